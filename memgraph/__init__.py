@@ -1,0 +1,1 @@
+"""Long-term memory for AI agents, kept as a graph."""

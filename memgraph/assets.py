@@ -1,0 +1,34 @@
+"""The only door to ``schema/``, ``queries/`` and ``visualizations/``, in a wheel and in a checkout alike."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Literal
+
+from memgraph.errors import MemGraphError
+
+AssetFolder = Literal["schema", "queries", "visualizations"]
+
+
+def folder(name: AssetFolder) -> Traversable:
+    """Return one of the three asset folders.
+
+    A wheel carries them under ``memgraph/_assets``; a checkout has them beside the package.
+
+    Raises
+    ------
+    MemGraphError
+        The installation is incomplete.
+    """
+    package = files("memgraph")
+    for candidate in (package / "_assets" / name, package / ".." / name):
+        if candidate.is_dir():
+            return candidate
+    raise MemGraphError(f"the folder {name}/ is missing from this installation; install memgraph-kuzu again")
+
+
+def texts(name: AssetFolder, suffix: str) -> dict[str, str]:
+    """Return the files of a folder with this suffix as ``{stem: text}``, sorted by name."""
+    found = (item for item in folder(name).iterdir() if item.name.endswith(suffix))
+    return {item.name.removesuffix(suffix): item.read_text("utf-8") for item in sorted(found, key=lambda i: i.name)}

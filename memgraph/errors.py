@@ -1,0 +1,205 @@
+"""Every error memgraph raises, drawn as one tree with ``MemGraphError`` at its root.
+
+Leaves carry what a program needs as attributes (path, seq, field, pid), so no caller parses a message; the message
+says what happened, where, and what to do next.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class MemGraphError(Exception):
+    """Root of all errors raised by memgraph."""
+
+
+class InvalidInputError(MemGraphError, ValueError):
+    """A value given by the caller is refused; nothing was stored.
+
+    Parameters
+    ----------
+    problem : str
+        What is wrong and what would be accepted.
+    field : str
+        Dotted name of the refused field, such as ``tasks.0.outcome``.
+    value : object
+        The refused value, shortened for display.
+    """
+
+    def __init__(self, problem: str, *, field: str, value: object = None) -> None:
+        self.problem = problem
+        self.field = field
+        self.value = value
+        super().__init__(f"{field}: {problem} (got {_shown(value)})")
+
+
+class NotFoundError(MemGraphError, KeyError):
+    """No live memory (or other record) has this id."""
+
+    def __init__(self, kind: str, key: str) -> None:
+        self.kind = kind
+        self.key = key
+        super().__init__(f"no {kind} with id {_shown(key)}; `memgraph list` shows what is there")
+
+    def __str__(self) -> str:  # KeyError would quote the message
+        return str(self.args[0])
+
+
+class DuplicateIdError(MemGraphError):
+    """A memory with this id is already in the store, or occurs twice in one call."""
+
+    def __init__(self, memory_id: str, *, where: str = "in the store") -> None:
+        self.memory_id = memory_id
+        super().__init__(f"id {memory_id} is already {where}; leave `id` out to get a new one, or use update_memory")
+
+
+class ScopeError(MemGraphError):
+    """Events of one commit do not share one write scope."""
+
+
+class ConfigError(MemGraphError):
+    """A setting is unknown, ill-typed, or its file cannot be read."""
+
+
+class NotAStoreError(MemGraphError):
+    """The directory exists, holds files, and is not a memgraph store."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        super().__init__(
+            f"{path} is not a memgraph store: it holds files but no journal/manifest.json; "
+            "name an empty or new directory, or the store's own"
+        )
+
+
+class StorageError(MemGraphError):
+    """The operating system refused a read or write under the store."""
+
+    def __init__(self, message: str, *, path: Path) -> None:
+        self.path = path
+        super().__init__(f"{path}: {message}")
+
+
+class BusyError(MemGraphError):
+    """Another process holds the store's lock for longer than the timeout."""
+
+    def __init__(self, what: str, *, pid: int | None, timeout_s: float) -> None:
+        self.pid = pid
+        self.timeout_s = timeout_s
+        holder = f"process {pid}" if pid else "another process"
+        super().__init__(f"{what} has been held by {holder} for over {timeout_s:g} s; try again, or stop that process")
+
+
+class ClosedError(MemGraphError):
+    """The store was closed."""
+
+
+class JournalError(MemGraphError):
+    """The journal cannot be trusted or written; the store refuses to serve."""
+
+
+class DamagedJournalError(JournalError):
+    """Bytes of the journal are not what was signed.
+
+    Attributes
+    ----------
+    path : Path
+        The segment.
+    offset : int
+        Byte offset of the first refused line in it.
+    seq : int or None
+        Sequence number expected there.
+    """
+
+    def __init__(self, reason: str, *, path: Path, offset: int, seq: int | None = None) -> None:
+        self.path = path
+        self.offset = offset
+        self.seq = seq
+        where = f"{path}, byte {offset}" + (f", event {seq}" if seq is not None else "")
+        super().__init__(f"journal damaged at {where}: {reason}; restore this store's journal from a backup")
+
+
+class TruncatedJournalError(JournalError):
+    """The journal ends before the event that its head file names."""
+
+    def __init__(self, *, path: Path, seq: int, head_seq: int) -> None:
+        self.path = path
+        self.seq = seq
+        self.head_seq = head_seq
+        super().__init__(
+            f"the journal under {path} ends at event {seq}, but its head file says {head_seq} were written: "
+            "it was truncated or is an old copy; restore the journal from a backup"
+        )
+
+
+class KeyMissingError(JournalError):
+    """No signing key is to be had for this store."""
+
+    def __init__(self, message: str, *, key_id: str | None = None) -> None:
+        self.key_id = key_id
+        super().__init__(message)
+
+
+class UnknownEventError(JournalError):
+    """The journal holds an event of a type or version that this release does not know."""
+
+
+class PayloadError(JournalError):
+    """An event's payload does not fit the schema of its type and version."""
+
+
+class VectorDamageError(MemGraphError):
+    """Bytes of a vector file are not those that the journal recorded."""
+
+    def __init__(self, *, path: Path, row: int, memory_id: str) -> None:
+        self.path = path
+        self.row = row
+        self.memory_id = memory_id
+        super().__init__(
+            f"{path}, row {row} (memory {memory_id}) differs from what the journal recorded; restore it from a backup"
+        )
+
+
+class GraphError(MemGraphError):
+    """The graph engine failed; the journal is unaffected and the graph can be rebuilt from it."""
+
+
+class QueryError(GraphError):
+    """A Cypher query was refused or failed."""
+
+
+class EmbeddingError(MemGraphError):
+    """The embedding model cannot be loaded or failed on a text."""
+
+
+class ModelMismatchError(EmbeddingError):
+    """The store's vectors were made by another model or have another dimension."""
+
+    def __init__(self, *, stored: tuple[str, int], given: tuple[str, int]) -> None:
+        self.stored = stored
+        self.given = given
+        super().__init__(
+            f"this store's vectors are {stored[0]} with {stored[1]} dimensions, the embedder given is "
+            f"{given[0]} with {given[1]}: open it with the former, or export it and import it into a new store "
+            "opened with the latter (import embeds anew when the model differs)"
+        )
+
+
+class ExtractionError(MemGraphError):
+    """An extractor failed on a build log."""
+
+
+class SourceError(MemGraphError):
+    """A source (log file, repository) cannot be read at all."""
+
+    def __init__(self, message: str, *, path: Path) -> None:
+        self.path = path
+        super().__init__(f"{path}: {message}")
+
+
+def _shown(value: object, limit: int = 80) -> str:
+    """Short, one-line, encodable rendering of a refused value."""
+    text = repr(value)
+    if len(text) > limit:
+        text = f"{text[:limit]}… ({len(text)} characters)"
+    return text.encode("utf-8", "backslashreplace").decode()

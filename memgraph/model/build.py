@@ -1,0 +1,93 @@
+"""Build logs, as seed 0 has them, and what extraction makes of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from memgraph.model.base import MAX_ITEMS, Finite, Model, Name, Timestamp, storable
+from memgraph.model.memory import AgentMemory, parse_memory
+
+TaskOutcome = Literal["success", "failure", "partial"]
+LogText = Annotated[str, Field(max_length=200_000), AfterValidator(storable)]
+
+
+class BuildTask(Model):
+    """One task of a build: what an agent was asked, what came out.
+
+    The optional fields say what only some sources know: the files it changed, when it happened, and which earlier task
+    (in this build or another) it undid.
+    """
+
+    task_id: Name
+    agent_name: Name
+    description: LogText
+    output: LogText = ""
+    outcome: TaskOutcome
+    ace_score: Finite | None = None
+    files_changed: Annotated[list[LogText], Field(max_length=100_000)] = Field(default_factory=list)
+    occurred_at: Timestamp | None = None
+    reverts: Name | None = None
+
+
+class UserIntervention(Model):
+    """Something the user did during a build."""
+
+    timestamp: Timestamp
+    action: LogText
+    context: LogText = ""
+
+
+class BuildEventLog(Model):
+    """Everything that happened in one build."""
+
+    build_id: Name
+    project_id: Name
+    tasks: Annotated[list[BuildTask], Field(max_length=100_000)] = Field(default_factory=list)
+    user_interventions: Annotated[list[UserIntervention], Field(max_length=100_000)] = Field(default_factory=list)
+    build_summary: LogText = ""
+    build_outcome: TaskOutcome
+    started_at: Timestamp
+    completed_at: Timestamp
+
+
+class Candidate(Model):
+    """A memory that extraction proposes.
+
+    Attributes
+    ----------
+    key : str or None
+        Names the part of the log it came from, stable when the log grows (``task-7:failure``). The memory's id follows
+        from it, so a part is consolidated once. None: its position is used.
+    memory : AgentMemory
+        The memory itself; `reason` says why it was made.
+    """
+
+    key: Name | None = None
+    memory: AgentMemory
+
+
+class ExtractionResult(Model):
+    """What an extractor found in a build log.
+
+    Attributes
+    ----------
+    candidates : list of Candidate
+        Most salient first.
+    extractor : str
+        Who found them.
+    notice : str or None
+        What the caller should know, such as a fallback that served.
+    """
+
+    candidates: list[Candidate] = Field(default_factory=list)
+    extractor: Name = "rules"
+    notice: str | None = None
+
+    @classmethod
+    def from_memories(cls, memories: list[Mapping[str, Any]], *, extractor: str = "given") -> ExtractionResult:
+        """Build a result from mappings in seed 0's ``ExtractionPromptResult`` shape."""
+        found = [Candidate(memory=parse_memory({**memory})) for memory in memories]
+        return cls(candidates=found, extractor=extractor)

@@ -1,0 +1,41 @@
+"""Identifiers: memories by UUID, things with natural keys by UUIDv5 of (kind, project, canonical name)."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Annotated
+from uuid import UUID, uuid4, uuid5
+
+from pydantic import AfterValidator
+
+_NAMESPACE = UUID("6d656d67-7261-5068-8b75-7a75206a726e")
+
+
+def _lower_uuid(text: str) -> str:
+    try:
+        return str(UUID(text))
+    except (ValueError, AttributeError):
+        raise ValueError("is not a UUID") from None
+
+
+MemoryId = Annotated[str, AfterValidator(_lower_uuid)]
+
+
+def new_id() -> str:
+    """Return a random (version 4) id."""
+    return str(uuid4())
+
+
+def source_id(source_key: str, ordinal: int) -> str:
+    """Id of the memory made from part `ordinal` of a source record: equal input, equal id."""
+    return str(uuid5(_NAMESPACE, f"memory\x1f{source_key}\x1f{ordinal}"))
+
+
+def natural_id(kind: str, name: str, *, project_id: str | None = None) -> str:
+    """Id of a thing known by its name: tag, project, build, agent, session, task, entity, source."""
+    return str(uuid5(_NAMESPACE, f"{kind}\x1f{project_id or ''}\x1f{canonical_name(name)}"))
+
+
+def canonical_name(name: str) -> str:
+    """Return the form under which a name is compared: NFKC, case folded, white space collapsed."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())

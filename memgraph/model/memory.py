@@ -1,0 +1,346 @@
+"""Memories: one set of fields per type, said once and used by users, journal and graph alike.
+
+The field groups below are the single definition. `EpisodicMemory`, `SemanticMemory` and `ProceduralMemory` are what users
+build and receive; `MemoryRecord` is the strict, flat form that the journal holds and whose fields are the columns of the
+graph's ``Memory`` table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, BeforeValidator, Field, PlainSerializer, field_validator, model_validator
+
+from memgraph.errors import InvalidInputError
+from memgraph.model.base import (
+    MAX_ITEMS,
+    Content,
+    Count,
+    Finite,
+    Model,
+    Name,
+    Strict,
+    Text,
+    Timestamp,
+    Unit,
+)
+from memgraph.model.ids import MemoryId
+from memgraph.model.relevance import ForgettingCurveConfig, decayed
+from memgraph.model.timestamps import days_between
+
+MemoryType = Literal["episodic", "semantic", "procedural"]
+Outcome = Literal["positive", "negative", "neutral", "unknown"]
+PrivacyTier = Literal["public", "sensitive", "private"]
+TrustClass = Literal["user", "agent", "tool", "imported", "web"]
+EntityKind = Literal["file", "symbol", "package", "person", "error", "issue", "commit", "url", "concept", "user"]
+
+MEMORY_TYPES: tuple[MemoryType, ...] = ("episodic", "semantic", "procedural")
+
+OUTCOME_OF_WORD: dict[str, Outcome] = {
+    "positive": "positive",
+    "negative": "negative",
+    "neutral": "neutral",
+    "unknown": "unknown",
+    "success": "positive",
+    "love": "positive",
+    "like": "positive",
+    "failure": "negative",
+    "meh": "negative",
+    "partial": "neutral",
+    "pending": "unknown",
+}
+"""Every outcome word of the seeds and the one of four it counts as."""
+
+Vector = NDArray[np.float32]
+
+
+def to_vector(value: object) -> Vector:
+    """Return a read-only float32 vector, shape (d,), bit for bit; refuse what cannot be searched."""
+    try:
+        vector = np.asarray(value, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"is not a vector of numbers ({error})") from None
+    if vector.ndim != 1 or vector.size == 0:
+        raise ValueError(f"must be a non-empty one-dimensional vector, not one of shape {vector.shape}")
+    if not np.isfinite(vector).all():
+        raise ValueError("holds NaN or infinity")
+    if not vector.any():
+        raise ValueError("is all zero and has no direction")
+    if vector.flags.writeable:
+        vector = vector.copy()
+        vector.flags.writeable = False
+    return vector
+
+
+Embedding = Annotated[Vector, BeforeValidator(to_vector), PlainSerializer(lambda v: v.tolist(), return_type=list[float])]
+Texts = Annotated[list[Text], Field(max_length=MAX_ITEMS)]
+Names = Annotated[list[Name], Field(max_length=MAX_ITEMS)]
+
+
+class Entity(Strict):
+    """A thing a memory names; `about` marks the one it is about rather than merely mentions."""
+
+    name: Name
+    kind: EntityKind
+    about: bool = False
+
+
+class ActionStep(Strict):
+    """One step of an episode's action log (seed 3): `t` in seconds since its start."""
+
+    t: Finite
+    action: Text
+    target: Text | None = None
+    result: Text | None = None
+    error: Text | None = None
+
+
+class EncounteredError(Strict):
+    """An error met during an episode and what resolved it (seed 3)."""
+
+    type: Text
+    message: Text
+    resolution: Text | None = None
+
+
+class ErrorFix(Strict):
+    """A common error of a procedure and its fix (seed 3)."""
+
+    error: Text
+    fix: Text
+
+
+class MemoryFields(BaseModel):
+    """What every memory has."""
+
+    id: MemoryId
+    type: MemoryType
+    content: Content
+    outcome: Outcome = "unknown"
+    outcome_word: Name | None = None
+    confidence: Unit = 1.0
+    access_count: Count = 0
+    last_accessed_at: Timestamp | None = None
+    is_pinned: bool = False
+    is_suppressed: bool = False
+    archived_at: Timestamp | None = None
+    archive_reason: Text | None = None
+    archive_summary: Text | None = None
+    valid_at: Timestamp | None = None
+    invalid_at: Timestamp | None = None
+    invalidation_reason: Text | None = None
+    created_at: Timestamp
+    updated_at: Timestamp
+    occurred_at: Timestamp
+    privacy_tier: PrivacyTier = "public"
+    domain: Name | None = None
+    trust_class: TrustClass = "agent"
+    project_id: Name | None = None
+    build_id: Name | None = None
+    task_id: Name | None = None
+    session_id: Name | None = None
+    previous_id: MemoryId | None = None
+    title: Text | None = None
+    speaker: Name | None = None
+    agents_involved: Names = Field(default_factory=list)
+    tags: Names = Field(default_factory=list)
+    entities: Annotated[list[Entity], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
+    source_event_ids: Names = Field(default_factory=list)
+    source: Text | None = None
+    evidence_build_ids: Names = Field(default_factory=list)
+    failure_fingerprint: Name | None = None
+    reason: Text | None = None
+    """Why this memory was made."""
+    embedding_model: Name | None = None
+    embedded_at: Timestamp | None = None
+
+
+class EpisodicFields(BaseModel):
+    """An episode: seed 0's fields, seed 3's trace, seed 2's interaction."""
+
+    event_date: Timestamp | None = None
+    location: Text | None = None
+    decision: Text | None = None
+    alternatives_considered: Texts = Field(default_factory=list)
+    duration_seconds: Finite | None = None
+    phase: Name | None = None
+    goal: Text | None = None
+    constraints: Texts = Field(default_factory=list)
+    files_involved: Texts = Field(default_factory=list)
+    action_log: Annotated[list[ActionStep], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
+    errors_encountered: Annotated[list[EncounteredError], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
+    artifacts_produced: Texts = Field(default_factory=list)
+    git_commit: Name | None = None
+    situation: Text | None = None
+    reasoning: Text | None = None
+    action: Text | None = None
+    user_feedback: Text | None = None
+    agent_type: Name | None = None
+    mission_id: Name | None = None
+
+
+class SemanticFields(BaseModel):
+    """A generalisation: seed 3's pattern (seed 0's confidence is on every memory, its evidence in the edges)."""
+
+    pattern: Text | None = None
+    category: Name | None = None
+    conditions: Texts = Field(default_factory=list)
+    correct_approach: Text | None = None
+    incorrect_approach: Text | None = None
+    usage_count: Count = 0
+    last_used_at: Timestamp | None = None
+
+
+class ProceduralFields(BaseModel):
+    """A procedure: seed 0's trigger, steps and rate, seed 3's skill, seed 2's rule."""
+
+    trigger_pattern: Text | None = None
+    steps: Texts = Field(default_factory=list)
+    success_rate: Unit | None = None
+    prerequisites: Texts = Field(default_factory=list)
+    common_errors: Annotated[list[ErrorFix], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
+    exit_criteria: Texts = Field(default_factory=list)
+    agent_type: Name | None = None
+    last_validated_at: Timestamp | None = None
+    override_count: Count = 0
+
+
+class MemoryRecord(Strict, MemoryFields, EpisodicFields, SemanticFields, ProceduralFields):
+    """A memory as the journal states it: every field of every type, in one flat, strict record."""
+
+    relevance_anchor: Finite = 1.0
+    relevance_at: Timestamp
+    floor: Unit = 0.0
+
+
+class AgentMemory(Model, MemoryFields):
+    """A memory as users build and receive it. Build one of its three subclasses, or `parse_memory` a mapping.
+
+    Attributes
+    ----------
+    id, created_at, updated_at, occurred_at : str or None
+        Filled in on insert where left out. Times are UTC, ISO 8601, milliseconds.
+    embedding : ndarray, shape (d,), float32, or None
+        Kept bit for bit; computed from `content` on insert where left out.
+    relevance_score : float
+        Relevance *now*, in [0, max_relevance]. On insert it sets the anchor of the curve.
+    relevance_anchor, relevance_at, floor : float or None, str or None, float
+        The curve's stored state, see `memgraph.model.relevance`.
+    """
+
+    id: MemoryId | None = None  # type: ignore[assignment]
+    created_at: Timestamp | None = None  # type: ignore[assignment]
+    updated_at: Timestamp | None = None  # type: ignore[assignment]
+    occurred_at: Timestamp | None = None  # type: ignore[assignment]
+    embedding: Embedding | None = None
+    relevance_score: Annotated[float, Field(ge=0.0, le=5.0, allow_inf_nan=False)] = 1.0
+    relevance_anchor: Annotated[float, Field(ge=0.0, le=5.0, allow_inf_nan=False)] | None = None
+    relevance_at: Timestamp | None = None
+    floor: Unit = 0.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _outcome_words(cls, data: object) -> object:
+        if not isinstance(data, Mapping) or not isinstance(data.get("outcome"), str):
+            return data
+        word = data["outcome"]
+        if word not in OUTCOME_OF_WORD:
+            raise InvalidInputError(f"must be one of {', '.join(OUTCOME_OF_WORD)}", field="outcome", value=word)
+        kept = data.get("outcome_word", data.get("outcomeWord"))
+        if kept is None and OUTCOME_OF_WORD[word] != word:
+            kept = word
+        rest = {key: value for key, value in data.items() if key not in {"outcome_word", "outcomeWord"}}
+        return {**rest, "outcome": OUTCOME_OF_WORD[word], "outcome_word": kept}
+
+    @field_validator("tags", "agents_involved", mode="after")
+    @classmethod
+    def _no_repeats(cls, values: list[str]) -> list[str]:
+        return list(dict.fromkeys(value.strip() for value in values))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AgentMemory) or type(self) is not type(other):
+            return NotImplemented
+        mine, theirs = self.__dict__, other.__dict__
+        same = all(mine[name] == theirs[name] for name in mine if name != "embedding")
+        return same and _same_vector(self.embedding, other.embedding)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any], *, now: str, curve: ForgettingCurveConfig, **filled: Any) -> Self:
+        """Build the memory that a stored row describes, with its relevance at `now`. Trusts the row."""
+        kind = _CLASS_OF_TYPE[row["type"]]
+        relevance = decayed(
+            row["relevance_anchor"],
+            days_between(row["relevance_at"], now),
+            rate=curve.rate(row["type"]),
+            is_pinned=row.get("is_pinned", False),
+            floor=row.get("floor", 0.0),
+        )
+        known = {name: value for name, value in row.items() if name in kind.model_fields}
+        for name, model in _NESTED.items():
+            if name in known:
+                known[name] = [model.model_construct(**item) for item in known[name]]
+        return kind.model_construct(**known, relevance_score=relevance, **filled)  # type: ignore[return-value]
+
+
+class EpisodicMemory(AgentMemory, EpisodicFields):
+    """What happened: an event with its place, decision and outcome."""
+
+    type: Literal["episodic"] = "episodic"
+
+
+class SemanticMemory(AgentMemory, SemanticFields):
+    """What is so in general. `supporting_memory_ids` are read from the SUPPORTS edges; on insert they create them."""
+
+    type: Literal["semantic"] = "semantic"
+    supporting_memory_ids: Annotated[list[MemoryId], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
+
+
+class ProceduralMemory(AgentMemory, ProceduralFields):
+    """How to do something: a trigger and ordered steps."""
+
+    type: Literal["procedural"] = "procedural"
+    supporting_memory_ids: Annotated[list[MemoryId], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
+
+
+_NESTED: dict[str, type[Strict]] = {
+    "entities": Entity,
+    "action_log": ActionStep,
+    "errors_encountered": EncounteredError,
+    "common_errors": ErrorFix,
+}
+_CLASS_OF_TYPE: dict[str, type[AgentMemory]] = {
+    "episodic": EpisodicMemory,
+    "semantic": SemanticMemory,
+    "procedural": ProceduralMemory,
+}
+
+
+def parse_memory(data: AgentMemory | Mapping[str, Any]) -> AgentMemory:
+    """Return the memory that a mapping (snake_case or camelCase) describes; pass a memory through.
+
+    Raises
+    ------
+    InvalidInputError
+        Names the first refused field and its value.
+    """
+    if isinstance(data, AgentMemory):
+        if type(data) is AgentMemory:
+            return parse_memory(data.model_dump(exclude_unset=True))
+        return data
+    if not isinstance(data, Mapping):
+        raise InvalidInputError("must be a memory or a mapping", field="memory", value=data)
+    kind = _CLASS_OF_TYPE.get(data.get("type"))  # type: ignore[arg-type]
+    if kind is None:
+        raise InvalidInputError(f"must be one of {', '.join(MEMORY_TYPES)}", field="type", value=data.get("type"))
+    return kind.parse(data)
+
+
+def _same_vector(a: Vector | None, b: Vector | None) -> bool:
+    if a is None or b is None:
+        return a is b
+    return np.array_equal(a, b)

@@ -1,0 +1,180 @@
+"""What the store's operations are asked and what they answer."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field, SerializeAsAny
+
+from memgraph.model.base import Count, Finite, Model, Name, Text, Timestamp, Unit
+from memgraph.model.link import Link
+from memgraph.model.memory import AgentMemory, Embedding, MemoryType, Outcome, PrivacyTier, TrustClass
+from memgraph.model.relevance import ConfidenceLabel
+
+EXPORT_VERSION = "1.0.0"
+
+
+class RetrievalQuery(Model):
+    """What an agent is about to do, and how much memory its prompt can take.
+
+    Attributes
+    ----------
+    task_description : str
+        Free text.
+    task_embedding : ndarray, shape (d,), float32, or None
+        Used as given; None: the description is embedded.
+    agent_name : str
+        Who asks. It filters nothing; `agents` does.
+    project_id : str or None
+        That project's memories and those of no project; None: every project.
+    max_episodic, max_semantic, max_procedural, max_tokens : int or None
+        Budget; None: the configured one.
+    session_id, task_id, build_id : str or None
+        Recorded with the retrieval; `task_id` also admits that task's memories.
+    agents : list of str or None
+        Only memories in which one of these agents was involved.
+    privacy_tiers, trust_classes : list or None
+        Only these; None: all.
+    """
+
+    task_description: Text = ""
+    task_embedding: Embedding | None = None
+    agent_name: Name = "agent"
+    project_id: Name | None = None
+    max_episodic: Count | None = None
+    max_semantic: Count | None = None
+    max_procedural: Count | None = None
+    max_tokens: Count | None = None
+    session_id: Name | None = None
+    task_id: Name | None = None
+    build_id: Name | None = None
+    agents: list[Name] | None = None
+    privacy_tiers: list[PrivacyTier] | None = None
+    trust_classes: list[TrustClass] | None = None
+
+
+class Explanation(Model):
+    """Why a memory was recalled: each term of its score."""
+
+    memory_id: str
+    score: float
+    dense: float
+    text: float
+    neighbour: float = 0.0
+    mention: float = 0.0
+    relevance: float = 0.0
+    use: float = 0.0
+    negative: float = 0.0
+
+
+class RetrievalResult(Model):
+    """Memories for a task, best first within a type, and the text to put before the prompt."""
+
+    query_id: str
+    memories: list[SerializeAsAny[AgentMemory]]
+    total_tokens_used: Count
+    injected_prompt_prefix: str
+    retrieved_at: Timestamp
+    explanations: list[Explanation] = Field(default_factory=list)
+    notice: str | None = None
+
+
+class ScoredMemory(Model):
+    """A memory and its score in a search."""
+
+    memory: SerializeAsAny[AgentMemory]
+    score: float
+
+
+class DecayResult(Model):
+    """How many live, unpinned memories the curve was read for, and how many of them are now below the threshold."""
+
+    updated: Count
+    below_threshold: Count
+
+
+class ConsolidationResult(Model):
+    """What consolidating one build log did."""
+
+    build_id: str
+    consolidated_at: Timestamp
+    memories_extracted: Count
+    memories_deduplicated: Count
+    memories_compressed: Count = 0
+    memories_deleted: Count = 0
+    new_memory_ids: list[str] = Field(default_factory=list)
+    duration_ms: Annotated[float, Field(ge=0)]
+    complete: bool = True
+    notice: str | None = None
+
+
+class MemoryStats(Model):
+    """Counts over all memories that are neither archived nor deleted."""
+
+    total: Count
+    by_type: dict[MemoryType, int]
+    avg_relevance: float
+    pinned_count: Count
+    suppressed_count: Count
+    db_size_bytes: Count
+
+
+class MemoryListEntry(Model):
+    """One line of a listing; `content` is cut to 80 characters."""
+
+    id: str
+    type: MemoryType
+    content: str
+    relevance_score: float
+    confidence_label: ConfidenceLabel
+    outcome: Outcome
+    age: str
+    access_count: Count
+    is_pinned: bool
+
+
+class MemoryCommandResult(Model):
+    """What a command did, in words and as data."""
+
+    command: str
+    success: bool
+    message: str
+    data: Any = None
+
+
+class MemoryExport(Model):
+    """Every memory that is not deleted, suppressed ones included, with their links.
+
+    `embedding_model` names what made the vectors; a store of another model embeds the texts anew on import.
+    """
+
+    version: str = EXPORT_VERSION
+    exported_at: Timestamp
+    total_memories: Count
+    memories: list[SerializeAsAny[AgentMemory]]
+    links: list[Link] = Field(default_factory=list)
+    embedding_model: str | None = None
+
+
+class IngestReport(Model):
+    """What reading a source did.
+
+    Attributes
+    ----------
+    read, extracted, merged, skipped : int
+        Records read; memories added; memories merged into known ones; records that could not be read.
+    kept_share : float
+        Builds that left at least one new or merged memory, over builds read.
+    reasons : dict of str to int
+        Why records were skipped.
+    """
+
+    source: str
+    read: Count = 0
+    builds: Count = 0
+    extracted: Count = 0
+    merged: Count = 0
+    skipped: Count = 0
+    kept_share: Unit = 0.0
+    reasons: dict[str, int] = Field(default_factory=dict)
+    seconds: Finite = 0.0

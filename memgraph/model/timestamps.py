@@ -1,0 +1,46 @@
+"""Time as memgraph writes it: UTC, ISO 8601, milliseconds, ``2026-02-19T08:30:00.000Z``."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+_CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+_DAY_S = 86_400.0
+
+
+def to_iso(value: object) -> str:
+    """Return the canonical form of a datetime or an ISO 8601 string (a date alone means its first moment).
+
+    Raises
+    ------
+    ValueError
+        Not a point in time. A time without an offset is taken as UTC.
+    """
+    if isinstance(value, str):
+        if _CANONICAL.fullmatch(value):
+            datetime.fromisoformat(value)  # the pattern admits February 30th
+            return value
+        value = datetime.fromisoformat(value.strip())
+    if not isinstance(value, datetime):
+        raise ValueError("is not a time: give an aware datetime or an ISO 8601 string")
+    aware = value if value.tzinfo else value.replace(tzinfo=UTC)
+    utc = aware.astimezone(UTC)
+    return utc.strftime("%Y-%m-%dT%H:%M:%S.").rjust(20, "0") + f"{utc.microsecond // 1000:03d}Z"
+
+
+def from_iso(text: str) -> datetime:
+    """Parse the canonical form into an aware UTC datetime."""
+    return datetime.fromisoformat(text)
+
+
+def epoch_days(text: str) -> float:
+    """Days since 1970-01-01 as a float, for arithmetic on many times at once."""
+    return from_iso(text).timestamp() / _DAY_S
+
+
+def days_between(earlier: str, later: str) -> float:
+    """Days from `earlier` to `later`, never negative (a clock set back counts as no time passed)."""
+    return max(0.0, (from_iso(later) - from_iso(earlier)) / timedelta(days=1))
+
+

@@ -1,0 +1,167 @@
+"""Protocols at memgraph's seams. Each has a public fake in `memgraph.testing` and one contract test for all its kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memgraph.model.build import BuildEventLog, ExtractionResult
+from memgraph.model.memory import AgentMemory, Entity
+
+Clock = Callable[[], datetime]
+"""Returns the current time as an aware UTC datetime."""
+
+Progress = Callable[[int, int | None], None]
+"""Told (done, total or None) during long work."""
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns texts into vectors.
+
+    Attributes
+    ----------
+    name : str
+        Names the model; vectors of different names are never compared.
+    dimension : int
+        Length of its vectors.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def dimension(self) -> int: ...
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return vectors of the texts, shape (n, dimension), float32, L2-normalised, in their order."""
+        ...
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Return the vector of a query, shape (dimension,), float32, L2-normalised."""
+        ...
+
+
+@runtime_checkable
+class Extractor(Protocol):
+    """Finds memories in a build log."""
+
+    def extract(self, build_log: BuildEventLog) -> ExtractionResult: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """What an annotator found in a memory: `tags` are used only where none were given."""
+
+    entities: tuple[Entity, ...] = ()
+    tags: tuple[str, ...] = ()
+    failure_fingerprint: str | None = None
+
+
+@runtime_checkable
+class Annotator(Protocol):
+    """Finds entities, tags and a failure fingerprint in a memory. Deterministic."""
+
+    def annotate(self, memory: AgentMemory) -> Annotation: ...
+
+
+@runtime_checkable
+class TokenCounter(Protocol):
+    """Counts the tokens that a text takes in a prompt."""
+
+    def __call__(self, text: str) -> int: ...
+
+
+@runtime_checkable
+class LanguageModel(Protocol):
+    """Completes a conversation, as JSON that fits `schema` where one is given."""
+
+    def complete(
+        self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None
+    ) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """A secret and its public name. The secret is never shown or logged."""
+
+    key_id: str
+    secret: bytes
+
+    def __repr__(self) -> str:
+        return f"SigningKey(key_id={self.key_id!r})"
+
+
+@runtime_checkable
+class KeyProvider(Protocol):
+    """Knows the key that a store's journal is signed with."""
+
+    def key(self, store_id: str) -> SigningKey | None:
+        """Return the store's key, or None if there is none."""
+        ...
+
+    def create(self, store_id: str) -> SigningKey:
+        """Return a key for a store whose journal is still empty, making one if need be."""
+        ...
+
+
+Key = str | tuple[str, str]
+Row = dict[str, Any]
+"""A row holds only what is set: neither None nor empty lists. Times are canonical strings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One changed row: `old` None means it is new, `new` None that it goes. An edge's key is (source, target)."""
+
+    table: str
+    key: Key
+    old: Row | None
+    new: Row | None
+
+
+class GraphEngine(Protocol):
+    """Keeps rows of nodes and edges, all or nothing per call. Every engine error arrives as a `GraphError`."""
+
+    def open(self) -> AbstractContextManager[None]:
+        """Hold the engine open for a block of calls; nests; what holds it may keep it open a little longer."""
+        ...
+
+    def get(self, table: str, key: Key) -> Row | None:
+        """Return one row by its primary key."""
+        ...
+
+    def links_of(self, memory_id: str) -> list[tuple[str, Key, Row]]:
+        """Return (table, key, row) of every explicit link between memories at this one, both ways."""
+        ...
+
+    def scan(self, table: str) -> Iterator[tuple[Key, Row]]:
+        """Iterate over all rows of a table, in no particular order."""
+        ...
+
+    def apply(self, changes: Sequence[Change], state: Mapping[str, Any]) -> None:
+        """Write the changes and replace the projection's state row, in one transaction."""
+        ...
+
+    def state(self) -> Row | None:
+        """Return the projection's state row; None for an engine that was never written."""
+        ...
+
+    def rebuild(self, changes: Iterable[Change], state: Mapping[str, Any], *, progress: Progress | None = None) -> None:
+        """Replace everything with these new rows and this state."""
+        ...
+
+    def cypher(self, query: str, params: Mapping[str, Any]) -> list[Row]:
+        """Run a query and return its rows."""
+        ...
+
+    def release(self) -> None:
+        """Give the underlying files up for other processes; the next call takes them again."""
+        ...
+
+    def close(self) -> None: ...
