@@ -1,1 +1,7 @@
-"""To be described."""
+"""What is read, and what is found in it: readers of sources, the rules that extract memories, the annotator."""
+
+from memgraph.extraction.annotate import RuleAnnotator
+from memgraph.extraction.failures import error_lines, failure_fingerprint
+from memgraph.extraction.rules import RuleExtractor
+
+__all__ = ["RuleAnnotator", "RuleExtractor", "error_lines", "failure_fingerprint"]

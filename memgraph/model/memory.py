@@ -214,6 +214,8 @@ class MemoryRecord(Strict, MemoryFields, EpisodicFields, SemanticFields, Procedu
     relevance_anchor: Finite = 1.0
     relevance_at: Timestamp
     floor: Unit = 0.0
+    usage_count: Count | None = None  # type: ignore[assignment]
+    override_count: Count | None = None  # type: ignore[assignment]
 
 
 class AgentMemory(Model, MemoryFields):

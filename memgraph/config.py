@@ -1,0 +1,158 @@
+"""Settings: from arguments, then ``MEMGRAPH_*``, then the store's ``config.toml``, then the defaults."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import platformdirs
+from pydantic import Field, field_validator
+
+from memgraph.errors import ConfigError, InvalidInputError
+from memgraph.model.base import Count, Model, Unit
+from memgraph.model.relevance import ForgettingCurveConfig
+
+DEFAULT_HOME = "~/.memgraph"
+_ENVIRONMENT = {
+    "MEMGRAPH_HOME": "home",
+    "MEMGRAPH_KEYS_HOME": "keys_home",
+    "MEMGRAPH_SECURITY_MODE": "security_mode",
+    "MEMGRAPH_LOCK_TIMEOUT_S": "lock_timeout_s",
+    "MEMGRAPH_GRAPH_IDLE_S": "graph_idle_s",
+    "MEMGRAPH_CONSOLIDATION_ENABLED": "consolidation_enabled",
+    "MEMGRAPH_COMPRESSION_CYCLE_INTERVAL": "compression_cycle_interval",
+    "MEMGRAPH_GARBAGE_COLLECTION": "garbage_collection",
+}
+
+
+class RetrievalBudget(Model):
+    """How much of each type, and how many tokens of content, a prompt gets."""
+
+    episodic: Count = 5
+    semantic: Count = 3
+    procedural: Count = 2
+    max_tokens: Count = 800
+
+
+class AgentMemoryConfig(Model):
+    """Settings of a store.
+
+    Attributes
+    ----------
+    home : Path
+        The store's directory; one store is one tenant.
+    keys_home : Path
+        Where keys and heads lie, outside the store.
+    security_mode : {"prod", "dev"}
+        In ``dev`` a store whose key is missing is served read-only; anything unknown counts as ``prod``.
+    lock_timeout_s, graph_idle_s : float
+        How long a lock is waited for; how long an idle graph stays open to this process alone.
+    """
+
+    home: Path = Field(default_factory=lambda: Path(DEFAULT_HOME).expanduser(), validate_default=True)
+    keys_home: Path = Field(default_factory=lambda: Path(platformdirs.user_config_dir("memgraph")), validate_default=True)
+    consolidation_enabled: bool = True
+    retrieval_budget: RetrievalBudget = Field(default_factory=RetrievalBudget)
+    forgetting_curve: ForgettingCurveConfig = Field(default_factory=ForgettingCurveConfig)
+    compression_cycle_interval: int = Field(default=10, ge=1)
+    garbage_collection: Literal["archive", "delete"] = "archive"
+    security_mode: Literal["prod", "dev"] = "prod"
+    lock_timeout_s: float = Field(default=10.0, ge=0.0, allow_inf_nan=False)
+    graph_idle_s: float = Field(default=2.0, ge=0.0, allow_inf_nan=False)
+
+    @field_validator("home", "keys_home")
+    @classmethod
+    def _absolute(cls, path: Path) -> Path:
+        return path.expanduser().absolute()
+
+    @field_validator("security_mode", mode="before")
+    @classmethod
+    def _unknown_counts_as_prod(cls, value: object) -> object:
+        return value if value == "dev" else "prod"
+
+
+class ConsolidationConfig(Model):
+    """Settings of consolidation (seed 0)."""
+
+    deduplication_threshold: Unit = 0.82
+    max_memories_per_extraction: int = Field(default=8, ge=1)
+    compression_cycle_interval: int = Field(default=10, ge=1)
+    max_duration_ms: float = Field(default=60_000.0, gt=0.0)
+
+
+class RetrievalConfig(Model):
+    """Settings of retrieval; the defaults are one recipe for all measured sets (``design.md`` §6).
+
+    Attributes
+    ----------
+    dense_weight : float
+        Share of the vector score in the fused one; text has the rest.
+    k1, b : float
+        BM25's saturation and length normalisation.
+    length_constant_words : float
+        Dense scores are scaled by ``1 − exp(−words / constant)``: very short texts rank too high otherwise.
+    neighbour_weight, neighbour_decay, neighbour_span : float, float, int
+        What a memory gains from the best of its NEXT neighbours within a session, up to `span` steps away.
+    mention_weight, mention_seeds : float, int
+        One additive hop, from the best seeds to what is *about* an entity that they mention.
+    relevance_weight, use_weight, negative_weight : float
+        Bounded terms (at most 0.05 each) that decide near ties.
+    """
+
+    max_episodic: Count | None = None
+    max_semantic: Count | None = None
+    max_procedural: Count | None = None
+    max_tokens: Count | None = None
+    dense_weight: Unit = 0.45
+    k1: float = Field(default=1.2, ge=0.0)
+    b: Unit = 0.4
+    length_constant_words: float = Field(default=20.0, gt=0.0)
+    neighbour_weight: Unit = 0.5
+    neighbour_decay: Unit = 0.5
+    neighbour_span: Count = 2
+    mention_weight: Unit = 0.4
+    mention_seeds: Count = 5
+    relevance_weight: float = Field(default=0.02, ge=0.0, le=0.05)
+    use_weight: float = Field(default=0.01, ge=0.0, le=0.05)
+    negative_weight: float = Field(default=0.03, ge=0.0, le=0.05)
+
+
+def load_config(
+    overrides: Mapping[str, Any] | None = None, *, environment: Mapping[str, str] | None = None
+) -> AgentMemoryConfig:
+    """Return the settings in force.
+
+    Parameters
+    ----------
+    overrides : mapping, optional
+        Settings given as arguments; None values are ignored.
+    environment : mapping, optional
+        Instead of ``os.environ``.
+
+    Raises
+    ------
+    ConfigError
+        A setting is unknown or ill-typed, or ``config.toml`` is not TOML.
+    """
+    environment = os.environ if environment is None else environment
+    given = {name: value for name, value in (overrides or {}).items() if value is not None}
+    from_environment = {field: environment[name] for name, field in _ENVIRONMENT.items() if environment.get(name)}
+    upper = {**from_environment, **given}
+    home = Path(str(upper.get("home", DEFAULT_HOME))).expanduser()
+    from_file = _read_toml(home / "config.toml")
+    try:
+        return AgentMemoryConfig.parse({**from_file, **upper, "home": home})
+    except InvalidInputError as error:
+        raise ConfigError(f"setting {error}; see {home / 'config.toml'}, MEMGRAPH_* and the arguments") from None
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read as TOML: {error}; mend it or remove it") from None

@@ -1,0 +1,93 @@
+"""Events about memories and their links."""
+
+from __future__ import annotations
+
+from memgraph.fold.edges import attach, chain_of
+from memgraph.fold.workspace import Workspace
+from memgraph.journal.envelope import Event
+from memgraph.model.events import (
+    AccessRecorded,
+    MemoryAdded,
+    MemoryDeleted,
+    MemoryDerived,
+    MemoryLinked,
+    MemoryMerged,
+    MemoryRevised,
+    VectorRef,
+    sparse,
+)
+from memgraph.ports import Row
+
+
+def added(workspace: Workspace, event: Event, payload: MemoryAdded) -> None:
+    """Fold ``memory.added``."""
+    row = {**sparse(payload.memory.model_dump()), "seq": event.seq, **_vector_columns(payload.vector)}
+    _put(workspace, None, row)
+    if chain := chain_of(row):
+        _set_last(workspace, chain, row["id"])
+
+
+def revised(workspace: Workspace, _event: Event, payload: MemoryRevised | MemoryMerged) -> None:
+    """Fold ``memory.revised`` and ``memory.merged``."""
+    row = workspace.get("Memory", payload.id)
+    if row is not None:
+        _put(workspace, row, {**payload.row_after(row), **_vector_columns(payload.vector)})
+
+
+def deleted(workspace: Workspace, _event: Event, payload: MemoryDeleted) -> None:
+    """Fold ``memory.deleted``: the memory goes, with every edge at it."""
+    row = workspace.get("Memory", payload.id)
+    if row is None:
+        return
+    for table, key, _ in list(workspace.edges_at(payload.id)):
+        workspace.put(table, key, None)
+    workspace.put("Memory", payload.id, None)
+    chain = chain_of(row)
+    node = workspace.get(*chain) if chain else None
+    if chain and node and node.get("last_memory_id") == payload.id:
+        _set_last(workspace, chain, row.get("previous_id"))
+
+
+def linked(workspace: Workspace, _event: Event, payload: MemoryLinked) -> None:
+    """Fold ``memory.linked``."""
+    properties = {"score": payload.score, "reason": payload.reason, "created_at": payload.created_at}
+    _link(workspace, payload.relation, payload.source_id, payload.target_id, sparse(properties))
+
+
+def derived(workspace: Workspace, _event: Event, payload: MemoryDerived) -> None:
+    """Fold ``memory.derived``: DERIVED_FROM to each source, SUPPORTS back."""
+    for source_id in payload.source_ids:
+        properties: Row = {"created_at": payload.created_at}
+        _link(workspace, "DERIVED_FROM", payload.id, source_id, properties)
+        _link(workspace, "SUPPORTS", source_id, payload.id, properties)
+
+
+def accessed(workspace: Workspace, _event: Event, payload: AccessRecorded) -> None:
+    """Fold ``access.recorded``."""
+    for effect in payload.accesses:
+        row = workspace.get("Memory", effect.id)
+        if row is not None:
+            workspace.put("Memory", effect.id, {**row, **effect.model_dump()})
+
+
+def _put(workspace: Workspace, old: Row | None, new: Row) -> None:
+    workspace.put("Memory", new["id"], new)
+    attach(workspace, old, new)
+
+
+def _link(workspace: Workspace, relation: str, source_id: str, target_id: str, properties: Row) -> None:
+    ends = (source_id, target_id)
+    if all(workspace.get("Memory", end) is not None for end in ends):
+        workspace.put(relation, ends, properties)
+
+
+def _set_last(workspace: Workspace, chain: tuple[str, str], memory_id: str | None) -> None:
+    node = workspace.get(*chain)
+    if node is not None:
+        workspace.put(*chain, sparse({**node, "last_memory_id": memory_id}))
+
+
+def _vector_columns(vector: VectorRef | None) -> Row:
+    if vector is None:
+        return {}
+    return {"embedding_model": vector.model, "vector_row": vector.row, "vector_sha256": vector.sha256}

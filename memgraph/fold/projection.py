@@ -1,0 +1,114 @@
+"""The projection's own state: how far it is, its digest, and where the next vector goes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import orjson
+
+from memgraph.fold.fold import fold
+from memgraph.fold.workspace import View, Workspace
+from memgraph.journal.envelope import Event
+from memgraph.journal.journal import Offset
+from memgraph.model.events import EmbeddingSwitched, MemoryAdded, MemoryMerged, MemoryRevised
+from memgraph.model.link import EXPLICIT_RELATIONS
+from memgraph.ports import Change, Key, Row
+
+SCHEMA_VERSION = "1"
+"""Of the projected rows; a graph of another version is rebuilt."""
+_MODULUS = 1 << 256
+_LEFT_OUT = frozenset({"seq", "vector_row", "vector_sha256", "embedding_model", "embedded_at"})
+"""Columns that differ between equal states: an import has other numbers, another model other vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """State of a projection after a commit.
+
+    Attributes
+    ----------
+    digest : int
+        Σ SHA-256(table ‖ canonical row) mod 2²⁵⁶ over memories and explicit links.
+    vector_rows : dict of str to int
+        Rows that events have named, by model: the next vector goes there.
+    """
+
+    store_id: str
+    seq: int = 0
+    signature: str = ""
+    timestamp: str = ""
+    segment: str = ""
+    offset: int = 0
+    digest: int = 0
+    schema_version: str = SCHEMA_VERSION
+    embedding_model: str | None = None
+    embedding_dimension: int = 0
+    vector_rows: dict[str, int] = field(default_factory=dict)
+
+    def as_row(self) -> Row:
+        """Return the row that the graph keeps."""
+        row = {name: getattr(self, name) for name in self.__slots__}
+        return {**row, "digest": f"{self.digest:064x}", "vector_rows": json.dumps(self.vector_rows, sort_keys=True)}
+
+    @classmethod
+    def from_row(cls, row: Row) -> Projection:
+        """Return the state that a row describes."""
+        known = {name: row[name] for name in cls.__slots__ if name in row}
+        return cls(**{**known, "digest": int(row["digest"], 16), "vector_rows": json.loads(row["vector_rows"])})
+
+    def at(self, offset: Offset) -> Projection:
+        """Return this state moved to a point of the journal."""
+        chain, position = offset.chain, offset.position
+        return replace(
+            self,
+            seq=chain.seq,
+            signature=chain.signature,
+            timestamp=chain.timestamp,
+            segment=position.segment,
+            offset=position.offset,
+        )
+
+    def with_event(self, event: Event) -> Projection:
+        """Return the state after an event's vectors."""
+        payload = event.payload
+        if isinstance(payload, EmbeddingSwitched):
+            return replace(self, embedding_model=payload.model, embedding_dimension=payload.dimension)
+        if isinstance(payload, MemoryAdded | MemoryRevised | MemoryMerged) and payload.vector is not None:
+            vector = payload.vector
+            rows = max(self.vector_rows.get(vector.model, 0), vector.row + 1)
+            return replace(self, vector_rows={**self.vector_rows, vector.model: rows})
+        return self
+
+
+def project(events: Sequence[Event], after: Offset, projection: Projection, view: View) -> tuple[list[Change], Projection]:
+    """Fold the events of whole commits: the changed rows, and the state after them."""
+    workspace = Workspace(view)
+    for event in events:
+        fold(workspace, event)
+        projection = projection.with_event(event)
+    changes = list(workspace.changes())
+    return changes, replace(projection.at(after), digest=digest_after(projection.digest, changes))
+
+
+def digest_after(digest: int, changes: Iterable[Change]) -> int:
+    """Return the digest after these changes."""
+    for change in changes:
+        if change.old is not None:
+            digest -= _share(change.table, change.key, change.old)
+        if change.new is not None:
+            digest += _share(change.table, change.key, change.new)
+    return digest % _MODULUS
+
+
+def _share(table: str, key: Key, row: Row) -> int:
+    if table == "Memory":
+        kept: Row = {name: value for name, value in row.items() if name not in _LEFT_OUT}
+    elif table in EXPLICIT_RELATIONS:
+        kept = {**row, "source_id": key[0], "target_id": key[1]}
+    else:
+        return 0
+    canonical = orjson.dumps(kept, option=orjson.OPT_SORT_KEYS)
+    return int.from_bytes(hashlib.sha256(table.encode() + b"\x1f" + canonical).digest())

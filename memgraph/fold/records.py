@@ -1,0 +1,46 @@
+"""Events about what was retrieved, consolidated and read."""
+
+from __future__ import annotations
+
+from memgraph.fold.workspace import Workspace
+from memgraph.journal.envelope import Event
+from memgraph.model.events import BuildConsolidated, OutcomeRecorded, RetrievalRecorded, SourceRead, sparse
+from memgraph.model.ids import natural_id
+
+
+def retrieved(workspace: Workspace, _event: Event, payload: RetrievalRecorded) -> None:
+    """Fold ``retrieval.recorded``: one Recall, and RECALLED to each memory it returned."""
+    fields = sparse(payload.model_dump(exclude={"query_id", "results"}))
+    workspace.put("Recall", payload.query_id, {"id": payload.query_id, **fields})
+    for rank, item in enumerate(payload.results, start=1):
+        if workspace.get("Memory", item.id) is not None:
+            row = {"rank": rank, "score": item.score, "tokens": item.tokens}
+            workspace.put("RECALLED", (payload.query_id, item.id), row)
+
+
+def outcome(workspace: Workspace, _event: Event, payload: OutcomeRecorded) -> None:
+    """Fold ``outcome.recorded``: what became of a Recall, and which of its memories were used or overridden."""
+    recall = workspace.get("Recall", payload.query_id)
+    if recall is None:
+        return
+    workspace.put("Recall", payload.query_id, {**recall, "outcome": payload.outcome, "outcome_at": payload.recorded_at})
+    for used, memory_ids in ((True, payload.used), (False, payload.overridden)):
+        for memory_id in memory_ids:
+            key = (payload.query_id, memory_id)
+            edge = workspace.get("RECALLED", key)
+            if edge is not None:
+                workspace.put("RECALLED", key, {**edge, "used": used})
+
+
+def consolidated(workspace: Workspace, _event: Event, payload: BuildConsolidated) -> None:
+    """Fold ``build.consolidated``."""
+    key = natural_id("build", payload.build_id, project_id=payload.project_id)
+    fields = sparse(payload.model_dump(exclude={"build_id", "complete"}))
+    workspace.put("Build", key, {"id": key, "name": payload.build_id, "is_complete": payload.complete, **fields})
+
+
+def source_read(workspace: Workspace, _event: Event, payload: SourceRead) -> None:
+    """Fold ``source.read``."""
+    key = natural_id("source", payload.source_id)
+    fields = sparse(payload.model_dump(exclude={"source_id"}))
+    workspace.put("Source", key, {"id": key, "name": payload.source_id, **fields})

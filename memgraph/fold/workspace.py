@@ -1,0 +1,88 @@
+"""Where a fold reads old rows and leaves changed ones."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+from memgraph.ports import Change, Key, Row
+
+
+class View(Protocol):
+    """Old rows, by key. Rows read are never modified."""
+
+    def get(self, table: str, key: Key) -> Row | None:
+        """Return a row."""
+        ...
+
+    def edges_at(self, memory_id: str) -> Iterable[tuple[str, Key, Row]]:
+        """Return every edge at a memory, both ways."""
+        ...
+
+
+class EmptyView:
+    """No rows: what a rebuild starts from."""
+
+    def get(self, table: str, key: Key) -> Row | None:  # noqa: ARG002
+        """Return None."""
+        return None
+
+    def edges_at(self, memory_id: str) -> Iterable[tuple[str, Key, Row]]:  # noqa: ARG002
+        """Return nothing."""
+        return ()
+
+
+class Workspace:
+    """Changed rows over a view of old ones."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._old: dict[tuple[str, Key], Row | None] = {}
+        self._new: dict[tuple[str, Key], Row | None] = {}
+        self._edges_at: dict[str, set[tuple[str, Key]]] | None = None
+
+    def get(self, table: str, key: Key) -> Row | None:
+        """Return the row as it stands after the changes so far."""
+        place = (table, key)
+        if place in self._new:
+            return self._new[place]
+        if place not in self._old:
+            self._old[place] = self._view.get(table, key)
+        return self._old[place]
+
+    def put(self, table: str, key: Key, row: Row | None) -> None:
+        """Set a row, or remove it with None."""
+        place = (table, key)
+        if place not in self._old:
+            self._old[place] = self._view.get(table, key)
+        self._new[place] = row
+        if self._edges_at is not None and isinstance(key, tuple):
+            for end in key:
+                self._edges_at[end].add(place)  # type: ignore[arg-type]
+
+    def ensure(self, table: str, key: Key, row: Row) -> None:
+        """Add a row unless it is there."""
+        if self.get(table, key) is None:
+            self.put(table, key, row)
+
+    def edges_at(self, memory_id: str) -> Iterator[tuple[str, Key, Row]]:
+        """Iterate over the edges at a memory as they stand after the changes so far."""
+        if self._edges_at is None:  # built when the first memory is deleted: most folds never need it
+            self._edges_at = defaultdict(set)
+            for table, key in self._new:
+                if isinstance(key, tuple):
+                    for end in key:
+                        self._edges_at[end].add((table, key))
+        seen = {(table, key) for table, key, _ in self._view.edges_at(memory_id)} | self._edges_at[memory_id]
+        for table, key in sorted(seen):
+            row = self.get(table, key)
+            if row is not None:
+                yield table, key, row
+
+    def changes(self) -> Iterator[Change]:
+        """Iterate over the rows that differ from the old ones."""
+        for (table, key), new in self._new.items():
+            old = self._old[table, key]
+            if old != new:
+                yield Change(table, key, old, new)

@@ -1,0 +1,44 @@
+"""The checkpoint: an HMACed SHA-256 of the verified part of the journal, so that opening costs what hashing costs."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from memgraph.journal.envelope import Chain, canonical
+from memgraph.journal.files import write_private
+from memgraph.journal.segments import Position
+from memgraph.ports import SigningKey
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Where verification stood, and the SHA-256 of all bytes before it."""
+
+    chain: Chain
+    position: Position
+    sha256: str
+
+
+def write_checkpoint(path: Path, checkpoint: Checkpoint, key: SigningKey) -> None:
+    """Write the checkpoint atomically."""
+    body = asdict(checkpoint)
+    write_private(path, json.dumps({"body": body, "hmac": _mac(key, body)}).encode())
+
+
+def read_checkpoint(path: Path, key: SigningKey, store_id: str) -> Checkpoint | None:
+    """Return the checkpoint; None if there is none that this key made for this store (then all is verified anew)."""
+    try:
+        stored = json.loads(path.read_bytes())
+        body, mac = stored["body"], stored["hmac"]
+        if not hmac.compare_digest(_mac(key, body), mac) or body["chain"]["store_id"] != store_id:
+            return None
+        return Checkpoint(Chain(**body["chain"]), Position(**body["position"]), body["sha256"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _mac(key: SigningKey, body: dict[str, object]) -> str:
+    return hmac.digest(key.secret, b"memgraph checkpoint\x1f" + canonical(body), "sha256").hex()

@@ -1,0 +1,254 @@
+"""One journal line: how an event is written, signed, checked and read back.
+
+A line is canonical JSON ``{head, payload, salt, signature}``. The head holds SHA-256(salt ‖ canonical payload), and the
+signature is HMAC-SHA256(key, canonical head), so a payload can later be purged while its head still verifies. Each head
+names the signature before it: the lines form a chain.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+import orjson
+from pydantic import ValidationError
+
+from memgraph.errors import PayloadError, ScopeError, UnknownEventError
+from memgraph.model.events import PAYLOADS, Actor, Payload, WriteScope
+from memgraph.ports import SigningKey
+
+ENVELOPE_VERSION = 1
+"""1: canonical JSON is orjson's with sorted keys."""
+SIGNATURE_VERSION = 1
+"""1: HMAC-SHA256 over the canonical head."""
+MAX_LINE_BYTES = 16 << 20
+FIRST_SIGNATURE = "0" * 64
+_HEAD_FIELDS = frozenset(
+    "store_id seq commit_id last event_id type event_version write_scope task_id actor timestamp occurred_at "
+    "envelope_version signature_version key_id prev_signature payload_sha256".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CommitDraft:
+    """Events to be committed together, before they have numbers and signatures.
+
+    Raises
+    ------
+    ScopeError
+        An event may not be committed in this scope, or the scope and `task_id` do not fit.
+    """
+
+    write_scope: WriteScope
+    payloads: Sequence[Payload]
+    task_id: str | None = None
+    actor: Actor = "agent"
+
+    def __post_init__(self) -> None:
+        if (self.write_scope == "task") != (self.task_id is not None):
+            raise ScopeError(
+                f"a commit of scope {self.write_scope!r} with task {self.task_id!r}: scope 'task' needs a task_id and no "
+                "other scope takes one"
+            )
+        for payload in self.payloads:
+            if self.write_scope not in payload.SCOPES:
+                raise ScopeError(
+                    f"{payload.TYPE} may be committed in scope {' or '.join(sorted(payload.SCOPES))}, not in "
+                    f"{self.write_scope!r}; commit it by itself"
+                )
+            memory = getattr(payload, "memory", None)
+            if memory is not None and memory.task_id != self.task_id:
+                raise ScopeError(
+                    f"memory {memory.id} belongs to task {memory.task_id!r}, the commit to {self.task_id!r}: one commit "
+                    "has one write scope; commit each task's memories by themselves"
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A verified event of the journal."""
+
+    seq: int
+    commit_id: str
+    last: bool
+    type: str
+    payload: Payload
+    write_scope: WriteScope
+    task_id: str | None
+    actor: Actor
+    timestamp: str
+    occurred_at: str
+    signature: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Where the chain stands: what the next line must follow."""
+
+    store_id: str
+    seq: int = 0
+    signature: str = FIRST_SIGNATURE
+    timestamp: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """Lines ready to be appended, and where the chain stands after them."""
+
+    data: bytes
+    events: list[Event] = field(default_factory=list)
+    chain: Chain = field(default_factory=lambda: Chain(""))
+
+
+class LineError(ValueError):
+    """A line is not what was signed. The journal adds where."""
+
+
+def canonical(value: Mapping[str, Any]) -> bytes:
+    """Canonical JSON: UTF-8, sorted keys, no white space, shortest round-trip numbers."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def seal(drafts: Sequence[CommitDraft], chain: Chain, key: SigningKey, now: str) -> Sealed:
+    """Number, stamp and sign the events of these commits.
+
+    Raises
+    ------
+    PayloadError
+        An event is larger than a line may be.
+    """
+    lines: list[bytes] = []
+    events: list[Event] = []
+    seq, signature = chain.seq, chain.signature
+    for draft in drafts:
+        commit_id = str(uuid4())
+        for index, payload in enumerate(draft.payloads):
+            seq += 1
+            content = payload.dump()
+            salt = os.urandom(16)
+            last = index == len(draft.payloads) - 1
+            head = {
+                "store_id": chain.store_id,
+                "seq": seq,
+                "commit_id": commit_id,
+                "last": last,
+                "event_id": str(uuid4()),
+                "type": payload.TYPE,
+                "event_version": payload.VERSION,
+                "write_scope": draft.write_scope,
+                "task_id": draft.task_id,
+                "actor": draft.actor,
+                "timestamp": now,
+                "occurred_at": payload.occurred_at() or now,
+                "envelope_version": ENVELOPE_VERSION,
+                "signature_version": SIGNATURE_VERSION,
+                "key_id": key.key_id,
+                "prev_signature": signature,
+                "payload_sha256": _payload_sha256(salt, content),
+            }
+            signature = _sign(key, head)
+            line = canonical({"head": head, "payload": content, "salt": salt.hex(), "signature": signature})
+            if len(line) >= MAX_LINE_BYTES:
+                raise PayloadError(
+                    f"{payload.TYPE} takes {len(line):,} bytes, the limit is {MAX_LINE_BYTES:,}; shorten its lists"
+                )
+            lines.append(line)
+            events.append(_event(head, payload, signature))
+    data = b"".join(line + b"\n" for line in lines)
+    return Sealed(data, events, Chain(chain.store_id, seq, signature, now))
+
+
+def unseal(line: bytes, chain: Chain, key: SigningKey | None) -> tuple[Event, Chain]:
+    """Verify one line (without its newline) against the chain and return its event.
+
+    Parameters
+    ----------
+    key : SigningKey or None
+        None checks everything but the signature (read-only service in ``dev`` without a key).
+
+    Raises
+    ------
+    LineError
+        The line is not what was signed, or does not follow.
+    PayloadError, UnknownEventError
+        The line is authentic, but its payload fits no schema of this release.
+    """
+    try:
+        envelope = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        raise LineError("the line is not JSON") from None
+    if not isinstance(envelope, dict) or envelope.keys() != {"head", "payload", "salt", "signature"}:
+        raise LineError("the line is not an envelope of head, payload, salt and signature")
+    head, content, salt, signature = (envelope[name] for name in ("head", "payload", "salt", "signature"))
+    if not isinstance(head, dict) or head.keys() != _HEAD_FIELDS:
+        raise LineError("the head's fields are not those of an event")
+    if canonical(envelope) != line:
+        raise LineError("the bytes are not in canonical form")
+    if head["envelope_version"] != ENVELOPE_VERSION or head["signature_version"] != SIGNATURE_VERSION:
+        raise LineError(
+            f"envelope version {head['envelope_version']}, signature version {head['signature_version']} are unknown "
+            "to this release"
+        )
+    if key is not None:
+        if head["key_id"] != key.key_id:
+            raise LineError(f"it was signed with key {head['key_id']}, not with this store's key {key.key_id}")
+        if not isinstance(signature, str) or not hmac.compare_digest(_sign(key, head).encode(), signature.encode()):
+            raise LineError("the signature does not fit")
+    if head["store_id"] != chain.store_id:
+        raise LineError(f"the event belongs to store {head['store_id']}")
+    if head["seq"] != chain.seq + 1 or head["prev_signature"] != chain.signature:
+        raise LineError(f"event {head['seq']} does not follow event {chain.seq}")
+    if not isinstance(content, dict) or not isinstance(salt, str):
+        raise LineError("the payload is gone and no purge names it")
+    try:
+        payload_sha256 = _payload_sha256(bytes.fromhex(salt), content)
+    except ValueError:
+        raise LineError("the salt is not hexadecimal") from None
+    if payload_sha256 != head["payload_sha256"]:
+        raise LineError("the payload is not the one that was signed")
+    event = _event(head, _payload(head, content), signature)
+    return event, Chain(chain.store_id, event.seq, signature, event.timestamp)
+
+
+def _payload(head: Mapping[str, Any], content: Mapping[str, Any]) -> Payload:
+    kind = PAYLOADS.get((head["type"], head["event_version"]))
+    if kind is None:
+        raise UnknownEventError(
+            f"event {head['seq']} is of type {head['type']!r}, version {head['event_version']}, which this release of "
+            "memgraph does not know; install a newer one"
+        )
+    try:
+        return kind.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise PayloadError(f"event {head['seq']} ({head['type']}) does not fit its schema: {where}: {first['msg']}") from None
+
+
+def _event(head: Mapping[str, Any], payload: Payload, signature: str) -> Event:
+    return Event(
+        head["seq"],
+        head["commit_id"],
+        head["last"],
+        head["type"],
+        payload,
+        head["write_scope"],
+        head["task_id"],
+        head["actor"],
+        head["timestamp"],
+        head["occurred_at"],
+        signature,
+    )
+
+
+def _sign(key: SigningKey, head: Mapping[str, Any]) -> str:
+    return hmac.digest(key.secret, canonical(head), "sha256").hex()
+
+
+def _payload_sha256(salt: bytes, content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(salt + canonical(content)).hexdigest()

@@ -1,0 +1,58 @@
+"""Small file operations with the guarantees the journal needs: private, atomic, synced."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from memgraph.errors import StorageError
+
+sync_data = getattr(os, "fdatasync", os.fsync)
+"""Flush a descriptor's data to the device (macOS has no fdatasync)."""
+
+
+def make_private_folder(path: Path) -> None:
+    """Make a directory and its parents, readable by their owner alone.
+
+    Raises
+    ------
+    StorageError
+        It cannot be made.
+    """
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"the directory cannot be made: {error.strerror}; name another place", path=path) from None
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all (temporary file, fsync, rename), mode 0600."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            write_all(descriptor, data)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        temporary.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise StorageError(f"cannot be written: {error.strerror}", path=path) from None
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write everything; the system may take it in several bites."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def sync_folder(path: Path) -> None:
+    """Make a new or renamed entry of a directory durable."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

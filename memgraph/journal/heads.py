@@ -1,0 +1,66 @@
+"""The head file: the last signed event, kept outside the store, so that a truncated journal is noticed."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from memgraph.errors import JournalError, StorageError
+from memgraph.journal.files import make_private_folder
+
+_RECORD_BYTES = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The last event that was written and synced."""
+
+    seq: int
+    signature: str
+
+
+class HeadFile:
+    """``<keys_home>/heads/<store_id>``: one record of fixed length, overwritten in place after each journal sync.
+
+    It is not synced itself: after a power failure it may name an earlier event, which is harmless, never a later one.
+    """
+
+    def __init__(self, keys_home: Path, store_id: str) -> None:
+        self.path = keys_home / "heads" / store_id
+
+    def read(self) -> Head | None:
+        """Return the head, or None if there is no file.
+
+        Raises
+        ------
+        JournalError
+            The file is there and cannot be read.
+        """
+        try:
+            stored = json.loads(self.path.read_text("utf-8"))
+            return Head(int(stored["seq"]), str(stored["signature"]))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StorageError(f"the head file cannot be read: {error.strerror}", path=self.path) from None
+        except (ValueError, KeyError, TypeError):
+            raise JournalError(
+                f"the head file {self.path} is damaged; restore it from a backup, or remove it to adopt the journal as it is"
+            ) from None
+
+    def write(self, head: Head) -> None:
+        """Record the head."""
+        record = json.dumps({"seq": head.seq, "signature": head.signature}).ljust(_RECORD_BYTES - 1).encode() + b"\n"
+        try:
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except FileNotFoundError:
+            make_private_folder(self.path.parent)
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StorageError(f"the head file cannot be written: {error.strerror}", path=self.path) from None
+        try:
+            os.pwrite(descriptor, record, 0)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,138 @@
+"""Segments: the journal's files, in the order of the first event they hold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from memgraph.errors import StorageError
+from memgraph.journal.envelope import MAX_LINE_BYTES
+from memgraph.journal.files import sync_data, sync_folder, write_all
+
+SEGMENT_BYTES = 64 << 20
+"""A segment that has grown past this is followed by a new one."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A place between two lines: `offset` bytes into `segment`."""
+
+    segment: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line and where it lies; `whole` is False for a last one without its newline."""
+
+    data: bytes
+    start: Position
+    end: Position
+    whole: bool
+
+
+class Segments:
+    """The ``*.jsonl`` files of a journal directory."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def path(self, position: Position) -> Path:
+        """Return the file of a position."""
+        return self._folder / position.segment
+
+    def names(self) -> list[str]:
+        """Return the segments' file names in order."""
+        return sorted(path.name for path in self._folder.glob("*.jsonl"))
+
+    def first(self) -> Position:
+        """Return the beginning of the journal."""
+        names = self.names()
+        return Position(names[0] if names else _name(1), 0)
+
+    def lines(self, start: Position) -> Iterator[Line]:
+        """Iterate over the lines from a position on.
+
+        Raises
+        ------
+        StorageError
+            A segment cannot be read.
+        """
+        for name in self.names():
+            if name < start.segment:
+                continue
+            path = self._folder / name
+            offset = start.offset if name == start.segment else 0
+            try:
+                with path.open("rb") as file:
+                    file.seek(offset)
+                    while data := file.readline(MAX_LINE_BYTES + 1):
+                        begin, offset = offset, offset + len(data)
+                        whole = data.endswith(b"\n")
+                        yield Line(data[:-1] if whole else data, Position(name, begin), Position(name, offset), whole)
+            except OSError as error:
+                raise StorageError(f"cannot be read: {error.strerror}", path=path) from None
+
+    def blocks(self, start: Position, end: Position) -> Iterator[bytes]:
+        """Iterate over the bytes between two positions, a few at a time."""
+        for name in self.names():
+            if not start.segment <= name <= end.segment:
+                continue
+            with (self._folder / name).open("rb") as file:
+                file.seek(start.offset if name == start.segment else 0)
+                left = end.offset - file.tell() if name == end.segment else None
+                while block := file.read(1 << 20 if left is None else min(1 << 20, left)):
+                    yield block
+                    left = None if left is None else left - len(block)
+
+    def append(self, tail: Position, data: bytes, first_seq: int) -> Position:
+        """Write lines after `tail`, sync them, and return the new tail. All or nothing.
+
+        Raises
+        ------
+        StorageError
+            The system refused (a full disk, say); what was written is cut back.
+        """
+        if tail.offset >= SEGMENT_BYTES:
+            tail = Position(_name(first_seq), 0)
+        path = self.path(tail)
+        try:
+            is_new = not path.exists()
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                os.lseek(descriptor, tail.offset, os.SEEK_SET)
+                try:
+                    write_all(descriptor, data)
+                    sync_data(descriptor)
+                except OSError:
+                    os.ftruncate(descriptor, tail.offset)
+                    raise
+            finally:
+                os.close(descriptor)
+            if is_new:
+                sync_folder(self._folder)
+        except OSError as error:
+            raise StorageError(f"nothing was recorded: {error.strerror}; make room and try again", path=path) from None
+        return Position(tail.segment, tail.offset + len(data))
+
+    def cut(self, tail: Position) -> int:
+        """Remove everything after `tail` and return how many bytes that was."""
+        removed = 0
+        for name in self.names():
+            path = self._folder / name
+            if name > tail.segment:
+                removed += path.stat().st_size
+                path.unlink()
+            elif name == tail.segment:
+                removed += path.stat().st_size - tail.offset
+                with path.open("r+b") as file:
+                    file.truncate(tail.offset)
+                    os.fsync(file.fileno())
+        sync_folder(self._folder)
+        return removed
+
+
+def _name(first_seq: int) -> str:
+    return f"{first_seq:012d}.jsonl"

@@ -1,0 +1,311 @@
+"""Event payloads: one strict class per (type, version). Events state effects as absolute values, never commands.
+
+A payload class never changes once it has been released: any change is a new class with a higher version, and a fixture of
+the old one stays readable. Replay therefore calls no model and no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, create_model
+
+from memgraph.model.base import MAX_ITEMS, Count, Finite, Name, Strict, Text, Timestamp
+from memgraph.model.ids import MemoryId
+from memgraph.model.memory import MemoryRecord, MemoryType
+
+WriteScope = Literal["global", "task", "system", "none"]
+Actor = Literal["user", "agent", "system"]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+DURABLE: frozenset[WriteScope] = frozenset({"global", "task"})
+ANY: frozenset[WriteScope] = frozenset({"global", "task", "system"})
+SYSTEM: frozenset[WriteScope] = frozenset({"system"})
+
+
+class Payload(Strict):
+    """Base of all payloads.
+
+    Attributes
+    ----------
+    TYPE, VERSION : str, int
+        The event's name and schema version.
+    SCOPES : frozenset of str
+        Write scopes in which it may be committed.
+    """
+
+    TYPE: ClassVar[str]
+    VERSION: ClassVar[int] = 1
+    SCOPES: ClassVar[frozenset[WriteScope]] = DURABLE
+
+    def occurred_at(self) -> str | None:
+        """Return when it happened, where that differs from when it was recorded."""
+        return None
+
+    def dump(self) -> dict[str, Any]:
+        """Return what the journal holds: neither None nor empty lists, so that a new optional field changes no byte."""
+        return sparse(self.model_dump())
+
+
+class VectorRef(Strict):
+    """Where a memory's vector lies: row of ``vectors/<model>.f32`` and the SHA-256 of its bytes."""
+
+    model: Name
+    row: Count
+    sha256: Sha256
+
+
+class StoreCreated(Payload):
+    """The first event of every journal."""
+
+    TYPE = "store.created"
+    SCOPES = SYSTEM
+
+    created_by: Name
+
+
+class EmbeddingSwitched(Payload):
+    """From here on vectors are made by this model."""
+
+    TYPE = "embedding.switched"
+    SCOPES = ANY
+
+    model: Name
+    dimension: Annotated[int, Field(ge=1, le=65_536)]
+
+
+class MemoryAdded(Payload):
+    """A memory came to be."""
+
+    TYPE = "memory.added"
+
+    memory: MemoryRecord
+    vector: VectorRef | None = None
+
+    def occurred_at(self) -> str | None:
+        """Return when the remembered thing happened."""
+        return self.memory.occurred_at
+
+
+_FIXED = {"id", "type", "created_at"}
+RecordPatch = create_model(
+    "RecordPatch",
+    __base__=Strict,
+    **{
+        name: (field.rebuild_annotation() | None, None)
+        for name, field in MemoryRecord.model_fields.items()
+        if name not in _FIXED
+    },
+)  # type: ignore[call-overload]
+"""New values of a memory's fields; absent means unchanged."""
+Clearable = Literal[tuple(name for name, field in MemoryRecord.model_fields.items() if not field.is_required())]  # type: ignore[valid-type]
+
+
+class _Revision(Payload):
+    id: MemoryId
+    changed: RecordPatch  # type: ignore[valid-type]
+    cleared: list[Clearable] = Field(default_factory=list)
+    """Fields that are set no longer."""
+    vector: VectorRef | None = None
+
+    def row_after(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the row with these changes."""
+        kept = {name: value for name, value in row.items() if name not in self.cleared}
+        return {**kept, **sparse(self.changed.model_dump())}  # type: ignore[attr-defined]
+
+
+class MemoryRevised(_Revision):
+    """Somebody changed fields of a memory."""
+
+    TYPE = "memory.revised"
+
+
+class MemoryMerged(_Revision):
+    """A duplicate was merged into a memory; `candidate_id` is the id that the duplicate would have had."""
+
+    TYPE = "memory.merged"
+
+    candidate_id: MemoryId | None = None
+
+
+class MemoryDeleted(Payload):
+    """A memory and its links are gone from every view; its history stays."""
+
+    TYPE = "memory.deleted"
+    SCOPES = ANY
+
+    id: MemoryId
+    reason: Text | None = None
+
+
+class MemoryLinked(Payload):
+    """A link was made, or its properties set."""
+
+    TYPE = "memory.linked"
+
+    source_id: MemoryId
+    relation: Literal["DERIVED_FROM", "SUPPORTS", "SUPERSEDES", "CONTRADICTS", "RELATED_TO", "ELABORATES", "EXAMPLE_OF"]
+    target_id: MemoryId
+    score: Finite | None = None
+    reason: Text | None = None
+    created_at: Timestamp
+
+
+class MemoryDerived(Payload):
+    """A memory was distilled from others: DERIVED_FROM to each, and SUPPORTS from each."""
+
+    TYPE = "memory.derived"
+
+    id: MemoryId
+    source_ids: Annotated[list[MemoryId], Field(min_length=1, max_length=MAX_ITEMS)]
+    created_at: Timestamp
+
+
+class AccessEffect(Strict):
+    """Use of a memory and its relevance after an access."""
+
+    id: MemoryId
+    access_count: Count
+    last_accessed_at: Timestamp
+    relevance_anchor: Finite
+    relevance_at: Timestamp
+
+
+class AccessRecorded(Payload):
+    """Memories were used."""
+
+    TYPE = "access.recorded"
+    SCOPES = SYSTEM
+
+    accesses: list[AccessEffect]
+
+
+class RecalledItem(Strict):
+    """One memory of a retrieval."""
+
+    id: MemoryId
+    type: MemoryType
+    score: Finite
+    tokens: Count
+
+
+class RetrievalRecorded(Payload):
+    """An agent was given these memories. `query_hmac` is an HMAC: the query itself is not kept."""
+
+    TYPE = "retrieval.recorded"
+    SCOPES = SYSTEM
+
+    query_id: MemoryId
+    query_hmac: Sha256
+    retrieved_at: Timestamp
+    settings_version: Name
+    agent_name: Name | None = None
+    project_id: Name | None = None
+    session_id: Name | None = None
+    task_id: Name | None = None
+    build_id: Name | None = None
+    total_tokens: Count
+    results: list[RecalledItem] = Field(default_factory=list)
+
+
+class OutcomeRecorded(Payload):
+    """What became of a retrieval."""
+
+    TYPE = "outcome.recorded"
+    SCOPES = SYSTEM
+
+    query_id: MemoryId
+    outcome: Name
+    used: list[MemoryId] = Field(default_factory=list)
+    overridden: list[MemoryId] = Field(default_factory=list)
+    recorded_at: Timestamp
+
+
+class BuildConsolidated(Payload):
+    """A build log was consolidated, wholly or (when time ran out) up to `consumed_keys`."""
+
+    TYPE = "build.consolidated"
+
+    project_id: Name
+    build_id: Name
+    log_sha256: Sha256
+    outcome: Literal["success", "failure", "partial"]
+    started_at: Timestamp
+    completed_at: Timestamp
+    task_count: Count
+    agents: list[Name] = Field(default_factory=list)
+    consumed_keys: list[Name] = Field(default_factory=list)
+    complete: bool
+    extracted: Count
+    merged: Count
+    extractor: Name
+    consolidated_at: Timestamp
+
+    def occurred_at(self) -> str | None:
+        """Return when the build ended."""
+        return self.completed_at
+
+
+class SourceRead(Payload):
+    """A source was read up to `cursor`; counts are totals over all reads."""
+
+    TYPE = "source.read"
+
+    source_id: Name
+    kind: Name
+    locator: Text
+    project_id: Name
+    cursor: Text
+    records: Count
+    builds: Count
+    extracted: Count
+    merged: Count
+    skipped: Count
+    read_at: Timestamp
+
+
+class DecayApplied(Payload):
+    """The curve was read for all memories; it moved nothing."""
+
+    TYPE = "decay.applied"
+    SCOPES = SYSTEM
+
+    applied_at: Timestamp
+    updated: Count
+    below_threshold: Count
+
+
+PAYLOADS: dict[tuple[str, int], type[Payload]] = {
+    (kind.TYPE, kind.VERSION): kind
+    for kind in (
+        StoreCreated,
+        EmbeddingSwitched,
+        MemoryAdded,
+        MemoryRevised,
+        MemoryMerged,
+        MemoryDeleted,
+        MemoryLinked,
+        MemoryDerived,
+        AccessRecorded,
+        RetrievalRecorded,
+        OutcomeRecorded,
+        BuildConsolidated,
+        SourceRead,
+        DecayApplied,
+    )
+}
+
+
+def sparse(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the mapping without None and empty lists, in nested mappings too."""
+    kept = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            kept[name] = sparse(value)
+        elif isinstance(value, list):
+            if value:
+                kept[name] = [sparse(item) if isinstance(item, Mapping) else item for item in value]
+        elif value is not None:
+            kept[name] = value
+    return kept
