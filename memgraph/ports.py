@@ -128,7 +128,7 @@ class Change:
 class GraphEngine(Protocol):
     """Keeps rows of nodes and edges, all or nothing per call. Every engine error arrives as a `GraphError`."""
 
-    def open(self) -> AbstractContextManager[None]:
+    def open(self) -> AbstractContextManager[Any]:
         """Hold the engine open for a block of calls; nests; what holds it may keep it open a little longer."""
         ...
 
@@ -136,8 +136,12 @@ class GraphEngine(Protocol):
         """Return one row by its primary key."""
         ...
 
+    def edges_at(self, memory_id: str) -> list[tuple[str, Key, Row]]:
+        """Return (table, key, row) of every edge at a memory, both ways."""
+        ...
+
     def links_of(self, memory_id: str) -> list[tuple[str, Key, Row]]:
-        """Return (table, key, row) of every explicit link between memories at this one, both ways."""
+        """Return (table, key, row) of every edge between memories at this one, both ways."""
         ...
 
     def scan(self, table: str) -> Iterator[tuple[Key, Row]]:
@@ -157,7 +161,7 @@ class GraphEngine(Protocol):
         ...
 
     def cypher(self, query: str, params: Mapping[str, Any]) -> list[Row]:
-        """Run a query and return its rows."""
+        """Run a reading query from outside and return its rows; anything else is refused."""
         ...
 
     def release(self) -> None:

@@ -74,7 +74,10 @@ def attach(workspace: Workspace, old: Row | None, new: Row | None) -> None:
             workspace.ensure(edge.node_table, edge.target, {"id": edge.target, **dict(edge.node)})
         elif workspace.get("Memory", edge.source) is None:
             continue  # the predecessor was deleted
-        workspace.put(table, key, dict(edge.row))
+        if old is None:
+            workspace.add(table, key, dict(edge.row))
+        else:
+            workspace.put(table, key, dict(edge.row))
 
 
 def chain_of(memory: Row) -> tuple[str, str] | None:

@@ -22,7 +22,8 @@ from memgraph.ports import Row
 def added(workspace: Workspace, event: Event, payload: MemoryAdded) -> None:
     """Fold ``memory.added``."""
     row = {**sparse(payload.memory.model_dump()), "seq": event.seq, **_vector_columns(payload.vector)}
-    _put(workspace, None, row)
+    workspace.add("Memory", row["id"], row)
+    attach(workspace, None, row)
     if chain := chain_of(row):
         _set_last(workspace, chain, row["id"])
 
@@ -31,7 +32,9 @@ def revised(workspace: Workspace, _event: Event, payload: MemoryRevised | Memory
     """Fold ``memory.revised`` and ``memory.merged``."""
     row = workspace.get("Memory", payload.id)
     if row is not None:
-        _put(workspace, row, {**payload.row_after(row), **_vector_columns(payload.vector)})
+        new = {**payload.row_after(row), **_vector_columns(payload.vector)}
+        workspace.put("Memory", payload.id, new)
+        attach(workspace, row, new)
 
 
 def deleted(workspace: Workspace, _event: Event, payload: MemoryDeleted) -> None:
@@ -68,11 +71,6 @@ def accessed(workspace: Workspace, _event: Event, payload: AccessRecorded) -> No
         row = workspace.get("Memory", effect.id)
         if row is not None:
             workspace.put("Memory", effect.id, {**row, **effect.model_dump()})
-
-
-def _put(workspace: Workspace, old: Row | None, new: Row) -> None:
-    workspace.put("Memory", new["id"], new)
-    attach(workspace, old, new)
 
 
 def _link(workspace: Workspace, relation: str, source_id: str, target_id: str, properties: Row) -> None:

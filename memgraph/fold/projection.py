@@ -71,6 +71,10 @@ class Projection:
             offset=position.offset,
         )
 
+    def with_digest(self, digest: int) -> Projection:
+        """Return this state with another digest."""
+        return replace(self, digest=digest)
+
     def with_event(self, event: Event) -> Projection:
         """Return the state after an event's vectors."""
         payload = event.payload

@@ -61,6 +61,11 @@ class Workspace:
             for end in key:
                 self._edges_at[end].add(place)  # type: ignore[arg-type]
 
+    def add(self, table: str, key: Key, row: Row) -> None:
+        """Set a row that cannot be there yet: saves the look-up."""
+        self._old.setdefault((table, key), None)
+        self.put(table, key, row)
+
     def ensure(self, table: str, key: Key, row: Row) -> None:
         """Add a row unless it is there."""
         if self.get(table, key) is None:

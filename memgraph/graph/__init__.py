@@ -1,1 +1,1 @@
-"""To be described."""
+"""The projection on disk: rows as nodes and edges in an embedded Kùzu graph."""

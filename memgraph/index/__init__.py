@@ -1,1 +1,1 @@
-"""To be described."""
+"""The projection in memory: columns to filter by, vectors and postings to seed from, edges to walk."""

@@ -187,6 +187,10 @@ class Journal:
         if head is None or head.seq < chain.seq:
             self._heads.write(Head(chain.seq, chain.signature))
 
+    def has_grown(self) -> bool:
+        """Tell, at the cost of a stat, whether there are bytes past the tail."""
+        return self._segments.reaches_past(self.tail.position)
+
     def replay(self, after: Offset | None = None) -> Iterator[Committed]:
         """Iterate over whole commits after a point (default: from the beginning), each verified.
 

@@ -52,6 +52,14 @@ class Segments:
         names = self.names()
         return Position(names[0] if names else _name(1), 0)
 
+    def reaches_past(self, tail: Position) -> bool:
+        """Tell whether there are bytes after a position."""
+        try:
+            size = self.path(tail).stat().st_size
+        except FileNotFoundError:
+            return False
+        return size > tail.offset or (tail.offset >= SEGMENT_BYTES and self.names()[-1] > tail.segment)
+
     def lines(self, start: Position) -> Iterator[Line]:
         """Iterate over the lines from a position on.
 

@@ -43,6 +43,10 @@ class Payload(Strict):
         """Return when it happened, where that differs from when it was recorded."""
         return None
 
+    def memory_ids(self) -> list[str]:
+        """Return the memories whose row or links it changes."""
+        return []
+
     def dump(self) -> dict[str, Any]:
         """Return what the journal holds: neither None nor empty lists, so that a new optional field changes no byte."""
         return sparse(self.model_dump())
@@ -87,6 +91,10 @@ class MemoryAdded(Payload):
         """Return when the remembered thing happened."""
         return self.memory.occurred_at
 
+    def memory_ids(self) -> list[str]:
+        """Return the memories whose row or links it changes."""
+        return [self.memory.id]
+
 
 _FIXED = {"id", "type", "created_at"}
 RecordPatch = create_model(
@@ -108,6 +116,10 @@ class _Revision(Payload):
     cleared: list[Clearable] = Field(default_factory=list)
     """Fields that are set no longer."""
     vector: VectorRef | None = None
+
+    def memory_ids(self) -> list[str]:
+        """Return the memories whose row or links it changes."""
+        return [self.id]
 
     def row_after(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return the row with these changes."""
@@ -138,6 +150,10 @@ class MemoryDeleted(Payload):
     id: MemoryId
     reason: Text | None = None
 
+    def memory_ids(self) -> list[str]:
+        """Return the memories whose row or links it changes."""
+        return [self.id]
+
 
 class MemoryLinked(Payload):
     """A link was made, or its properties set."""
@@ -151,6 +167,10 @@ class MemoryLinked(Payload):
     reason: Text | None = None
     created_at: Timestamp
 
+    def memory_ids(self) -> list[str]:
+        """Return the memories whose row or links it changes."""
+        return [self.source_id, self.target_id]
+
 
 class MemoryDerived(Payload):
     """A memory was distilled from others: DERIVED_FROM to each, and SUPPORTS from each."""
@@ -160,6 +180,10 @@ class MemoryDerived(Payload):
     id: MemoryId
     source_ids: Annotated[list[MemoryId], Field(min_length=1, max_length=MAX_ITEMS)]
     created_at: Timestamp
+
+    def memory_ids(self) -> list[str]:
+        """Return the memories whose row or links it changes."""
+        return [self.id, *self.source_ids]
 
 
 class AccessEffect(Strict):
@@ -179,6 +203,10 @@ class AccessRecorded(Payload):
     SCOPES = SYSTEM
 
     accesses: list[AccessEffect]
+
+    def memory_ids(self) -> list[str]:
+        """Return the memories whose row or links it changes."""
+        return [effect.id for effect in self.accesses]
 
 
 class RecalledItem(Strict):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from functools import lru_cache
 from typing import Annotated
 from uuid import UUID, uuid4, uuid5
 
@@ -31,6 +32,7 @@ def source_id(source_key: str, ordinal: int) -> str:
     return str(uuid5(_NAMESPACE, f"memory\x1f{source_key}\x1f{ordinal}"))
 
 
+@lru_cache(maxsize=65_536)
 def natural_id(kind: str, name: str, *, project_id: str | None = None) -> str:
     """Id of a thing known by its name: tag, project, build, agent, session, task, entity, source."""
     return str(uuid5(_NAMESPACE, f"{kind}\x1f{project_id or ''}\x1f{canonical_name(name)}"))

@@ -91,7 +91,9 @@ class BuildLogReader:
         """Decide between JSON lines and one document: a first line that is closed in itself means lines."""
         if self._path.suffix.lower() in _LINE_ENDINGS:
             return True
-        first = next((line for _, line, _ in islice(_lines(stream, self._max_line_bytes, 0), 1_000) if line.strip()), b"")
+        first = next(
+            (line for _, line, _ in islice(_lines(stream, self._max_line_bytes, 0), 1_000) if line.strip()), b""
+        )
         stream.seek(0)
         first = first.strip()
         return not first or (first.startswith(b"{") and (first.endswith(b"}") or len(first) > self._max_line_bytes))
@@ -105,15 +107,18 @@ class BuildLogReader:
             offset, mark = end, _digest(line[-4096:])
             if not line.strip():
                 continue
+            build: BuildEventLog | None = None
+            problem: str | None
             if len(line) > self._max_line_bytes:
-                problem, build = f"line {number}: longer than {self._max_line_bytes:,} bytes", None
+                problem = f"line {number}: longer than {self._max_line_bytes:,} bytes"
             else:
                 build, problem = self._parsed(line, f"line {number}")
             if build is None and not terminated:
                 # its writer may still be at it, so a later run must see it again
                 yield SourceRecord(None, before, 1, f"{problem}; the last line is not finished")
                 return
-            yield SourceRecord(build, f"lines:{offset}:{number}:{mark}", 1, problem)
+            # of an unfinished line the end is still to come, and is the rest of this one
+            yield SourceRecord(build, f"lines:{offset}:{number - (not terminated)}:{mark}", 1, problem)
 
     def _resume(self, stream: BinaryIO, cursor: str) -> tuple[int, int, str]:
         """Return offset, line number and digest to go on from: the start, unless the line before is still the same."""
@@ -139,7 +144,8 @@ class BuildLogReader:
         except (ValueError, RecursionError) as error:
             raise SourceError(f"not JSON: {_reason(error)}", path=self._path) from None
         if not isinstance(document, list | dict):
-            raise SourceError("holds neither a build log nor an array of them", path=self._path)
+            message = "holds neither a build log nor an array of them"
+            raise SourceError(message, path=self._path)
         builds = document if isinstance(document, list) else [document]
         mark = _digest(data)
         match = _WHOLE_CURSOR.fullmatch(cursor)

@@ -129,6 +129,8 @@ class GitReader:
                     if passed:
                         shas.write(line)
                     passed = passed or line.strip().decode() == span.done
+            if not shas.tell():
+                return  # without any commit named, git would take HEAD
             shas.seek(0)
             with self._running("log", "--no-walk=unsorted", "--stdin", *_LOG, _FORMAT, stdin=shas) as output:
                 for commit in _parsed(_tokens(output)):
@@ -238,7 +240,7 @@ def _parsed(tokens: Iterator[str]) -> Iterator[Commit | str]:
 
 
 def _commit(header: str, files: list[str]) -> Commit | str:
-    sha, author, date, message = (header.split("\n", 3) + ["", "", ""])[:4]
+    sha, author, date, message = [*header.split("\n", 3), "", "", ""][:4]
     try:
         when = datetime.fromisoformat(date).astimezone(UTC)
     except (ValueError, OverflowError):

@@ -108,7 +108,8 @@ class SavedGitLogReader:
             has_content = has_content or bool(line.strip())
             offset += length
         if has_content and not offsets:
-            raise SourceError("holds no line 'commit <sha>': not the text of `git log --name-status`", path=self._path)
+            problem = "holds no line 'commit <sha>': not the text of `git log --name-status`"
+            raise SourceError(problem, path=self._path)
         if len(offsets) > 1:
             first, last = _commit_at(stream, offsets[0]), _commit_at(stream, offsets[-1])
             if not (isinstance(first, Commit) and isinstance(last, Commit) and first.when < last.when):
@@ -144,8 +145,8 @@ def _commit_at(stream: BinaryIO, offset: int) -> Commit | str:
     author, when, read = "", None, 0
     message: list[str] = []
     files: list[str] = []
-    for raw, length in _lines(stream):
-        read += length
+    for raw, _ in _lines(stream):
+        read += len(raw)
         if (raw.startswith(b"commit ") and _COMMIT.fullmatch(raw)) or read > MAX_COMMIT_BYTES:
             break
         line = raw.decode("utf-8", errors="replace")

@@ -53,13 +53,24 @@ class Reader(Protocol):
     """
 
     @property
-    def source_id(self) -> str: ...
+    def source_id(self) -> str:
+        """Natural key of the source."""
+        ...
+
     @property
-    def kind(self) -> str: ...
+    def kind(self) -> str:
+        """What is read."""
+        ...
+
     @property
-    def locator(self) -> str: ...
+    def locator(self) -> str:
+        """Absolute path."""
+        ...
+
     @property
-    def project_id(self) -> str: ...
+    def project_id(self) -> str:
+        """Project of the builds."""
+        ...
 
     def records(self, cursor: str | None) -> Iterator[SourceRecord]:
         """Yield what comes after `cursor`, oldest first; all of it for None or for a cursor that no longer fits.

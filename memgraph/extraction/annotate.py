@@ -1,0 +1,222 @@
+"""The embedded annotator: which entities a memory names, what it is about, which tags fit, which failure it tells of.
+
+A text is split into tokens once and each token, cut to a fixed length, is judged alone, so hostile input costs linear
+time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from memgraph.extraction.components import components_of
+from memgraph.extraction.failures import error_lines, error_type, failure_fingerprint
+from memgraph.extraction.statements import find_decision, is_fix, is_instruction, steps_in
+from memgraph.model.ids import canonical_name
+from memgraph.model.memory import AgentMemory, Entity, EntityKind
+from memgraph.ports import Annotation
+
+MAX_ENTITIES = 16
+_MAX_ABOUT_FILES = 3
+_MAX_TEXT_CHARS = 8_000
+_MAX_TOKEN_CHARS = 200
+_MAX_TAGS = 6
+_COMMIT_CHARS = 12
+
+_TOKEN = re.compile(r"https?://[^\s<>\"'`()\[\]{}“”]+|[^\s,;|<>()\[\]{}\"“”'‘’`=]+")
+_BACKTICKED = re.compile(r"`([^`\n]{1,100})`")
+_CODE_SOURCES = frozenset({"git", "build log"})
+_ISSUE = re.compile(r"(?:[\w.-]{1,80}/[\w.-]{1,80})?#\d{1,9}|GH-\d{1,9}")
+_SHA = re.compile(r"[0-9a-f]{7,64}")
+_PATH = re.compile(r"[\w.@~+-]{1,100}(?:/[\w.@+-]{1,100}){1,20}/?")
+_FILE_NAME = re.compile(
+    r"[\w.-]{1,100}\.(?:py|pyi|js|jsx|ts|tsx|mjs|c|h|cc|cpp|hpp|rs|go|java|kt|rb|php|cs|swift|scala|lua|sh|bash|zsh|ps1|sql|cypher|"
+    r"json|jsonl|ya?ml|toml|ini|cfg|conf|xml|html?|css|scss|md|rst|txt|csv|tsv|ipynb|lock|log|env|proto|tf|dockerfile|pdf)"
+)
+_DOTTED = re.compile(r"[A-Za-z_]\w{1,60}(?:\.[A-Za-z_]\w{1,60}){1,8}")
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w{2,80}")
+_HUMP = re.compile(r"[a-z0-9][A-Z]")
+_ERROR_NAME = re.compile(r"[A-Z]\w{1,80}(?:Error|Exception|Fault|Warning|Interrupt)")
+_PACKAGE = re.compile(r"@?[a-z][a-z0-9]{0,40}(?:[-_./][a-z0-9]{1,40}){0,5}")
+_DOMAIN = re.compile(r"(?:www\.)?[\w-]{1,60}\.(?:com|org|net|io|dev|edu|gov|co|ai|uk|de|fr)", re.IGNORECASE)
+_WORD = re.compile(r"[^\W\d_](?:[\w’'-]{0,60}\w)?\.?|[.!?:;\n]")
+_BRANDS = frozenset(
+    str.split(
+        "github gitlab javascript typescript youtube linkedin iphone ipad ebay macos ios latex paypal whatsapp facetime "
+        "mcdonald mcdonalds powerpoint playstation bigquery"
+    )
+)
+_ABBREVIATIONS = frozenset(str.split("e.g i.e a.m p.m u.s u.k etc.and"))
+_STARTERS = frozenset(
+    str.split(
+        "a an the this that these those in on at for from with by to of and but or if when while after before since until as it its he "
+        "she they we i you his her their our my your there here what who which how why is are was were be been has have had do did "
+        "does not no yes also then so now today yesterday tomorrow monday tuesday wednesday thursday friday saturday sunday january "
+        "february march april may june july august september october november december new all some many most each every both "
+        "another such let let's i'm i've i'd i'll you're we're they're it's that's hi hey hello thanks thank wow oh ok okay yeah sure "
+        "great good nice well please fix decision change removal safeguard build steps context instruction user why release"
+    )
+)
+_CONNECTORS = frozenset(str.split("of the de la le du van von der den di da del al"))
+
+
+class RuleAnnotator:
+    """Finds entities, suggested tags and a failure fingerprint by rules. Deterministic; linear in the text.
+
+    Entities are files, dotted and compound identifiers, packages in backticks, error classes, issues, commits, URLs,
+    people the memory itself lists as involved, and, outside of code, capitalised names of several words. What the
+    memory is about comes first (the entity of its title, else up to three of its files), then the rest in the order of
+    the text; at most 16.
+    """
+
+    def annotate(self, memory: AgentMemory) -> Annotation:
+        """Return what `memory` names; its own entities are not looked at."""
+        found: dict[tuple[str, str], Entity] = {}
+        files: list[str] = getattr(memory, "files_involved", [])
+        commit = getattr(memory, "git_commit", None)
+        named = [*_about(memory, files), *_in_text(memory)]
+        if commit and _SHA.fullmatch(commit):
+            named.append(Entity(name=commit[:_COMMIT_CHARS], kind="commit"))
+        named += [Entity(name=file[:400], kind="file") for file in files[:MAX_ENTITIES] if file.strip()]
+        for entity in named:
+            found.setdefault((entity.kind, canonical_name(entity.name)), entity)
+        return Annotation(
+            entities=tuple(found.values())[:MAX_ENTITIES],
+            tags=tuple(_tags(memory, files)),
+            failure_fingerprint=_fingerprint(memory),
+        )
+
+
+def _about(memory: AgentMemory, files: list[str]) -> Iterator[Entity]:
+    title = " ".join((memory.title or "")[:_MAX_TEXT_CHARS].split())
+    if title and len(title) <= 120:
+        kind = _kind_of(title, in_backticks=False) if " " not in title else None
+        yield Entity(name=title, kind=kind or "concept", about=True)
+        return
+    yield from (Entity(name=file[:400], kind="file", about=True) for file in files[:_MAX_ABOUT_FILES] if file.strip())
+
+
+def _in_text(memory: AgentMemory) -> Iterator[Entity]:
+    text = f"{memory.content}\n{(memory.title or '')[:_MAX_TEXT_CHARS]}"
+    hits: list[tuple[int, Entity]] = []
+    for found in _TOKEN.finditer(text):
+        # a token over the limit is hostile or data: no name is that long
+        if found.end() - found.start() > _MAX_TOKEN_CHARS:
+            continue
+        token = found.group().rstrip(".:!?*…—").lstrip("*—-")
+        if kind := _kind_of(token, in_backticks=False):
+            hits.append((found.start(), _entity(token, kind)))
+    for found in _BACKTICKED.finditer(text):
+        token = found[1].strip().removesuffix("()")
+        if kind := _kind_of(token, in_backticks=True):
+            hits.append((found.start(), _entity(token, kind)))
+    for name in dict.fromkeys([*memory.agents_involved[:100], *([memory.speaker] if memory.speaker else [])]):
+        match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)
+        hits += [(match.start(), Entity(name=name, kind="person"))] if match else []
+    if memory.source not in _CODE_SOURCES:
+        people = {canonical_name(name) for name in [*memory.agents_involved, memory.speaker or ""]}
+        hits += [
+            (at, Entity(name=name, kind="concept")) for at, name in _names(text) if canonical_name(name) not in people
+        ]
+    hits.sort(key=lambda hit: hit[0])
+    for _, entity in hits:
+        yield entity
+
+
+def _entity(token: str, kind: EntityKind) -> Entity:
+    if kind == "commit":
+        token = token[:_COMMIT_CHARS]
+    elif kind == "symbol":
+        token = token.removesuffix("()")
+    return Entity(name=token[:400], kind=kind)
+
+
+def _kind_of(token: str, *, in_backticks: bool) -> EntityKind | None:
+    """Return what kind of thing a single token names, or None for a common word."""
+    if not token or len(token) > _MAX_TOKEN_CHARS:
+        return None
+    if token.startswith(("http://", "https://")):
+        return "url"
+    if _ISSUE.fullmatch(token):
+        return "issue"
+    if _SHA.fullmatch(token):
+        is_mixed = any(c.isdigit() for c in token) and any(c.isalpha() for c in token)
+        return "commit" if is_mixed else None
+    if _FILE_NAME.fullmatch(token):
+        return "file"
+    if _PATH.fullmatch(token) and (
+        _FILE_NAME.fullmatch(token.rsplit("/", 1)[-1]) or token.count("/") > 1 or "_" in token
+    ):
+        return "file"
+    if _ERROR_NAME.fullmatch(token.rsplit(".", 1)[-1]):
+        return "error"
+    if _DOMAIN.fullmatch(token) or token.casefold() in _BRANDS or token.casefold() in _ABBREVIATIONS:
+        return None
+    if _DOTTED.fullmatch(token):
+        return "symbol"
+    if _IDENTIFIER.fullmatch(token) and ("_" in token.strip("_") or _HUMP.search(token)):
+        return "symbol"
+    if in_backticks and _PACKAGE.fullmatch(token) and len(token) > 1:
+        return "package"
+    if in_backticks and _IDENTIFIER.fullmatch(token):
+        return "symbol"
+    return None
+
+
+def _names(text: str) -> Iterator[tuple[int, str]]:
+    """Yield (position, name) of capitalised names of two and more words."""
+    run: list[re.Match[str]] = []
+    pending: list[re.Match[str]] = []
+    for match in [*_WORD.finditer(text), None]:
+        word = match.group() if match else ""
+        adjacent = bool(run) and match is not None and text[(pending or run)[-1].end() : match.start()] == " "
+        if match and word[0].isupper() and (adjacent or not run) and word.strip(".").casefold() not in _STARTERS:
+            run += [*pending, match]
+            pending = []
+            if word.endswith(".") and len(word) > 2:  # not an initial: the sentence ends here
+                yield from _named(run)
+                run = []
+        elif adjacent and word in _CONNECTORS and len(pending) < 2 and match:
+            pending.append(match)
+        else:
+            yield from _named(run)
+            is_capital = match is not None and word[0].isupper() and word.strip(".").casefold() not in _STARTERS
+            run, pending = ([match] if match and is_capital else []), []
+    yield from _named(run)
+
+
+def _named(run: list[re.Match[str]]) -> Iterator[tuple[int, str]]:
+    if 2 <= len(run) <= 8:
+        yield (
+            run[0].start(),
+            " ".join(match.group() for match in run).removesuffix(".").removesuffix("'s").removesuffix("’s"),
+        )
+
+
+def _tags(memory: AgentMemory, files: list[str]) -> list[str]:
+    """Suggest tags: the kind of thing the memory tells, the error it names, the components of its files."""
+    text = memory.content
+    kinds: list[str] = []
+    if memory.outcome == "negative":
+        kinds.append("failure")
+    if is_fix(text):
+        kinds.append("fix")
+    elif find_decision(text) is not None:
+        kinds.append("decision")
+    if memory.type == "procedural" or steps_in(text):
+        kinds.append("procedure")
+    elif memory.type == "semantic" and is_instruction(text):
+        kinds.append("instruction")
+    if kind := error_type(text):
+        kinds.append(kind.casefold())
+    return [*dict.fromkeys([*kinds, *components_of(files)])][:_MAX_TAGS]
+
+
+def _fingerprint(memory: AgentMemory) -> str | None:
+    if memory.outcome != "negative":
+        return None
+    met = getattr(memory, "errors_encountered", [])
+    if met:
+        return failure_fingerprint(met[0].message)
+    lines = error_lines(memory.content, limit=1)
+    return failure_fingerprint(lines[0] if lines else memory.content)

@@ -1,0 +1,91 @@
+"""What part of a project files and texts are about, in the words people use for it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+_GENERIC = frozenset(
+    str.split(
+        "src lib libs source sources app apps pkg packages package python main index init core common utils util helpers misc "
+        "tests test spec specs testing unit integration docs doc documentation examples example scripts script bin build "
+        "config configs assets static public data resources include internal cmd setup readme changelog conftest base "
+        "types constants version makefile github workflows vscode node modules"
+    )
+)
+_DOC_ENDINGS = frozenset(
+    {".md", ".rst", ".txt", ".adoc", ".png", ".svg", ".jpg", ".jpeg", ".gif", ".ico", ".css", ".pdf", ".log"}
+)
+_DOC_NAMES = frozenset({"license", "notice", "authors", "citation", "cname", "mkdocs", "contributing", "changelog"})
+_TEST_PARTS = frozenset({"tests", "test", "testing", "spec", "specs", "__tests__", "conftest", "fixtures", "test_data"})
+_MACHINERY = frozenset({".github", ".circleci", ".devcontainer", ".vscode", ".gitlab", "ci"})
+_WORD = re.compile(r"[^\W_]+")
+
+
+def is_documentation(path: str) -> bool:
+    """Whether a file is prose or its decoration."""
+    file = PurePosixPath(path.lower())
+    requirements = file.name.startswith(("requirements", "constraints"))
+    return not requirements and (
+        file.suffix in _DOC_ENDINGS or file.stem in _DOC_NAMES or "docs" in file.parts[:-1] or "doc" in file.parts[:-1]
+    )
+
+
+def is_test(path: str) -> bool:
+    """Whether a file is a test or part of one."""
+    file = PurePosixPath(path.lower())
+    stem = file.name.split(".")[0]
+    return (
+        not _TEST_PARTS.isdisjoint(file.parts[:-1])
+        or stem in _TEST_PARTS
+        or stem.startswith("test_")
+        or stem.endswith(("_test", "_spec"))
+        or ".test." in file.name
+        or ".spec." in file.name
+    )
+
+
+def is_machinery(path: str) -> bool:
+    """Whether a file serves the development of the project rather than the project."""
+    file = PurePosixPath(path.lower())
+    hidden = len(file.parts) == 1 and file.name.startswith(".")
+    return hidden or not _MACHINERY.isdisjoint(file.parts[:-1]) or file.name == "codecov.yml"
+
+
+def is_incidental(path: str) -> bool:
+    """Whether a change of nothing but such files says little about the product."""
+    return is_documentation(path) or is_test(path) or is_machinery(path)
+
+
+def component_name(text: str) -> str | None:
+    """Return the tag for a directory, file stem or scope, or None if it says nothing (``src``, ``utils``)."""
+    name = "-".join(_WORD.findall(text.casefold()))[:40]
+    return name if len(name) > 1 and name not in _GENERIC and not name.isdigit() else None
+
+
+def components_of(files: Sequence[str], *, limit: int = 3) -> list[str]:
+    """Return tags for what these files belong to: the innermost telling directory, and the file if they are few."""
+    telling = [file for file in files[:500] if not is_incidental(file)] or list(files[:500])
+    counts: Counter[str] = Counter()
+    for file in telling:
+        path = PurePosixPath(file)
+        inner = next((name for part in reversed(path.parts[:-1]) if (name := component_name(part))), None)
+        stem = component_name(path.name.lstrip(".").split(".")[0]) if len(telling) <= 2 else None
+        counts.update({name for name in (inner, stem) if name})
+    # a file that is named like its directory would else take two places
+    return [name for name, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:limit]]
+
+
+def main_file(files: Sequence[str], text: str) -> str | None:
+    """Return the file that a change is about: the one its text names, else the only or first that matters."""
+    if not files:
+        return None
+    words = set(_WORD.findall(text.casefold()))
+    telling = [file for file in files[:500] if not is_incidental(file)] or list(files[:500])
+    for file in telling:
+        parts = set(_WORD.findall(PurePosixPath(file).name.split(".")[0].casefold())) - _GENERIC
+        if parts and parts <= words:
+            return file
+    return telling[0] if len(telling) <= 3 else None

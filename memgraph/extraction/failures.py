@@ -1,0 +1,81 @@
+"""Error text: finding it in an output, and naming a failure so that its next occurrence has the same name.
+
+All patterns look at lines cut to a fixed length, so hostile input costs linear time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+_MAX_LINE_CHARS = 400
+_MAX_LINES = 20_000
+
+_NAMED = re.compile(r"\b[A-Za-z_][\w.]{0,80}(?:Error|Exception|Fault|Panic)\b")
+_STRONG = re.compile(
+    r"^E\s{2,}\S|\b(?:error|fatal|panic(?:ked)?|exception|FAILED)\b\s?[:\[(]|^(?:error|fatal|FAILED|FAIL)\b|\bsegmentation fault\b",
+    re.IGNORECASE,
+)
+_WEAK = re.compile(
+    r"\b(?:cannot|can't|could not|couldn't|unable to|failed|failure|failing|timed out|timeout|denied|refused|rejected|"
+    r"not found|no such|undefined|unresolved|unexpected|invalid|missing|conflict|crash(?:ed|es)?|killed|out of memory|"
+    r"exit (?:code|status) [1-9]|non-zero|assertion|overflow|deadlock|regress(?:ed|ion))\b",
+    re.IGNORECASE,
+)
+_NOISE = re.compile(
+    r"\b(?:0 errors?|0 failed|0 failures|no errors?|without errors?)\b|^Traceback \(most recent", re.IGNORECASE
+)
+_ERROR_TYPE = re.compile(r"\b([A-Z]\w{0,80}(?:Error|Exception|Fault|Warning)|[A-Z]{2,6}\d{3,6}|E[A-Z]{4,12})\b")
+
+_QUOTED = re.compile(r"\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|`[^`\n]{0,200}`|“[^”\n]{0,200}”")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[t ]?(?:\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?z?)?|\b\d\d:\d\d:\d\d\b")
+_HEX = re.compile(r"\b(?:0x[0-9a-f]{1,40}|(?=[a-f]{0,40}\d)[0-9a-f]{7,64})\b")
+_DIRECTORIES = re.compile(r"(?<![^\s\"'(=:,\[])[^\s\"'()=:,\[\]]{0,200}[/\\](?=[^\s/\\])")
+_NUMBER = re.compile(r"\d+")
+_PUNCTUATION = re.compile(r"[^\w#.]+")
+
+
+def error_lines(text: str, *, limit: int = 2) -> list[str]:
+    """Return the lines of `text` that say what went wrong, the most telling first, each at most 240 characters.
+
+    A named error beats a line that begins like one, and either beats a mere complaint; among equals the last wins,
+    because tools sum up at the end.
+    """
+    lines = text[-_MAX_LINE_CHARS * _MAX_LINES :].splitlines()[-_MAX_LINES:]
+    found: dict[str, tuple[int, int]] = {}
+    for index, raw in enumerate(lines):
+        line = raw[:_MAX_LINE_CHARS].strip()
+        if not line or _NOISE.search(line):
+            continue
+        rank = 3 if _NAMED.search(line) else 2 if _STRONG.search(line) else 1 if _WEAK.search(line) else 0
+        if rank:
+            found[" ".join(line.split())[:240]] = (rank, index)
+    best = sorted(found, key=lambda line: found[line], reverse=True)
+    strongest = found[best[0]][0] if best else 0
+    return [line for line in best if found[line][0] >= min(strongest, 2)][:limit]
+
+
+def error_type(line: str) -> str | None:
+    """Return the class or code an error line names: ``KeyError``, ``TS2322``, ``ECONNREFUSED``."""
+    match = _ERROR_TYPE.search(line[:_MAX_LINE_CHARS])
+    return match[1] if match else None
+
+
+def normalised_error(text: str) -> str:
+    """Return `text` without what differs between two occurrences: quotes' contents, times, hex, directories, numbers."""
+    text = text[:2_000].casefold()
+    for pattern, stand_in in (
+        (_QUOTED, " q "),
+        (_TIME, " t "),
+        (_HEX, " h "),
+        (_DIRECTORIES, ""),
+        (_NUMBER, "0"),
+        (_PUNCTUATION, " "),
+    ):
+        text = pattern.sub(stand_in, text)
+    return " ".join(text.split())
+
+
+def failure_fingerprint(text: str) -> str:
+    """Return the name of a failure: the first 16 hex digits of SHA-256 of its normalised error text."""
+    return hashlib.sha256(normalised_error(text).encode("utf-8", "replace")).hexdigest()[:16]

@@ -1,0 +1,150 @@
+"""The first line of a change: its kind, its scope, and whether it says anything worth keeping.
+
+Subjects are cut to `MAX_SUBJECT_CHARS` before any pattern sees them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+MAX_SUBJECT_CHARS = 300
+
+_KIND_OF_WORD = {
+    **dict.fromkeys(("fix", "fixes", "fixed", "bugfix", "hotfix", "bug", "security", "sec"), "fix"),
+    **dict.fromkeys(("feat", "feature", "new", "add", "added"), "feature"),
+    **dict.fromkeys(("enh", "enhancement", "improve", "improvement", "perf", "ux", "ui"), "improvement"),
+    **dict.fromkeys(
+        ("change", "changed", "rename", "move", "remove", "update", "config", "deps", "dep", "dependencies"), "change"
+    ),
+    **dict.fromkeys(("breaking", "break", "api"), "breaking"),
+    **dict.fromkeys(("ref", "refactor", "refactoring", "cleanup", "rfc"), "refactoring"),
+    **dict.fromkeys(("doc", "docs", "documentation", "readme", "changelog", "website"), "docs"),
+    **dict.fromkeys(("ci", "cd", "test", "tests", "testing", "build", "gha", "lint", "typing"), "ci"),
+    **dict.fromkeys(("chore", "style", "fmt", "format", "typo", "misc", "minor", "nit", "cosmetic"), "chore"),
+    **dict.fromkeys(("wip", "draft", "fixup!", "squash!", "amend!"), "wip"),
+    **dict.fromkeys(("revert", "reverted"), "revert"),
+    **dict.fromkeys(("release", "bump", "version"), "release"),
+}
+_ADJECTIVES = frozenset({"important", "critical", "major", "urgent", "quick", "small", "further", "final", "more"})
+_PREFIX = re.compile(r"([A-Za-z_][\w !/,&+.-]{0,40}?)\s?(?:\(([^()]{1,60})\))?(!)?:\s+(?=\S)")
+_BRACKETED = re.compile(r"\[([\w /.-]{1,30})\]:?\s+(?=\S)")
+_ISSUE = re.compile(r"\s*\((?:#|GH-)\d+\)|\s+#\d+$|\s*https?://\S+")
+_MERGE = re.compile(
+    r"merge\b|merging\b|merged\b|sync(?:ing)? (?:with|fork)\b|pull request\b|initial commit\b", re.IGNORECASE
+)
+_BOT = re.compile(
+    r"\[bot\]|^(?:dependabot|renovate|greenkeeper|snyk|github-actions|pre-commit-ci|semantic-release)\b", re.IGNORECASE
+)
+_BUMP = re.compile(
+    r"(?:(?:bump|upgrade|update)\b.{0,120}\bfrom\b.{0,60}\bto\b|(?:bump|update) (?:deps|dependencies|pre-commit|version|changelog))",
+    re.IGNORECASE,
+)
+_TRIVIAL = re.compile(
+    r"\b(?:typos?|spelling|grammar|misspell\w*|readme|changelog|whitespace|indentation|reformat\w*|formatting|lint(?:er|ing)?|"
+    r"flake8 (?:fix|warning)\w*|isort|prettier|favicon|logos?|badges?|emojis?|dead links?|broken links?|links?|docstrings?|comments?|"
+    r"copyright|license header|gitignore|citation|wording|rephrase\w*|cosmetic\w*|nits?|pre-?commit|unit ?tests?|failing tests?|"
+    r"fix(?:e[sd])? tests?|documentation|docs?|type hints?|typing fix\w*|code ?style|cleanup|clean up|merge conflicts?|"
+    r"review comments?|mkdocs|codecov|github actions?|gha|workflows?|pylint|mypy|ruff|help (?:text|strings?)|"
+    r"demos?|demonstrations?|spinners?|progress ?bars?|icons?|indents?|dev(?:elopment)? dependenc\w{1,3}|"
+    r"fixes after refactor\w*|print statements?|debug (?:prints?|logs?|statements?))\b",
+    re.IGNORECASE,
+)
+_EMPTY_WORDS = frozenset(
+    str.split(
+        "a an the of to in on at by for with and or as is are be it its this that from into some any all more most other "
+        "fix fixes fixed fixing bug bugs bugfix issue issues problem problems error errors update updates updated updating change "
+        "changes changed add adds added adding remove removes removed make made do does not small minor major multiple several "
+        "various few many lots bunch stuff things thing misc code file files work works working again now new old better "
+        "improve improved improvement improvements improving refactor refactored cleanup clean up tweak tweaks tweaked "
+        "adjust test tests wip first last final hopefully really actually proper properly correctly correct use using "
+        "address addressing addressed resolve resolved handle py js ts still also support missing wrong broken after before "
+        "left right back get set setting pr prs related show info display script scripts command commands check checking time "
+        "functionality"
+    )
+)
+_FILE_ONLY = re.compile(
+    r"(?:create|add|update|delete|rename|upload)\w{0,3} (?:the |files? )?[\w./-]{1,200}\.\w{1,5}\.?$", re.IGNORECASE
+)
+_NAMES_SOMETHING = re.compile(r"\s`?[A-Za-z]\w{0,60}(?:_\w|[a-z][A-Z])|\s[A-Z][A-Za-z]|`")
+_CONTENT_WORD = re.compile(r"[^\W_][\w.-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A subject taken apart.
+
+    Attributes
+    ----------
+    text : str
+        What was done, without prefix and issue references.
+    kind : str or None
+        ``fix, feature, improvement, change, breaking, refactoring, docs, ci, chore, wip, revert, release``, if its
+        prefix says so.
+    scopes : tuple of str
+        What the prefix says it was done to.
+    is_breaking : bool
+        Marked by ``!`` or the prefix.
+    """
+
+    text: str
+    kind: str | None = None
+    scopes: tuple[str, ...] = ()
+    is_breaking: bool = False
+
+
+def parse_subject(line: str) -> Subject:
+    """Take apart ``Fix(parser)!: text``, ``Doc/CI: text``, ``[parser] text``, ``parser: text`` and plain text."""
+    line = " ".join(line[:MAX_SUBJECT_CHARS].split())
+    kinds: list[str] = []
+    scopes: list[str] = []
+    breaking = False
+    match = _PREFIX.match(line) or _BRACKETED.match(line)
+    if match and len(line) - match.end() >= 3:
+        words = [word for word in re.split(r"[ /,&+]+", match[1]) if word]
+        kinds = [_KIND_OF_WORD[word.casefold()] for word in words if word.casefold() in _KIND_OF_WORD]
+        rest = [word for word in words if word.casefold() not in _KIND_OF_WORD.keys() | _ADJECTIVES]
+        if not (kinds or len(rest) == 1):
+            return Subject(_ISSUE.sub("", line).strip())  # a sentence with a colon in it, no prefix
+        scopes = rest[:2]
+        if match.re is _PREFIX:
+            scopes += [part.strip() for part in re.split(r"[,/]", match[2] or "") if part.strip()]
+            breaking = bool(match[3])
+        line = line[match.end() :]
+    elif match := re.match(r"((?:\w+ )?)fix: ", line, re.IGNORECASE):
+        kinds, line = ["fix"], line[match.end() :]
+    text = _ISSUE.sub("", line).strip()
+    return Subject(text, kinds[0] if kinds else None, tuple(scopes[:3]), breaking or "breaking" in kinds)
+
+
+def is_by_bot(author: str) -> bool:
+    """Whether an author is a machine that updates dependencies and formats files."""
+    return _BOT.search(author[:200]) is not None
+
+
+def is_noise(line: str) -> bool:
+    """Whether a change is a merge, a version bump or a machine's: nothing a person decided."""
+    line = line[:MAX_SUBJECT_CHARS].strip()
+    return not line or _MERGE.match(line) is not None or _BUMP.search(line) is not None
+
+
+def is_trivial(text: str) -> bool:
+    """Whether a change is to wording, formatting, tests or docs."""
+    return _TRIVIAL.search(text[:MAX_SUBJECT_CHARS]) is not None
+
+
+def content_words(text: str) -> list[str]:
+    """Return the words of a text that say something, folded and in order."""
+    words = (word.casefold().strip(".-") for word in _CONTENT_WORD.findall(text[:2_000]))
+    return [word for word in words if len(word) > 1 and word not in _EMPTY_WORDS and not word.isdigit()]
+
+
+def is_vague(text: str, scopes: tuple[str, ...] = (), *, may_be_a_name: bool = False) -> bool:
+    """Whether a text names nothing: fewer than two words with content, its scope counted.
+
+    With `may_be_a_name` one word is enough if it is a name: "add Bedrock support" says it all, "fix Bedrock" does not.
+    """
+    if _FILE_ONLY.match(text[:MAX_SUBJECT_CHARS]):
+        return True  # what a web editor writes when its user writes nothing
+    known = len(set(content_words(text)) | set(content_words(" ".join(scopes))))
+    return known < (1 if may_be_a_name and _NAMES_SOMETHING.search(text[:MAX_SUBJECT_CHARS]) else 2)

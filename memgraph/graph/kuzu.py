@@ -1,0 +1,315 @@
+"""The Kùzu adapter: the only module that imports kuzu. Every engine error leaves it as a `GraphError`."""
+
+from __future__ import annotations
+
+import importlib.util  # noqa: F401 - kuzu uses it without importing it
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import kuzu
+import orjson
+
+from memgraph.errors import GraphError, QueryError
+from memgraph.graph.guard import check_read_only
+from memgraph.graph.schema import Table, tables
+from memgraph.graph.session import Session
+from memgraph.graph.values import from_engine, plain, to_engine
+from memgraph.journal.files import make_private_folder
+from memgraph.model.link import EXPLICIT_RELATIONS
+from memgraph.ports import Change, Key, Progress, Row
+
+logger = logging.getLogger("memgraph.graph")
+
+_BUFFER_POOL_BYTES = 512 << 20
+_MAX_DATABASE_BYTES = 1 << 36
+_COPY_FROM_ROWS = 400
+"""New rows in one commit from which COPY beats one statement each (some 40 memories with their edges)."""
+_COPY_FROM_TABLE_ROWS = 30
+_STATE_KEY = "projection"
+
+
+class KuzuEngine:
+    """Rows in one Kùzu database file under `folder`."""
+
+    def __init__(self, folder: Path, *, timeout_s: float = 10.0, idle_s: float = 2.0) -> None:
+        self._folder = folder
+        self._path = folder / "memgraph.kuzu"
+        self._session: Session[kuzu.Connection] = Session(
+            folder.parent / "graph.lock",
+            open_resource=self._open_file,
+            close_resource=_disconnect,
+            timeout_s=timeout_s,
+            idle_s=idle_s,
+        )
+
+    def open(self) -> AbstractContextManager[Any]:
+        """Hold the graph open for a block of calls."""
+        return self._session.use()
+
+    def release(self) -> None:
+        """Give the graph up for other processes."""
+        self._session.release()
+
+    def close(self) -> None:
+        """Give the graph up for good."""
+        self._session.close()
+
+    def get(self, table: str, key: Key) -> Row | None:
+        """Return one row by its primary key (an edge: by its ends)."""
+        if isinstance(key, tuple):
+            source, target = tables()[table].ends or ("", "")
+            query = f"MATCH (a:{source} {{id: $a}})-[e:{table}]->(b:{target} {{id: $b}}) RETURN e"
+            found = self._read(query, {"a": key[0], "b": key[1]})
+        else:
+            found = self._read(f"MATCH (n:{table} {{id: $id}}) RETURN n", {"id": key})
+        return from_engine(found[0][0]) if found else None
+
+    def edges_at(self, memory_id: str) -> list[tuple[str, Key, Row]]:
+        """Return every edge at a memory, both ways."""
+        edges: list[tuple[str, Key, Row]] = []
+        with self.open():
+            for arrow in ("-[e]->", "<-[e]-"):
+                query = f"MATCH (m:Memory {{id: $id}}){arrow}(n) RETURN label(e), n.id, e"
+                for table, other, edge in self._read(query, {"id": memory_id}):
+                    key = (memory_id, other) if arrow.endswith(">") else (other, memory_id)
+                    edges.append((table, key, from_engine(edge)))
+        return edges
+
+    def links_of(self, memory_id: str) -> list[tuple[str, Key, Row]]:
+        """Return every link between memories at this one, NEXT included, both ways."""
+        links: list[tuple[str, Key, Row]] = []
+        kinds = "|".join((*EXPLICIT_RELATIONS, "NEXT"))
+        query = f"MATCH (a:Memory {{id: $id}}){{}}(b:Memory) RETURN label(e), b.id, e"
+        with self.open():
+            for table, target, edge in self._read(query.replace("{}", f"-[e:{kinds}]->"), {"id": memory_id}):
+                links.append((table, (memory_id, target), from_engine(edge)))
+            for table, source, edge in self._read(query.replace("{}", f"<-[e:{kinds}]-"), {"id": memory_id}):
+                links.append((table, (source, memory_id), from_engine(edge)))
+        return links
+
+    def scan(self, table: str) -> Iterator[tuple[Key, Row]]:
+        """Iterate over all rows of a table."""
+        ends = tables()[table].ends
+        if ends:
+            for source, target, edge in self._read(
+                f"MATCH (a:{ends[0]})-[e:{table}]->(b:{ends[1]}) RETURN a.id, b.id, e", {}
+            ):
+                yield (source, target), from_engine(edge)
+        else:
+            for (node,) in self._read(f"MATCH (n:{table}) RETURN n", {}):
+                row = from_engine(node)
+                yield row["id"], row
+
+    def state(self) -> Row | None:
+        """Return the projection's state row."""
+        row = self.get("Projection", _STATE_KEY) or {}
+        return {name: value for name, value in row.items() if name != "id"} or None
+
+    def apply(self, changes: Sequence[Change], state: Mapping[str, Any]) -> None:
+        """Write the changes and the state in one transaction."""
+        new_rows: dict[str, list[Change]] = defaultdict(list)
+        for change in changes:
+            if change.old is None:
+                new_rows[change.table].append(change)
+        bulk = sum(map(len, new_rows.values())) >= _COPY_FROM_ROWS
+        with self.open() as connection:
+            if bulk:
+                _run(connection, "CHECKPOINT")  # without it a COPY that fails leaves the engine unable to close
+            with _transaction(connection):
+                for change in sorted(changes, key=_order):
+                    if not (bulk and change.old is None):
+                        _run(connection, *_statement(change))
+                if bulk:
+                    self._copy(connection, new_rows)
+                _run(connection, *_state_statement(state))
+
+    def rebuild(self, changes: Iterable[Change], state: Mapping[str, Any], *, progress: Progress | None = None) -> None:
+        """Replace everything: a new database is filled by COPY and then takes the old one's place."""
+        rows: dict[str, list[Change]] = defaultdict(list)
+        for change in changes:
+            rows[change.table].append(change)
+        fresh = self._path.with_suffix(".new")
+        with self._session.closed():
+            make_private_folder(self._folder)
+            _remove(fresh)
+            connection = _connect(fresh)
+            try:
+                with _transaction(connection):
+                    self._copy(connection, rows, progress)
+                    _run(connection, *_state_statement(state))
+                _run(connection, "CHECKPOINT")
+            finally:
+                _disconnect(connection)
+            _remove(self._path)
+            fresh.replace(self._path)
+
+    def cypher(self, query: str, params: Mapping[str, Any]) -> list[Row]:
+        """Run a reading query from outside and return its rows as plain data.
+
+        Raises
+        ------
+        QueryError
+            The query is refused by the guard or by the engine.
+        """
+        check_read_only(query)
+        with self.open() as connection, _transaction(connection, "READ ONLY"):
+            try:
+                result = connection.execute(query, dict(params))
+                names = result.get_column_names()
+                return [dict(zip(names, map(plain, row), strict=True)) for row in _rows(result)]
+            except RuntimeError as error:
+                raise QueryError(f"the query failed: {error}") from None
+
+    def _open_file(self) -> kuzu.Connection:
+        make_private_folder(self._folder)
+        is_new = not self._path.exists()
+        connection = _connect(self._path)
+        if is_new:
+            logger.info("made an empty graph at %s", self._path)
+        return connection
+
+    def _read(self, query: str, params: Mapping[str, Any]) -> list[list[Any]]:
+        with self.open() as connection:
+            return _run(connection, query, params)
+
+    def _copy(
+        self, connection: kuzu.Connection, rows: Mapping[str, Sequence[Change]], progress: Progress | None = None
+    ) -> None:
+        """Bring new rows in, nodes before edges: by COPY where a table has many, else by statement."""
+        total, done = sum(map(len, rows.values())), 0
+        with TemporaryDirectory(prefix="load-", dir=self._folder) as folder:
+            for name, table in tables().items():
+                changes = rows.get(name, ())
+                if len(changes) < _COPY_FROM_TABLE_ROWS:
+                    for change in changes:
+                        _run(connection, *_statement(change))
+                else:
+                    path = Path(folder) / f"{name}.json"
+                    _write_json(path, table, changes)
+                    _run(connection, f"COPY {name} FROM {_quoted(path)}")
+                    path.unlink()
+                done += len(changes)
+                if progress and changes:
+                    progress(done, total)
+
+
+def _connect(path: Path) -> kuzu.Connection:
+    """Open a database, with its tables."""
+    try:
+        database = kuzu.Database(str(path), buffer_pool_size=_BUFFER_POOL_BYTES, max_db_size=_MAX_DATABASE_BYTES)
+        connection = kuzu.Connection(database)
+    except (RuntimeError, IndexError, OSError) as error:
+        raise GraphError(f"the graph at {path} cannot be opened: {error}; it can be rebuilt from the journal") from None
+    try:
+        known = {row[1] for row in _run(connection, "CALL show_tables() RETURN *")}
+        for name, table in tables().items():
+            if name not in known:
+                _run(connection, table.statement)
+        if not known:
+            _run(connection, f"CREATE (:Projection {{id: '{_STATE_KEY}'}})")
+    except GraphError:
+        _disconnect(connection)
+        raise
+    return connection
+
+
+def _disconnect(connection: kuzu.Connection) -> None:
+    database = connection.database
+    connection.close()
+    database.close()
+
+
+def _run(connection: kuzu.Connection, query: str, params: Mapping[str, Any] | None = None) -> list[list[Any]]:
+    """Run one statement and return its rows."""
+    try:
+        return list(_rows(connection.execute(query, dict(params or {}))))
+    except (RuntimeError, IndexError) as error:
+        raise GraphError(f"the graph engine refused `{query[:80]}`: {error}") from None
+
+
+def _rows(result: Any) -> Iterator[list[Any]]:
+    while result.has_next():
+        yield result.get_next()
+    result.close()
+
+
+@contextmanager
+def _transaction(connection: kuzu.Connection, mode: str = "") -> Iterator[None]:
+    """All or nothing. An error inside has mostly rolled back already, hence the suppressed ROLLBACK."""
+    _run(connection, f"BEGIN TRANSACTION {mode}")
+    try:
+        yield
+    except BaseException:
+        with suppress(GraphError):
+            _run(connection, "ROLLBACK")
+        raise
+    _run(connection, "COMMIT")
+
+
+def _order(change: Change) -> int:
+    """Edges go before their nodes, nodes come before their edges."""
+    is_edge = isinstance(change.key, tuple)
+    if change.new is None:
+        return 0 if is_edge else 1
+    return 3 if is_edge else 2
+
+
+def _statement(change: Change) -> tuple[str, dict[str, Any]]:
+    """Return the statement, by primary key, that makes one change."""
+    table = tables()[change.table]
+    if isinstance(change.key, tuple):
+        source, target = table.ends or ("", "")
+        match = f"MATCH (a:{source} {{id: $_a}})", f"(b:{target} {{id: $_b}})"
+        params: dict[str, Any] = {"_a": change.key[0], "_b": change.key[1]}
+        pattern, alias = f"{match[0]}-[x:{table.name}]->{match[1]}", "x"
+        create = f"{match[0]}, {match[1]} CREATE (a)-[:{table.name}%s]->(b)"
+    else:
+        params = {"_id": change.key}
+        pattern, alias = f"MATCH (x:{table.name} {{id: $_id}})", "x"
+        create = f"CREATE (:{table.name}%s)"
+    if change.new is None:
+        return f"{pattern} DELETE {alias}", params
+    if change.old is None:
+        if not isinstance(change.key, tuple):
+            params = {}
+        fields = ", ".join(f"{name}: ${name}" for name in change.new)
+        values = {name: to_engine(value, table.columns[name]) for name, value in change.new.items()}
+        return create % (f" {{{fields}}}" if fields else ""), params | values
+    changed = [name for name in {**change.old, **change.new} if change.old.get(name) != change.new.get(name)]
+    values = {name: to_engine(change.new.get(name), table.columns[name]) for name in changed}
+    assignments = ", ".join(f"{alias}.{name} = ${name}" for name in changed)
+    return f"{pattern} SET {assignments}", params | values
+
+
+def _state_statement(state: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    fields = ", ".join(f"p.{name} = ${name}" for name in state)
+    return f"MATCH (p:Projection {{id: $_id}}) SET {fields}", {"_id": _STATE_KEY, **state}
+
+
+def _write_json(path: Path, table: Table, changes: Sequence[Change]) -> None:
+    """Write rows for COPY: JSON keeps strings, lists and structs as they are, and needs no further library."""
+    with path.open("wb") as file:
+        for index, change in enumerate(changes):
+            row = change.new or {}
+            if isinstance(change.key, tuple):
+                row = {"from": change.key[0], "to": change.key[1], **row}
+            file.write(b",\n" if index else b"[")
+            file.write(orjson.dumps({**dict.fromkeys(table.columns), **row} if index == 0 else row))
+        file.write(b"]")
+
+
+def _quoted(path: Path) -> str:
+    text = str(path).replace("\\", "\\\\").replace("'", "\\'")
+    if any(char in text for char in "*?["):
+        raise GraphError(f"{path}: the engine takes *, ? and [ in a path for patterns; move the store to another directory")
+    return f"'{text}'"
+
+
+def _remove(path: Path) -> None:
+    for victim in (path, path.with_name(path.name + ".wal")):
+        victim.unlink(missing_ok=True)

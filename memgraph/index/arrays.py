@@ -1,0 +1,152 @@
+"""Arrays that grow, and multimaps over them: the flat, snapshottable parts of the index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_SMALLEST = 64
+_DELTA_SHARE = 4
+_DELTA_FLOOR = 20_000
+
+Ints = NDArray[np.int32]
+
+
+class GrowingArray:
+    """A one-dimensional array with amortised append."""
+
+    def __init__(self, dtype: Any, data: NDArray[Any] | None = None) -> None:
+        self._length = 0 if data is None else len(data)
+        self._data = np.empty(_SMALLEST, dtype=dtype) if data is None else np.array(data, dtype=dtype)
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """A view of what is in use; assign to its elements, do not keep it."""
+        return self._data[: self._length]
+
+    def append(self, value: Any) -> None:
+        """Add one element."""
+        self._reserve(1)
+        self._data[self._length] = value
+        self._length += 1
+
+    def extend(self, values: NDArray[Any]) -> None:
+        """Add many elements."""
+        self._reserve(len(values))
+        self._data[self._length : self._length + len(values)] = values
+        self._length += len(values)
+
+    def _reserve(self, count: int) -> None:
+        needed = self._length + count
+        if needed > len(self._data):
+            grown = np.empty(max(needed, 2 * len(self._data), _SMALLEST), dtype=self._data.dtype)
+            grown[: self._length] = self._data[: self._length]
+            self._data = grown
+
+
+class Multimap:
+    """Integer keys to (value, weight) pairs: a sorted base with offsets, and a short unsorted delta.
+
+    A look-up costs the length of its answer plus one pass over the delta; when the delta outgrows a quarter of the base, the
+    two are merged by one stable sort. A removed pair has weight 0 until then.
+    """
+
+    def __init__(self, data: Mapping[str, NDArray[Any]] | None = None) -> None:
+        self._keys = GrowingArray(np.int32, None if data is None else data["keys"])
+        self._values = GrowingArray(np.int32, None if data is None else data["values"])
+        self._weights = GrowingArray(np.int32, None if data is None else data["weights"])
+        self._offsets: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
+        self._base = 0
+        if data is not None:
+            self._index_base()
+
+    def add(self, key: int, value: int, weight: int) -> None:
+        """Add a pair; the weight must not be 0."""
+        self._keys.append(key)
+        self._values.append(value)
+        self._weights.append(weight)
+
+    def add_many(self, keys: Ints, values: Ints, weights: Ints) -> None:
+        """Add pairs."""
+        self._keys.extend(keys)
+        self._values.extend(values)
+        self._weights.extend(weights)
+
+    def remove_value(self, value: int) -> None:
+        """Remove every pair with this value; costs one pass over all pairs."""
+        self._weights.values[self._values.values == value] = 0
+
+    def remove(self, key: int, value: int, weight: int) -> None:
+        """Remove one kind of pair."""
+        values, weights = self._values.values, self._weights.values
+        weights[(self._keys.values == key) & (values == value) & (weights == weight)] = 0
+
+    def get(self, key: int) -> tuple[Ints, Ints]:
+        """Return the (values, weights) of a key, in the order they were added."""
+        self._maybe_merge()
+        start, end = (self._offsets[key], self._offsets[key + 1]) if key + 1 < len(self._offsets) else (0, 0)
+        values, weights = self._values.values[start:end], self._weights.values[start:end]
+        if self._base < len(self._keys):
+            late = np.flatnonzero(self._keys.values[self._base :] == key) + self._base
+            if len(late):
+                values = np.concatenate([values, self._values.values[late]])
+                weights = np.concatenate([weights, self._weights.values[late]])
+        kept = weights != 0
+        return (values, weights) if kept.all() else (values[kept], weights[kept])
+
+    def pairs(self, weight: int) -> tuple[Ints, Ints]:
+        """Return the (keys, values) of all pairs of this weight; one pass over all pairs."""
+        found = self._weights.values == weight
+        return self._keys.values[found], self._values.values[found]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the sorted pairs, for a snapshot."""
+        self._merge()
+        return {"keys": self._keys.values, "values": self._values.values, "weights": self._weights.values}
+
+    def _maybe_merge(self) -> None:
+        if len(self._keys) - self._base > max(_DELTA_FLOOR, self._base // _DELTA_SHARE):
+            self._merge()
+
+    def _merge(self) -> None:
+        kept = np.flatnonzero(self._weights.values)
+        order = kept[np.argsort(self._keys.values[kept], kind="stable")]
+        self._keys = GrowingArray(np.int32, self._keys.values[order])
+        self._values = GrowingArray(np.int32, self._values.values[order])
+        self._weights = GrowingArray(np.int32, self._weights.values[order])
+        self._index_base()
+
+    def _index_base(self) -> None:
+        keys = self._keys.values
+        self._base = len(keys)
+        highest = int(keys[-1]) if len(keys) else -1
+        self._offsets = np.searchsorted(keys, np.arange(highest + 2)).astype(np.int64)
+
+
+class Names:
+    """Strings as small integers, in order of first sight."""
+
+    def __init__(self, names: list[str] | None = None) -> None:
+        self.names = names or []
+        self._codes = {name: code for code, name in enumerate(self.names)}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def code(self, name: str) -> int:
+        """Return a name's code, giving it one if need be."""
+        code = self._codes.get(name)
+        if code is None:
+            code = self._codes[name] = len(self.names)
+            self.names.append(name)
+        return code
+
+    def find(self, name: str | None) -> int:
+        """Return a name's code, −1 if it has none."""
+        return self._codes.get(name, -1) if name is not None else -1

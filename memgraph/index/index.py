@@ -1,0 +1,306 @@
+"""The projection in memory: what retrieval filters, scores and walks over, one slot a memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memgraph.index.analyser import analyse
+from memgraph.index.arrays import GrowingArray, Multimap, Names
+from memgraph.index.text import indexed_text
+from memgraph.model.link import EXPLICIT_RELATIONS
+from memgraph.model.memory import MEMORY_TYPES
+from memgraph.model.timestamps import epoch_days
+from memgraph.ports import Change, Key, Row
+
+INDEX_VERSION = 1
+"""Of the snapshot's layout."""
+TIERS = ("public", "sensitive", "private")
+TRUST = ("user", "agent", "tool", "imported", "web")
+OUTCOMES = ("positive", "negative", "neutral", "unknown")
+RELATION_CODE = {relation: code for code, relation in enumerate(EXPLICIT_RELATIONS, start=1)}
+"""Weight of a link's pair: positive at its source, negative at its target."""
+NEVER = np.inf
+
+_COLUMNS: dict[str, Any] = {
+    "is_live": np.bool_,
+    "is_suppressed": np.bool_,
+    "is_archived": np.bool_,
+    "is_pinned": np.bool_,
+    "type": np.int8,
+    "outcome": np.int8,
+    "tier": np.int8,
+    "trust": np.int8,
+    "project": np.int32,
+    "session": np.int32,
+    "task": np.int32,
+    "previous": np.int32,
+    "following": np.int32,
+    "vector_row": np.int32,
+    "terms": np.int32,
+    "words": np.int32,
+    "access_count": np.int32,
+    "anchor": np.float64,
+    "anchored_days": np.float64,
+    "floor": np.float64,
+    "created_days": np.float64,
+    "accessed_days": np.float64,
+    "invalid_days": np.float64,
+    "seq": np.int64,
+}
+_EMPTY = {"previous": -1, "following": -1}
+_MAPS = ("postings", "mentions", "named", "links", "agents")
+_NAMES = ("ids", "vocabulary", "scopes", "entities", "agent_names")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexOffset:
+    """The point of the journal that an index stands at."""
+
+    seq: int = 0
+    signature: str = ""
+    timestamp: str = ""
+    segment: str = ""
+    offset: int = 0
+
+
+class Index:
+    """Columns, postings, mentions and links of all memories.
+
+    A memory's slot never changes; a deleted memory's slot stays dead. Everything here follows from the current rows, so an
+    index can be built from them, brought up row by row, or loaded from a snapshot, with equal answers.
+
+    Attributes
+    ----------
+    postings : Multimap
+        Term → (slot, occurrences).
+    mentions, named : Multimap
+        Entity → (slot, 1 mentioned or 2 about), and slot → (entity, the same).
+    links : Multimap
+        Slot → (other slot, ± code of the relation; positive where the slot is the source).
+    """
+
+    def __init__(self, data: Mapping[str, NDArray[Any]] | None = None, names: Mapping[str, list[str]] | None = None) -> None:
+        data, names = data or {}, names or {}
+        self._columns = {
+            name: GrowingArray(dtype, data.get(f"column.{name}")) for name, dtype in _COLUMNS.items()
+        }
+        for kind in _MAPS:
+            part = {name: data[f"{kind}.{name}"] for name in ("keys", "values", "weights")} if data else None
+            setattr(self, kind, Multimap(part))
+        for kind in _NAMES:
+            setattr(self, kind, Names(list(names.get(kind, []))))
+        self.offset = IndexOffset()
+        self.changed = 0
+
+    postings: Multimap
+    mentions: Multimap
+    named: Multimap
+    links: Multimap
+    agents: Multimap
+    ids: Names
+    vocabulary: Names
+    scopes: Names
+    entities: Names
+    agent_names: Names
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return a column over all slots; do not keep it across changes."""
+        return self._columns[name].values
+
+    def slot(self, memory_id: str) -> int:
+        """Return a live memory's slot, or −1."""
+        slot = self.ids.find(memory_id)
+        return slot if slot >= 0 and self.column("is_live")[slot] else -1
+
+    def live_ids(self, mask: NDArray[np.bool_], order: NDArray[Any]) -> list[str]:
+        """Return the ids of masked slots, highest `order` first, ties in id order."""
+        slots = np.flatnonzero(mask)
+        ranked = sorted(zip((-order[slots]).tolist(), (self.ids.names[slot] for slot in slots), strict=True))
+        return [memory_id for _, memory_id in ranked]
+
+    def apply(self, changes: Iterable[Change]) -> None:
+        """Take in the changed rows of a commit."""
+        for change in changes:
+            if change.table == "Memory":
+                if change.new is None:
+                    self.remove(str(change.key))
+                else:
+                    self.put(change.new, change.old)
+            elif change.table in RELATION_CODE and isinstance(change.key, tuple):
+                if change.old is None:
+                    self._link(change.table, change.key)
+                elif change.new is None:
+                    self._unlink(change.table, change.key)
+
+    def build(self, memories: Iterable[Row], links: Iterable[tuple[str, Key]]) -> None:
+        """Take in all current rows; the index must be empty."""
+        for row in memories:
+            self.put(row)
+        for relation, key in links:
+            if isinstance(key, tuple):
+                self._link(relation, key)
+
+    def put(self, row: Row, old: Row | None = None) -> None:
+        """Add a memory, or bring its slot up to its row."""
+        slot = self.ids.find(row["id"])
+        is_new = slot < 0
+        if is_new:
+            slot = self.ids.code(row["id"])
+            for name, column in self._columns.items():
+                column.append(_EMPTY.get(name, 0))
+        self._put_columns(slot, row)
+        if is_new or old is None or any(old.get(name) != row.get(name) for name in _TEXT_FIELDS):
+            self._put_text(slot, row, is_new=is_new)
+        self.changed += 1
+
+    def touch(self, memory_id: str, *, access_count: int, accessed_at: str, anchor: float, anchored_at: str) -> None:
+        """Take in an access, ahead of its commit."""
+        slot = self.ids.find(memory_id)
+        if slot >= 0:
+            self.column("access_count")[slot] = access_count
+            self.column("accessed_days")[slot] = epoch_days(accessed_at)
+            self.column("anchor")[slot] = anchor
+            self.column("anchored_days")[slot] = epoch_days(anchored_at)
+
+    def is_superseded(self) -> NDArray[np.bool_]:
+        """Tell for each slot whether a live memory supersedes it."""
+        superseded = np.zeros(len(self), dtype=np.bool_)
+        keys, values = self.links.pairs(RELATION_CODE["SUPERSEDES"])
+        live = self.column("is_live")
+        superseded[values[live[keys]]] = True
+        return superseded
+
+    def supporting_ids(self, memory_id: str) -> list[str]:
+        """Return the ids of the live memories that support this one, sorted."""
+        others, weights = self.links.get(self.ids.find(memory_id))
+        live = self.column("is_live")
+        found = others[(weights == -RELATION_CODE["SUPPORTS"]) & live[others]]
+        return sorted(self.ids.names[slot] for slot in found)
+
+    def remove(self, memory_id: str) -> None:
+        """Mark a memory's slot dead."""
+        slot = self.ids.find(memory_id)
+        if slot >= 0:
+            self.column("is_live")[slot] = False
+            for kind in (self.postings, self.mentions, self.agents, self.links):
+                kind.remove_value(slot)
+            self._columns["terms"].values[slot] = 0
+            self.changed += 1
+
+    def relink(self, memory_id: str, links: Iterable[tuple[str, Key]]) -> None:
+        """Make these the only links at a memory."""
+        slot = self.ids.find(memory_id)
+        if slot < 0:
+            return
+        others, weights = self.links.get(slot)
+        for other, weight in zip(others.tolist(), weights.tolist(), strict=True):
+            self.links.remove(slot, other, weight)
+            self.links.remove(other, slot, -weight)
+        for relation, key in links:
+            if relation in RELATION_CODE and isinstance(key, tuple):
+                self._link(relation, key)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return everything but the names as flat arrays, for a snapshot."""
+        data = {f"column.{name}": column.values for name, column in self._columns.items()}
+        for kind in _MAPS:
+            data |= {f"{kind}.{name}": values for name, values in getattr(self, kind).arrays().items()}
+        return data
+
+    def name_lists(self) -> dict[str, list[str]]:
+        """Return the names, for a snapshot."""
+        return {kind: getattr(self, kind).names for kind in _NAMES}
+
+    def _put_columns(self, slot: int, row: Row) -> None:
+        project = row.get("project_id")
+        previous = self.ids.find(row.get("previous_id"))
+        values: dict[str, Any] = {
+            "is_live": True,
+            "is_suppressed": row.get("is_suppressed", False),
+            "is_archived": "archived_at" in row,
+            "is_pinned": row.get("is_pinned", False),
+            "type": MEMORY_TYPES.index(row["type"]),
+            "outcome": OUTCOMES.index(row.get("outcome", "unknown")),
+            "tier": TIERS.index(row.get("privacy_tier", "public")),
+            "trust": TRUST.index(row.get("trust_class", "agent")),
+            "project": self._scope("project", project),
+            "session": self._scope("session", row.get("session_id"), project),
+            "task": self._scope("task", row.get("task_id")),
+            "previous": previous,
+            "vector_row": row.get("vector_row", -1),
+            "access_count": row.get("access_count", 0),
+            "anchor": row["relevance_anchor"],
+            "anchored_days": epoch_days(row["relevance_at"]),
+            "floor": row.get("floor", 0.0),
+            "created_days": epoch_days(row["created_at"]),
+            "accessed_days": epoch_days(row["last_accessed_at"]) if "last_accessed_at" in row else -NEVER,
+            "invalid_days": epoch_days(row["invalid_at"]) if "invalid_at" in row else NEVER,
+            "seq": row.get("seq", 0),
+        }
+        for name, value in values.items():
+            self._columns[name].values[slot] = value
+        if previous >= 0:
+            self.column("following")[previous] = slot
+
+    def _put_text(self, slot: int, row: Row, *, is_new: bool) -> None:
+        if not is_new:
+            for kind in (self.postings, self.mentions, self.agents):
+                kind.remove_value(slot)
+            for entity in self.named.get(slot)[0].tolist():
+                for weight in (1, 2):
+                    self.named.remove(slot, entity, weight)
+        terms = analyse(indexed_text(row))
+        self.column("terms")[slot] = len(terms)
+        self.column("words")[slot] = len(row["content"].split())
+        for term, count in Counter(terms).items():
+            self.postings.add(self.vocabulary.code(term), slot, count)
+        for entity in row.get("entities", ()):
+            code = self.entities.code(entity_name(entity["kind"], entity["name"], row.get("project_id")))
+            weight = 2 if entity.get("about") else 1
+            self.mentions.add(code, slot, weight)
+            self.named.add(slot, code, weight)
+        for agent in row.get("agents_involved", ()):
+            self.agents.add(self.agent_names.code(agent), slot, 1)
+
+    def _scope(self, kind: str, name: str | None, project: str | None = None) -> int:
+        return -1 if name is None else self.scopes.code(scope_name(kind, name, project))
+
+    def _link(self, relation: str, key: tuple[str, str]) -> None:
+        source, target = (self.ids.find(end) for end in key)
+        if source >= 0 and target >= 0:
+            weight = RELATION_CODE[relation]
+            self.links.add(source, target, weight)
+            self.links.add(target, source, -weight)
+            self.changed += 1
+
+    def _unlink(self, relation: str, key: tuple[str, str]) -> None:
+        source, target = (self.ids.find(end) for end in key)
+        weight = RELATION_CODE[relation]
+        self.links.remove(source, target, weight)
+        self.links.remove(target, source, -weight)
+        self.changed += 1
+
+
+_TEXT_FIELDS = (
+    "content", "title", "speaker", "occurred_at", "tags", "entities", "agents_involved", "project_id", "trigger_pattern", "steps",
+)  # fmt: skip
+"""Fields that the postings, mentions and agents follow from."""
+
+
+def scope_name(kind: str, name: str, project_id: str | None = None) -> str:
+    """Name of a project, session or task among the index's scopes."""
+    return f"{kind}\x1f{project_id or ''}\x1f{name}"
+
+
+def entity_name(kind: str, name: str, project_id: str | None) -> str:
+    """Name of a project's entity among the index's entities: compared case folded."""
+    return f"{kind}\x1f{project_id or ''}\x1f{name.casefold()}"

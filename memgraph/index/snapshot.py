@@ -1,0 +1,57 @@
+"""The index on disk: flat arrays that are loaded, not parsed. A snapshot that does not fit is thrown away."""
+
+from __future__ import annotations
+
+import logging
+import os
+import zipfile
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import orjson
+
+from memgraph.errors import StorageError
+from memgraph.index.analyser import ANALYSER_VERSION
+from memgraph.index.index import INDEX_VERSION, Index, IndexOffset
+from memgraph.journal.files import make_private_folder
+
+logger = logging.getLogger("memgraph.index")
+
+
+def save(index: Index, path: Path, store_id: str) -> None:
+    """Write a snapshot atomically."""
+    header = {"store_id": store_id, **_versions(), "offset": asdict(index.offset), "names": index.name_lists()}
+    make_private_folder(path.parent)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            temporary.chmod(0o600)
+            np.savez(file, header=np.frombuffer(orjson.dumps(header), dtype=np.uint8), **index.arrays())  # type: ignore[arg-type]
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise StorageError(f"the index cannot be saved: {error.strerror}", path=path) from None
+    index.changed = 0
+
+
+def load(path: Path, store_id: str) -> Index | None:
+    """Return the snapshot's index; None if there is none, or it is damaged, of another version or another store."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            data = {name: file[name] for name in file.files}
+        header = orjson.loads(data.pop("header").tobytes())
+        if header["store_id"] != store_id or any(header[name] != value for name, value in _versions().items()):
+            return None
+        index = Index(data, header["names"])
+        index.offset = IndexOffset(**header["offset"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        logger.warning("the index snapshot %s is damaged (%s) and will be made anew", path, error)
+        return None
+    return index
+
+
+def _versions() -> dict[str, int]:
+    return {"index_version": INDEX_VERSION, "analyser_version": ANALYSER_VERSION}

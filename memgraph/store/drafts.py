@@ -1,0 +1,65 @@
+"""From what users give to what the journal records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memgraph.errors import InvalidInputError
+from memgraph.model.events import RecordPatch, sparse
+from memgraph.model.ids import new_id
+from memgraph.model.memory import AgentMemory, MemoryRecord
+from memgraph.ports import Annotator, Row
+
+_NOT_RECORDED = {"embedding", "relevance_score", "supporting_memory_ids"}
+
+
+def record_of(memory: AgentMemory, *, now: str, max_relevance: float, **settled: Any) -> MemoryRecord:
+    """Return the record of a memory, with what was left out filled in.
+
+    Parameters
+    ----------
+    settled : Any
+        Fields that the store decides, such as `previous_id`.
+
+    Raises
+    ------
+    InvalidInputError
+        The relevance is above the configured maximum.
+    """
+    fields = {name: value for name, value in memory if name not in _NOT_RECORDED and value is not None}
+    anchor = memory.relevance_score if memory.relevance_anchor is None else memory.relevance_anchor
+    if anchor > max_relevance:
+        raise InvalidInputError(f"must be at most {max_relevance:g}", field="relevance_score", value=anchor)
+    created_at = memory.created_at or now
+    event_date = getattr(memory, "event_date", None)
+    filled = {
+        "id": memory.id or new_id(),
+        "created_at": created_at,
+        "updated_at": memory.updated_at or created_at,
+        "occurred_at": memory.occurred_at or event_date or created_at,
+        "relevance_anchor": anchor,
+        "relevance_at": memory.relevance_at or now,
+        "evidence_build_ids": memory.evidence_build_ids or ([memory.build_id] if memory.build_id else []),
+    }
+    return MemoryRecord.model_validate({**fields, **filled, **settled})
+
+
+def annotated(memory: AgentMemory, annotator: Annotator) -> AgentMemory:
+    """Return the memory with entities, a failure fingerprint and, where it has none, tags. What is given stays."""
+    found = annotator.annotate(memory)
+    updates: dict[str, Any] = {}
+    if not memory.entities and found.entities:
+        updates["entities"] = list(found.entities)
+    if not memory.tags and found.tags:
+        updates["tags"] = list(found.tags)
+    if memory.failure_fingerprint is None and found.failure_fingerprint:
+        updates["failure_fingerprint"] = found.failure_fingerprint
+    return memory.model_copy(update=updates) if updates else memory
+
+
+def patch(old: Row, new: MemoryRecord) -> tuple[Any, list[str]]:
+    """Return (changed, cleared): what turns a row into a record."""
+    after = sparse(new.model_dump())
+    changed = {name: value for name, value in after.items() if old.get(name) != value}
+    cleared = [name for name in MemoryRecord.model_fields if name in old and name not in after]
+    return RecordPatch.model_validate(changed), cleared

@@ -1,0 +1,272 @@
+"""Keeps graph and index where the journal is: applies commits, catches up, rebuilds. Nobody has to ask."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from memgraph.errors import GraphError, JournalError, VectorDamageError
+from memgraph.fold import EmptyView, Projection, Workspace, fold, project
+from memgraph.fold.projection import SCHEMA_VERSION, digest_after
+from memgraph.index import snapshot
+from memgraph.index.index import RELATION_CODE, Index, IndexOffset
+from memgraph.journal.envelope import CommitDraft, Event
+from memgraph.journal.journal import Committed, Journal, Offset
+from memgraph.journal.vectors import row_sha256
+from memgraph.ports import Change, GraphEngine, Key, Progress, Row
+
+logger = logging.getLogger("memgraph.store")
+
+_BATCH_EVENTS = 1_000
+_REBUILD_FROM_EVENTS = 5_000
+"""A graph further behind than this is rebuilt by COPY rather than brought up by transactions."""
+_REFETCH_LIMIT = 5_000
+_SNAPSHOT_SHARE = 50
+"""The index is saved when more than one in so many slots has changed."""
+
+
+class Projector:
+    """The one place where journal, graph and index meet. Thread-safe.
+
+    Parameters
+    ----------
+    journal : Journal
+    engine : GraphEngine
+    index_path : Path
+        Where the index's snapshot lies.
+    """
+
+    def __init__(self, journal: Journal, engine: GraphEngine, index_path: Path) -> None:
+        self.journal = journal
+        self.engine = engine
+        self.guard = threading.RLock()
+        self.projection = Projection(journal.store_id)
+        self._index_path = index_path
+        self._index: Index | None = None
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the writer lock, with the graph caught up.
+
+        The journal's lock comes before the graph's: who waits for the former must not sit on the latter.
+        """
+        with self.guard:
+            if not self.journal.try_lock():
+                self.engine.release()
+            with self.journal.locked():
+                self.catch_up()
+                with self.engine.open():
+                    yield
+                if self.projection.seq != self.journal.tail.chain.seq:
+                    self.catch_up()
+
+    def append(self, drafts: Sequence[CommitDraft], now: str) -> list[Event]:
+        """Append commits and project them; inside `writing` only. Durable when it returns, and visible.
+
+        When the graph fails after the journal has taken the commit, the commit stands: the graph is rebuilt.
+        """
+        commits = self.journal.append(drafts, now)
+        try:
+            self._apply(commits)
+        except GraphError as error:
+            logger.warning("the graph failed after a commit (%s); it will be caught up", error)
+        return [event for commit in commits for event in commit.events]
+
+    def catch_up(self, progress: Progress | None = None) -> None:
+        """Bring the graph to the journal's end; rebuild it if it cannot be brought there."""
+        with self.guard:
+            self.journal.refresh()
+            try:
+                with self.engine.open():
+                    behind = self._behind()
+                    if behind is not None:
+                        self._advance(behind, progress)
+            except GraphError as error:
+                logger.warning("the graph cannot be used (%s); rebuilding it from the journal", error)
+                behind = None
+            if behind is None:
+                self.rebuild(progress)
+
+    def sync(self) -> None:
+        """Catch up if the journal has grown or the graph was never looked at."""
+        with self.guard:
+            if self.projection.seq != self.journal.tail.chain.seq or self.journal.has_grown():
+                self.catch_up()
+
+    @property
+    def index(self) -> Index:
+        """The index, at the journal's end; loaded or built at first use."""
+        with self.guard:
+            self.sync()
+            if self._index is None:
+                self._index = snapshot.load(self._index_path, self.journal.store_id)
+            if self._index is None or not self._advance_index(self._index):
+                self._index = self._build_index()
+            return self._index
+
+    @property
+    def loaded_index(self) -> Index | None:
+        """The index if it is in memory and current, without loading it."""
+        index = self._index
+        return index if index is not None and index.offset.seq == self.projection.seq else None
+
+    def rebuild(self, progress: Progress | None = None) -> None:
+        """Replay the whole journal, verified, into a new graph; the index is made anew."""
+        with self.guard:
+            workspace = Workspace(EmptyView())
+            projection = Projection(self.journal.store_id)
+            total = self.journal.tail.chain.seq
+            for commit in self.journal.replay():
+                for event in commit.events:
+                    fold(workspace, event)
+                    projection = projection.with_event(event)
+                projection = projection.at(commit.after)
+                if progress:
+                    progress(projection.seq, total)
+            changes = list(workspace.changes())
+            projection = projection.with_digest(digest_after(0, changes))
+            self.engine.rebuild(changes, projection.as_row(), progress=progress)
+            self.projection = projection
+            self._index = _index_of(changes, projection)
+            self._save_index()
+
+    def verify(self, progress: Progress | None = None) -> int:
+        """Verify the journal from its first event, then the graph's rows and their vectors against it."""
+        with self.guard:
+            self.sync()
+            count = self.journal.verify(progress)
+            digest = 0
+            with self.engine.open():
+                for table in ("Memory", *RELATION_CODE):
+                    for key, row in self.engine.scan(table):
+                        digest = digest_after(digest, [Change(table, key, None, row)])
+                        if "vector_row" in row:
+                            self._verify_vector(row)
+            if digest != self.projection.digest:
+                raise GraphError("the graph's rows are not those of the journal; run `memgraph rebuild`")
+            return count
+
+    def _verify_vector(self, row: Row) -> None:
+        model, place = row["embedding_model"], row["vector_row"]
+        file = self.journal.vectors(model, self.projection.embedding_dimension)
+        vector = file.rows(self.projection.vector_rows[model])[place]
+        if row_sha256(vector) != row["vector_sha256"]:
+            raise VectorDamageError(path=file.path, row=place, memory_id=row["id"])
+
+    def close(self) -> None:
+        """Save the index if much has changed, remember how far the journal is verified, and let go of the graph."""
+        with self.guard:
+            index = self.loaded_index
+            if index is not None and index.changed * _SNAPSHOT_SHARE > len(index):
+                self._save_index()
+            self.journal.checkpoint()
+            self.engine.close()
+
+    def _behind(self) -> Projection | None:
+        """Return the graph's state if the journal can bring it up; None if it must be rebuilt."""
+        row = self.engine.state()
+        tail = self.journal.tail.chain
+        if row is None:  # a graph that was never written
+            row = Projection(self.journal.store_id).as_row()
+        if row.get("store_id") != self.journal.store_id or row.get("schema_version") != SCHEMA_VERSION:
+            return None
+        state = Projection.from_row(row)
+        if state.seq > tail.seq or tail.seq - state.seq > _REBUILD_FROM_EVENTS:
+            return None
+        if state.seq == tail.seq and state.signature != tail.signature:
+            return None
+        return state
+
+    def _advance(self, state: Projection, progress: Progress | None) -> None:
+        self.projection = state
+        if state.seq == self.journal.tail.chain.seq:
+            return
+        total = self.journal.tail.chain.seq
+        batch: list[Committed] = []
+        try:
+            for commit in self.journal.replay(self._offset(state)):
+                batch.append(commit)
+                if sum(len(known.events) for known in batch) >= _BATCH_EVENTS:
+                    self._apply(batch)
+                    batch = []
+                    if progress:
+                        progress(self.projection.seq, total)
+        except JournalError as error:
+            # either the graph's offset is not of this journal, or the journal is damaged: a full replay tells
+            raise GraphError(f"the graph's offset does not fit the journal: {error}") from error
+        if batch:
+            self._apply(batch)
+
+    def _apply(self, commits: Sequence[Committed]) -> None:
+        events = [event for commit in commits for event in commit.events]
+        if not events:
+            return
+        index = self.loaded_index
+        changes, after = project(events, commits[-1].after, self.projection, self.engine)
+        self.engine.apply(changes, after.as_row())
+        self.projection = after
+        if index is not None:
+            index.apply(changes)
+            index.offset = _index_offset(after)
+
+    def _offset(self, state: Projection | IndexOffset) -> Offset:
+        if state.seq == 0:
+            return self.journal.start
+        return self.journal.resume_point(state.seq, state.signature, state.segment, state.offset, state.timestamp)
+
+    def _advance_index(self, index: Index) -> bool:
+        """Bring the index to the graph's state; False if it must be built anew."""
+        if index.offset.seq == self.projection.seq:
+            return index.offset.signature == self.projection.signature
+        touched: dict[str, None] = {}
+        try:
+            for commit in self.journal.replay(self._offset(index.offset)):
+                for event in commit.events:
+                    touched.update(dict.fromkeys(event.payload.memory_ids()))
+        except JournalError:
+            return False
+        if len(touched) > _REFETCH_LIMIT:
+            return False
+        with self.engine.open():
+            rows: dict[str, Row | None] = {key: self.engine.get("Memory", key) for key in touched}
+            for memory_id, row in rows.items():
+                if row is None:
+                    index.remove(memory_id)
+                else:
+                    index.put(row)
+            for memory_id, row in rows.items():
+                if row is not None:
+                    index.relink(memory_id, ((table, key) for table, key, _ in self.engine.links_of(memory_id)))
+        index.offset = _index_offset(self.projection)
+        return True
+
+    def _build_index(self) -> Index:
+        index = Index()
+        with self.engine.open():
+            rows = sorted((row for _, row in self.engine.scan("Memory")), key=lambda row: row["seq"])
+            links = [(table, key) for table in RELATION_CODE for key, _ in self.engine.scan(table)]
+        index.build(rows, links)
+        index.offset = _index_offset(self.projection)
+        self._index = index
+        self._save_index()
+        return index
+
+    def _save_index(self) -> None:
+        if self._index is not None:
+            snapshot.save(self._index, self._index_path, self.journal.store_id)
+
+
+def _index_of(changes: Sequence[Change], projection: Projection) -> Index:
+    index = Index()
+    rows = sorted((change.new for change in changes if change.table == "Memory" and change.new), key=lambda row: row["seq"])
+    links: list[tuple[str, Key]] = [(change.table, change.key) for change in changes if change.table in RELATION_CODE]
+    index.build(rows, links)
+    index.offset = _index_offset(projection)
+    return index
+
+
+def _index_offset(state: Projection) -> IndexOffset:
+    return IndexOffset(state.seq, state.signature, state.timestamp, state.segment, state.offset)

@@ -1,0 +1,179 @@
+"""Everything that reads: rows from the graph, order and filters from the index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memgraph.errors import NotFoundError
+from memgraph.index.index import Index, scope_name
+from memgraph.index.vectors import VectorSearch
+from memgraph.model.link import Link
+from memgraph.model.memory import MEMORY_TYPES, AgentMemory, MemoryType, Vector
+from memgraph.model.relevance import ForgettingCurveConfig
+from memgraph.model.results import MemoryStats
+from memgraph.model.timestamps import epoch_days
+from memgraph.ports import Row
+from memgraph.store.access import PendingAccess
+from memgraph.store.projector import Projector
+
+_SCAN_FROM = 2_000
+"""From so many memories on, one pass over the table beats look-ups by key."""
+
+Mask = NDArray[np.bool_]
+
+
+class Reader:
+    """Reads memories as they are now."""
+
+    def __init__(
+        self, projector: Projector, *, pending: PendingAccess, now: Callable[[], str], curve: ForgettingCurveConfig
+    ) -> None:
+        self._projector = projector
+        self._pending = pending
+        self._now = now
+        self._curve = curve
+        self._search: VectorSearch | None = None
+
+    @property
+    def index(self) -> Index:
+        """The index at the journal's end."""
+        return self._projector.index
+
+    def get(self, memory_id: str) -> AgentMemory | None:
+        """Return a memory that is not deleted."""
+        return next(iter(self.read([memory_id])), None)
+
+    def read(self, memory_ids: Sequence[str]) -> list[AgentMemory]:
+        """Return these memories in this order, without those that are gone."""
+        with self._projector.guard:
+            self._projector.sync()
+            now = self._now()
+            with self._projector.engine.open():
+                return [self._memory(row, now) for row in self._rows(memory_ids)]
+
+    def every(self) -> Iterator[AgentMemory]:
+        """Iterate over all memories that are not deleted, in the order they were recorded."""
+        index = self.index
+        live = np.flatnonzero(index.column("is_live"))
+        order = live[np.argsort(index.column("seq")[live], kind="stable")]
+        yield from self.read([index.ids.names[slot] for slot in order])
+
+    def links(self, memory_id: str) -> list[Link]:
+        """Return the links at a memory, both ways."""
+        with self._projector.guard:
+            self._projector.sync()
+            with self._projector.engine.open():
+                if self._projector.engine.get("Memory", memory_id) is None:
+                    raise NotFoundError("memory", memory_id)
+                found = sorted(self._projector.engine.links_of(memory_id), key=lambda link: (link[0], link[1]))
+        return [Link(source_id=key[0], relation=table, target_id=key[1], **row) for table, key, row in found]
+
+    def listed(
+        self,
+        *,
+        type: MemoryType | None = None,  # noqa: A002 - the field's name
+        project_id: str | None = None,
+        include_suppressed: bool = False,
+    ) -> Mask:
+        """Return which slots a listing shows: neither archived nor invalidated nor, unless asked, suppressed."""
+        index = self.index
+        mask = self._current(index) & (index.column("invalid_days") > self._days())
+        if not include_suppressed:
+            mask &= ~index.column("is_suppressed")
+        if type is not None:
+            mask &= index.column("type") == MEMORY_TYPES.index(type)
+        if project_id is not None:
+            mask &= index.column("project") == index.scopes.find(scope_name("project", project_id))
+        return mask
+
+    def ranked_ids(self, mask: Mask, *, by: str = "relevance") -> list[str]:
+        """Return the ids of masked slots by relevance, creation or last access, highest first, ties in id order."""
+        order = self.relevance() if by == "relevance" else self.index.column(f"{by}_days")
+        return self.index.live_ids(mask, np.round(order, 9))
+
+    def relevance(self) -> NDArray[np.float64]:
+        """Relevance of every slot now."""
+        index = self.index
+        days = np.maximum(0.0, self._days() - index.column("anchored_days"))
+        rates = np.array([self._curve.rate(kind) for kind in MEMORY_TYPES])[index.column("type")]
+        faded = np.maximum(index.column("floor"), index.column("anchor") * np.exp(-rates * days))
+        return np.where(index.column("is_pinned"), 1.0, faded)
+
+    def cosines(self, query: Vector, slots: NDArray[Any]) -> NDArray[np.float64]:
+        """Cosine of a query with each slot's vector; 0 where a slot has none."""
+        index, projection = self.index, self._projector.projection
+        rows = index.column("vector_row")[slots]
+        result = np.zeros(len(slots))
+        search = self._vector_search()
+        if search is not None:
+            with_vector = rows >= 0
+            count = projection.vector_rows.get(search.file.model, 0)
+            result[with_vector] = search.cosines(query, rows[with_vector], count)
+        return result
+
+    def stats(self) -> MemoryStats:
+        """Count what is neither archived nor deleted."""
+        index = self.index
+        mask = self._current(index)
+        total = int(mask.sum())
+        types = index.column("type")
+        return MemoryStats(
+            total=total,
+            by_type={kind: int((mask & (types == code)).sum()) for code, kind in enumerate(MEMORY_TYPES)},
+            avg_relevance=float(self.relevance()[mask].mean()) if total else 0.0,
+            pinned_count=int((mask & index.column("is_pinned")).sum()),
+            suppressed_count=int((mask & index.column("is_suppressed")).sum()),
+            db_size_bytes=self._size(),
+        )
+
+    def _current(self, index: Index) -> Mask:
+        mask: Mask = index.column("is_live") & ~index.column("is_archived")
+        return mask
+
+    def _rows(self, memory_ids: Sequence[str]) -> Iterable[Row]:
+        engine = self._projector.engine
+        if len(memory_ids) < _SCAN_FROM:
+            return [row for key in memory_ids if (row := engine.get("Memory", key)) is not None]
+        rows = dict(engine.scan("Memory"))
+        return [rows[key] for key in memory_ids if key in rows]
+
+    def _memory(self, row: Row, now: str) -> AgentMemory:
+        row = self._pending.over(row)
+        filled: dict[str, Any] = {"embedding": self._vector(row)}
+        if row["type"] != "episodic":
+            filled["supporting_memory_ids"] = self._supporting_ids(row["id"])
+        return AgentMemory.from_row(row, now=now, curve=self._curve, **filled)
+
+    def _supporting_ids(self, memory_id: str) -> list[str]:
+        index = self._projector.loaded_index
+        if index is None:
+            links = self._projector.engine.links_of(memory_id)
+            return sorted(key[0] for table, key, _ in links if table == "SUPPORTS" and key[1] == memory_id)
+        return index.supporting_ids(memory_id)
+
+    def _vector(self, row: Row) -> Vector | None:
+        search = self._vector_search()
+        if search is None or "vector_row" not in row or row.get("embedding_model") != search.file.model:
+            return None
+        count = self._projector.projection.vector_rows.get(search.file.model, 0)
+        return np.asarray(search.file.rows(count)[row["vector_row"]])
+
+    def _vector_search(self) -> VectorSearch | None:
+        projection = self._projector.projection
+        if projection.embedding_model is None:
+            return None
+        if self._search is None or self._search.file.model != projection.embedding_model:
+            file = self._projector.journal.vectors(projection.embedding_model, projection.embedding_dimension)
+            self._search = VectorSearch(file)
+        return self._search
+
+    def _days(self) -> float:
+        return epoch_days(self._now())
+
+    def _size(self) -> int:
+        home = self._projector.journal.folder.parent
+        return sum(path.stat().st_size for path in home.rglob("*") if path.is_file())

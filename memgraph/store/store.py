@@ -1,0 +1,461 @@
+"""`AgentMemoryStore`: memories in, memories out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memgraph.config import AgentMemoryConfig, load_config
+from memgraph.embedding import default_embedder
+from memgraph.errors import ClosedError, ModelMismatchError, NotFoundError
+from memgraph.extraction.annotate import RuleAnnotator
+from memgraph.graph.kuzu import KuzuEngine
+from memgraph.index.index import Index
+from memgraph.journal.envelope import Event
+from memgraph.journal.journal import open_journal
+from memgraph.journal.keys import default_keys
+from memgraph.model.events import (
+    AccessEffect,
+    Actor,
+    MemoryDeleted,
+    MemoryLinked,
+    OutcomeRecorded,
+    RetrievalRecorded,
+    WriteScope,
+)
+from memgraph.model.link import Link, oriented
+from memgraph.model.memory import AgentMemory, MemoryType, Vector
+from memgraph.model.results import MemoryStats
+from memgraph.model.timestamps import days_between, to_iso
+from memgraph.ports import Annotator, Clock, Embedder, KeyProvider, Progress, Row
+from memgraph.store.projector import Projector
+from memgraph.store.reading import Mask, Reader
+from memgraph.store.writer import Write, Writer
+
+_BOOST_EVERY_DAYS = 1.0
+
+
+class AgentMemoryStore:
+    """A store of memories in one directory. A context manager; closing twice is fine; thread-safe.
+
+    Every write is durable (journalled, signed, synced) and visible when its call returns. Access records follow within a
+    second.
+
+    Parameters
+    ----------
+    config : AgentMemoryConfig, optional
+        Default: what the environment and ``config.toml`` say.
+    embedder : Embedder, optional
+        Default: the packaged MiniLM. A store keeps to the model of its first vector.
+    clock : callable, optional
+        Returns the time as an aware datetime.
+    keys : KeyProvider, optional
+        Default: ``MEMGRAPH_KEY`` where set, else a file in the user's configuration directory.
+    annotator : Annotator, optional
+        Default: the rules.
+
+    Raises
+    ------
+    NotAStoreError, StorageError
+        The directory cannot be a store.
+    JournalError
+        The journal cannot be trusted, or its key is missing.
+    ModelMismatchError
+        The store's vectors were made by another model.
+    """
+
+    def __init__(
+        self,
+        config: AgentMemoryConfig | None = None,
+        *,
+        embedder: Embedder | None = None,
+        clock: Clock | None = None,
+        keys: KeyProvider | None = None,
+        annotator: Annotator | None = None,
+    ) -> None:
+        self.config = config or load_config()
+        self.embedder = embedder or default_embedder()
+        self._clock = clock or _utc_now
+        self._is_closed = False
+        self._journal = open_journal(
+            self.config.home,
+            keys or default_keys(self.config.keys_home),
+            keys_home=self.config.keys_home,
+            now=to_iso(self._clock()),
+            created_by=f"memgraph {_version()}",
+            lock_timeout_s=self.config.lock_timeout_s,
+            allow_unverified=self.config.security_mode == "dev",
+        )
+        engine = KuzuEngine(
+            self.config.home / "graph", timeout_s=self.config.lock_timeout_s, idle_s=self.config.graph_idle_s
+        )
+        self._projector = Projector(self._journal, engine, self.config.home / "index" / "index.npz")
+        curve = self.config.forgetting_curve
+        self._writer = Writer(
+            self._projector,
+            embedder=self.embedder,
+            annotator=annotator or RuleAnnotator(),
+            now=self.now,
+            curve=curve,
+        )
+        self._reader = Reader(self._projector, pending=self._writer.pending, now=self.now, curve=curve)
+        try:
+            self._projector.catch_up()
+            self._check_model()
+        except BaseException:
+            engine.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def store_id(self) -> str:
+        """The store's id: its key and head file are named after it."""
+        return self._journal.store_id
+
+    @property
+    def notices(self) -> list[str]:
+        """What the user should know: healed tails, missing vectors."""
+        return [*self._journal.notices, *self._writer.notices]
+
+    def now(self) -> str:
+        """Return the store's time: the clock's, never before the last event's."""
+        return max(to_iso(self._clock()), self._journal.tail.chain.timestamp)
+
+    # Writing
+
+    def insert_memory(self, memory: AgentMemory | Mapping[str, Any]) -> AgentMemory:
+        """Add a memory. A given id is kept; without an embedding the content is embedded.
+
+        Raises
+        ------
+        InvalidInputError
+            A field is refused; nothing is stored.
+        DuplicateIdError
+            The id is known.
+        """
+        return self.insert_memories([memory])[0]
+
+    def insert_memories(
+        self, memories: Sequence[AgentMemory | Mapping[str, Any]], *, annotate: bool = True
+    ) -> list[AgentMemory]:
+        """Add memories in one commit, all or none: the bulk path. They share one write scope.
+
+        Parameters
+        ----------
+        annotate : bool
+            Find entities, predecessors and fingerprints; False keeps the memories exactly as given (an import).
+        """
+        self._check_open()
+        return self._reader.read(self._writer.insert(memories, annotate=annotate))
+
+    def update_memory(self, memory_id: str, **updates: Any) -> AgentMemory:
+        """Change fields of a memory; new content is embedded anew. Returns the memory after the change.
+
+        Raises
+        ------
+        NotFoundError
+            There is no such memory.
+        InvalidInputError
+            A field is refused or cannot be updated.
+        """
+        self._check_open()
+        self._writer.update(memory_id, updates)
+        return self._known(memory_id)
+
+    def delete_memory(self, memory_id: str) -> bool:
+        """Remove a memory and its links from every view, and tell whether it was there. The journal keeps its history."""
+        self._check_open()
+        try:
+            self._writer.append_about(memory_id, lambda row, _now: MemoryDeleted(id=row["id"]))
+        except NotFoundError:
+            return False
+        return True
+
+    def link(self, source_id: str, relation: str, target_id: str, **properties: Any) -> Link:
+        """Link two memories, or set an existing link's properties (`score`, `reason`).
+
+        Raises
+        ------
+        NotFoundError
+            An end is missing.
+        InvalidInputError
+            The relation or a property is unknown.
+        """
+        self._check_open()
+        source, name, target = oriented(source_id, relation, target_id)
+        link = Link(source_id=source, relation=name, target_id=target, created_at=self.now(), **properties)  # type: ignore[arg-type]
+        fields = link.model_dump()
+        self._writer.append_about(source, lambda _row, _now: MemoryLinked(**fields))
+        return link
+
+    def commit(
+        self, write_scope: WriteScope, events: Sequence[Write], *, task_id: str | None = None, actor: Actor = "agent"
+    ) -> list[Event]:
+        """Commit events (payloads, or pairs of a payload and the vector it is to name) in one write scope.
+
+        Scope ``none`` writes nothing.
+
+        Raises
+        ------
+        ScopeError
+            The events do not share the scope; nothing is written.
+        """
+        self._check_open()
+        return self._writer.commit(write_scope, events, task_id=task_id, actor=actor)
+
+    def record_access(self, memory_id: str) -> AgentMemory:
+        """Count a use of a memory and reinforce it. Visible at once; durable within a second."""
+        self._check_open()
+        memory = self._known(memory_id)
+        boost = self.config.forgetting_curve.reinforcement_boost
+        self._note([self._effect(memory, memory.relevance_score + boost)])
+        return self._known(memory_id)
+
+    def record_retrieval(self, record: RetrievalRecorded, memories: Sequence[AgentMemory]) -> None:
+        """Note a retrieval: every use is counted, and a memory is reinforced at most once a day."""
+        self._check_open()
+        now, boost = self.now(), self.config.forgetting_curve.reinforcement_boost
+        effects = []
+        for memory in memories:
+            last = memory.last_accessed_at
+            due = last is None or days_between(last, now) >= _BOOST_EVERY_DAYS
+            effects.append(self._effect(memory, memory.relevance_score + boost if due else None))
+        self._note(effects, record)
+
+    def record_outcome(
+        self, query_id: str, outcome: str, *, used: Sequence[str] = (), overridden: Sequence[str] = ()
+    ) -> None:
+        """Say what became of a retrieval: its outcome, the memories that were used, those that were overridden."""
+        self.flush()
+        payload = OutcomeRecorded(
+            query_id=query_id, outcome=outcome, used=list(used), overridden=list(overridden), recorded_at=self.now()
+        )
+        with self._projector.guard, self._projector.engine.open():
+            if self._projector.engine.get("Recall", query_id) is None:
+                raise NotFoundError("retrieval", query_id)
+        self.commit("system", [payload])
+
+    def flush(self) -> None:
+        """Commit the pending access records now."""
+        self._check_open()
+        self._writer.flush()
+
+    # Reading
+
+    def get_memory(self, memory_id: str) -> AgentMemory | None:
+        """Return a memory unless it is deleted."""
+        self._check_open()
+        return self._reader.get(memory_id)
+
+    def read_memories(self, memory_ids: Sequence[str]) -> list[AgentMemory]:
+        """Return these memories in this order, without those that are gone."""
+        self._check_open()
+        return self._reader.read(memory_ids)
+
+    def query_by_type(
+        self,
+        type: MemoryType,  # noqa: A002 - the field's name
+        *,
+        limit: int = 50,
+        include_suppressed: bool = False,
+    ) -> list[AgentMemory]:
+        """Return listed memories of a type, most relevant first."""
+        return self.list_memories(type=type, limit=limit, include_suppressed=include_suppressed)
+
+    def query_by_project(
+        self,
+        project_id: str,
+        *,
+        type: MemoryType | None = None,  # noqa: A002 - the field's name
+        limit: int = 50,
+    ) -> list[AgentMemory]:
+        """Return listed memories of a project, most relevant first."""
+        return self.list_memories(type=type, project_id=project_id, limit=limit)
+
+    def list_memories(
+        self,
+        *,
+        type: MemoryType | None = None,  # noqa: A002 - the field's name
+        project_id: str | None = None,
+        include_suppressed: bool = False,
+        limit: int | None = None,
+        by: str = "relevance",
+    ) -> list[AgentMemory]:
+        """Return memories that are neither archived nor invalidated nor, unless asked, suppressed.
+
+        Parameters
+        ----------
+        by : {"relevance", "created", "accessed"}
+            Highest or newest first; ties in id order.
+        """
+        self._check_open()
+        mask = self._reader.listed(type=type, project_id=project_id, include_suppressed=include_suppressed)
+        return self._reader.read(self._reader.ranked_ids(mask, by=by)[:limit])
+
+    def get_all_memories(self, *, include_suppressed: bool = False) -> list[AgentMemory]:
+        """Return all listed memories, most relevant first."""
+        return self.list_memories(include_suppressed=include_suppressed)
+
+    def every_memory(self) -> Iterator[AgentMemory]:
+        """Iterate over all memories that are not deleted, whatever their state, in the order they were recorded."""
+        self._check_open()
+        return self._reader.every()
+
+    def links(self, memory_id: str) -> list[Link]:
+        """Return the links at a memory, both ways, NEXT included."""
+        self._check_open()
+        return self._reader.links(memory_id)
+
+    def get_stats(self) -> MemoryStats:
+        """Count memories that are neither archived nor deleted."""
+        self._check_open()
+        return self._reader.stats()
+
+    def cypher(self, query: str, /, **params: Any) -> list[Row]:
+        """Run a reading Cypher query over the graph.
+
+        Raises
+        ------
+        QueryError
+            The query is not one plain reading statement, or the engine refuses it.
+        """
+        self.flush()
+        with self._projector.guard:
+            self._projector.sync()
+            return self._projector.engine.cypher(query, params)
+
+    def digest(self) -> str:
+        """Digest of the state: 64 hexadecimal digits, equal for equal memories and links however they came about."""
+        self.flush()
+        self._projector.sync()
+        return f"{self._projector.projection.digest:064x}"
+
+    # What retrieval and lifecycle compute on
+
+    @property
+    def index(self) -> Index:
+        """The index at the journal's end. Read it, never change it."""
+        self._check_open()
+        return self._reader.index
+
+    def listed(self, *, type: MemoryType | None = None, project_id: str | None = None) -> Mask:  # noqa: A002
+        """Return which index slots a listing shows."""
+        return self._reader.listed(type=type, project_id=project_id)
+
+    def relevance(self) -> NDArray[np.float64]:
+        """Relevance now of every index slot, shape (n,)."""
+        return self._reader.relevance()
+
+    def cosines(self, query: Vector, slots: NDArray[Any]) -> NDArray[np.float64]:
+        """Cosine of a query with each slot's vector, shape (len(slots),); 0 where a slot has none."""
+        return self._reader.cosines(query, slots)
+
+    def hmac_of(self, text: str) -> str:
+        """HMAC of a text under the store's key: recognisable, not readable."""
+        return self._journal.hmac_of(text)
+
+    def record_of(self, table: str, key: str) -> Row | None:
+        """Return one row of the graph, such as a Build's or a Source's."""
+        self._check_open()
+        with self._projector.guard:
+            self._projector.sync()
+            return self._projector.engine.get(table, key)
+
+    # Upkeep
+
+    def rebuild(self, progress: Progress | None = None) -> None:
+        """Replay the verified journal into a new graph and index."""
+        self.flush()
+        self._projector.rebuild(progress)
+
+    def verify(self, progress: Progress | None = None) -> int:
+        """Verify every journal event, every vector and the graph's digest; return the number of events.
+
+        Raises
+        ------
+        JournalError, VectorDamageError, GraphError
+            Names what does not fit, and where.
+        """
+        self.flush()
+        return self._projector.verify(progress)
+
+    def close(self) -> None:
+        """Commit what is pending and let go of everything. Closing twice is fine."""
+        if self._is_closed:
+            return
+        try:
+            if not self._journal.is_read_only:
+                self._writer.flush()
+        finally:
+            self._is_closed = True
+            self._writer.pending.stop()
+            self._projector.close()
+
+    def _known(self, memory_id: str) -> AgentMemory:
+        memory = self._reader.get(memory_id)
+        if memory is None:
+            raise NotFoundError("memory", memory_id)
+        return memory
+
+    def _effect(self, memory: AgentMemory, relevance: float | None) -> AccessEffect:
+        now = self.now()
+        ceiling = self.config.forgetting_curve.max_relevance
+        return AccessEffect(
+            id=memory.id or "",
+            access_count=memory.access_count + 1,
+            last_accessed_at=now,
+            relevance_anchor=(memory.relevance_anchor or 0.0) if relevance is None else min(relevance, ceiling),
+            relevance_at=(memory.relevance_at or now) if relevance is None else now,
+        )
+
+    def _note(self, effects: Sequence[AccessEffect], record: RetrievalRecorded | None = None) -> None:
+        if self._journal.is_read_only:
+            return
+        with self._projector.guard:
+            self._writer.pending.add(effects, record)
+            index = self._projector.loaded_index
+            for effect in effects if index else ():
+                index.touch(  # type: ignore[union-attr]
+                    effect.id,
+                    access_count=effect.access_count,
+                    accessed_at=effect.last_accessed_at,
+                    anchor=effect.relevance_anchor,
+                    anchored_at=effect.relevance_at,
+                )
+
+    def _check_model(self) -> None:
+        projection = self._projector.projection
+        if projection.embedding_model is None:
+            return
+        stored = (projection.embedding_model, projection.embedding_dimension)
+        given = (self.embedder.name, self.embedder.dimension)
+        if stored != given:
+            raise ModelMismatchError(stored=stored, given=given)
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ClosedError("the store is closed; open it again")
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _version() -> str:
+    try:
+        return version("memgraph-kuzu")
+    except PackageNotFoundError:
+        return "(source)"

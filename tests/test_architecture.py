@@ -1,0 +1,399 @@
+"""The house rules of the code, read from its syntax trees: layers, vendors, sizes, forbidden constructs.
+
+Every rule is a function from source text to findings, and every rule is shown a text that breaks it.
+"""
+
+from __future__ import annotations
+
+import ast
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "memgraph"
+MODULES = {
+    ".".join(("memgraph", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+MAX_LINES = 400
+
+LAYERS = (
+    ("model", "errors", "ports", "config", "assets"),
+    ("journal",),
+    ("fold",),
+    ("graph", "index", "embedding", "extraction"),
+    ("store",),
+    ("retrieval",),
+    ("lifecycle", "tasks"),
+    ("commands", "facade"),
+    ("interfaces", "viz"),
+)
+"""Imports point to the left only."""
+SIBLINGS = {
+    "model": {"errors"},
+    "ports": {"model"},
+    "config": {"model", "errors"},
+    "assets": {"errors"},
+    "facade": {"commands"},
+    "interfaces": {"viz"},
+}
+"""What a part may import of its own layer."""
+ROOT = "memgraph"
+"""The package's own ``__init__``: the public names, resolved when asked for."""
+OUTSIDE = {
+    "testing": {"model", "errors", "ports", "index.analyser", "graph"},
+    "__main__": {"interfaces"},
+    ROOT: {part for layer in LAYERS[:-1] for part in layer},
+}
+"""Parts beside the layers and all that they may import."""
+RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
+
+
+def allowed(part: str) -> set[str]:
+    """Return the parts, or dotted modules of parts, that a part may import."""
+    if part in OUTSIDE:
+        return OUTSIDE[part]
+    left = {other for other, rank in RANK.items() if rank < RANK[part]}
+    users = {ROOT} if part in LAYERS[-1] else set()
+    return left | SIBLINGS.get(part, set()) | {part} | users
+
+
+def part_of(module: str) -> str:
+    """Return the part that a module belongs to: the first name under the package, or the package itself."""
+    return module.split(".")[1] if "." in module else ROOT
+
+
+def imports(source: str, module: str, *, is_package: bool = False) -> Iterator[tuple[int, str]]:
+    """Yield (line, dotted name) of every import, wherever it stands, under TYPE_CHECKING and by import_module too."""
+    base = module.split(".") if is_package else module.split(".")[:-1]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = base[: len(base) - node.level + 1] if node.level else []
+            target = ".".join([*above, *([node.module] if node.module else [])])
+            yield from ((node.lineno, f"{target}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.Call) and node.args and _called(node) in {"import_module", "__import__"}:
+            name = node.args[0]
+            if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                yield node.lineno, name.value
+
+
+def _called(node: ast.Call) -> str:
+    function = node.func
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def resolve(name: str) -> str:
+    """Return the longest prefix of a dotted name that is a module here; what is left over is a name inside it."""
+    while name not in MODULES and "." in name and part_of(name) not in RANK.keys() | OUTSIDE.keys():
+        name = name.rpartition(".")[0]
+    return name
+
+
+def wrong_way_imports(source: str, module: str, *, is_package: bool = False) -> list[str]:
+    part = part_of(module)
+    if part not in RANK and part not in OUTSIDE:
+        return [f"{module}: {part} has no place in the layers"]
+    found = []
+    for line, name in imports(source, module, is_package=is_package):
+        if name != "memgraph" and not name.startswith("memgraph."):
+            continue
+        target = resolve(name)
+        inside = target.removeprefix("memgraph.")
+        ok = allowed(part)
+        if not any(inside == one or inside.startswith(f"{one}.") for one in ok) and part_of(target) != part:
+            found.append(f"{module}:{line} imports {target}")
+    return found
+
+
+def vendor_imports(source: str, module: str, vendor: str, *, home: str) -> list[str]:
+    if module == home:
+        return []
+    return [
+        f"{module}:{line} imports {name}"
+        for line, name in imports(source, module)
+        if name == vendor or name.startswith(f"{vendor}.")
+    ]
+
+
+def too_long(source: str, module: str) -> list[str]:
+    lines = len(source.splitlines())
+    return [f"{module} has {lines} lines"] if lines > MAX_LINES else []
+
+
+def _caught(handler: ast.ExceptHandler) -> set[str]:
+    if handler.type is None:
+        return {"everything"}
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return {kind.attr if isinstance(kind, ast.Attribute) else getattr(kind, "id", "") for kind in kinds}
+
+
+def _raises_on(handler: ast.ExceptHandler) -> bool:
+    last = handler.body[-1]
+    return isinstance(last, ast.Raise) and last.exc is None
+
+
+def broad_excepts(source: str, module: str) -> list[str]:
+    """Find handlers that take all errors; one for BaseException that cleans up and raises on is no such handler."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ExceptHandler):
+            caught = _caught(node) & {"everything", "Exception", "BaseException"}
+            if caught and not (caught == {"BaseException"} and _raises_on(node)):
+                found.append(f"{module}:{node.lineno} catches {', '.join(sorted(caught))}")
+        elif isinstance(node, ast.Call) and _called(node) == "suppress":
+            names = {getattr(argument, "id", "") for argument in node.args}
+            if names & {"Exception", "BaseException"}:
+                found.append(f"{module}:{node.lineno} suppresses everything")
+    return found
+
+
+FORBIDDEN_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
+FORBIDDEN_CALLS = {
+    "eval",
+    "exec",
+    "os.system",
+    "os.popen",
+    "asyncio.create_subprocess_shell",
+    "builtins.eval",
+    "builtins.exec",
+}
+
+
+def forbidden_constructs(source: str, module: str) -> list[str]:
+    found = [
+        f"{module}:{line} imports {name}"
+        for line, name in imports(source, module)
+        if name.split(".")[0] in FORBIDDEN_MODULES
+    ]
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call):
+            continue
+        if ast.unparse(node.func) in FORBIDDEN_CALLS:
+            found.append(f"{module}:{node.lineno} calls {ast.unparse(node.func)}")
+        for keyword in node.keywords:
+            is_false = isinstance(keyword.value, ast.Constant) and keyword.value.value is False
+            if keyword.arg in {"shell", "allow_pickle"} and not is_false:
+                found.append(f"{module}:{node.lineno} says {keyword.arg}={ast.unparse(keyword.value)}")
+    return found
+
+
+def more_than_names(source: str, module: str) -> list[str]:
+    """Find what a subpackage's ``__init__`` holds beyond docstring, imports and ``__all__``."""
+    tree = ast.parse(source)
+    found = [] if ast.get_docstring(tree) else [f"{module} has no docstring"]
+    for node in tree.body[1:] if ast.get_docstring(tree) else tree.body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if [getattr(target, "id", None) for target in targets] == ["__all__"]:
+            continue
+        found.append(f"{module}:{node.lineno} is more than a name")
+    return found
+
+
+def every_module(rule, *, where=lambda _module, _path: True, **options) -> list[str]:
+    """Apply a rule to all modules and return its findings."""
+    return [
+        finding
+        for module, path in MODULES.items()
+        if where(module, path)
+        for finding in rule(path.read_text("utf-8"), module, **options)
+    ]
+
+
+def is_init(path: Path) -> bool:
+    return path.name == "__init__.py"
+
+
+def test_the_package_is_found():
+    assert {"memgraph", "memgraph.errors", "memgraph.model.memory"} <= MODULES.keys()
+
+
+def test_every_part_has_a_place():
+    found = {part_of(module) for module in MODULES}
+    assert found <= RANK.keys() | OUTSIDE.keys()
+
+
+def test_imports_point_left():
+    packages = every_module(wrong_way_imports, where=lambda _, path: is_init(path), is_package=True)
+    modules = every_module(wrong_way_imports, where=lambda _, path: not is_init(path))
+    assert packages + modules == []
+
+
+def test_the_engine_is_imported_in_one_file():
+    assert every_module(vendor_imports, vendor="kuzu", home="memgraph.graph.kuzu") == []
+
+
+def test_modules_fit_on_a_few_screens():
+    assert every_module(too_long) == []
+
+
+def test_no_broad_except_away_from_an_interface():
+    assert every_module(broad_excepts, where=lambda module, _: part_of(module) not in {"interfaces", "__main__"}) == []
+
+
+def test_nothing_evaluates_text_or_unpickles():
+    assert every_module(forbidden_constructs) == []
+
+
+def test_subpackages_hold_names_only():
+    assert every_module(more_than_names, where=lambda module, path: is_init(path) and module != ROOT) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("memgraph.store.crud", "from memgraph.retrieval import pipeline"),
+        ("memgraph.store.crud", "import memgraph.retrieval.rank"),
+        ("memgraph.store.crud", "from memgraph import retrieval"),
+        ("memgraph.store.crud", "from ..retrieval import rank"),
+        ("memgraph.store.crud", "from .. import retrieval"),
+        ("memgraph.store.crud", "if TYPE_CHECKING:\n    from memgraph.lifecycle.decay import X"),
+        ("memgraph.store.crud", "def late():\n    import memgraph.commands"),
+        ("memgraph.store.crud", "importlib.import_module('memgraph.facade')"),
+        ("memgraph.store.crud", "from memgraph import AgentMemoryStore"),
+        ("memgraph.store.crud", "import memgraph"),
+        ("memgraph.store.crud", "from memgraph.testing import FakeClock"),
+        ("memgraph.graph.kuzu", "from memgraph.index.analyser import terms"),
+        ("memgraph.lifecycle.decay", "import memgraph.tasks"),
+        ("memgraph.commands", "from memgraph.facade import MemGraph"),
+        ("memgraph.errors", "from memgraph.model.base import Model"),
+        ("memgraph.model.memory", "from memgraph.ports import Clock"),
+        ("memgraph.ports", "from memgraph.config import AgentMemoryConfig"),
+        ("memgraph.journal.segments", "from memgraph.fold import apply"),
+        ("memgraph.facade", "from memgraph.interfaces.cli import main"),
+        ("memgraph.facade", "from memgraph import viz"),
+        ("memgraph", "from memgraph.interfaces.cli import main"),
+        ("memgraph.testing", "from memgraph.store import AgentMemoryStore"),
+        ("memgraph.testing", "from memgraph.index.postings import Postings"),
+        ("memgraph.viz.series", "from memgraph.interfaces import cli"),
+        ("memgraph.misplaced", "import json"),
+    ],
+)
+def test_the_layer_rule_can_fail(module, source):
+    assert len(wrong_way_imports(source, module)) == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("memgraph.retrieval.rank", "from memgraph.graph.kuzu import X\nfrom memgraph.journal import y"),
+        (
+            "memgraph.store.crud",
+            "from memgraph.store.commit import commit\nfrom . import catchup\nfrom .commit import x",
+        ),
+        ("memgraph.store.crud", "from memgraph import errors\nimport memgraph.model.memory\nfrom .. import ports"),
+        ("memgraph.ports", "from memgraph.model.memory import AgentMemory"),
+        ("memgraph.facade", "from memgraph.commands import MemoryCommands"),
+        ("memgraph.interfaces.cli.main", "from memgraph import MemGraph\nfrom memgraph.viz import series"),
+        ("memgraph.testing", "from memgraph.index.analyser import terms\nfrom memgraph.graph.kuzu import X"),
+        ("memgraph.testing", "from memgraph.index import analyser\nfrom memgraph import errors"),
+        ("memgraph.store.crud", "import memgraphics\nfrom memgraphics import store"),
+    ],
+)
+def test_the_layer_rule_allows_what_is_meant(module, source):
+    assert wrong_way_imports(source, module) == []
+
+
+def test_relative_imports_of_a_package_are_read_from_the_package():
+    source = "from . import crud\nfrom .. import commands"
+    assert [name for _, name in imports(source, "memgraph.store", is_package=True)] == [
+        "memgraph.store.crud",
+        "memgraph.commands",
+    ]
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["import kuzu", "def f():\n    import kuzu as k", "from kuzu import Database", "import_module('kuzu.database')"],
+)
+def test_the_vendor_rule_can_fail(source):
+    assert len(vendor_imports(source, "memgraph.store.crud", "kuzu", home="memgraph.graph.kuzu")) == 1
+    assert vendor_imports(source, "memgraph.graph.kuzu", "kuzu", home="memgraph.graph.kuzu") == []
+    assert (
+        vendor_imports("from memgraph.graph.kuzu import X", "memgraph.store", "kuzu", home="memgraph.graph.kuzu") == []
+    )
+
+
+def test_the_length_rule_can_fail():
+    assert too_long("x = 1\n" * 400, "memgraph.a") == []
+    assert too_long("x = 1\n" * 401, "memgraph.a") == ["memgraph.a has 401 lines"]
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        "except:\n    pass",
+        "except Exception:\n    pass",
+        "except Exception as error:\n    raise ValueError from error",
+        "except (OSError, Exception):\n    pass",
+        "except builtins.Exception:\n    pass",
+        "except BaseException:\n    pass",
+    ],
+)
+def test_the_except_rule_can_fail(handler):
+    assert len(broad_excepts(f"try:\n    x()\n{handler}", "memgraph.a")) == 1
+
+
+def test_the_except_rule_sees_suppress_and_allows_cleaning_up():
+    assert len(broad_excepts("with contextlib.suppress(Exception):\n    x()", "memgraph.a")) == 1
+    assert broad_excepts("with suppress(OSError):\n    x()", "memgraph.a") == []
+    assert broad_excepts("try:\n    x()\nexcept OSError:\n    pass", "memgraph.a") == []
+    assert broad_excepts("try:\n    x()\nexcept BaseException:\n    undo()\n    raise", "memgraph.a") == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "eval('1')",
+        "exec(text)",
+        "builtins.exec(text)",
+        "subprocess.run(c, shell=True)",
+        "subprocess.run(c, shell=wanted)",
+        "os.system('ls')",
+        "import pickle",
+        "from pickle import loads",
+        "import cloudpickle as c",
+        "numpy.load(path, allow_pickle=True)",
+    ],
+)
+def test_the_construct_rule_can_fail(source):
+    assert len(forbidden_constructs(source, "memgraph.a")) == 1
+
+
+def test_the_construct_rule_allows_what_is_harmless():
+    harmless = "re.compile('x')\nconnection.execute(q)\nsubprocess.run(c, shell=False)\nmodel.exec_plan()\nnp.load(p)"
+    assert forbidden_constructs(harmless, "memgraph.a") == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["import json", '"""Doc."""\nVERSION = 1', '"""Doc."""\ndef f(): ...', '"""Doc."""\nif True:\n    import json'],
+)
+def test_the_init_rule_can_fail(source):
+    assert len(more_than_names(source, "memgraph.a")) == 1
+
+
+def test_the_init_rule_allows_names():
+    names = '"""Doc."""\nfrom __future__ import annotations\nfrom memgraph.a.b import C\n__all__ = ["C"]\n__all__: list[str] = []'
+    assert more_than_names(names, "memgraph.a") == []
+
+
+def test_the_network_is_blocked(network_attempts):
+    with socket.socket() as connection, pytest.raises(RuntimeError, match="tests may not reach"):
+        connection.connect(("192.0.2.1", 80))
+    with socket.socket(type=socket.SOCK_DGRAM) as datagrams, pytest.raises(RuntimeError, match="tests may not reach"):
+        datagrams.sendto(b"x", ("192.0.2.1", 53))
+    with pytest.raises(RuntimeError, match="tests may not reach"):
+        socket.create_connection(("example.org", 80))
+    assert len(network_attempts) == 3
+    network_attempts.clear()  # a swallowed attempt fails its test; these three were meant
+
+
+def test_this_machine_can_be_reached():
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()):
+        pass

@@ -1,0 +1,273 @@
+"""What `memgraph` offers by name, with which signatures, and at what price."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import memgraph
+import memgraph.errors
+
+PUBLIC = [
+    "AgentMemory",
+    "AgentMemoryConfig",
+    "AgentMemoryStore",
+    "Annotation",
+    "Annotator",
+    "BuildEventLog",
+    "BuildTask",
+    "BusyError",
+    "Candidate",
+    "Clock",
+    "ClosedError",
+    "ConfigError",
+    "ConsolidationConfig",
+    "ConsolidationPipeline",
+    "ConsolidationResult",
+    "DamagedJournalError",
+    "DecayResult",
+    "DuplicateIdError",
+    "Embedder",
+    "EmbeddingError",
+    "Entity",
+    "EpisodicMemory",
+    "Explanation",
+    "ExtractionError",
+    "ExtractionResult",
+    "Extractor",
+    "ForgettingCurveConfig",
+    "GraphEngine",
+    "GraphError",
+    "InvalidInputError",
+    "JournalError",
+    "KeyMissingError",
+    "KeyProvider",
+    "LanguageModel",
+    "Link",
+    "MemGraph",
+    "MemGraphError",
+    "MemoryCommandResult",
+    "MemoryCommands",
+    "MemoryExport",
+    "MemoryListEntry",
+    "MemoryRetrieval",
+    "MemoryStats",
+    "ModelMismatchError",
+    "NotAStoreError",
+    "NotFoundError",
+    "PayloadError",
+    "ProceduralMemory",
+    "QueryError",
+    "RetrievalBudget",
+    "RetrievalConfig",
+    "RetrievalQuery",
+    "RetrievalResult",
+    "ScopeError",
+    "ScoredMemory",
+    "SemanticMemory",
+    "SigningKey",
+    "SourceError",
+    "StorageError",
+    "TokenCounter",
+    "TruncatedJournalError",
+    "UnknownEventError",
+    "UserIntervention",
+    "VectorDamageError",
+    "cosine_similarity",
+    "parse_memory",
+]
+"""Frozen: a name that comes or goes is a decision, made here."""
+
+REQUIRED = inspect.Parameter.empty
+POSITIONAL, KEYWORD, REST = "positional", "keyword", "rest"
+
+SIGNATURES = {
+    "AgentMemoryStore": "config=None, *, embedder=None, clock=None, keys=None",
+    "AgentMemoryStore.insert_memory": "memory",
+    "AgentMemoryStore.insert_memories": "memories",
+    "AgentMemoryStore.get_memory": "id",
+    "AgentMemoryStore.update_memory": "id, **updates",
+    "AgentMemoryStore.delete_memory": "id",
+    "AgentMemoryStore.query_by_type": "type, *, limit=50, include_suppressed=False",
+    "AgentMemoryStore.query_by_project": "project_id, *, type=None, limit=50",
+    "AgentMemoryStore.record_access": "id",
+    "AgentMemoryStore.get_stats": "",
+    "AgentMemoryStore.get_all_memories": "*, include_suppressed=False",
+    "AgentMemoryStore.link": "source_id, relation, target_id, **properties",
+    "AgentMemoryStore.links": "id",
+    "AgentMemoryStore.cypher": "query, **params",
+    "AgentMemoryStore.commit": "write_scope, events",
+    "AgentMemoryStore.digest": "",
+    "AgentMemoryStore.close": "",
+    "ConsolidationPipeline": "store, embedder=None, extractor=None, config=None",
+    "ConsolidationPipeline.consolidate": "build_log",
+    "ConsolidationPipeline.deduplicate": "embedding, type, *, project_id=None",
+    "ConsolidationPipeline.merge": "existing, candidate",
+    "MemoryRetrieval": "store, embedder=None, config=None, forgetting=None",
+    "MemoryRetrieval.retrieve": "query",
+    "MemoryRetrieval.search_memories": "text, *, limit=10, domain=None, include_archived=False",
+    "MemoryRetrieval.format_injected_prefix": "memories",
+    "MemoryRetrieval.apply_decay": "",
+    "MemoryRetrieval.calculate_decayed_relevance": "initial, days, is_pinned",
+    "MemoryRetrieval.get_confidence_label": "relevance",
+    "MemoryRetrieval.get_confidence_text": "label",
+    "MemoryCommands": "store, embedder=None, retrieval=None",
+    "MemoryCommands.remember": "text, tags=None",
+    "MemoryCommands.forget": "query",
+    "MemoryCommands.ask": "query",
+    "MemoryCommands.list": "*, type=None, project=None, include_suppressed=False, limit=20, sort_by='relevance'",
+    "MemoryCommands.show": "id",
+    "MemoryCommands.stats": "",
+    "MemoryCommands.export_memories": "",
+    "MemoryCommands.import_memories": "data",
+    "MemoryCommands.format_age": "iso_timestamp",
+    "MemGraph.open": "home=None, **config",
+    "cosine_similarity": "a, b",
+}
+
+
+def shape(signature: inspect.Signature) -> list[tuple[str, str, object]]:
+    """Return (name, kind, default) of each parameter but `self`; `**rest` may bear any name."""
+    kinds = {
+        inspect.Parameter.POSITIONAL_ONLY: POSITIONAL,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD: POSITIONAL,
+        inspect.Parameter.KEYWORD_ONLY: KEYWORD,
+        inspect.Parameter.VAR_KEYWORD: REST,
+    }
+    return [
+        ("**" if kinds[one.kind] == REST else one.name, kinds[one.kind], one.default)
+        for one in signature.parameters.values()
+        if one.name not in {"self", "cls"}
+    ]
+
+
+def agreed(text: str) -> list[tuple[str, str, object]]:
+    """Read a signature as the design writes it."""
+    namespace: dict[str, object] = {}
+    exec(f"def function({text}): ...", namespace)
+    return shape(inspect.signature(namespace["function"]))
+
+
+def disagreement(actual: inspect.Signature, text: str) -> list[object]:
+    """List what an actual signature lacks, and what it adds other than optional keyword-only arguments."""
+    has, wanted = shape(actual), agreed(text)
+    missing = [one for one in wanted if one not in has]
+    added = [one for one in has if one not in wanted and (one[1] != KEYWORD or one[2] is REQUIRED)]
+    positional = [one[0] for one in has if one[1] == POSITIONAL]
+    in_order = positional == [one[0] for one in wanted if one[1] == POSITIONAL]
+    return [*missing, *added, *([] if in_order else [positional])]
+
+
+def python(program: str) -> object:
+    """Run a program in an interpreter of its own and return what it prints, read as JSON."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(memgraph.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def test_all_is_the_frozen_list():
+    assert list(memgraph.__all__) == sorted(memgraph.__all__)
+    assert sorted(memgraph.__all__) == sorted(PUBLIC)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_can_be_imported(name):
+    assert getattr(memgraph, name) is not None
+    assert name in dir(memgraph)
+
+
+def test_star_import_gives_exactly_the_public_names():
+    namespace: dict[str, object] = {}
+    exec("from memgraph import *", namespace)
+    assert sorted(namespace.keys() - {"__builtins__"}) == sorted(PUBLIC)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="NoSuchName"):
+        memgraph.NoSuchName  # noqa: B018 - the access is the test
+
+
+def test_every_error_is_public_and_descends_from_the_root():
+    errors = {
+        name: value
+        for name, value in vars(memgraph.errors).items()
+        if inspect.isclass(value) and value.__module__ == "memgraph.errors"
+    }
+    assert len(errors) > 20
+    assert errors.keys() <= set(PUBLIC)
+    assert all(issubclass(error, memgraph.MemGraphError) for error in errors.values())
+
+
+def test_the_three_types_are_memories():
+    for name in ("EpisodicMemory", "SemanticMemory", "ProceduralMemory"):
+        assert issubclass(getattr(memgraph, name), memgraph.AgentMemory)
+
+
+@pytest.mark.parametrize(("dotted", "text"), SIGNATURES.items(), ids=SIGNATURES)
+def test_signatures_are_the_agreed_ones(dotted, text):
+    value: object = memgraph
+    for name in dotted.split("."):
+        value = getattr(value, name)
+    assert disagreement(inspect.signature(value), text) == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "text, limit=10, *, domain=None",  # positional where keyword-only was agreed
+        "text, *, limit=20, domain=None",  # another default
+        "text, *, limit=10",  # one missing
+        "text, *, limit=10, domain=None, extra",  # one more that must be given
+        "words, *, limit=10, domain=None",  # another name
+        "text, extra=None, *, limit=10, domain=None",  # one more positional
+    ],
+)
+def test_the_signature_check_can_fail(other):
+    namespace: dict[str, object] = {}
+    exec(f"def function({other}): ...", namespace)
+    assert disagreement(inspect.signature(namespace["function"]), "text, *, limit=10, domain=None")
+
+
+def test_the_signature_check_sees_order_and_allows_more_options():
+    assert disagreement(inspect.signature(lambda b, a: None), "a, b")
+    assert disagreement(inspect.signature(lambda a, *, more=1, **others: None), "a, **rest") == []
+    assert disagreement(inspect.signature(lambda a: None), "a, **rest")
+
+
+def test_a_store_is_a_context_manager_and_closes_twice(store):
+    with store as entered:
+        assert entered is store
+    store.close()
+    store.close()
+    with pytest.raises(memgraph.ClosedError):
+        store.get_stats()
+
+
+def test_the_facade_wires_the_parts(config, embedder, clock):
+    with memgraph.MemGraph.open(config.home, keys_home=config.keys_home, embedder=embedder, clock=clock) as memory:
+        assert isinstance(memory.store, memgraph.AgentMemoryStore)
+        assert isinstance(memory.retrieval, memgraph.MemoryRetrieval)
+        assert isinstance(memory.consolidation, memgraph.ConsolidationPipeline)
+        assert isinstance(memory.commands, memgraph.MemoryCommands)
+        memory.commands.remember("Always use pnpm")
+        assert memory.store.get_stats().total == 1
+
+
+HEAVY = ["click", "kuzu", "networkx", "numpy", "ollama", "onnxruntime", "orjson", "pydantic", "rich", "tokenizers"]
+
+
+def test_importing_memgraph_is_light():
+    program = "import json, sys, memgraph; {}; print(json.dumps([n for n in {!r} if n in sys.modules]))"
+
+    assert python(program.format("pass", HEAVY)) == []
+    assert python(program.format("memgraph.MemGraphError", HEAVY)) == []
+    seen = python(program.format("memgraph.EpisodicMemory", HEAVY))
+    assert "pydantic" in seen  # so the check sees what is imported
+    assert "kuzu" not in seen
+    assert "onnxruntime" not in seen
