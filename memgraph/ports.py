@@ -128,6 +128,11 @@ class Change:
 class GraphEngine(Protocol):
     """Keeps rows of nodes and edges, all or nothing per call. Every engine error arrives as a `GraphError`."""
 
+    @property
+    def generation(self) -> int:
+        """Counts how often the engine was taken: between equal numbers no other process has had it."""
+        ...
+
     def open(self) -> AbstractContextManager[Any]:
         """Hold the engine open for a block of calls; nests; what holds it may keep it open a little longer."""
         ...
@@ -146,6 +151,10 @@ class GraphEngine(Protocol):
 
     def scan(self, table: str) -> Iterator[tuple[Key, Row]]:
         """Iterate over all rows of a table, in no particular order."""
+        ...
+
+    def scan_columns(self, table: str) -> Iterator[tuple[Key, Row]]:
+        """Iterate over all rows of a node table as a query sees them, for verification."""
         ...
 
     def apply(self, changes: Sequence[Change], state: Mapping[str, Any]) -> None:

@@ -18,9 +18,25 @@ _GENERIC = frozenset(
 _DOC_ENDINGS = frozenset(
     {".md", ".rst", ".txt", ".adoc", ".png", ".svg", ".jpg", ".jpeg", ".gif", ".ico", ".css", ".pdf", ".log"}
 )
-_DOC_NAMES = frozenset({"license", "notice", "authors", "citation", "cname", "mkdocs", "contributing", "changelog"})
+_DOC_NAMES = frozenset(
+    {
+        "license",
+        "notice",
+        "authors",
+        "citation",
+        "cname",
+        "mkdocs",
+        "contributing",
+        "changelog",
+        "changes",
+        "news",
+        "history",
+    }
+)
+_DOC_PARTS = frozenset({"docs", "doc", "examples", "example", "demos"})
 _TEST_PARTS = frozenset({"tests", "test", "testing", "spec", "specs", "__tests__", "conftest", "fixtures", "test_data"})
 _MACHINERY = frozenset({".github", ".circleci", ".devcontainer", ".vscode", ".gitlab", "ci"})
+_MACHINERY_FILES = frozenset({"codecov.yml", "tox.ini", "noxfile.py", "appveyor.yml"})
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -29,7 +45,7 @@ def is_documentation(path: str) -> bool:
     file = PurePosixPath(path.lower())
     requirements = file.name.startswith(("requirements", "constraints"))
     return not requirements and (
-        file.suffix in _DOC_ENDINGS or file.stem in _DOC_NAMES or "docs" in file.parts[:-1] or "doc" in file.parts[:-1]
+        file.suffix in _DOC_ENDINGS or file.stem in _DOC_NAMES or not _DOC_PARTS.isdisjoint(file.parts[:-1])
     )
 
 
@@ -51,7 +67,7 @@ def is_machinery(path: str) -> bool:
     """Whether a file serves the development of the project rather than the project."""
     file = PurePosixPath(path.lower())
     hidden = len(file.parts) == 1 and file.name.startswith(".")
-    return hidden or not _MACHINERY.isdisjoint(file.parts[:-1]) or file.name == "codecov.yml"
+    return hidden or not _MACHINERY.isdisjoint(file.parts[:-1]) or file.name in _MACHINERY_FILES
 
 
 def is_incidental(path: str) -> bool:

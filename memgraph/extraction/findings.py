@@ -43,10 +43,12 @@ _LEAD = {
     "partial": "Partly done",
 }
 _CHAFF = re.compile(
-    r"^\W*(?:close[sd]?|fixe?[sd]?|resolve[sd]?|related to|see(?: also)?|refs?|supersedes|part of)?:?\s*(?:#\d+|https?://\S+)\W*$"
+    r"^\W*(?:[A-Za-z][\w-]{1,20}(?: (?:to|from|also))?:?\s+)?(?:[\w./-]{0,60}#\d+|https?://\S+)(?:[\s,;&]+(?:and )?[\w./-]{0,60}#\d+){0,20}\W*$"
     r"|^-{3,}$|^\W*\[pre-commit|^for more information, see|^updates?:$|^This reverts commit|^\W*(?:wip|typo|fix|lint|format\w*)\W*$|^\d+ files? changed|^\(cherry picked",
     re.IGNORECASE,
 )
+
+_CODE_BLOCK = re.compile(r"^ {0,3}```[^`]{0,4000}```\s*$", re.MULTILINE)
 
 
 class Setting:
@@ -182,7 +184,9 @@ def _reverted(finding: Finding, task: BuildTask, where: str) -> str:
 
 def _gist(body: str, known: tuple[str, ...]) -> str:
     """Return what a body adds to its subject: the sentences that say why first, else its beginning."""
-    lines = [line for line in body[:8_000].splitlines() if not _CHAFF.match(line.strip()[:300])]
+    lines = [
+        line for line in _CODE_BLOCK.sub("\n\n", body[:8_000]).splitlines() if not _CHAFF.match(line.strip()[:300])
+    ]
     told = frozenset(_folded(" ".join(known)).split())
     # squashed commits repeat the subject as a list item
     prose = [part for part in sentences("\n".join(lines)) if len(set(_folded(part).split()) - told) > 1]

@@ -40,7 +40,9 @@ _REVERT = re.compile(r'revert:?\s+"(.{1,280}?)"?$', re.IGNORECASE)
 _REINSTATES = re.compile(r"(?:re-?apply|reland|reinstate|restore|bring back)\b|revert:?\s+\"revert\b", re.IGNORECASE)
 _RETRY = re.compile(r"\b(?:retr(?:y|ied)|re-?run|again|second attempt|attempt \d+)\b", re.IGNORECASE)
 _IDLE_KINDS = frozenset({"docs", "ci", "chore", "wip", "release"})
-_RELEASE = re.compile(r"^(?:release|bump (?:the )?version|version)\s+(?:to\s+)?v?\d+(?:\.\d+){0,3}\b", re.IGNORECASE)
+_RELEASE = re.compile(
+    r"^(?:release|bump (?:the )?version|version)\s+(?:to\s+)?v?\d+(?:\.\d+){0,3}(?![\w.]*dev)\b", re.IGNORECASE
+)
 
 
 class RuleExtractor:
@@ -206,7 +208,8 @@ def _revert(task: BuildTask, subject: Subject) -> Finding | None:
     line = task.description.split("\n", 1)[0][:300]
     match = _REVERT.match(line)
     undone = parse_subject(match[1]) if match else subject
-    if is_trivial(undone.text) or undone.kind in {"docs", "chore"}:
+    is_incidental_only = bool(task.files_changed) and all(is_incidental(file) for file in task.files_changed[:500])
+    if is_incidental_only or is_trivial(undone.text) or undone.kind in {"docs", "chore"}:
         return None  # undoing a matter of wording teaches nothing
     reason = "a revert says what did not work"
     return Finding("revert", 9.5, f"{task.task_id[:380]}:revert", undone.text, reason, task, scopes=undone.scopes)

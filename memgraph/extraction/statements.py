@@ -45,7 +45,7 @@ _REMOVAL = re.compile(
     r"^(?:drop|drops|dropped|delete|deletes|deleted|remove|removes|removed|retire|retired)\s", re.IGNORECASE
 )
 _DEAD_WEIGHT = re.compile(
-    r"\b(?:dead|old|unused|legacy|stale|obsolete|redundant|unnecessary|empty|duplicated?|leftover|debug\w{0,4}|print\w{0,4}|logging|statements?|some|outdated|"
+    r"\b(?:dead|old|unused|legacy|stale|obsolete|redundant|unnecessary|empty|duplicated?|leftover|extra|newlines?|testing|debug\w{0,4}|print\w{0,4}|logging|statements?|some|outdated|"
     r"scripts?|containers?|files?|code|things?|imports?|lines?|tests?|todos?|demos?|comments?)\b",
     re.IGNORECASE,
 )

@@ -30,6 +30,7 @@ _ADJECTIVES = frozenset({"important", "critical", "major", "urgent", "quick", "s
 _PREFIX = re.compile(r"([A-Za-z_][\w !/,&+.-]{0,40}?)\s?(?:\(([^()]{1,60})\))?(!)?:\s+(?=\S)")
 _BRACKETED = re.compile(r"\[([\w /.-]{1,30})\]:?\s+(?=\S)")
 _ISSUE = re.compile(r"\s*\((?:#|GH-)\d+\)|\s+#\d+$|\s*https?://\S+")
+_DANGLING = re.compile(r"[\s.,;(-]+(?:fixe?[sd]?|close[sd]?|resolve[sd]?|refs?|see|issue)\s*$", re.IGNORECASE)
 _MERGE = re.compile(
     r"merge\b|merging\b|merged\b|sync(?:ing)? (?:with|fork)\b|pull request\b|initial commit\b", re.IGNORECASE
 )
@@ -41,12 +42,13 @@ _BUMP = re.compile(
     re.IGNORECASE,
 )
 _TRIVIAL = re.compile(
-    r"\b(?:typos?|spelling|grammar|misspell\w*|readme|changelog|whitespace|indentation|reformat\w*|formatting|lint(?:er|ing)?|"
-    r"flake8 (?:fix|warning)\w*|isort|prettier|favicon|logos?|badges?|emojis?|dead links?|broken links?|links?|docstrings?|comments?|"
+    r"\b(?:typos?|spelling|grammar|misspell\w*|readmes?|changelog|whitespace|indentation|reformat\w*|formatting|lint(?:er|ing)?|"
+    r"flake8 (?:fix|warning|finding|complain)\w{0,5}|isort|prettier|favicon|logos?|badges?|emojis?|dead links?|broken links?|links?|docstrings?|comments?|"
     r"copyright|license header|gitignore|citation|wording|rephrase\w*|cosmetic\w*|nits?|pre-?commit|unit ?tests?|failing tests?|"
     r"fix(?:e[sd])? tests?|documentation|docs?|type hints?|typing fix\w*|code ?style|cleanup|clean up|merge conflicts?|"
     r"review comments?|mkdocs|codecov|github actions?|gha|workflows?|pylint|mypy|ruff|help (?:text|strings?)|"
-    r"demos?|demonstrations?|spinners?|progress ?bars?|icons?|indents?|dev(?:elopment)? dependenc\w{1,3}|"
+    r"demos?|demonstrations?|spinners?|progress ?bars?|icons?|indents?|dev(?:elopment)? (?:dependenc|requirement)\w{1,3}|guides?|tutorials?|type.?ignored?|type annotations?|"
+    r"(?:add|adds|added|adding|more|improve|improved|update|updated|new|extend|fix|fixed) (?:\S{1,30} ){0,3}tests?|"
     r"fixes after refactor\w*|print statements?|debug (?:prints?|logs?|statements?))\b",
     re.IGNORECASE,
 )
@@ -105,7 +107,7 @@ def parse_subject(line: str) -> Subject:
         kinds = [_KIND_OF_WORD[word.casefold()] for word in words if word.casefold() in _KIND_OF_WORD]
         rest = [word for word in words if word.casefold() not in _KIND_OF_WORD.keys() | _ADJECTIVES]
         if not (kinds or len(rest) == 1):
-            return Subject(_ISSUE.sub("", line).strip())  # a sentence with a colon in it, no prefix
+            return Subject(_without_issues(line))  # a sentence with a colon in it, no prefix
         scopes = rest[:2]
         if match.re is _PREFIX:
             scopes += [part.strip() for part in re.split(r"[,/]", match[2] or "") if part.strip()]
@@ -113,8 +115,14 @@ def parse_subject(line: str) -> Subject:
         line = line[match.end() :]
     elif match := re.match(r"((?:\w+ )?)fix: ", line, re.IGNORECASE):
         kinds, line = ["fix"], line[match.end() :]
-    text = _ISSUE.sub("", line).strip()
+    text = _without_issues(line)
     return Subject(text, kinds[0] if kinds else None, tuple(scopes[:3]), breaking or "breaking" in kinds)
+
+
+def _without_issues(line: str) -> str:
+    """Drop issue references, and the "fixes" before them that would be left over."""
+    without = _ISSUE.sub("", line)
+    return (without if without == line else _DANGLING.sub("", without)).strip()
 
 
 def is_by_bot(author: str) -> bool:

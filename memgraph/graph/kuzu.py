@@ -31,6 +31,7 @@ _COPY_FROM_ROWS = 400
 """New rows in one commit from which COPY beats one statement each (some 40 memories with their edges)."""
 _COPY_FROM_TABLE_ROWS = 30
 _STATE_KEY = "projection"
+_RECORD = "record"
 
 
 class KuzuEngine:
@@ -51,6 +52,11 @@ class KuzuEngine:
         """Hold the graph open for a block of calls."""
         return self._session.use()
 
+    @property
+    def generation(self) -> int:
+        """Counts how often the graph was taken: between equal numbers no other process has had it."""
+        return self._session.generation
+
     def release(self) -> None:
         """Give the graph up for other processes."""
         self._session.release()
@@ -66,8 +72,8 @@ class KuzuEngine:
             query = f"MATCH (a:{source} {{id: $a}})-[e:{table}]->(b:{target} {{id: $b}}) RETURN e"
             found = self._read(query, {"a": key[0], "b": key[1]})
         else:
-            found = self._read(f"MATCH (n:{table} {{id: $id}}) RETURN n", {"id": key})
-        return from_engine(found[0][0]) if found else None
+            found = self._read(f"MATCH (n:{table} {{id: $id}}) RETURN {_whole(table)}", {"id": key})
+        return _row(found[0][0]) if found else None
 
     def edges_at(self, memory_id: str) -> list[tuple[str, Key, Row]]:
         """Return every edge at a memory, both ways."""
@@ -101,14 +107,21 @@ class KuzuEngine:
             ):
                 yield (source, target), from_engine(edge)
         else:
-            for (node,) in self._read(f"MATCH (n:{table}) RETURN n", {}):
-                row = from_engine(node)
+            for (node,) in self._read(f"MATCH (n:{table}) RETURN {_whole(table)}", {}):
+                row = _row(node)
                 yield row["id"], row
+
+    def scan_columns(self, table: str) -> Iterator[tuple[Key, Row]]:
+        """Iterate over all rows of a node table as an analyst sees them: from their columns, not from their record."""
+        for (node,) in self._read(f"MATCH (n:{table}) RETURN n", {}):
+            row = from_engine(node)
+            row.pop(_RECORD, None)
+            yield row["id"], row
 
     def state(self) -> Row | None:
         """Return the projection's state row."""
         row = self.get("Projection", _STATE_KEY) or {}
-        return {name: value for name, value in row.items() if name != "id"} or None
+        return orjson.loads(row["state"]) if "state" in row else None
 
     def apply(self, changes: Sequence[Change], state: Mapping[str, Any]) -> None:
         """Write the changes and the state in one transaction."""
@@ -277,25 +290,41 @@ def _statement(change: Change) -> tuple[str, dict[str, Any]]:
     if change.old is None:
         if not isinstance(change.key, tuple):
             params = {}
-        fields = ", ".join(f"{name}: ${name}" for name in change.new)
-        values = {name: to_engine(value, table.columns[name]) for name, value in change.new.items()}
+        row = _with_record(table, change.new)
+        fields = ", ".join(f"{name}: ${name}" for name in row)
+        values = {name: to_engine(value, table.columns[name]) for name, value in row.items()}
         return create % (f" {{{fields}}}" if fields else ""), params | values
-    changed = [name for name in {**change.old, **change.new} if change.old.get(name) != change.new.get(name)]
-    values = {name: to_engine(change.new.get(name), table.columns[name]) for name in changed}
+    old, new = _with_record(table, change.old), _with_record(table, change.new)
+    changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    values = {name: to_engine(new.get(name), table.columns[name]) for name in changed}
     assignments = ", ".join(f"{alias}.{name} = ${name}" for name in changed)
     return f"{pattern} SET {assignments}", params | values
 
 
+def _whole(table: str) -> str:
+    """Return what to ask for to get a node's row: its record where the table has one."""
+    return f"n.{_RECORD}" if _RECORD in tables()[table].columns else "n"
+
+
+def _row(value: Any) -> Row:
+    row: Row = orjson.loads(value) if isinstance(value, str) else from_engine(value)
+    return row
+
+
+def _with_record(table: Table, row: Row) -> Row:
+    return {**row, _RECORD: orjson.dumps(row).decode()} if _RECORD in table.columns else row
+
+
 def _state_statement(state: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    fields = ", ".join(f"p.{name} = ${name}" for name in state)
-    return f"MATCH (p:Projection {{id: $_id}}) SET {fields}", {"_id": _STATE_KEY, **state}
+    params = {"id": _STATE_KEY, "seq": state["seq"], "state": orjson.dumps(state).decode()}
+    return "MATCH (p:Projection {id: $id}) SET p.seq = $seq, p.state = $state", params
 
 
 def _write_json(path: Path, table: Table, changes: Sequence[Change]) -> None:
     """Write rows for COPY: JSON keeps strings, lists and structs as they are, and needs no further library."""
     with path.open("wb") as file:
         for index, change in enumerate(changes):
-            row = change.new or {}
+            row = _with_record(table, change.new or {})
             if isinstance(change.key, tuple):
                 row = {"from": change.key[0], "to": change.key[1], **row}
             file.write(b",\n" if index else b"[")

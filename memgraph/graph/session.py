@@ -44,6 +44,7 @@ class Session(Generic[T]):
         self._guard = threading.RLock()
         self._resource: T | None = None
         self._depth = 0
+        self.generation = 0
         self._last_use = 0.0
         self._is_closed = False
 
@@ -123,6 +124,7 @@ class Session(Generic[T]):
         except BaseException:
             self._lock.release()
             raise
+        self.generation += 1
         self._last_use = time.monotonic()
         if self._idle_s:
             threading.Thread(target=self._release_when_idle, name="memgraph-idle", daemon=True).start()

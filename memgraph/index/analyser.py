@@ -169,7 +169,8 @@ def _term(word: str) -> str:
     """Return the term of one word, empty for a function word.
 
     Stems until nothing changes, as ``committee`` → ``committe`` → ``committ``: a stem is then its own stem, which the
-    promise about terms fed back rests on.
+    promise about terms fed back rests on. (It comes to an end: every step shortens the word, or turns a y into i or an i
+    into e.) On four retrieval benchmarks this finds what stemming once finds.
     """
     word = word.casefold()[:MAX_TERM_CHARS]
     if word in STOPWORDS:

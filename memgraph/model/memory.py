@@ -60,7 +60,8 @@ Vector = NDArray[np.float32]
 def to_vector(value: object) -> Vector:
     """Return a read-only float32 vector, shape (d,), bit for bit; refuse what cannot be searched."""
     try:
-        vector = np.asarray(value, dtype=np.float32)
+        with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite and is refused below
+            vector = np.asarray(value, dtype=np.float32)
     except (TypeError, ValueError) as error:
         raise ValueError(f"is not a vector of numbers ({error})") from None
     if vector.ndim != 1 or vector.size == 0:
@@ -336,10 +337,10 @@ def parse_memory(data: AgentMemory | Mapping[str, Any]) -> AgentMemory:
         return data
     if not isinstance(data, Mapping):
         raise InvalidInputError("must be a memory or a mapping", field="memory", value=data)
-    kind = _CLASS_OF_TYPE.get(data.get("type"))  # type: ignore[arg-type]
-    if kind is None:
-        raise InvalidInputError(f"must be one of {', '.join(MEMORY_TYPES)}", field="type", value=data.get("type"))
-    return kind.parse(data)
+    given = data.get("type")
+    if not isinstance(given, str) or given not in _CLASS_OF_TYPE:
+        raise InvalidInputError(f"must be one of {', '.join(MEMORY_TYPES)}", field="type", value=given)
+    return _CLASS_OF_TYPE[given].parse(data)
 
 
 def _same_vector(a: Vector | None, b: Vector | None) -> bool:

@@ -17,6 +17,7 @@ from memgraph.journal.envelope import CommitDraft, Event
 from memgraph.journal.journal import Committed, Journal, Offset
 from memgraph.journal.vectors import row_sha256
 from memgraph.ports import Change, GraphEngine, Key, Progress, Row
+from memgraph.store.cache import RowCache
 
 logger = logging.getLogger("memgraph.store")
 
@@ -43,6 +44,7 @@ class Projector:
         self.journal = journal
         self.engine = engine
         self.guard = threading.RLock()
+        self.rows = RowCache(engine)
         self.projection = Projection(journal.store_id)
         self._index_path = index_path
         self._index: Index | None = None
@@ -81,7 +83,8 @@ class Projector:
             self.journal.refresh()
             try:
                 with self.engine.open():
-                    behind = self._behind()
+                    behind = self.projection if self.rows.is_current else self._behind()
+                    self.rows.refresh()
                     if behind is not None:
                         self._advance(behind, progress)
             except GraphError as error:
@@ -129,6 +132,7 @@ class Projector:
             changes = list(workspace.changes())
             projection = projection.with_digest(digest_after(0, changes))
             self.engine.rebuild(changes, projection.as_row(), progress=progress)
+            self.rows.clear()
             self.projection = projection
             self._index = _index_of(changes, projection)
             self._save_index()
@@ -141,7 +145,7 @@ class Projector:
             digest = 0
             with self.engine.open():
                 for table in ("Memory", *RELATION_CODE):
-                    for key, row in self.engine.scan(table):
+                    for key, row in self.engine.scan_columns(table) if table == "Memory" else self.engine.scan(table):
                         digest = digest_after(digest, [Change(table, key, None, row)])
                         if "vector_row" in row:
                             self._verify_vector(row)
@@ -205,8 +209,9 @@ class Projector:
         if not events:
             return
         index = self.loaded_index
-        changes, after = project(events, commits[-1].after, self.projection, self.engine)
+        changes, after = project(events, commits[-1].after, self.projection, self.rows)
         self.engine.apply(changes, after.as_row())
+        self.rows.absorb(changes)
         self.projection = after
         if index is not None:
             index.apply(changes)
@@ -231,7 +236,7 @@ class Projector:
         if len(touched) > _REFETCH_LIMIT:
             return False
         with self.engine.open():
-            rows: dict[str, Row | None] = {key: self.engine.get("Memory", key) for key in touched}
+            rows: dict[str, Row | None] = {key: self.rows.get("Memory", key) for key in touched}
             for memory_id, row in rows.items():
                 if row is None:
                     index.remove(memory_id)

@@ -67,7 +67,7 @@ class Reader:
         with self._projector.guard:
             self._projector.sync()
             with self._projector.engine.open():
-                if self._projector.engine.get("Memory", memory_id) is None:
+                if self._projector.rows.get("Memory", memory_id) is None:
                     raise NotFoundError("memory", memory_id)
                 found = sorted(self._projector.engine.links_of(memory_id), key=lambda link: (link[0], link[1]))
         return [Link(source_id=key[0], relation=table, target_id=key[1], **row) for table, key, row in found]
@@ -135,10 +135,9 @@ class Reader:
         return mask
 
     def _rows(self, memory_ids: Sequence[str]) -> Iterable[Row]:
-        engine = self._projector.engine
         if len(memory_ids) < _SCAN_FROM:
-            return [row for key in memory_ids if (row := engine.get("Memory", key)) is not None]
-        rows = dict(engine.scan("Memory"))
+            return [row for key in memory_ids if (row := self._projector.rows.get("Memory", key)) is not None]
+        rows = dict(self._projector.engine.scan("Memory"))
         return [rows[key] for key in memory_ids if key in rows]
 
     def _memory(self, row: Row, now: str) -> AgentMemory:

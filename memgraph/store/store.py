@@ -244,7 +244,7 @@ class AgentMemoryStore:
             query_id=query_id, outcome=outcome, used=list(used), overridden=list(overridden), recorded_at=self.now()
         )
         with self._projector.guard, self._projector.engine.open():
-            if self._projector.engine.get("Recall", query_id) is None:
+            if self._projector.rows.get("Recall", query_id) is None:
                 raise NotFoundError("retrieval", query_id)
         self.commit("system", [payload])
 
@@ -372,7 +372,7 @@ class AgentMemoryStore:
         self._check_open()
         with self._projector.guard:
             self._projector.sync()
-            return self._projector.engine.get(table, key)
+            return self._projector.rows.get(table, key)
 
     # Upkeep
 

@@ -180,7 +180,7 @@ class Writer:
         if chain is None or not chained:
             return record
         if chain not in chains:
-            node = self._projector.engine.get(*chain)
+            node = self._projector.rows.get(*chain)
             chains[chain] = node.get("last_memory_id") if node else None
         previous, chains[chain] = chains[chain], record.id
         if record.previous_id is None and previous is not None:
@@ -250,7 +250,7 @@ class Writer:
         return placed
 
     def _row(self, memory_id: str) -> Row:
-        row = self._projector.engine.get("Memory", memory_id)
+        row = self._projector.rows.get("Memory", memory_id)
         if row is None:
             raise NotFoundError("memory", memory_id)
         return self.pending.over(row)
@@ -259,7 +259,7 @@ class Writer:
         index = self._projector.loaded_index
         if index is not None:
             return index.slot(memory_id) >= 0
-        return self._projector.engine.get("Memory", memory_id) is not None
+        return self._projector.rows.get("Memory", memory_id) is not None
 
     def _notice(self, text: str) -> None:
         logger.warning("%s", text)

@@ -286,3 +286,15 @@ def test_hostile_text_costs_little(text: str) -> None:
     task = {"description": text, "output": text, "outcome": "failure", "files_changed": [text[:4_000]]}
     RuleExtractor().extract(log(task, task | {"outcome": "success"}, said=said, build_summary=text))
     assert time.perf_counter() - started < 5
+
+
+def test_issue_references_and_code_do_not_reach_the_content() -> None:
+    body = "Refs: #3, #4\n\n```\nmust not be shown because it is code\n```\n\nPrices were rounded twice because of the cache."
+    memory = found(
+        commits({"description": "Stop rounding twice, use decimals instead of floats. Fixes #12", "output": body})
+    )["decision"].memory
+    assert memory.content == (
+        "Decision in shop/cart.py by Ada: Stop rounding twice, use decimals instead of floats. "
+        "Prices were rounded twice because of the cache."
+    )
+    assert kinds(commits({"description": "Rename cart_total -> total and fixes"})) == ["decision"]
