@@ -30,6 +30,8 @@ _MAX_DATABASE_BYTES = 1 << 36
 _COPY_FROM_ROWS = 400
 """New rows in one commit from which COPY beats one statement each (some 40 memories with their edges)."""
 _COPY_FROM_TABLE_ROWS = 30
+_EDGES_A_STATEMENT = 10
+"""Parsing dominates: ten edges in one statement cost a third of ten statements."""
 _STATE_KEY = "projection"
 _RECORD = "record"
 
@@ -135,10 +137,14 @@ class KuzuEngine:
                 _run(connection, "CHECKPOINT")  # without it a COPY that fails leaves the engine unable to close
             with _transaction(connection):
                 for change in sorted(changes, key=_order):
-                    if not (bulk and change.old is None):
+                    if not (change.old is None and (bulk or isinstance(change.key, tuple))):
                         _run(connection, *_statement(change))
                 if bulk:
                     self._copy(connection, new_rows)
+                else:
+                    edges = [change for changes in new_rows.values() for change in changes if isinstance(change.key, tuple)]
+                    for start in range(0, len(edges), _EDGES_A_STATEMENT):
+                        _run(connection, *_create_edges(edges[start : start + _EDGES_A_STATEMENT]))
                 _run(connection, *_state_statement(state))
 
     def rebuild(self, changes: Iterable[Change], state: Mapping[str, Any], *, progress: Progress | None = None) -> None:
@@ -201,7 +207,7 @@ class KuzuEngine:
                 if len(changes) < _COPY_FROM_TABLE_ROWS:
                     for change in changes:
                         _run(connection, *_statement(change))
-                else:
+                elif changes:
                     path = Path(folder) / f"{name}.json"
                     _write_json(path, table, changes)
                     _run(connection, f"COPY {name} FROM {_quoted(path)}")
@@ -275,30 +281,45 @@ def _order(change: Change) -> int:
 def _statement(change: Change) -> tuple[str, dict[str, Any]]:
     """Return the statement, by primary key, that makes one change."""
     table = tables()[change.table]
+    if change.old is None and isinstance(change.key, tuple):
+        return _create_edges([change])
+    if change.old is None:
+        row = _with_record(table, change.new or {})
+        fields = ", ".join(f"{name}: ${name}" for name in row)
+        return f"CREATE (:{table.name} {{{fields}}})", _values(table, row)
     if isinstance(change.key, tuple):
         source, target = table.ends or ("", "")
-        match = f"MATCH (a:{source} {{id: $_a}})", f"(b:{target} {{id: $_b}})"
+        pattern = f"MATCH (:{source} {{id: $_a}})-[x:{table.name}]->(:{target} {{id: $_b}})"
         params: dict[str, Any] = {"_a": change.key[0], "_b": change.key[1]}
-        pattern, alias = f"{match[0]}-[x:{table.name}]->{match[1]}", "x"
-        create = f"{match[0]}, {match[1]} CREATE (a)-[:{table.name}%s]->(b)"
     else:
-        params = {"_id": change.key}
-        pattern, alias = f"MATCH (x:{table.name} {{id: $_id}})", "x"
-        create = f"CREATE (:{table.name}%s)"
+        pattern, params = f"MATCH (x:{table.name} {{id: $_id}})", {"_id": change.key}
     if change.new is None:
-        return f"{pattern} DELETE {alias}", params
-    if change.old is None:
-        if not isinstance(change.key, tuple):
-            params = {}
-        row = _with_record(table, change.new)
-        fields = ", ".join(f"{name}: ${name}" for name in row)
-        values = {name: to_engine(value, table.columns[name]) for name, value in row.items()}
-        return create % (f" {{{fields}}}" if fields else ""), params | values
+        return f"{pattern} DELETE x", params
     old, new = _with_record(table, change.old), _with_record(table, change.new)
     changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
-    values = {name: to_engine(new.get(name), table.columns[name]) for name in changed}
-    assignments = ", ".join(f"{alias}.{name} = ${name}" for name in changed)
-    return f"{pattern} SET {assignments}", params | values
+    assignments = ", ".join(f"x.{name} = ${name}" for name in changed)
+    return f"{pattern} SET {assignments}", params | _values(table, {name: new.get(name) for name in changed})
+
+
+def _values(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: to_engine(value, table.columns[name]) for name, value in row.items()}
+
+
+def _create_edges(changes: Sequence[Change]) -> tuple[str, dict[str, Any]]:
+    """Return one statement that makes these edges; each node is matched once, by its primary key."""
+    aliases: dict[tuple[str, str], str] = {}
+    params: dict[str, Any] = {}
+    edges = []
+    for number, change in enumerate(changes):
+        table = tables()[change.table]
+        ends = [aliases.setdefault(end, f"n{len(aliases)}") for end in zip(table.ends or (), change.key, strict=True)]
+        names = {name: f"e{number}_{name}" for name in change.new or {}}
+        params |= {names[name]: value for name, value in _values(table, change.new or {}).items()}
+        fields = ", ".join(f"{name}: ${param}" for name, param in names.items())
+        edges.append(f"({ends[0]})-[:{change.table}{f' {{{fields}}}' if fields else ''}]->({ends[1]})")
+    nodes = [f"({alias}:{table} {{id: ${alias}}})" for (table, _), alias in aliases.items()]
+    params |= {alias: key for (_, key), alias in aliases.items()}
+    return f"MATCH {', '.join(nodes)} CREATE {', '.join(edges)}", params
 
 
 def _whole(table: str) -> str:

@@ -325,15 +325,17 @@ PAYLOADS: dict[tuple[str, int], type[Payload]] = {
 }
 
 
-def sparse(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the mapping without None and empty lists, in nested mappings too."""
+def sparse(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values without None and empty lists, in nested dictionaries too."""
     kept = {}
     for name, value in values.items():
-        if isinstance(value, Mapping):
+        if value is None:
+            continue
+        kind = type(value)
+        if kind is dict:
             kept[name] = sparse(value)
-        elif isinstance(value, list):
-            if value:
-                kept[name] = [sparse(item) if isinstance(item, Mapping) else item for item in value]
-        elif value is not None:
+        elif kind is not list:
             kept[name] = value
+        elif value:
+            kept[name] = [sparse(item) if type(item) is dict else item for item in value]
     return kept

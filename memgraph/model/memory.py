@@ -8,6 +8,7 @@ graph's ``Memory`` table.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -283,11 +284,13 @@ class AgentMemory(Model, MemoryFields):
             is_pinned=row.get("is_pinned", False),
             floor=row.get("floor", 0.0),
         )
-        known = {name: value for name, value in row.items() if name in kind.model_fields}
+        known = {name: [] if default is None else default[0] for name, default in _defaults(kind)}
+        known |= {name: value for name, value in row.items() if name in known}
         for name, model in _NESTED.items():
             if name in known:
                 known[name] = [model.model_construct(**item) for item in known[name]]
-        return kind.model_construct(**known, relevance_score=relevance, **filled)  # type: ignore[return-value]
+        fields = {**known, "relevance_score": relevance, **filled}
+        return kind.model_construct(_fields_set=set(fields), **fields)  # type: ignore[return-value]
 
 
 class EpisodicMemory(AgentMemory, EpisodicFields):
@@ -321,6 +324,13 @@ _CLASS_OF_TYPE: dict[str, type[AgentMemory]] = {
     "semantic": SemanticMemory,
     "procedural": ProceduralMemory,
 }
+
+
+@cache
+def _defaults(kind: type[AgentMemory]) -> list[tuple[str, tuple[object] | None]]:
+    """Return each field's default in a tuple, None for a list: pydantic would work them out anew for every memory."""
+    fields = kind.model_fields.items()
+    return [(name, None if field.default_factory else (field.get_default(),)) for name, field in fields]
 
 
 def parse_memory(data: AgentMemory | Mapping[str, Any]) -> AgentMemory:

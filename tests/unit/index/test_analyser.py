@@ -122,14 +122,16 @@ def test_stopwords_are_in_the_form_that_words_are_compared_in() -> None:
 
 @pytest.mark.parametrize(
     "unit",
-    "a aA a_ _ 1. 1 a1 . nn' A n't a.b/ 数 \u1100 \u0939\u0931 \ufdfa "
-    "\u0591\u05b0 \u0315\u0300 \u093c\u094d か\u3099 \u0f71\u0f74 \u3099\u094d".split(),  # noqa: SIM905 - the last six are runs of marks
+    """
+    a aA a_ _ 1. 1 a1 . nn' A n't a.b/ 数 \u1100 \u0939\u0931 \ufdfa
+    \u0591\u05b0 \u0315\u0300 \u093c\u094d か\u3099 \u0f71\u0f74 \u3099\u094d
+    """.split(),  # noqa: SIM905 - a list literal would take a line a unit; the last six are runs of marks
 )
 def test_hostile_input_takes_linear_time(unit: str) -> None:
-    text = "a" + unit * (400_000 // len(unit))
+    text = "a" + unit * (100_000 // len(unit))
     start = time.perf_counter()
     analyse(text)
-    assert time.perf_counter() - start < 5.0  # 0.4 s at worst when idle; quadratic would take minutes
+    assert time.perf_counter() - start < 5.0  # 0.2 s at worst when idle; quadratic takes longer
 
 
 def test_blobs_do_not_fill_the_cache() -> None:
