@@ -1,1 +1,51 @@
-"""Long-term memory for AI agents, kept as a graph."""
+"""Long-term memory for AI agents, kept as a graph.
+
+Names are imported when they are first used, so that ``import memgraph`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_NAMES = {
+    "memgraph.commands": "MemoryCommands",
+    "memgraph.config": "AgentMemoryConfig ConsolidationConfig RetrievalBudget RetrievalConfig",
+    "memgraph.errors": (
+        "BusyError ClosedError ConfigError DamagedJournalError DuplicateIdError EmbeddingError ExtractionError GraphError "
+        "InvalidInputError JournalError KeyMissingError MemGraphError ModelMismatchError NotAStoreError NotFoundError "
+        "PayloadError QueryError ScopeError SourceError StorageError TruncatedJournalError UnknownEventError "
+        "VectorDamageError"
+    ),
+    "memgraph.facade": "MemGraph",
+    "memgraph.lifecycle": "ConsolidationPipeline",
+    "memgraph.model.build": "BuildEventLog BuildTask Candidate ExtractionResult UserIntervention",
+    "memgraph.model.link": "Link",
+    "memgraph.model.memory": "AgentMemory Entity EpisodicMemory ProceduralMemory SemanticMemory parse_memory",
+    "memgraph.model.relevance": "ForgettingCurveConfig",
+    "memgraph.model.results": (
+        "ConsolidationResult DecayResult Explanation MemoryCommandResult MemoryExport MemoryListEntry MemoryStats "
+        "RetrievalQuery RetrievalResult ScoredMemory"
+    ),
+    "memgraph.model.similarity": "cosine_similarity",
+    "memgraph.ports": (
+        "Annotation Annotator Clock Embedder Extractor GraphEngine KeyProvider LanguageModel SigningKey TokenCounter"
+    ),
+    "memgraph.retrieval": "MemoryRetrieval",
+    "memgraph.store": "AgentMemoryStore",
+}
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+__all__ = sorted(_MODULE_OF)  # pyright: ignore
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'memgraph' has no attribute {name!r}")
+    value = getattr(import_module(_MODULE_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,1 +1,6 @@
-"""To be described."""
+"""How experience becomes memory: consolidation and intake."""
+
+from memgraph.lifecycle.consolidate import ConsolidationPipeline
+from memgraph.lifecycle.ingest import ingest
+
+__all__ = ["ConsolidationPipeline", "ingest"]

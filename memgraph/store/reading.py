@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from memgraph.errors import NotFoundError
 from memgraph.index.index import Index, scope_name
 from memgraph.index.vectors import VectorSearch
-from memgraph.model.link import Link
+from memgraph.model.link import EXPLICIT_RELATIONS, Link
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory, MemoryType, Vector
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.model.results import MemoryStats
@@ -61,6 +61,17 @@ class Reader:
         live = np.flatnonzero(index.column("is_live"))
         order = live[np.argsort(index.column("seq")[live], kind="stable")]
         yield from self.read([index.ids.names[slot] for slot in order])
+
+    def every_link(self) -> list[Link]:
+        """Return all links that have events of their own, in a fixed order."""
+        with self._projector.guard:
+            self._projector.sync()
+            with self._projector.engine.open():
+                found = [(table, *entry) for table in EXPLICIT_RELATIONS for entry in self._projector.engine.scan(table)]
+        return [
+            Link(source_id=key[0], relation=table, target_id=key[1], **row)  # type: ignore[arg-type]
+            for table, key, row in sorted(found, key=lambda entry: entry[:2])
+        ]
 
     def links(self, memory_id: str) -> list[Link]:
         """Return the links at a memory, both ways."""

@@ -29,6 +29,7 @@ from memgraph.model.events import (
     RetrievalRecorded,
     WriteScope,
 )
+from memgraph.model.ids import new_id
 from memgraph.model.link import Link, oriented
 from memgraph.model.memory import AgentMemory, MemoryType, Vector
 from memgraph.model.results import MemoryStats
@@ -161,6 +162,26 @@ class AgentMemoryStore:
         self._check_open()
         return self._reader.read(self._writer.insert(memories, annotate=annotate))
 
+    def insert_parts(self, memories: Sequence[AgentMemory]) -> list[AgentMemory]:
+        """Add the parts of one text in one commit, each with the part before as its predecessor."""
+        ids = [new_id() for _ in memories]
+        chained = [
+            memory.model_copy(update={"id": ids[place], "previous_id": ids[place - 1] if place else None})
+            for place, memory in enumerate(memories)
+        ]
+        return self.insert_memories(chained)
+
+    def import_memories(self, memories: Sequence[AgentMemory], links: Sequence[Link]) -> None:
+        """Add memories exactly as given, and their links, in one commit for each write scope.
+
+        Raises
+        ------
+        NotFoundError
+            A link's end is neither given nor in the store; nothing is stored.
+        """
+        self._check_open()
+        self._writer.restore(memories, links)
+
     def update_memory(self, memory_id: str, **updates: Any) -> AgentMemory:
         """Change fields of a memory; new content is embedded anew. Returns the memory after the change.
 
@@ -204,7 +225,7 @@ class AgentMemoryStore:
     def commit(
         self, write_scope: WriteScope, events: Sequence[Write], *, task_id: str | None = None, actor: Actor = "agent"
     ) -> list[Event]:
-        """Commit events (payloads, or pairs of a payload and the vector it is to name) in one write scope.
+        """Commit events in one write scope: payloads, pairs of a payload and the vector it is to name, memories to be added.
 
         Scope ``none`` writes nothing.
 
@@ -318,6 +339,11 @@ class AgentMemoryStore:
         """Return the links at a memory, both ways, NEXT included."""
         self._check_open()
         return self._reader.links(memory_id)
+
+    def every_link(self) -> list[Link]:
+        """Return all links but NEXT, in a fixed order."""
+        self._check_open()
+        return self._reader.every_link()
 
     def get_stats(self) -> MemoryStats:
         """Count memories that are neither archived nor deleted."""

@@ -16,11 +16,13 @@ from memgraph.model.events import (
     EmbeddingSwitched,
     MemoryAdded,
     MemoryDerived,
+    MemoryLinked,
     MemoryRevised,
     Payload,
     VectorRef,
     WriteScope,
 )
+from memgraph.model.link import Link
 from memgraph.model.memory import AgentMemory, MemoryRecord, Vector, parse_memory
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.ports import Annotator, Embedder, Row
@@ -30,8 +32,8 @@ from memgraph.store.projector import Projector
 
 logger = logging.getLogger("memgraph.store")
 
-Write = Payload | tuple[Payload, Vector]
-"""An event, or an event and the vector that it is to name."""
+Write = Payload | tuple[Payload, Vector] | AgentMemory
+"""An event; an event and the vector that it is to name; or a memory to be added."""
 
 _BULK = 100
 """From so many new ids on, the index answers whether they are known: loading it costs less than asking the graph."""
@@ -67,33 +69,42 @@ class Writer:
         """Commit events in one write scope."""
         if write_scope == "none" or not writes:
             return []
+        memories = [write for write in writes if isinstance(write, AgentMemory)]
+        whole = iter(self._completed(memories))
+        completed = [next(whole) if isinstance(write, AgentMemory) else write for write in writes]
         with self._projector.writing():
-            return self._append(write_scope, writes, task_id=task_id, actor=actor)
+            return self._append(write_scope, self._as_events(completed, chained=True), task_id=task_id, actor=actor)
 
     def insert(
         self, memories: Sequence[AgentMemory | Mapping[str, Any]], *, annotate: bool = True, actor: Actor = "agent"
     ) -> list[str]:
         """Add memories in one commit and return their ids."""
-        parsed = [parse_memory(memory) for memory in memories]
-        if not parsed:
+        if not memories:
             return []
-        if annotate:
-            parsed = [annotated(memory, self._annotator) for memory in parsed]
-        vectors = self.vectors_for(parsed)
+        completed = self._completed([parse_memory(memory) for memory in memories], annotate=annotate)
+        task_id = completed[0].task_id
         with self._projector.writing():
+            writes = self._as_events(completed, chained=annotate)
+            events = self._append("task" if task_id else "global", writes, task_id=task_id, actor=actor)
+        return [event.payload.memory.id for event in events if isinstance(event.payload, MemoryAdded)]
+
+    def restore(self, memories: Sequence[AgentMemory], links: Sequence[Link]) -> None:
+        """Add memories exactly as given, and links: one commit a write scope, all appended together or not at all."""
+        completed = self._completed(memories, annotate=False)
+        tasks: dict[str | None, list[Write]] = {}
+        for memory in completed:
+            tasks.setdefault(memory.task_id, []).append(memory)
+        if links:
+            tasks.setdefault(None, [])
+        with self._projector.writing():
+            for task_id in tasks:
+                tasks[task_id] = self._as_events(tasks[task_id], chained=False)
             now = self._now()
-            chains: dict[tuple[str, str], str | None] = {}
-            writes: list[Write] = []
-            records: list[MemoryRecord] = []
-            for memory, vector in zip(parsed, vectors, strict=True):
-                record = self._record(memory, now, chains, vector=vector, chained=annotate)
-                records.append(record)
-                writes.append(_with(MemoryAdded(memory=record), vector))
-            for memory, record in zip(parsed, records, strict=True):
-                if sources := getattr(memory, "supporting_memory_ids", []):
-                    writes.append(MemoryDerived(id=record.id, source_ids=sources, created_at=now))
-            self._append(scope_of(records[0]), writes, task_id=records[0].task_id, actor=actor)
-        return [record.id for record in records]
+            fields = [{**link.model_dump(), "created_at": link.created_at or now} for link in links]
+            if links:
+                tasks[None] += [MemoryLinked(**link) for link in fields]
+            parts = sorted(tasks.items(), key=lambda part: part[0] is None)  # links come last: their ends are there then
+            self._append_all([("task" if task_id else "global", task_id, writes) for task_id, writes in parts])
 
     def update(self, memory_id: str, updates: Mapping[str, Any], *, actor: Actor = "agent") -> None:
         """Change fields of a memory."""
@@ -163,17 +174,36 @@ class Writer:
                 vectors[index] = vector
         return vectors
 
+    def _completed(self, memories: Sequence[AgentMemory], *, annotate: bool = True) -> list[AgentMemory]:
+        """Annotate and embed: all that needs no lock."""
+        if annotate:
+            memories = [annotated(memory, self._annotator) for memory in memories]
+        vectors = self.vectors_for(memories)
+        return [
+            memory if memory.embedding is vector else memory.model_copy(update={"embedding": vector})
+            for memory, vector in zip(memories, vectors, strict=True)
+        ]
+
+    def _as_events(self, writes: Sequence[Write], *, chained: bool) -> list[Write]:
+        """Turn memories into events: ids, times, predecessors, evidence; the lock is held."""
+        now = self._now()
+        chains: dict[tuple[str, str], str | None] = {}
+        events: list[Write] = []
+        for write in writes:
+            if not isinstance(write, AgentMemory):
+                events.append(write)
+                continue
+            record = self._record(write, now, chains, chained=chained)
+            events.append(_with(MemoryAdded(memory=record), write.embedding))
+            if sources := getattr(write, "supporting_memory_ids", []):
+                events.append(MemoryDerived(id=record.id, source_ids=sources, created_at=now))
+        return events
+
     def _record(
-        self,
-        memory: AgentMemory,
-        now: str,
-        chains: dict[tuple[str, str], str | None],
-        *,
-        vector: Vector | None,
-        chained: bool,
+        self, memory: AgentMemory, now: str, chains: dict[tuple[str, str], str | None], *, chained: bool
     ) -> MemoryRecord:
         settled: dict[str, Any] = {}
-        if vector is not None:
+        if memory.embedding is not None:
             settled = {"embedding_model": self._embedder.name, "embedded_at": memory.embedded_at or now}
         record = record_of(memory, now=now, max_relevance=self._curve.max_relevance, **settled)
         chain = chain_of({"type": record.type, "session_id": record.session_id, "project_id": record.project_id})
@@ -190,24 +220,29 @@ class Writer:
     def _append(
         self, write_scope: WriteScope, writes: Sequence[Write], *, task_id: str | None = None, actor: Actor = "agent"
     ) -> list[Event]:
-        """Append events, and before them what access records are pending; the lock is held."""
-        payloads = [write[0] if isinstance(write, tuple) else write for write in writes]
-        CommitDraft(write_scope, payloads, task_id=task_id, actor=actor)  # refuses mixed scopes before anything is written
-        self._check(payloads)
-        placed = self._placed(writes)
+        return self._append_all([(write_scope, task_id, writes)], actor=actor)
+
+    def _append_all(
+        self, parts: Sequence[tuple[WriteScope, str | None, Sequence[Write]]], *, actor: Actor = "agent"
+    ) -> list[Event]:
+        """Append commits, and before them what access records are pending; the lock is held."""
+        payloads = [[_payload(write) for write in writes] for _, _, writes in parts]
+        for (scope, task_id, _), events in zip(parts, payloads, strict=True):
+            CommitDraft(scope, events, task_id=task_id, actor=actor)  # refuses mixed scopes before anything is written
+        self._check([payload for events in payloads for payload in events])
+        placed = iter(self._placed([write for _, _, writes in parts for write in writes]))
         accessed = self.pending.drain(self._exists)
-        drafts = [
-            CommitDraft("system", accessed, actor="system"),
-            CommitDraft(write_scope, placed, task_id=task_id, actor=actor),
-        ]
-        if not accessed and not placed:
+        drafts = [CommitDraft("system", [*accessed, *self._switch(parts)], actor="system")]
+        for scope, task_id, writes in parts:
+            drafts.append(CommitDraft(scope, [next(placed) for _ in writes], task_id=task_id, actor=actor))
+        if not any(draft.payloads for draft in drafts):
             return []
         try:
-            events = self._projector.append(drafts, self._now())
+            appended = self._projector.append(drafts, self._now())
         except BaseException:
             self.pending.put_back(accessed)
             raise
-        return events[len(accessed) :]
+        return appended[len(drafts[0].payloads) :]
 
     def _check(self, payloads: Sequence[Payload]) -> None:
         added: set[str] = set()
@@ -228,26 +263,29 @@ class Writer:
                         raise NotFoundError("memory", memory_id)
 
     def _placed(self, writes: Sequence[Write]) -> list[Payload]:
-        """Write the vectors and return the events that name them."""
+        """Write and sync the vectors, and return the events that name them."""
         vectors = [write[1] for write in writes if isinstance(write, tuple)]
         if not vectors:
-            return [write for write in writes if not isinstance(write, tuple)]
-        projection, model = self._projector.projection, self._embedder.name
-        first = projection.vector_rows.get(model, 0)
+            return [_payload(write) for write in writes]
+        model = self._embedder.name
+        first = self._projector.projection.vector_rows.get(model, 0)
         file = self._projector.journal.vectors(model, self._embedder.dimension)
-        digests = file.write(first, np.stack(vectors))
-        places = iter(enumerate(digests, start=first))
-        placed: list[Payload] = []
-        if projection.embedding_model is None:
-            placed.append(EmbeddingSwitched(model=model, dimension=self._embedder.dimension))
+        places = iter(enumerate(file.write(first, np.stack(vectors)), start=first))
+        placed = []
         for write in writes:
+            payload = _payload(write)
             if isinstance(write, tuple):
                 row, sha256 = next(places)
-                vector = VectorRef(model=model, row=row, sha256=sha256)
-                placed.append(write[0].model_copy(update={"vector": vector}))
-            else:
-                placed.append(write)
+                payload = payload.model_copy(update={"vector": VectorRef(model=model, row=row, sha256=sha256)})
+            placed.append(payload)
         return placed
+
+    def _switch(self, parts: Sequence[tuple[WriteScope, str | None, Sequence[Write]]]) -> list[Payload]:
+        """Return the event that names the store's model, before its first vector."""
+        has_vectors = any(isinstance(write, tuple) for _, _, writes in parts for write in writes)
+        if not has_vectors or self._projector.projection.embedding_model is not None:
+            return []
+        return [EmbeddingSwitched(model=self._embedder.name, dimension=self._embedder.dimension)]
 
     def _row(self, memory_id: str) -> Row:
         row = self._projector.rows.get("Memory", memory_id)
@@ -272,6 +310,12 @@ def scope_of(memory: MemoryRecord | Row) -> WriteScope:
     return "task" if task_id else "global"
 
 
+
+
+def _payload(write: Write) -> Payload:
+    if isinstance(write, AgentMemory):
+        raise TypeError("memories become events before they are appended")
+    return write[0] if isinstance(write, tuple) else write
 
 
 def _with(payload: Payload, vector: Vector | None) -> Write:

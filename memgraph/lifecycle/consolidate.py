@@ -1,0 +1,324 @@
+"""`ConsolidationPipeline`: build logs in, memories out; duplicates are merged, and a log counts once."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import orjson
+
+from memgraph.config import ConsolidationConfig
+from memgraph.errors import InvalidInputError
+from memgraph.extraction.rules import RuleExtractor
+from memgraph.index.index import OUTCOMES, TIERS, TRUST
+from memgraph.lifecycle.merge import merge_event, merged
+from memgraph.model.build import BuildEventLog, Candidate, ExtractionResult
+from memgraph.model.events import BuildConsolidated, Payload
+from memgraph.model.ids import natural_id, source_id
+from memgraph.model.memory import AgentMemory, MemoryType, Vector, parse_memory, to_vector
+from memgraph.model.results import ConsolidationResult
+from memgraph.model.similarity import cosine_similarity
+from memgraph.ports import Embedder, Extractor, Row
+from memgraph.store import AgentMemoryStore
+from memgraph.store.writer import Write
+
+logger = logging.getLogger("memgraph.lifecycle")
+
+
+@dataclass(slots=True)
+class _Build:
+    """One log on its way through the pipeline."""
+
+    log: BuildEventLog
+    sha256: str
+    known: Row | None
+    extraction: ExtractionResult = field(default_factory=ExtractionResult)
+    candidates: list[Candidate] = field(default_factory=list)
+    consumed: list[str] = field(default_factory=list)
+    added: list[str] = field(default_factory=list)
+    merged: int = 0
+    complete: bool = True
+    started: float = 0.0
+
+
+class ConsolidationPipeline:
+    """Extracts memories from build logs and keeps them.
+
+    Parameters
+    ----------
+    store : AgentMemoryStore
+    embedder : Embedder, optional
+        Default: the store's.
+    extractor : Extractor, optional
+        Default: the rules.
+    config : ConsolidationConfig, optional
+    """
+
+    def __init__(
+        self,
+        store: AgentMemoryStore,
+        embedder: Embedder | None = None,
+        extractor: Extractor | None = None,
+        config: ConsolidationConfig | None = None,
+    ) -> None:
+        self._store = store
+        self._embedder = embedder or store.embedder
+        self._extractor = extractor or RuleExtractor()
+        self._config = config or ConsolidationConfig()
+
+    def consolidate(self, build_log: BuildEventLog | Mapping[str, Any]) -> ConsolidationResult:
+        """Extract, embed, deduplicate, and merge or insert, in one commit.
+
+        A log that was consolidated before changes nothing; a grown one adds its growth; one that ran out of time goes on
+        where it stopped.
+
+        Raises
+        ------
+        InvalidInputError
+            The log, or a memory that the extractor proposes, is refused; nothing is stored.
+        """
+        return self.consolidate_all([BuildEventLog.parse(build_log)])[0]
+
+    def consolidate_all(
+        self,
+        build_logs: Sequence[BuildEventLog],
+        *,
+        also: Callable[[Sequence[ConsolidationResult]], Sequence[Payload]] = lambda _results: (),
+    ) -> list[ConsolidationResult]:
+        """Consolidate several logs in one commit, embedding all their memories in one batch.
+
+        Parameters
+        ----------
+        also : callable
+            Given the results, returns further events for the same commit, such as a reader's cursor.
+        """
+        builds = [self._opened(log) for log in build_logs]
+        fresh = [build for build in builds if not self._is_done(build)]
+        if not self._store.config.consolidation_enabled:
+            fresh = []
+        for build in fresh:
+            self._extract(build)
+        self._embed(fresh)
+        writes: list[Write] = []
+        batch = _Batch(self._store.now())
+        for build in fresh:
+            self._settle(build, batch, writes)
+            writes.append(self._event(build))
+        results = [self._result(build) for build in builds]
+        self._store.commit("global", [*writes, *also(results)])
+        return results
+
+    def deduplicate(
+        self,
+        embedding: Vector | Sequence[float],
+        type: MemoryType,  # noqa: A002 - the field's name
+        *,
+        project_id: str | None = None,
+    ) -> AgentMemory | None:
+        """Return the live memory of this type that is nearest, if its cosine reaches the threshold.
+
+        Parameters
+        ----------
+        project_id : str or None
+            None: in any project.
+        """
+        try:
+            vector = to_vector(embedding)
+        except ValueError as error:
+            raise InvalidInputError(str(error), field="embedding", value=embedding) from None
+        mask = self._store.listed(type=type, project_id=project_id)
+        return self._nearest(vector, mask)
+
+    def merge(self, existing: AgentMemory, candidate: AgentMemory | Mapping[str, Any]) -> AgentMemory:
+        """Merge a duplicate into a memory, commit that, and return the memory.
+
+        Parameters
+        ----------
+        candidate : AgentMemory or mapping
+            At least its `content`; the type is the existing memory's.
+        """
+        if isinstance(candidate, Mapping):
+            candidate = parse_memory({"type": existing.type, **candidate})
+        now = self._store.now()
+        after = merged(existing, candidate, now)
+        write: Write = merge_event(existing, after, candidate_id=candidate.id, now=now)
+        if after.content != existing.content:
+            vector = after.embedding if after.embedding is not None else self._embedder.embed([after.content])[0]
+            write = (write, vector)
+        scope = "task" if existing.task_id else "global"
+        self._store.commit(scope, [write], task_id=existing.task_id)  # type: ignore[arg-type]
+        return self._store.read_memories([existing.id or ""])[0]
+
+    def _opened(self, log: BuildEventLog) -> _Build:
+        canonical = orjson.dumps(log.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
+        key = natural_id("build", log.build_id, project_id=log.project_id)
+        known = self._store.record_of("Build", key)
+        build = _Build(log, hashlib.sha256(canonical).hexdigest(), known, started=time.monotonic())
+        build.consumed = list(known.get("consumed_keys", [])) if known else []
+        return build
+
+    @staticmethod
+    def _is_done(build: _Build) -> bool:
+        known = build.known
+        return bool(known and known.get("is_complete") and known.get("log_sha256") == build.sha256)
+
+    def _extract(self, build: _Build) -> None:
+        build.started = time.monotonic()
+        build.extraction = self._extractor.extract(build.log)
+        consumed = set(build.consumed)
+        keyed = (
+            Candidate(key=candidate.key or f"#{place}", memory=candidate.memory)
+            for place, candidate in enumerate(build.extraction.candidates)
+        )
+        left = [self._completed(build.log, candidate) for candidate in keyed if candidate.key not in consumed]
+        build.candidates = left[: self._config.max_memories_per_extraction]
+
+    @staticmethod
+    def _completed(log: BuildEventLog, candidate: Candidate) -> Candidate:
+        """Fill in where a memory comes from; its id follows from that."""
+        memory = candidate.memory
+        updates = {
+            "id": source_id(f"{log.project_id}\x1f{log.build_id}\x1f{candidate.key}", 0),
+            "project_id": memory.project_id or log.project_id,
+            "build_id": memory.build_id or log.build_id,
+            "source_event_ids": memory.source_event_ids or [log.build_id],
+            "evidence_build_ids": memory.evidence_build_ids or [log.build_id],
+            "occurred_at": memory.occurred_at or getattr(memory, "event_date", None) or log.completed_at,
+            "reason": memory.reason or "proposed by the extractor",
+        }
+        return Candidate(key=candidate.key, memory=memory.model_copy(update=updates))
+
+    def _embed(self, builds: Sequence[_Build]) -> None:
+        """Embed the candidates of all builds in one batch."""
+        lacking = [
+            (build, place)
+            for build in builds
+            for place, candidate in enumerate(build.candidates)
+            if candidate.memory.embedding is None
+        ]
+        if not lacking:
+            return
+        vectors = self._embedder.embed([build.candidates[place].memory.content for build, place in lacking])
+        for (build, place), vector in zip(lacking, vectors, strict=True):
+            candidate = build.candidates[place]
+            memory = candidate.memory.model_copy(update={"embedding": to_vector(vector)})
+            build.candidates[place] = Candidate(key=candidate.key, memory=memory)
+
+    def _settle(self, build: _Build, batch: _Batch, writes: list[Write]) -> None:
+        """Decide for each candidate: new, or a duplicate. Out of time, the rest waits for the next run."""
+        for place, candidate in enumerate(build.candidates):
+            elapsed_ms = (time.monotonic() - build.started) * 1000
+            if place and elapsed_ms > self._config.max_duration_ms:
+                build.complete = False
+                break
+            memory = candidate.memory
+            if duplicate := self._duplicate_of(memory, batch):
+                after = merged(duplicate, memory, batch.now)
+                event = merge_event(duplicate, after, candidate_id=memory.id, now=batch.now)
+                rewritten = after.content != duplicate.content and after.embedding is not None
+                writes.append((event, after.embedding) if rewritten else event)  # type: ignore[arg-type]
+                batch.touch(after)
+                build.merged += 1
+            elif not self._is_known(memory, batch):
+                writes.append(memory)
+                batch.add(memory)
+                build.added.append(memory.id or "")
+            build.consumed.append(candidate.key or "")
+
+    def _duplicate_of(self, memory: AgentMemory, batch: _Batch) -> AgentMemory | None:
+        """Return the nearest live memory of equal type, project, privacy tier, trust class and outcome."""
+        if memory.embedding is None:
+            return None
+        index = self._store.index
+        mask = self._store.listed(type=memory.type, project_id=memory.project_id)
+        mask &= index.column("tier") == TIERS.index(memory.privacy_tier)
+        mask &= index.column("trust") == TRUST.index(memory.trust_class)
+        mask &= index.column("outcome") == OUTCOMES.index(memory.outcome)
+        stored = self._nearest(memory.embedding, mask)
+        if stored is not None:
+            return batch.touched.get(stored.id or "", stored)
+        return batch.nearest(memory, self._config.deduplication_threshold)
+
+    def _nearest(self, vector: Vector, mask: Any) -> AgentMemory | None:
+        index = self._store.index
+        slots = np.flatnonzero(mask & ~index.is_superseded() & (index.column("vector_row") >= 0))
+        cosines = np.round(self._store.cosines(vector, slots), 6)
+        if not len(slots) or cosines.max() < self._config.deduplication_threshold:
+            return None
+        best = min(index.ids.names[slot] for slot in slots[cosines == cosines.max()])
+        return next(iter(self._store.read_memories([best])), None)
+
+    def _is_known(self, memory: AgentMemory, batch: _Batch) -> bool:
+        return memory.id in batch.touched or self._store.index.slot(memory.id or "") >= 0
+
+    def _event(self, build: _Build) -> BuildConsolidated:
+        log, known = build.log, build.known or {}
+        return BuildConsolidated(
+            project_id=log.project_id,
+            build_id=log.build_id,
+            log_sha256=build.sha256,
+            outcome=log.build_outcome,
+            started_at=log.started_at,
+            completed_at=log.completed_at,
+            task_count=len(log.tasks),
+            agents=sorted({task.agent_name for task in log.tasks}),
+            consumed_keys=build.consumed,
+            complete=build.complete,
+            extracted=known.get("extracted", 0) + len(build.added),
+            merged=known.get("merged", 0) + build.merged,
+            extractor=build.extraction.extractor,
+            consolidated_at=self._store.now(),
+        )
+
+    def _result(self, build: _Build) -> ConsolidationResult:
+        notice = build.extraction.notice
+        if not self._store.config.consolidation_enabled:
+            notice = "consolidation is switched off (consolidation_enabled)"
+        return ConsolidationResult(
+            build_id=build.log.build_id,
+            consolidated_at=self._store.now(),
+            memories_extracted=len(build.added) + build.merged,
+            memories_deduplicated=build.merged,
+            new_memory_ids=build.added,
+            duration_ms=(time.monotonic() - build.started) * 1000,
+            complete=build.complete,
+            notice=notice,
+        )
+
+
+class _Batch:
+    """Memories added or merged in the commit that is being put together."""
+
+    def __init__(self, now: str) -> None:
+        self.now = now
+        self.touched: dict[str, AgentMemory] = {}
+        self._added: set[str] = set()
+
+    def add(self, memory: AgentMemory) -> None:
+        """Note a new memory, with the times that its commit will give it."""
+        filled = {
+            name: getattr(memory, name) or self.now for name in ("created_at", "updated_at", "relevance_at", "occurred_at")
+        }
+        self.touched[memory.id or ""] = memory.model_copy(update=filled)
+        self._added.add(memory.id or "")
+
+    def touch(self, memory: AgentMemory) -> None:
+        """Note what a merge made of a memory."""
+        self.touched[memory.id or ""] = memory
+
+    def nearest(self, memory: AgentMemory, threshold: float) -> AgentMemory | None:
+        """Return the nearest new memory that could be the same."""
+        kin = [self.touched[key] for key in sorted(self._added) if _may_merge(self.touched[key], memory)]
+        scored = [(round(cosine_similarity(known.embedding, memory.embedding), 6), known) for known in kin]  # type: ignore[arg-type]
+        best = max(scored, key=lambda pair: pair[0], default=None)
+        return best[1] if best is not None and best[0] >= threshold else None
+
+
+def _may_merge(known: AgentMemory, other: AgentMemory) -> bool:
+    fields = ("type", "project_id", "privacy_tier", "trust_class", "outcome")
+    return known.embedding is not None and all(getattr(known, name) == getattr(other, name) for name in fields)

@@ -1,0 +1,125 @@
+"""Intake: a reader's builds are consolidated batch by batch, each committed with the reader's cursor."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from memgraph.extraction.readers import Reader, SourceRecord
+from memgraph.lifecycle.consolidate import ConsolidationPipeline
+from memgraph.model.events import SourceRead
+from memgraph.model.ids import natural_id
+from memgraph.model.results import ConsolidationResult, IngestReport
+from memgraph.ports import Progress
+from memgraph.store import AgentMemoryStore
+
+BATCH_BUILDS = 32
+"""Builds a commit: an interruption loses at most the work on these, and nothing that was committed."""
+
+
+def ingest(
+    store: AgentMemoryStore,
+    reader: Reader,
+    *,
+    pipeline: ConsolidationPipeline | None = None,
+    progress: Progress | None = None,
+) -> IngestReport:
+    """Read a source from where the last run stopped, and consolidate it.
+
+    Interrupted at any moment, the next run goes on after the last committed batch and ends as an uninterrupted one would.
+    The same input twice adds nothing.
+
+    Returns
+    -------
+    IngestReport
+        Counts of this run.
+
+    Raises
+    ------
+    SourceError
+        The source cannot be read at all.
+    """
+    pipeline = pipeline or ConsolidationPipeline(store)
+    run = _Run(store, reader, pipeline)
+    total = reader.count() if progress else None
+    batch: list[SourceRecord] = []
+    for record in reader.records(run.cursor):
+        batch.append(record)
+        if len(batch) >= BATCH_BUILDS:
+            run.consolidate(batch)
+            batch = []
+            if progress:
+                progress(run.read, total)
+    if batch:
+        run.consolidate(batch)
+    if progress:
+        progress(run.read, total)
+    return run.report()
+
+
+class _Run:
+    """Counts of one run, and the totals that the journal keeps."""
+
+    def __init__(self, store: AgentMemoryStore, reader: Reader, pipeline: ConsolidationPipeline) -> None:
+        self._store = store
+        self._reader = reader
+        self._pipeline = pipeline
+        self._known = store.record_of("Source", natural_id("source", reader.source_id)) or {}
+        self._started = time.monotonic()
+        self._reasons: Counter[str] = Counter()
+        self.cursor: str | None = self._known.get("cursor")
+        self.read = self.builds = self.kept = self.extracted = self.merged = self.skipped = 0
+
+    def consolidate(self, batch: Sequence[SourceRecord]) -> None:
+        """Consolidate one batch and commit it with the cursor after it."""
+        cursor = batch[-1].cursor
+        for record in batch:
+            self.read += record.records
+            if record.skipped is not None:
+                self.skipped += 1
+                self._reasons[record.skipped] += 1
+        logs = [record.build for record in batch if record.build is not None]
+        self.builds += len(logs)
+        changed = cursor != self.cursor
+
+        def cursor_event(results: Sequence[ConsolidationResult]) -> list[SourceRead]:
+            self.extracted += sum(len(result.new_memory_ids) for result in results)
+            self.merged += sum(result.memories_deduplicated for result in results)
+            self.kept += sum(result.memories_extracted > 0 for result in results)
+            return [self._event(cursor)] if changed else []
+
+        self._pipeline.consolidate_all(logs, also=cursor_event)
+        self.cursor = cursor
+
+    def report(self) -> IngestReport:
+        """Return the counts of this run."""
+        return IngestReport(
+            source=self._reader.source_id,
+            read=self.read,
+            builds=self.builds,
+            extracted=self.extracted,
+            merged=self.merged,
+            skipped=self.skipped,
+            kept_share=self.kept / self.builds if self.builds else 0.0,
+            reasons=dict(self._reasons),
+            seconds=round(time.monotonic() - self._started, 3),
+        )
+
+    def _event(self, cursor: str) -> SourceRead:
+        def total(name: str, here: int) -> int:
+            return int(self._known.get(name, 0)) + here
+
+        return SourceRead(
+            source_id=self._reader.source_id,
+            kind=self._reader.kind,
+            locator=self._reader.locator,
+            project_id=self._reader.project_id,
+            cursor=cursor,
+            records=total("records", self.read),
+            builds=total("builds", self.builds),
+            extracted=total("extracted", self.extracted),
+            merged=total("merged", self.merged),
+            skipped=total("skipped", self.skipped),
+            read_at=self._store.now(),
+        )

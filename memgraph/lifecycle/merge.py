@@ -1,0 +1,46 @@
+"""Merging a duplicate into a memory."""
+
+from __future__ import annotations
+
+from memgraph.model.events import MemoryMerged
+from memgraph.model.memory import AgentMemory
+from memgraph.ports import Row
+from memgraph.store.drafts import patch, record_of
+
+
+def merged(existing: AgentMemory, candidate: AgentMemory, now: str) -> AgentMemory:
+    """Return what a memory becomes when a duplicate joins it (design §5, seed 0).
+
+    The longer text wins, unless the existing one is pinned; sources and builds are united; relevance becomes
+    ``(old + 1) / 2`` as of now, confidence ``(old + 2·new) / 3``.
+    """
+    takes_text = len(candidate.content) > len(existing.content) and not existing.is_pinned
+    return existing.model_copy(
+        update={
+            "content": candidate.content if takes_text else existing.content,
+            "embedding": candidate.embedding if takes_text else existing.embedding,
+            "source_event_ids": _united(existing.source_event_ids, candidate.source_event_ids),
+            "evidence_build_ids": _united(existing.evidence_build_ids, candidate.evidence_build_ids),
+            "relevance_score": (existing.relevance_score + 1.0) / 2.0,
+            "relevance_anchor": (existing.relevance_score + 1.0) / 2.0,
+            "relevance_at": now,
+            "confidence": (existing.confidence + 2.0 * candidate.confidence) / 3.0,
+            "updated_at": now,
+        }
+    )
+
+
+def merge_event(existing: AgentMemory, after: AgentMemory, *, candidate_id: str | None, now: str) -> MemoryMerged:
+    """Return the event that turns one state of a memory into the other."""
+    old = _row(existing, now)
+    changed, cleared = patch(old, record_of(after, now=now, max_relevance=float("inf")))
+    return MemoryMerged(id=existing.id or "", candidate_id=candidate_id, changed=changed, cleared=cleared)
+
+
+def _row(memory: AgentMemory, now: str) -> Row:
+    row: Row = record_of(memory, now=now, max_relevance=float("inf")).model_dump()
+    return row
+
+
+def _united(first: list[str], second: list[str]) -> list[str]:
+    return list(dict.fromkeys([*first, *second]))

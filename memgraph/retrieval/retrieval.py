@@ -1,0 +1,198 @@
+"""`MemoryRetrieval`: memories for a task, within a budget, as a prompt prefix; and the forgetting curve's readings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from memgraph.config import RetrievalConfig
+from memgraph.errors import EmbeddingError, InvalidInputError
+from memgraph.model.events import DecayApplied, RecalledItem, RetrievalRecorded
+from memgraph.model.ids import new_id
+from memgraph.model.memory import MEMORY_TYPES, AgentMemory, PrivacyTier, TrustClass, Vector
+from memgraph.model.relevance import LABEL_TEXT, ConfidenceLabel, ForgettingCurveConfig, confidence_label, decayed
+from memgraph.model.results import DecayResult, RetrievalQuery, RetrievalResult, ScoredMemory
+from memgraph.ports import Embedder, TokenCounter
+from memgraph.retrieval.budget import count_tokens, within_tokens, within_types
+from memgraph.retrieval.filter import Scope
+from memgraph.retrieval.pipeline import ranked
+from memgraph.retrieval.prefix import format_prefix
+from memgraph.store import AgentMemoryStore
+
+SETTINGS_VERSION = "1"
+"""Recorded with every retrieval: results of different versions are not compared."""
+
+
+class MemoryRetrieval:
+    """Finds memories in a store.
+
+    Parameters
+    ----------
+    store : AgentMemoryStore
+    embedder : Embedder, optional
+        For queries; default: the store's.
+    config : RetrievalConfig, optional
+    forgetting : ForgettingCurveConfig, optional
+        For labels and `calculate_decayed_relevance`; default: the store's.
+    token_counter : TokenCounter, optional
+        Default: four characters a token.
+    """
+
+    def __init__(
+        self,
+        store: AgentMemoryStore,
+        embedder: Embedder | None = None,
+        config: RetrievalConfig | None = None,
+        forgetting: ForgettingCurveConfig | None = None,
+        *,
+        token_counter: TokenCounter = count_tokens,
+    ) -> None:
+        self._store = store
+        self._embedder = embedder or store.embedder
+        self._config = config or RetrievalConfig()
+        self._forgetting = forgetting or store.config.forgetting_curve
+        self._count_tokens = token_counter
+
+    def retrieve(self, query: RetrievalQuery | Mapping[str, Any]) -> RetrievalResult:
+        """Return the memories that help with a task, and record that they were given.
+
+        The best of each type within the query's budget, then the lowest scored leave until the tokens fit. Every memory
+        returned counts an access, and is reinforced at most once a day.
+
+        Raises
+        ------
+        InvalidInputError
+            The query's embedding has another length than the store's.
+        """
+        query = RetrievalQuery.parse(query)
+        vector, notice = self._vector(query.task_description, query.task_embedding)
+        scope = Scope(
+            project_id=query.project_id,
+            task_id=query.task_id,
+            agents=query.agents,
+            privacy_tiers=query.privacy_tiers,
+            trust_classes=query.trust_classes,
+        )
+        ranking = ranked(self._store, query.task_description, vector, scope, self._config)
+        index = self._store.index
+        slots = within_types(ranking.slots, index.column("type"), self._most(query))
+        by_id = {memory.id: memory for memory in self._store.read_memories([ranking.ids[slot] for slot in slots])}
+        slots = [slot for slot in slots if ranking.ids[slot] in by_id]
+        tokens = [self._count_tokens(by_id[ranking.ids[slot]].content) for slot in slots]
+        kept = within_tokens(tokens, self._limit(query.max_tokens, self._config.max_tokens, "max_tokens"))
+        places = sorted(range(kept), key=lambda place: (MEMORY_TYPES.index(by_id[ranking.ids[slots[place]]].type), place))
+        memories = [by_id[ranking.ids[slots[place]]] for place in places]
+        explanations = [ranking.explanation(slots[place]) for place in places]
+        now = self._store.now()
+        record = RetrievalRecorded(
+            query_id=new_id(),
+            query_hmac=self._store.hmac_of(query.task_description),
+            retrieved_at=now,
+            settings_version=SETTINGS_VERSION,
+            agent_name=query.agent_name,
+            project_id=query.project_id,
+            session_id=query.session_id,
+            task_id=query.task_id,
+            build_id=query.build_id,
+            total_tokens=sum(tokens[:kept]),
+            results=[
+                RecalledItem(id=item.memory_id, type=memory.type, score=item.score, tokens=tokens[place])
+                for item, memory, place in zip(explanations, memories, places, strict=True)
+            ],
+        )
+        self._store.record_retrieval(record, memories)
+        return RetrievalResult(
+            query_id=record.query_id,
+            memories=memories,
+            total_tokens_used=record.total_tokens,
+            injected_prompt_prefix=self.format_injected_prefix(memories),
+            retrieved_at=now,
+            explanations=explanations,
+            notice=notice,
+        )
+
+    def search_memories(
+        self,
+        text: str,
+        *,
+        limit: int = 10,
+        domain: str | None = None,
+        include_archived: bool = False,
+        project_id: str | None = None,
+        task_id: str | None = None,
+        agents: Sequence[str] | None = None,
+        privacy_tiers: Sequence[PrivacyTier] | None = None,
+        trust_classes: Sequence[TrustClass] | None = None,
+    ) -> list[ScoredMemory]:
+        """Return the best memories for a text, whatever their type: the same ranking, without budget or access record."""
+        if limit < 0:
+            raise InvalidInputError("must not be negative", field="limit", value=limit)
+        vector, _ = self._vector(text, None)
+        scope = Scope(
+            project_id=project_id,
+            task_id=task_id,
+            agents=agents,
+            privacy_tiers=privacy_tiers,
+            trust_classes=trust_classes,
+            domain=domain,
+            include_archived=include_archived,
+        )
+        ranking = ranked(self._store, text, vector, scope, self._config)
+        score_of = {ranking.ids[slot]: float(ranking.scores[slot]) for slot in ranking.slots[:limit]}
+        memories = self._store.read_memories(list(score_of))
+        return [ScoredMemory(memory=memory, score=round(score_of[memory.id or ""], 6)) for memory in memories]
+
+    def format_injected_prefix(self, memories: Sequence[AgentMemory]) -> str:
+        """Return the text to put before a prompt, in seed 0's format; empty for no memories."""
+        return format_prefix(memories)
+
+    def apply_decay(self) -> DecayResult:
+        """Read the curve for all memories and record the run. Nothing is moved: doing it twice is doing it once."""
+        relevance = self._store.relevance()
+        mask = self._store.listed() & ~self._store.index.column("is_pinned")
+        below = int((relevance[mask] < self._forgetting.deletion_threshold).sum())
+        result = DecayResult(updated=int(mask.sum()), below_threshold=below)
+        event = DecayApplied(applied_at=self._store.now(), updated=result.updated, below_threshold=below)
+        self._store.commit("system", [event], actor="system")
+        return result
+
+    def calculate_decayed_relevance(self, initial: float, days: float, is_pinned: bool) -> float:
+        """Relevance of an episode after `days` without access; a pinned one stays at 1.0 (seed 0)."""
+        return decayed(initial, days, rate=self._forgetting.decay_rate, is_pinned=is_pinned)
+
+    def get_confidence_label(self, relevance: float) -> ConfidenceLabel:
+        """Return the word for a relevance: clear ≥ 0.8, recall ≥ 0.5, vague ≥ 0.2, else none."""
+        return confidence_label(relevance)
+
+    def get_confidence_text(self, label: ConfidenceLabel) -> str:
+        """Return the sentence for a label."""
+        return LABEL_TEXT[label]
+
+    def _vector(self, text: str, given: Vector | None) -> tuple[Vector | None, str | None]:
+        """Return the query's vector, and what to tell if there is none."""
+        if given is not None:
+            if given.shape != (self._store.embedder.dimension,):
+                wanted = self._store.embedder.dimension
+                raise InvalidInputError(f"must have {wanted} dimensions", field="task_embedding", value=given.size)
+            return given, None
+        if not text.strip():
+            return None, None
+        try:
+            return np.asarray(self._embedder.embed_query(text), dtype=np.float32), None
+        except EmbeddingError as error:
+            return None, f"text search only: {error}"
+
+    def _most(self, query: RetrievalQuery) -> dict[int, int]:
+        asked = (query.max_episodic, query.max_semantic, query.max_procedural)
+        set_ = (self._config.max_episodic, self._config.max_semantic, self._config.max_procedural)
+        return {
+            code: self._limit(asked[code], set_[code], kind) for code, kind in enumerate(MEMORY_TYPES)
+        }
+
+    def _limit(self, asked: int | None, configured: int | None, name: str) -> int:
+        """Return the query's limit, else this object's, else the store's."""
+        if asked is not None:
+            return asked
+        return configured if configured is not None else int(getattr(self._store.config.retrieval_budget, name))

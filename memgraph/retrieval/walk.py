@@ -1,0 +1,69 @@
+"""Walk: one additive hop from what was found to what belongs to it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memgraph.config import RetrievalConfig
+from memgraph.index.index import RELATION_CODE, Index
+
+Scores = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+_ABOUT = 2
+
+
+def neighbours(index: Index, scores: Scores, mask: Mask, config: RetrievalConfig) -> Scores:
+    """What each memory gains from the best of its NEXT neighbours, both ways, within its session."""
+    gain = np.zeros(len(index))
+    session = index.column("session")
+    for column in ("previous", "following"):
+        step = np.arange(len(index))
+        for distance in range(config.neighbour_span):
+            step = np.where(step >= 0, index.column(column)[step], -1)
+            reached = (step >= 0) & (session >= 0)
+            reached &= (session[step] == session) & mask[step]
+            step = np.where(reached, step, -1)
+            value = np.where(reached, scores[step], 0.0) * config.neighbour_decay**distance
+            gain = np.maximum(gain, value)
+    return np.where(mask, config.neighbour_weight * gain, 0.0)
+
+
+def mentions(index: Index, scores: Scores, mask: Mask, config: RetrievalConfig) -> Scores:
+    """What memories gain by being *about* an entity that one of the best seeds mentions."""
+    gain = np.zeros(len(index))
+    for seed in best(index, scores, mask, config.mention_seeds):
+        for entity in index.named.get(seed)[0].tolist():
+            slots, weights = index.mentions.get(entity)
+            about = slots[(weights == _ABOUT) & mask[slots] & (slots != seed)]
+            gain[about] = np.maximum(gain[about], scores[seed])
+    return config.mention_weight * gain
+
+
+def hand_on(index: Index, scores: Scores, mask: Mask) -> tuple[Scores, Mask]:
+    """Give the score of each superseded memory to the newest that replaces it, and drop the former."""
+    code = RELATION_CODE["SUPERSEDES"]
+    newer, older = index.links.pairs(code)
+    if not len(newer):
+        return scores, mask
+    scores, kept = scores.copy(), mask.copy()
+    live = index.column("is_live")
+    replaced_by = {int(old): int(new) for new, old in zip(newer, older, strict=True) if live[new] and live[old]}
+    for old in replaced_by:
+        newest, seen = old, {old}
+        while newest in replaced_by and replaced_by[newest] not in seen:
+            newest = replaced_by[newest]
+            seen.add(newest)
+        kept[old] = False
+        if mask[old] and mask[newest]:
+            scores[newest] = max(scores[newest], scores[old])
+    return scores, kept
+
+
+def best(index: Index, scores: Scores, mask: Mask, count: int) -> list[int]:
+    """Return the best masked slots with a positive score, best first, ties in id order."""
+    slots = np.flatnonzero(mask & (scores > 0))
+    if len(slots) > 4 * count > 0:
+        threshold = np.partition(scores[slots], -count)[-count]
+        slots = slots[scores[slots] >= threshold]
+    return sorted(slots.tolist(), key=lambda slot: (-scores[slot], index.ids.names[slot]))[:count]
