@@ -36,7 +36,7 @@ _NAMES = {
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = sorted(_MODULE_OF)  # pyright: ignore
+__all__ = sorted(_MODULE_OF)  # noqa: PLE0605 - one list of names, not two
 
 
 def __getattr__(name: str) -> Any:

@@ -88,11 +88,13 @@ class MemoryCommands:
 
     def forget(self, query: str) -> MemoryCommandResult:
         """Suppress the memory nearest to a text, if their cosine is above 0.5."""
-        index = self._store.index
-        slots = np.flatnonzero(self._store.listed() & (index.column("vector_row") >= 0))
-        cosines = np.round(self._store.cosines(self._embedder.embed_query(query), slots), 6)
+        index = self._store.reader.index
+        slots = np.flatnonzero(self._store.reader.listed() & (index.column("vector_row") >= 0))
+        cosines = np.round(self._store.reader.cosines(self._embedder.embed_query(query), slots), 6)
         if not len(slots) or cosines.max() <= _FORGET_ABOVE:
-            return MemoryCommandResult(command="forget", success=False, message="No memory matches that closely enough.")
+            return MemoryCommandResult(
+                command="forget", success=False, message="No memory matches that closely enough."
+            )
         best = min(index.ids.names[slot] for slot in slots[cosines == cosines.max()])
         memory = self._store.update_memory(best, is_suppressed=True)
         message = f"Forgot: '{memory.content[:_PREVIEW_CHARS]}'"
@@ -103,9 +105,9 @@ class MemoryCommands:
 
         Looking does not count as use.
         """
-        index = self._store.index
-        slots = np.flatnonzero(self._store.listed(type="episodic") & ~index.is_superseded())
-        cosines = np.round(self._store.cosines(self._embedder.embed_query(query), slots), 6)
+        index = self._store.reader.index
+        slots = np.flatnonzero(self._store.reader.listed(type="episodic") & ~index.is_superseded())
+        cosines = np.round(self._store.reader.cosines(self._embedder.embed_query(query), slots), 6)
         ranked = sorted(zip(-cosines, (index.ids.names[slot] for slot in slots), strict=True))[:_ASK_MOST]
         memories = self._store.read_memories([memory_id for _, memory_id in ranked])
         if not memories:
@@ -119,7 +121,7 @@ class MemoryCommands:
     def list(
         self,
         *,
-        type: MemoryType | None = None,  # noqa: A002 - the field's name
+        type: MemoryType | None = None,
         project: str | None = None,
         include_suppressed: bool = False,
         limit: int = 20,
@@ -133,7 +135,7 @@ class MemoryCommands:
         )
         return [self._entry(memory) for memory in memories]
 
-    def show(self, id: str) -> AgentMemory | None:  # noqa: A002 - the field's name
+    def show(self, id: str) -> AgentMemory | None:
         """Return a memory unless it is deleted."""
         return self._store.get_memory(id)
 
@@ -145,6 +147,7 @@ class MemoryCommands:
         """Return every memory that is not deleted, with its vector and its links."""
         memories = [*self._store.every_memory()]
         return MemoryExport(
+            version=EXPORT_VERSION,
             exported_at=self._store.now(),
             total_memories=len(memories),
             memories=memories,
@@ -250,5 +253,3 @@ def _check(export: MemoryExport) -> None:
         if memory.id in seen:
             raise DuplicateIdError(memory.id or "", where="in the export twice")
         seen.add(memory.id or "")
-
-

@@ -53,7 +53,9 @@ class AgentMemoryConfig(Model):
     """
 
     home: Path = Field(default_factory=lambda: Path(DEFAULT_HOME).expanduser(), validate_default=True)
-    keys_home: Path = Field(default_factory=lambda: Path(platformdirs.user_config_dir("memgraph")), validate_default=True)
+    keys_home: Path = Field(
+        default_factory=lambda: Path(platformdirs.user_config_dir("memgraph")), validate_default=True
+    )
     consolidation_enabled: bool = True
     retrieval_budget: RetrievalBudget = Field(default_factory=RetrievalBudget)
     forgetting_curve: ForgettingCurveConfig = Field(default_factory=ForgettingCurveConfig)

@@ -34,9 +34,14 @@ class Embedder(Protocol):
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Name of the model."""
+        ...
+
     @property
-    def dimension(self) -> int: ...
+    def dimension(self) -> int:
+        """Length of its vectors."""
+        ...
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return vectors of the texts, shape (n, dimension), float32, L2-normalised, in their order."""
@@ -51,7 +56,9 @@ class Embedder(Protocol):
 class Extractor(Protocol):
     """Finds memories in a build log."""
 
-    def extract(self, build_log: BuildEventLog) -> ExtractionResult: ...
+    def extract(self, build_log: BuildEventLog) -> ExtractionResult:
+        """Return what it proposes to remember, most salient first."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +74,27 @@ class Annotation:
 class Annotator(Protocol):
     """Finds entities, tags and a failure fingerprint in a memory. Deterministic."""
 
-    def annotate(self, memory: AgentMemory) -> Annotation: ...
+    def annotate(self, memory: AgentMemory) -> Annotation:
+        """Return what it found."""
+        ...
 
 
 @runtime_checkable
 class TokenCounter(Protocol):
     """Counts the tokens that a text takes in a prompt."""
 
-    def __call__(self, text: str) -> int: ...
+    def __call__(self, text: str) -> int:
+        """Return the number of tokens."""
+        ...
 
 
 @runtime_checkable
 class LanguageModel(Protocol):
     """Completes a conversation, as JSON that fits `schema` where one is given."""
 
-    def complete(
-        self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None
-    ) -> str: ...
+    def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> str:
+        """Return the reply's text."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,4 +188,6 @@ class GraphEngine(Protocol):
         """Give the underlying files up for other processes; the next call takes them again."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Give the underlying files up for good."""
+        ...

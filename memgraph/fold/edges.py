@@ -90,8 +90,6 @@ def chain_of(memory: Row) -> tuple[str, str] | None:
     return ("Project", natural_id("project", project)) if project else None
 
 
-def _to_node(
-    me: str, table: str, node_table: str, key: str, node: dict[str, object], **row: object
-) -> Attachment:
+def _to_node(me: str, table: str, node_table: str, key: str, node: dict[str, object], **row: object) -> Attachment:
     kept = tuple((name, value) for name, value in node.items() if value is not None)
     return Attachment(table, me, key, tuple(row.items()), node_table, kept)

@@ -87,7 +87,9 @@ class Projection:
         return self
 
 
-def project(events: Sequence[Event], after: Offset, projection: Projection, view: View) -> tuple[list[Change], Projection]:
+def project(
+    events: Sequence[Event], after: Offset, projection: Projection, view: View
+) -> tuple[list[Change], Projection]:
     """Fold the events of whole commits: the changed rows, and the state after them."""
     workspace = Workspace(view)
     for event in events:

@@ -59,7 +59,7 @@ class Workspace:
         self._new[place] = row
         if self._edges_at is not None and isinstance(key, tuple):
             for end in key:
-                self._edges_at[end].add(place)  # type: ignore[arg-type]
+                self._edges_at[end].add(place)
 
     def add(self, table: str, key: Key, row: Row) -> None:
         """Set a row that cannot be there yet: saves the look-up."""

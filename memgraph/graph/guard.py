@@ -41,7 +41,9 @@ def check_read_only(query: str) -> None:
         word, other = match["word"], match["other"]
         if other and not other.isspace():
             if other in ";'\"`" or (not other.isascii()):
-                raise QueryError(f"the query holds {other!r} at position {match.start()}; only one plain statement is run")
+                raise QueryError(
+                    f"the query holds {other!r} at position {match.start()}; only one plain statement is run"
+                )
             previous = other
         if word is None:
             continue

@@ -92,7 +92,7 @@ class KuzuEngine:
         """Return every link between memories at this one, NEXT included, both ways."""
         links: list[tuple[str, Key, Row]] = []
         kinds = "|".join((*EXPLICIT_RELATIONS, "NEXT"))
-        query = f"MATCH (a:Memory {{id: $id}}){{}}(b:Memory) RETURN label(e), b.id, e"
+        query = "MATCH (a:Memory {id: $id}){}(b:Memory) RETURN label(e), b.id, e"
         with self.open():
             for table, target, edge in self._read(query.replace("{}", f"-[e:{kinds}]->"), {"id": memory_id}):
                 links.append((table, (memory_id, target), from_engine(edge)))
@@ -142,7 +142,9 @@ class KuzuEngine:
                 if bulk:
                     self._copy(connection, new_rows)
                 else:
-                    edges = [change for changes in new_rows.values() for change in changes if isinstance(change.key, tuple)]
+                    edges = [
+                        change for changes in new_rows.values() for change in changes if isinstance(change.key, tuple)
+                    ]
                     for start in range(0, len(edges), _EDGES_A_STATEMENT):
                         _run(connection, *_create_edges(edges[start : start + _EDGES_A_STATEMENT]))
                 _run(connection, *_state_statement(state))
@@ -356,7 +358,9 @@ def _write_json(path: Path, table: Table, changes: Sequence[Change]) -> None:
 def _quoted(path: Path) -> str:
     text = str(path).replace("\\", "\\\\").replace("'", "\\'")
     if any(char in text for char in "*?["):
-        raise GraphError(f"{path}: the engine takes *, ? and [ in a path for patterns; move the store to another directory")
+        raise GraphError(
+            f"{path}: the engine takes *, ? and [ in a path for patterns; move the store to another directory"
+        )
     return f"'{text}'"
 
 

@@ -139,5 +139,3 @@ class Session(Generic[T]):
                 if time.monotonic() - self._last_use >= self._idle_s or self._wanted.exists():
                     self.release()
                     return
-
-

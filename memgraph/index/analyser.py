@@ -44,7 +44,7 @@ STOPWORDS = frozenset(
     and or but if so than then because as while until
     of at by for with about into to from in on
     not no nor only just very too also there here both each any some such other
-    """.split()  # noqa: SIM905 - a list literal would take a line a word
+    """.split()
 )
 """Function words and question words. Words that carry meaning in reports (down, off, up, out, over) are no part of it."""
 

@@ -86,11 +86,11 @@ class Index:
         Slot → (other slot, ± code of the relation; positive where the slot is the source).
     """
 
-    def __init__(self, data: Mapping[str, NDArray[Any]] | None = None, names: Mapping[str, list[str]] | None = None) -> None:
+    def __init__(
+        self, data: Mapping[str, NDArray[Any]] | None = None, names: Mapping[str, list[str]] | None = None
+    ) -> None:
         data, names = data or {}, names or {}
-        self._columns = {
-            name: GrowingArray(dtype, data.get(f"column.{name}")) for name, dtype in _COLUMNS.items()
-        }
+        self._columns = {name: GrowingArray(dtype, data.get(f"column.{name}")) for name, dtype in _COLUMNS.items()}
         for kind in _MAPS:
             part = {name: data[f"{kind}.{name}"] for name in ("keys", "values", "weights")} if data else None
             setattr(self, kind, Multimap(part))

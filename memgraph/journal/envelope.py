@@ -115,7 +115,7 @@ def canonical(value: Mapping[str, Any]) -> bytes:
 
 
 def seal(drafts: Sequence[CommitDraft], chain: Chain, key: SigningKey, now: str) -> Sealed:
-    """Number, stamp and sign the events of these commits.
+    """Give numbers and times to the events of these commits, and sign them.
 
     Raises
     ------
@@ -227,7 +227,9 @@ def _payload(head: Mapping[str, Any], content: Mapping[str, Any]) -> Payload:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise PayloadError(f"event {head['seq']} ({head['type']}) does not fit its schema: {where}: {first['msg']}") from None
+        raise PayloadError(
+            f"event {head['seq']} ({head['type']}) does not fit its schema: {where}: {first['msg']}"
+        ) from None
 
 
 def _event(head: Mapping[str, Any], payload: Payload, signature: str) -> Event:

@@ -33,6 +33,8 @@ from memgraph.ports import KeyProvider, Progress, SigningKey
 logger = logging.getLogger("memgraph.journal")
 
 FORMAT = 1
+_BEGUN = {"lock", "lock.pid"}
+"""What a journal folder may hold that was never finished: the lock of who is making it."""
 _CHECKPOINT_EVENTS = 10_000
 """So many events past the last checkpoint, a new one is written."""
 
@@ -368,5 +370,7 @@ def _refuse_foreign(home: Path) -> None:
             entries = {entry.name for entry in home.iterdir()}
         except NotADirectoryError:
             raise StorageError("is a file, not a directory; name another place for the store", path=home) from None
-        if entries - {"config.toml", "journal"}:
+        journal = home / "journal"
+        started = {entry.name for entry in journal.iterdir()} if journal.is_dir() else set()
+        if entries - {"config.toml", "journal"} or started - _BEGUN:
             raise NotAStoreError(home)

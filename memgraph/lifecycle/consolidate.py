@@ -116,7 +116,7 @@ class ConsolidationPipeline:
     def deduplicate(
         self,
         embedding: Vector | Sequence[float],
-        type: MemoryType,  # noqa: A002 - the field's name
+        type: MemoryType,
         *,
         project_id: str | None = None,
     ) -> AgentMemory | None:
@@ -131,7 +131,7 @@ class ConsolidationPipeline:
             vector = to_vector(embedding)
         except ValueError as error:
             raise InvalidInputError(str(error), field="embedding", value=embedding) from None
-        mask = self._store.listed(type=type, project_id=project_id)
+        mask = self._store.reader.listed(type=type, project_id=project_id)
         return self._nearest(vector, mask)
 
     def merge(self, existing: AgentMemory, candidate: AgentMemory | Mapping[str, Any]) -> AgentMemory:
@@ -146,10 +146,11 @@ class ConsolidationPipeline:
             candidate = parse_memory({"type": existing.type, **candidate})
         now = self._store.now()
         after = merged(existing, candidate, now)
-        write: Write = merge_event(existing, after, candidate_id=candidate.id, now=now)
+        event = merge_event(existing, after, candidate_id=candidate.id, now=now)
+        write: Write = event
         if after.content != existing.content:
             vector = after.embedding if after.embedding is not None else self._embedder.embed([after.content])[0]
-            write = (write, vector)
+            write = (event, vector)
         scope = "task" if existing.task_id else "global"
         self._store.commit(scope, [write], task_id=existing.task_id)  # type: ignore[arg-type]
         return self._store.read_memories([existing.id or ""])[0]
@@ -157,7 +158,7 @@ class ConsolidationPipeline:
     def _opened(self, log: BuildEventLog) -> _Build:
         canonical = orjson.dumps(log.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
         key = natural_id("build", log.build_id, project_id=log.project_id)
-        known = self._store.record_of("Build", key)
+        known = self._store.reader.record("Build", key)
         build = _Build(log, hashlib.sha256(canonical).hexdigest(), known, started=time.monotonic())
         build.consumed = list(known.get("consumed_keys", [])) if known else []
         return build
@@ -234,8 +235,8 @@ class ConsolidationPipeline:
         """Return the nearest live memory of equal type, project, privacy tier, trust class and outcome."""
         if memory.embedding is None:
             return None
-        index = self._store.index
-        mask = self._store.listed(type=memory.type, project_id=memory.project_id)
+        index = self._store.reader.index
+        mask = self._store.reader.listed(type=memory.type, project_id=memory.project_id)
         mask &= index.column("tier") == TIERS.index(memory.privacy_tier)
         mask &= index.column("trust") == TRUST.index(memory.trust_class)
         mask &= index.column("outcome") == OUTCOMES.index(memory.outcome)
@@ -245,16 +246,16 @@ class ConsolidationPipeline:
         return batch.nearest(memory, self._config.deduplication_threshold)
 
     def _nearest(self, vector: Vector, mask: Any) -> AgentMemory | None:
-        index = self._store.index
+        index = self._store.reader.index
         slots = np.flatnonzero(mask & ~index.is_superseded() & (index.column("vector_row") >= 0))
-        cosines = np.round(self._store.cosines(vector, slots), 6)
+        cosines = np.round(self._store.reader.cosines(vector, slots), 6)
         if not len(slots) or cosines.max() < self._config.deduplication_threshold:
             return None
         best = min(index.ids.names[slot] for slot in slots[cosines == cosines.max()])
         return next(iter(self._store.read_memories([best])), None)
 
     def _is_known(self, memory: AgentMemory, batch: _Batch) -> bool:
-        return memory.id in batch.touched or self._store.index.slot(memory.id or "") >= 0
+        return memory.id in batch.touched or self._store.reader.index.slot(memory.id or "") >= 0
 
     def _event(self, build: _Build) -> BuildConsolidated:
         log, known = build.log, build.known or {}
@@ -302,7 +303,8 @@ class _Batch:
     def add(self, memory: AgentMemory) -> None:
         """Note a new memory, with the times that its commit will give it."""
         filled = {
-            name: getattr(memory, name) or self.now for name in ("created_at", "updated_at", "relevance_at", "occurred_at")
+            name: getattr(memory, name) or self.now
+            for name in ("created_at", "updated_at", "relevance_at", "occurred_at")
         }
         self.touched[memory.id or ""] = memory.model_copy(update=filled)
         self._added.add(memory.id or "")

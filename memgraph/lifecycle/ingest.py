@@ -65,7 +65,7 @@ class _Run:
         self._store = store
         self._reader = reader
         self._pipeline = pipeline
-        self._known = store.record_of("Source", natural_id("source", reader.source_id)) or {}
+        self._known = store.reader.record("Source", natural_id("source", reader.source_id)) or {}
         self._started = time.monotonic()
         self._reasons: Counter[str] = Counter()
         self.cursor: str | None = self._known.get("cursor")

@@ -77,6 +77,12 @@ class Strict(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
+    def __init__(self, **data: Any) -> None:
+        try:
+            super().__init__(**data)
+        except ValidationError as error:
+            raise refused(type(self).__name__, error) from None
+
 
 def refused(model: str, error: ValidationError) -> InvalidInputError:
     """Translate pydantic's first complaint into memgraph's error, naming field and value."""
@@ -84,7 +90,9 @@ def refused(model: str, error: ValidationError) -> InvalidInputError:
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, InvalidInputError):  # a nested model, or a validator, has already named its field
         path = ".".join(str(part) for part in first["loc"])
-        return InvalidInputError(cause.problem, field=f"{path}.{cause.field}" if path else cause.field, value=cause.value)
+        return InvalidInputError(
+            cause.problem, field=f"{path}.{cause.field}" if path else cause.field, value=cause.value
+        )
     problem = str(first["msg"]).removeprefix("Value error, ")
     if error.error_count() > 1:
         problem += f"; {error.error_count() - 1} more are wrong"

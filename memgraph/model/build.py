@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from memgraph.model.base import MAX_ITEMS, Finite, Model, Name, Timestamp, storable
+from memgraph.model.base import Finite, Model, Name, Timestamp, storable
 from memgraph.model.memory import AgentMemory, parse_memory
 
 TaskOutcome = Literal["success", "failure", "partial"]

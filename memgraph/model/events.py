@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, create_model
+from pydantic import AfterValidator, Field, create_model
 
 from memgraph.model.base import MAX_ITEMS, Count, Finite, Name, Strict, Text, Timestamp
 from memgraph.model.ids import MemoryId
@@ -107,7 +107,16 @@ RecordPatch = create_model(
     },
 )  # type: ignore[call-overload]
 """New values of a memory's fields; absent means unchanged."""
-Clearable = Literal[tuple(name for name, field in MemoryRecord.model_fields.items() if not field.is_required())]  # type: ignore[valid-type]
+
+
+def _clearable(name: str) -> str:
+    field = MemoryRecord.model_fields.get(name)
+    if field is None or field.is_required():
+        raise ValueError("is not a field that can be unset")
+    return name
+
+
+Clearable = Annotated[str, AfterValidator(_clearable)]
 
 
 class _Revision(Payload):
@@ -327,7 +336,7 @@ PAYLOADS: dict[tuple[str, int], type[Payload]] = {
 
 def sparse(values: dict[str, Any]) -> dict[str, Any]:
     """Return the values without None and empty lists, in nested dictionaries too."""
-    kept = {}
+    kept: dict[str, Any] = {}
     for name, value in values.items():
         if value is None:
             continue

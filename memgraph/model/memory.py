@@ -77,7 +77,9 @@ def to_vector(value: object) -> Vector:
     return vector
 
 
-Embedding = Annotated[Vector, BeforeValidator(to_vector), PlainSerializer(lambda v: v.tolist(), return_type=list[float])]
+Embedding = Annotated[
+    Vector, BeforeValidator(to_vector), PlainSerializer(lambda v: v.tolist(), return_type=list[float])
+]
 Texts = Annotated[list[Text], Field(max_length=MAX_ITEMS)]
 Names = Annotated[list[Name], Field(max_length=MAX_ITEMS)]
 
@@ -284,7 +286,7 @@ class AgentMemory(Model, MemoryFields):
             is_pinned=row.get("is_pinned", False),
             floor=row.get("floor", 0.0),
         )
-        known = {name: [] if default is None else default[0] for name, default in _defaults(kind)}
+        known: dict[str, Any] = {name: [] if default is None else default[0] for name, default in _defaults(kind)}
         known |= {name: value for name, value in row.items() if name in known}
         for name, model in _NESTED.items():
             if name in known:

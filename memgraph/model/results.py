@@ -148,7 +148,7 @@ class MemoryExport(Model):
     `embedding_model` names what made the vectors; a store of another model embeds the texts anew on import.
     """
 
-    version: str = EXPORT_VERSION
+    version: str
     exported_at: Timestamp
     total_memories: Count
     memories: list[SerializeAsAny[AgentMemory]]

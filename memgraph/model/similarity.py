@@ -20,7 +20,9 @@ def cosine_similarity(a: Sequence[float] | ArrayLike, b: Sequence[float] | Array
     """
     left, right = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if left.shape != right.shape:
-        raise InvalidInputError(f"vectors differ in length: {left.shape} and {right.shape}", field="b", value=right.size)
+        raise InvalidInputError(
+            f"vectors differ in length: {left.shape} and {right.shape}", field="b", value=right.size
+        )
     norms = float(np.linalg.norm(left) * np.linalg.norm(right))
     if norms == 0.0:
         return 0.0

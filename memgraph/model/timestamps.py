@@ -42,5 +42,3 @@ def epoch_days(text: str) -> float:
 def days_between(earlier: str, later: str) -> float:
     """Days from `earlier` to `later`, never negative (a clock set back counts as no time passed)."""
     return max(0.0, (from_iso(later) - from_iso(earlier)) / timedelta(days=1))
-
-

@@ -33,9 +33,7 @@ class Ranking:
         return Explanation(memory_id=self.ids[slot], score=round(float(self.scores[slot]), 6), **parts)
 
 
-def ranked(
-    store: AgentMemoryStore, text: str, vector: Vector | None, scope: Scope, config: RetrievalConfig
-) -> Ranking:
+def ranked(store: AgentMemoryStore, text: str, vector: Vector | None, scope: Scope, config: RetrievalConfig) -> Ranking:
     """Rank all admitted memories for a query. Deterministic; costs one pass over the vectors and the terms' postings.
 
     Parameters
@@ -43,13 +41,13 @@ def ranked(
     vector : ndarray, shape (d,), float32, or None
         Of the query; None: text alone decides.
     """
-    index = store.index
+    index = store.reader.index
     mask = admitted(index, scope, epoch_days(store.now()))
     slots = np.flatnonzero(mask)
     dense = np.zeros(len(index))
     share = config.dense_weight if vector is not None else 0.0
     if vector is not None:
-        dense[slots] = seed.dense(store.cosines(vector, slots), index.column("words")[slots], config)
+        dense[slots] = seed.dense(store.reader.cosines(vector, slots), index.column("words")[slots], config)
     lexical = seed.text(index, text, mask, config)
     parts = {"dense": share * dense, "text": (1.0 - share) * lexical}
     fused = parts["dense"] + parts["text"]
@@ -59,7 +57,7 @@ def ranked(
     parts["mention"] = walk.mentions(index, near, mask, config)
     scores, kept = walk.hand_on(index, near + parts["mention"], mask)
 
-    for name, term in rank.terms(index, store.relevance(), config).items():
+    for name, term in rank.terms(index, store.reader.relevance(), config).items():
         parts[name] = term
         scores = scores + term
     return Ranking(rank.order(index, scores, kept), scores, parts, index.ids.names)

@@ -76,13 +76,15 @@ class MemoryRetrieval:
             trust_classes=query.trust_classes,
         )
         ranking = ranked(self._store, query.task_description, vector, scope, self._config)
-        index = self._store.index
+        index = self._store.reader.index
         slots = within_types(ranking.slots, index.column("type"), self._most(query))
         by_id = {memory.id: memory for memory in self._store.read_memories([ranking.ids[slot] for slot in slots])}
         slots = [slot for slot in slots if ranking.ids[slot] in by_id]
         tokens = [self._count_tokens(by_id[ranking.ids[slot]].content) for slot in slots]
         kept = within_tokens(tokens, self._limit(query.max_tokens, self._config.max_tokens, "max_tokens"))
-        places = sorted(range(kept), key=lambda place: (MEMORY_TYPES.index(by_id[ranking.ids[slots[place]]].type), place))
+        places = sorted(
+            range(kept), key=lambda place: (MEMORY_TYPES.index(by_id[ranking.ids[slots[place]]].type), place)
+        )
         memories = [by_id[ranking.ids[slots[place]]] for place in places]
         explanations = [ranking.explanation(slots[place]) for place in places]
         now = self._store.now()
@@ -150,8 +152,8 @@ class MemoryRetrieval:
 
     def apply_decay(self) -> DecayResult:
         """Read the curve for all memories and record the run. Nothing is moved: doing it twice is doing it once."""
-        relevance = self._store.relevance()
-        mask = self._store.listed() & ~self._store.index.column("is_pinned")
+        relevance = self._store.reader.relevance()
+        mask = self._store.reader.listed() & ~self._store.reader.index.column("is_pinned")
         below = int((relevance[mask] < self._forgetting.deletion_threshold).sum())
         result = DecayResult(updated=int(mask.sum()), below_threshold=below)
         event = DecayApplied(applied_at=self._store.now(), updated=result.updated, below_threshold=below)
@@ -187,9 +189,7 @@ class MemoryRetrieval:
     def _most(self, query: RetrievalQuery) -> dict[int, int]:
         asked = (query.max_episodic, query.max_semantic, query.max_procedural)
         set_ = (self._config.max_episodic, self._config.max_semantic, self._config.max_procedural)
-        return {
-            code: self._limit(asked[code], set_[code], kind) for code, kind in enumerate(MEMORY_TYPES)
-        }
+        return {code: self._limit(asked[code], set_[code], kind) for code, kind in enumerate(MEMORY_TYPES)}
 
     def _limit(self, asked: int | None, configured: int | None, name: str) -> int:
         """Return the query's limit, else this object's, else the store's."""

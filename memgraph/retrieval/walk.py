@@ -14,7 +14,7 @@ _ABOUT = 2
 
 
 def neighbours(index: Index, scores: Scores, mask: Mask, config: RetrievalConfig) -> Scores:
-    """What each memory gains from the best of its NEXT neighbours, both ways, within its session."""
+    """Return what each memory gains from the best of its NEXT neighbours, both ways, within its session."""
     gain = np.zeros(len(index))
     session = index.column("session")
     for column in ("previous", "following"):
@@ -30,7 +30,7 @@ def neighbours(index: Index, scores: Scores, mask: Mask, config: RetrievalConfig
 
 
 def mentions(index: Index, scores: Scores, mask: Mask, config: RetrievalConfig) -> Scores:
-    """What memories gain by being *about* an entity that one of the best seeds mentions."""
+    """Return what memories gain by being *about* an entity that one of the best seeds mentions."""
     gain = np.zeros(len(index))
     for seed in best(index, scores, mask, config.mention_seeds):
         for entity in index.named.get(seed)[0].tolist():

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 
 from memgraph.errors import MemGraphError
 from memgraph.model.events import AccessEffect, AccessRecorded, Payload
+from memgraph.model.memory import AgentMemory
+from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.ports import Row
 
 logger = logging.getLogger("memgraph.store")
@@ -39,6 +41,10 @@ class PendingAccess:
             self._timer = threading.Timer(FLUSH_AFTER_S, self._on_time)
             self._timer.daemon = True
             self._timer.start()
+
+    def effects(self) -> list[AccessEffect]:
+        """Return the effects that are pending."""
+        return list(self._effects.values())
 
     def over(self, row: Row) -> Row:
         """Return a row with what is pending for it."""
@@ -73,3 +79,17 @@ class PendingAccess:
             self._flush()
         except MemGraphError as error:
             logger.warning("access records are kept for later: %s", error)
+
+
+def effect_of(memory: AgentMemory, now: str, curve: ForgettingCurveConfig, *, reinforced: bool) -> AccessEffect:
+    """Return what one use does to a memory: it is counted and, where asked, reinforced."""
+    anchor, at = memory.relevance_anchor or 0.0, memory.relevance_at or now
+    if reinforced:
+        anchor, at = min(memory.relevance_score + curve.reinforcement_boost, curve.max_relevance), now
+    return AccessEffect(
+        id=memory.id or "",
+        access_count=memory.access_count + 1,
+        last_accessed_at=now,
+        relevance_anchor=anchor,
+        relevance_at=at,
+    )

@@ -266,7 +266,9 @@ class Projector:
 
 def _index_of(changes: Sequence[Change], projection: Projection) -> Index:
     index = Index()
-    rows = sorted((change.new for change in changes if change.table == "Memory" and change.new), key=lambda row: row["seq"])
+    rows = sorted(
+        (change.new for change in changes if change.table == "Memory" and change.new), key=lambda row: row["seq"]
+    )
     links: list[tuple[str, Key]] = [(change.table, change.key) for change in changes if change.table in RELATION_CODE]
     index.build(rows, links)
     index.offset = _index_offset(projection)

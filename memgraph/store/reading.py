@@ -16,7 +16,7 @@ from memgraph.model.memory import MEMORY_TYPES, AgentMemory, MemoryType, Vector
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.model.results import MemoryStats
 from memgraph.model.timestamps import epoch_days
-from memgraph.ports import Row
+from memgraph.ports import Key, Row
 from memgraph.store.access import PendingAccess
 from memgraph.store.projector import Projector
 
@@ -40,8 +40,17 @@ class Reader:
 
     @property
     def index(self) -> Index:
-        """The index at the journal's end."""
-        return self._projector.index
+        """The index at the journal's end, with the accesses that are not yet committed."""
+        index = self._projector.index
+        for effect in self._pending.effects():
+            index.touch(
+                effect.id,
+                access_count=effect.access_count,
+                accessed_at=effect.last_accessed_at,
+                anchor=effect.relevance_anchor,
+                anchored_at=effect.relevance_at,
+            )
+        return index
 
     def get(self, memory_id: str) -> AgentMemory | None:
         """Return a memory that is not deleted."""
@@ -55,6 +64,12 @@ class Reader:
             with self._projector.engine.open():
                 return [self._memory(row, now) for row in self._rows(memory_ids)]
 
+    def record(self, table: str, key: str) -> Row | None:
+        """Return one row of the graph, such as a Build's or a Source's."""
+        with self._projector.guard:
+            self._projector.sync()
+            return self._projector.rows.get(table, key)
+
     def every(self) -> Iterator[AgentMemory]:
         """Iterate over all memories that are not deleted, in the order they were recorded."""
         index = self.index
@@ -67,11 +82,10 @@ class Reader:
         with self._projector.guard:
             self._projector.sync()
             with self._projector.engine.open():
-                found = [(table, *entry) for table in EXPLICIT_RELATIONS for entry in self._projector.engine.scan(table)]
-        return [
-            Link(source_id=key[0], relation=table, target_id=key[1], **row)  # type: ignore[arg-type]
-            for table, key, row in sorted(found, key=lambda entry: entry[:2])
-        ]
+                found = [
+                    (table, *entry) for table in EXPLICIT_RELATIONS for entry in self._projector.engine.scan(table)
+                ]
+        return [_link(table, key, row) for table, key, row in sorted(found, key=lambda entry: entry[:2])]
 
     def links(self, memory_id: str) -> list[Link]:
         """Return the links at a memory, both ways."""
@@ -81,12 +95,12 @@ class Reader:
                 if self._projector.rows.get("Memory", memory_id) is None:
                     raise NotFoundError("memory", memory_id)
                 found = sorted(self._projector.engine.links_of(memory_id), key=lambda link: (link[0], link[1]))
-        return [Link(source_id=key[0], relation=table, target_id=key[1], **row) for table, key, row in found]
+        return [_link(table, key, row) for table, key, row in found]
 
     def listed(
         self,
         *,
-        type: MemoryType | None = None,  # noqa: A002 - the field's name
+        type: MemoryType | None = None,
         project_id: str | None = None,
         include_suppressed: bool = False,
     ) -> Mask:
@@ -98,7 +112,8 @@ class Reader:
         if type is not None:
             mask &= index.column("type") == MEMORY_TYPES.index(type)
         if project_id is not None:
-            mask &= index.column("project") == index.scopes.find(scope_name("project", project_id))
+            code = index.scopes.find(scope_name("project", project_id))
+            mask &= (index.column("project") == code) & (code >= 0)
         return mask
 
     def ranked_ids(self, mask: Mask, *, by: str = "relevance") -> list[str]:
@@ -187,3 +202,7 @@ class Reader:
     def _size(self) -> int:
         home = self._projector.journal.folder.parent
         return sum(path.stat().st_size for path in home.rglob("*") if path.is_file())
+
+
+def _link(table: str, key: Key, row: Row) -> Link:
+    return Link.parse({"source_id": key[0], "relation": table, "target_id": key[1], **row})

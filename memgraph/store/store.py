@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.embedding import default_embedder
-from memgraph.errors import ClosedError, ModelMismatchError, NotFoundError
+from memgraph.errors import ClosedError, NotFoundError
 from memgraph.extraction.annotate import RuleAnnotator
-from memgraph.graph.kuzu import KuzuEngine
-from memgraph.index.index import Index
 from memgraph.journal.envelope import Event
-from memgraph.journal.journal import open_journal
-from memgraph.journal.keys import default_keys
 from memgraph.model.events import (
     AccessEffect,
     Actor,
@@ -31,27 +22,27 @@ from memgraph.model.events import (
 )
 from memgraph.model.ids import new_id
 from memgraph.model.link import Link, oriented
-from memgraph.model.memory import AgentMemory, MemoryType, Vector
+from memgraph.model.memory import AgentMemory, MemoryType
 from memgraph.model.results import MemoryStats
 from memgraph.model.timestamps import days_between, to_iso
 from memgraph.ports import Annotator, Clock, Embedder, KeyProvider, Progress, Row
-from memgraph.store.projector import Projector
-from memgraph.store.reading import Mask, Reader
+from memgraph.store.access import effect_of
+from memgraph.store.opening import check_model, open_projector, open_store_journal, utc_now
+from memgraph.store.reading import Reader
 from memgraph.store.writer import Write, Writer
 
 _BOOST_EVERY_DAYS = 1.0
 
 
 class AgentMemoryStore:
-    """A store of memories in one directory. A context manager; closing twice is fine; thread-safe.
+    """A store of memories in one directory: a context manager, thread-safe.
 
-    Every write is durable (journalled, signed, synced) and visible when its call returns. Access records follow within a
-    second.
+    Every write is durable and visible when its call returns; access records follow within a second.
 
     Parameters
     ----------
     config : AgentMemoryConfig, optional
-        Default: what the environment and ``config.toml`` say.
+        Default: what environment and ``config.toml`` say.
     embedder : Embedder, optional
         Default: the packaged MiniLM. A store keeps to the model of its first vector.
     clock : callable, optional
@@ -82,35 +73,19 @@ class AgentMemoryStore:
     ) -> None:
         self.config = config or load_config()
         self.embedder = embedder or default_embedder()
-        self._clock = clock or _utc_now
+        self._clock = clock or utc_now
         self._is_closed = False
-        self._journal = open_journal(
-            self.config.home,
-            keys or default_keys(self.config.keys_home),
-            keys_home=self.config.keys_home,
-            now=to_iso(self._clock()),
-            created_by=f"memgraph {_version()}",
-            lock_timeout_s=self.config.lock_timeout_s,
-            allow_unverified=self.config.security_mode == "dev",
-        )
-        engine = KuzuEngine(
-            self.config.home / "graph", timeout_s=self.config.lock_timeout_s, idle_s=self.config.graph_idle_s
-        )
-        self._projector = Projector(self._journal, engine, self.config.home / "index" / "index.npz")
+        self._journal = open_store_journal(self.config, keys, to_iso(self._clock()))
+        self._projector = open_projector(self.config, self._journal)
         curve = self.config.forgetting_curve
-        self._writer = Writer(
-            self._projector,
-            embedder=self.embedder,
-            annotator=annotator or RuleAnnotator(),
-            now=self.now,
-            curve=curve,
-        )
+        annotator = annotator or RuleAnnotator()
+        self._writer = Writer(self._projector, embedder=self.embedder, annotator=annotator, now=self.now, curve=curve)
         self._reader = Reader(self._projector, pending=self._writer.pending, now=self.now, curve=curve)
         try:
             self._projector.catch_up()
-            self._check_model()
+            check_model(self._projector.projection, self.embedder)
         except BaseException:
-            engine.close()
+            self._projector.engine.close()
             raise
 
     def __enter__(self) -> Self:
@@ -123,16 +98,16 @@ class AgentMemoryStore:
 
     @property
     def store_id(self) -> str:
-        """The store's id: its key and head file are named after it."""
+        """Names the store's key and head file."""
         return self._journal.store_id
 
     @property
     def notices(self) -> list[str]:
-        """What the user should know: healed tails, missing vectors."""
+        """What the user should know."""
         return [*self._journal.notices, *self._writer.notices]
 
     def now(self) -> str:
-        """Return the store's time: the clock's, never before the last event's."""
+        """Return the clock's time, never before the last event's."""
         return max(to_iso(self._clock()), self._journal.tail.chain.timestamp)
 
     # Writing
@@ -182,7 +157,7 @@ class AgentMemoryStore:
         self._check_open()
         self._writer.restore(memories, links)
 
-    def update_memory(self, memory_id: str, **updates: Any) -> AgentMemory:
+    def update_memory(self, id: str, **updates: Any) -> AgentMemory:
         """Change fields of a memory; new content is embedded anew. Returns the memory after the change.
 
         Raises
@@ -193,14 +168,14 @@ class AgentMemoryStore:
             A field is refused or cannot be updated.
         """
         self._check_open()
-        self._writer.update(memory_id, updates)
-        return self._known(memory_id)
+        self._writer.update(id, updates)
+        return self._known(id)
 
-    def delete_memory(self, memory_id: str) -> bool:
+    def delete_memory(self, id: str) -> bool:
         """Remove a memory and its links from every view, and tell whether it was there. The journal keeps its history."""
         self._check_open()
         try:
-            self._writer.append_about(memory_id, lambda row, _now: MemoryDeleted(id=row["id"]))
+            self._writer.append_about(id, lambda row, _now: MemoryDeleted(id=row["id"]))
         except NotFoundError:
             return False
         return True
@@ -237,23 +212,22 @@ class AgentMemoryStore:
         self._check_open()
         return self._writer.commit(write_scope, events, task_id=task_id, actor=actor)
 
-    def record_access(self, memory_id: str) -> AgentMemory:
+    def record_access(self, id: str) -> AgentMemory:
         """Count a use of a memory and reinforce it. Visible at once; durable within a second."""
         self._check_open()
-        memory = self._known(memory_id)
-        boost = self.config.forgetting_curve.reinforcement_boost
-        self._note([self._effect(memory, memory.relevance_score + boost)])
-        return self._known(memory_id)
+        effect = effect_of(self._known(id), self.now(), self.config.forgetting_curve, reinforced=True)
+        self._note([effect])
+        return self._known(id)
 
     def record_retrieval(self, record: RetrievalRecorded, memories: Sequence[AgentMemory]) -> None:
         """Note a retrieval: every use is counted, and a memory is reinforced at most once a day."""
         self._check_open()
-        now, boost = self.now(), self.config.forgetting_curve.reinforcement_boost
+        now = self.now()
         effects = []
         for memory in memories:
             last = memory.last_accessed_at
             due = last is None or days_between(last, now) >= _BOOST_EVERY_DAYS
-            effects.append(self._effect(memory, memory.relevance_score + boost if due else None))
+            effects.append(effect_of(memory, now, self.config.forgetting_curve, reinforced=due))
         self._note(effects, record)
 
     def record_outcome(
@@ -264,9 +238,8 @@ class AgentMemoryStore:
         payload = OutcomeRecorded(
             query_id=query_id, outcome=outcome, used=list(used), overridden=list(overridden), recorded_at=self.now()
         )
-        with self._projector.guard, self._projector.engine.open():
-            if self._projector.rows.get("Recall", query_id) is None:
-                raise NotFoundError("retrieval", query_id)
+        if self._reader.record("Recall", query_id) is None:
+            raise NotFoundError("retrieval", query_id)
         self.commit("system", [payload])
 
     def flush(self) -> None:
@@ -276,10 +249,10 @@ class AgentMemoryStore:
 
     # Reading
 
-    def get_memory(self, memory_id: str) -> AgentMemory | None:
+    def get_memory(self, id: str) -> AgentMemory | None:
         """Return a memory unless it is deleted."""
         self._check_open()
-        return self._reader.get(memory_id)
+        return self._reader.get(id)
 
     def read_memories(self, memory_ids: Sequence[str]) -> list[AgentMemory]:
         """Return these memories in this order, without those that are gone."""
@@ -288,7 +261,7 @@ class AgentMemoryStore:
 
     def query_by_type(
         self,
-        type: MemoryType,  # noqa: A002 - the field's name
+        type: MemoryType,
         *,
         limit: int = 50,
         include_suppressed: bool = False,
@@ -300,7 +273,7 @@ class AgentMemoryStore:
         self,
         project_id: str,
         *,
-        type: MemoryType | None = None,  # noqa: A002 - the field's name
+        type: MemoryType | None = None,
         limit: int = 50,
     ) -> list[AgentMemory]:
         """Return listed memories of a project, most relevant first."""
@@ -309,7 +282,7 @@ class AgentMemoryStore:
     def list_memories(
         self,
         *,
-        type: MemoryType | None = None,  # noqa: A002 - the field's name
+        type: MemoryType | None = None,
         project_id: str | None = None,
         include_suppressed: bool = False,
         limit: int | None = None,
@@ -335,10 +308,10 @@ class AgentMemoryStore:
         self._check_open()
         return self._reader.every()
 
-    def links(self, memory_id: str) -> list[Link]:
+    def links(self, id: str) -> list[Link]:
         """Return the links at a memory, both ways, NEXT included."""
         self._check_open()
-        return self._reader.links(memory_id)
+        return self._reader.links(id)
 
     def every_link(self) -> list[Link]:
         """Return all links but NEXT, in a fixed order."""
@@ -372,33 +345,14 @@ class AgentMemoryStore:
     # What retrieval and lifecycle compute on
 
     @property
-    def index(self) -> Index:
-        """The index at the journal's end. Read it, never change it."""
+    def reader(self) -> Reader:
+        """Index, masks, cosines and relevance of all memories at once."""
         self._check_open()
-        return self._reader.index
-
-    def listed(self, *, type: MemoryType | None = None, project_id: str | None = None) -> Mask:  # noqa: A002
-        """Return which index slots a listing shows."""
-        return self._reader.listed(type=type, project_id=project_id)
-
-    def relevance(self) -> NDArray[np.float64]:
-        """Relevance now of every index slot, shape (n,)."""
-        return self._reader.relevance()
-
-    def cosines(self, query: Vector, slots: NDArray[Any]) -> NDArray[np.float64]:
-        """Cosine of a query with each slot's vector, shape (len(slots),); 0 where a slot has none."""
-        return self._reader.cosines(query, slots)
+        return self._reader
 
     def hmac_of(self, text: str) -> str:
         """HMAC of a text under the store's key: recognisable, not readable."""
         return self._journal.hmac_of(text)
-
-    def record_of(self, table: str, key: str) -> Row | None:
-        """Return one row of the graph, such as a Build's or a Source's."""
-        self._check_open()
-        with self._projector.guard:
-            self._projector.sync()
-            return self._projector.rows.get(table, key)
 
     # Upkeep
 
@@ -430,58 +384,17 @@ class AgentMemoryStore:
             self._writer.pending.stop()
             self._projector.close()
 
-    def _known(self, memory_id: str) -> AgentMemory:
-        memory = self._reader.get(memory_id)
+    def _known(self, id: str) -> AgentMemory:
+        memory = self._reader.get(id)
         if memory is None:
-            raise NotFoundError("memory", memory_id)
+            raise NotFoundError("memory", id)
         return memory
 
-    def _effect(self, memory: AgentMemory, relevance: float | None) -> AccessEffect:
-        now = self.now()
-        ceiling = self.config.forgetting_curve.max_relevance
-        return AccessEffect(
-            id=memory.id or "",
-            access_count=memory.access_count + 1,
-            last_accessed_at=now,
-            relevance_anchor=(memory.relevance_anchor or 0.0) if relevance is None else min(relevance, ceiling),
-            relevance_at=(memory.relevance_at or now) if relevance is None else now,
-        )
-
     def _note(self, effects: Sequence[AccessEffect], record: RetrievalRecorded | None = None) -> None:
-        if self._journal.is_read_only:
-            return
-        with self._projector.guard:
-            self._writer.pending.add(effects, record)
-            index = self._projector.loaded_index
-            for effect in effects if index else ():
-                index.touch(  # type: ignore[union-attr]
-                    effect.id,
-                    access_count=effect.access_count,
-                    accessed_at=effect.last_accessed_at,
-                    anchor=effect.relevance_anchor,
-                    anchored_at=effect.relevance_at,
-                )
-
-    def _check_model(self) -> None:
-        projection = self._projector.projection
-        if projection.embedding_model is None:
-            return
-        stored = (projection.embedding_model, projection.embedding_dimension)
-        given = (self.embedder.name, self.embedder.dimension)
-        if stored != given:
-            raise ModelMismatchError(stored=stored, given=given)
+        if not self._journal.is_read_only:
+            with self._projector.guard:
+                self._writer.pending.add(effects, record)
 
     def _check_open(self) -> None:
         if self._is_closed:
             raise ClosedError("the store is closed; open it again")
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
-def _version() -> str:
-    try:
-        return version("memgraph-kuzu")
-    except PackageNotFoundError:
-        return "(source)"

@@ -97,13 +97,14 @@ class Writer:
         if links:
             tasks.setdefault(None, [])
         with self._projector.writing():
-            for task_id in tasks:
-                tasks[task_id] = self._as_events(tasks[task_id], chained=False)
+            tasks = {task_id: self._as_events(writes, chained=False) for task_id, writes in tasks.items()}
             now = self._now()
             fields = [{**link.model_dump(), "created_at": link.created_at or now} for link in links]
             if links:
                 tasks[None] += [MemoryLinked(**link) for link in fields]
-            parts = sorted(tasks.items(), key=lambda part: part[0] is None)  # links come last: their ends are there then
+            parts = sorted(
+                tasks.items(), key=lambda part: part[0] is None
+            )  # links come last: their ends are there then
             self._append_all([("task" if task_id else "global", task_id, writes) for task_id, writes in parts])
 
     def update(self, memory_id: str, updates: Mapping[str, Any], *, actor: Actor = "agent") -> None:
@@ -308,8 +309,6 @@ def scope_of(memory: MemoryRecord | Row) -> WriteScope:
     """Return the write scope that a memory belongs to."""
     task_id = memory.get("task_id") if isinstance(memory, dict) else memory.task_id
     return "task" if task_id else "global"
-
-
 
 
 def _payload(write: Write) -> Payload:

@@ -1,0 +1,63 @@
+"""The defaults of a store, made in one place: which journal, which engine, which clock."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+
+from memgraph.config import AgentMemoryConfig
+from memgraph.errors import ModelMismatchError
+from memgraph.fold import Projection
+from memgraph.graph.kuzu import KuzuEngine
+from memgraph.journal.journal import Journal, open_journal
+from memgraph.journal.keys import default_keys
+from memgraph.ports import Embedder, KeyProvider
+from memgraph.store.projector import Projector
+
+
+def open_store_journal(config: AgentMemoryConfig, keys: KeyProvider | None, now: str) -> Journal:
+    """Open the journal that the settings name."""
+    return open_journal(
+        config.home,
+        keys or default_keys(config.keys_home),
+        keys_home=config.keys_home,
+        now=now,
+        created_by=f"memgraph {release()}",
+        lock_timeout_s=config.lock_timeout_s,
+        allow_unverified=config.security_mode == "dev",
+    )
+
+
+def open_projector(config: AgentMemoryConfig, journal: Journal) -> Projector:
+    """Return the projections of a journal: a Kùzu graph and an index, both under the store's home."""
+    engine = KuzuEngine(config.home / "graph", timeout_s=config.lock_timeout_s, idle_s=config.graph_idle_s)
+    return Projector(journal, engine, config.home / "index" / "index.npz")
+
+
+def check_model(projection: Projection, embedder: Embedder) -> None:
+    """Refuse an embedder whose vectors could not be compared with the store's.
+
+    Raises
+    ------
+    ModelMismatchError
+        Names both models and the way to change.
+    """
+    if projection.embedding_model is None:
+        return
+    stored = (projection.embedding_model, projection.embedding_dimension)
+    given = (embedder.name, embedder.dimension)
+    if stored != given:
+        raise ModelMismatchError(stored=stored, given=given)
+
+
+def utc_now() -> datetime:
+    """Return the system's time."""
+    return datetime.now(UTC)
+
+
+def release() -> str:
+    """Return memgraph's version."""
+    try:
+        return version("memgraph-kuzu")
+    except PackageNotFoundError:
+        return "(source)"
