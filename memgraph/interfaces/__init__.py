@@ -1,1 +1,1 @@
-"""To be described."""
+"""What people and programs outside Python use: nothing in the package imports it."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from memgraph.model.events import MemoryMerged
+from memgraph.model.events import MemoryMerged, sparse
 from memgraph.model.memory import AgentMemory
-from memgraph.ports import Row
 from memgraph.store.drafts import patch, record_of
 
 
@@ -32,14 +31,9 @@ def merged(existing: AgentMemory, candidate: AgentMemory, now: str) -> AgentMemo
 
 def merge_event(existing: AgentMemory, after: AgentMemory, *, candidate_id: str | None, now: str) -> MemoryMerged:
     """Return the event that turns one state of a memory into the other."""
-    old = _row(existing, now)
+    old = sparse(record_of(existing, now=now, max_relevance=float("inf")).model_dump())
     changed, cleared = patch(old, record_of(after, now=now, max_relevance=float("inf")))
     return MemoryMerged(id=existing.id or "", candidate_id=candidate_id, changed=changed, cleared=cleared)
-
-
-def _row(memory: AgentMemory, now: str) -> Row:
-    row: Row = record_of(memory, now=now, max_relevance=float("inf")).model_dump()
-    return row
 
 
 def _united(first: list[str], second: list[str]) -> list[str]:

@@ -1,1 +1,5 @@
-"""To be described."""
+"""The ``memgraph`` command. Importing this package imports click and little else."""
+
+from memgraph.interfaces.cli.group import cli, main
+
+__all__ = ["cli", "main"]

@@ -1,0 +1,158 @@
+"""The group of commands: knows their names and help, imports a command's module only when it is run.
+
+An agent's hooks run these commands many times a day, so ``memgraph --help`` imports click and nothing heavier.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NamedTuple, NoReturn
+
+import click
+
+from memgraph.errors import MemGraphError
+from memgraph.interfaces.cli.options import shared_options
+
+STOPPED = "stopped: what was committed is kept; run the same command again to go on"
+_EXIT_FAILED = 1
+_EXIT_INTERRUPTED = 130
+_EXIT_BROKEN_PIPE = 141
+
+
+class Entry(NamedTuple):
+    """Where a command stands: ``module`` under this package, the command object's name in it, and its help."""
+
+    module: str
+    attribute: str
+    help: str
+
+
+COMMANDS: dict[str, Entry] = {
+    "ingest": Entry("ingest", "ingest", "Turn a git history or build logs into memories."),
+    "recall": Entry("recall", "recall", "Print what to put before the prompt of TASK."),
+    "remember": Entry("remember", "remember", "Keep TEXT for good; TEXT '-' reads standard input."),
+    "forget": Entry("remember", "forget", "Suppress the memory nearest to QUERY."),
+    "ask": Entry("remember", "ask", "Tell what is remembered of what happened."),
+    "list": Entry("listing", "list_", "List memories, one a line."),
+    "show": Entry("listing", "show", "Show one memory with its links."),
+    "stats": Entry("listing", "stats", "Count what is in the store."),
+    "export": Entry("transfer", "export", "Write all memories and links as JSON to FILE, or to standard output."),
+    "import": Entry("transfer", "import_", "Add the memories of an export: all, or none."),
+    "format-age": Entry("upkeep", "format_age", "Say how long ago TIME was."),
+    "rebuild": Entry("upkeep", "rebuild", "Make graph and index anew from the journal."),
+    "verify": Entry("upkeep", "verify", "Check every event, every vector and the graph."),
+    "doctor": Entry("doctor", "doctor", "Say where the store is, how it is, and what to do where something is wrong."),
+    "demo": Entry("demo", "demo", "Learn from a real history in a throw-away store and show what comes of it."),
+}
+
+
+class Refused(click.ClickException):
+    """A command that could not do what it was asked: one line on stderr, exit code 1."""
+
+    exit_code = _EXIT_FAILED
+
+    def show(self, file: Any = None) -> None:
+        """Print the reason as one line."""
+        click.echo(f"memgraph: {' '.join(self.message.split())}", file=file, err=file is None)
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are named in a table and imported when one is run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names in the table's order."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        """Import a command, with the table's help."""
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        command: click.Command = getattr(import_module(f"memgraph.interfaces.cli.{entry.module}"), entry.attribute)
+        command.help = entry.help
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the table without importing what it names."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+
+    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]
+        """Run a command line and exit: 0 done, 1 refused or failed, 2 usage, 130 interrupted."""
+        extra["standalone_mode"] = False
+        sys.exit(_exit_code(lambda: super(LazyGroup, self).main(args, prog_name, **extra)))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; an interruption leaves here before click prints a line of its own."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise _Interrupted from None
+
+
+class _Interrupted(click.ClickException):
+    exit_code = _EXIT_INTERRUPTED
+
+    def __init__(self) -> None:
+        super().__init__(STOPPED)
+
+    def show(self, file: Any = None) -> None:
+        click.echo(f"memgraph: {self.message}", file=file, err=file is None)
+
+
+def _exit_code(run: Any) -> int:
+    try:
+        code = run()
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        _Interrupted().show()
+        return _EXIT_INTERRUPTED
+    except BrokenPipeError:
+        _discard_stdout()
+        return _EXIT_BROKEN_PIPE
+    except MemGraphError as error:
+        Refused(str(error)).show()
+        return _EXIT_FAILED
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        Refused(f"{where}{error.strerror or error}").show()
+        return _EXIT_FAILED
+    except SystemExit as exit_:  # click leaves so when a pipe breaks
+        _discard_stdout()
+        return exit_.code if isinstance(exit_.code, int) else _EXIT_FAILED
+    return code if isinstance(code, int) else 0
+
+
+def _discard_stdout() -> None:
+    """Send what is left in the buffer nowhere, or Python complains about the broken pipe at its end."""
+    try:
+        descriptor = sys.stdout.fileno()
+    except (AttributeError, ValueError, io.UnsupportedOperation):
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+
+
+cli = LazyGroup(
+    name="memgraph",
+    help="Long-term memory for AI agents, kept as a graph in one directory.",
+    epilog="Exit codes: 0 done, 1 refused or failed (one line on stderr says why), 2 usage.",
+    params=[*shared_options()],
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def main() -> NoReturn:
+    """Run the ``memgraph`` command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character shows its code
+    cli.main(prog_name="memgraph")

@@ -1,0 +1,65 @@
+"""``remember``, ``forget``, ``ask``: what a person says to a memory."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from memgraph.interfaces.cli.group import Refused
+from memgraph.interfaces.cli.opening import opened
+from memgraph.interfaces.cli.options import Command, Settings, pass_settings
+from memgraph.interfaces.cli.output import emit, emit_json, plain
+
+MAX_STDIN_CHARS = 1_000_000
+
+
+@click.command(cls=Command)
+@click.argument("text")
+@click.option("--tag", "tags", metavar="TAG", multiple=True, help="May be given several times.")
+@click.option("--project", metavar="NAME", help="The project it belongs to; without, it is shared knowledge.")
+@pass_settings
+def remember(settings: Settings, text: str, tags: tuple[str, ...], project: str | None) -> None:
+    """Keep a text, pinned."""
+    if text == "-":
+        text = _standard_input()
+    if not text.strip():
+        raise Refused("there is no text to remember")
+    with opened(settings) as memory:
+        result = memory.commands.remember(text, list(tags) or None, project_id=project)
+    emit(settings, result, plain(result.message))
+
+
+@click.command(cls=Command)
+@click.argument("query")
+@pass_settings
+def forget(settings: Settings, query: str) -> None:
+    """Suppress the nearest memory; it is kept in the journal."""
+    with opened(settings) as memory:
+        result = memory.commands.forget(query)
+    if settings.as_json:
+        emit_json(result)
+    if not result.success:
+        raise Refused(result.message)
+    if not settings.as_json:
+        click.echo(plain(result.message))
+
+
+@click.command(cls=Command)
+@click.argument("query")
+@pass_settings
+def ask(settings: Settings, query: str) -> None:
+    """Print up to five episodes, nearest first."""
+    with opened(settings) as memory:
+        result = memory.commands.ask(query)
+    emit(settings, result, [plain(line) for line in result.message.split("\n")])
+
+
+def _standard_input() -> str:
+    try:
+        text = sys.stdin.read(MAX_STDIN_CHARS + 1)
+    except UnicodeDecodeError as error:
+        raise Refused(f"standard input is not UTF-8 text (byte {error.start})") from None
+    if len(text) > MAX_STDIN_CHARS:
+        raise Refused(f"standard input holds more than {MAX_STDIN_CHARS:,} characters; remember it in parts")
+    return text
