@@ -82,7 +82,7 @@ class RuleAnnotator:
             found.setdefault((entity.kind, canonical_name(entity.name)), entity)
         return Annotation(
             entities=tuple(found.values())[:MAX_ENTITIES],
-            tags=tuple(_tags(memory, files)),
+            tags=() if memory.tags else tuple(_tags(memory, files)),
             failure_fingerprint=_fingerprint(memory),
         )
 
@@ -135,6 +135,8 @@ def _kind_of(token: str, *, in_backticks: bool) -> EntityKind | None:
     """Return what kind of thing a single token names, or None for a common word."""
     if not token or len(token) > _MAX_TOKEN_CHARS:
         return None
+    if not in_backticks and token.isalpha() and token[1:].islower():
+        return None  # most words are plain: they need no pattern
     if token.startswith(("http://", "https://")):
         return "url"
     if _ISSUE.fullmatch(token):

@@ -61,6 +61,7 @@ class Multimap:
         self._keys = GrowingArray(np.int32, None if data is None else data["keys"])
         self._values = GrowingArray(np.int32, None if data is None else data["values"])
         self._weights = GrowingArray(np.int32, None if data is None else data["weights"])
+        self._late: list[tuple[int, int, int]] = []
         self._offsets: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
         self._base = 0
         if data is not None:
@@ -68,28 +69,22 @@ class Multimap:
 
     def add(self, key: int, value: int, weight: int) -> None:
         """Add a pair; the weight must not be 0."""
-        self._keys.append(key)
-        self._values.append(value)
-        self._weights.append(weight)
-
-    def add_many(self, keys: Ints, values: Ints, weights: Ints) -> None:
-        """Add pairs."""
-        self._keys.extend(keys)
-        self._values.extend(values)
-        self._weights.extend(weights)
+        self._late.append((key, value, weight))
 
     def remove_value(self, value: int) -> None:
         """Remove every pair with this value; costs one pass over all pairs."""
+        self._settle()
         self._weights.values[self._values.values == value] = 0
 
     def remove(self, key: int, value: int, weight: int) -> None:
-        """Remove one kind of pair."""
+        """Remove one kind of pair; costs one pass over all pairs."""
+        self._settle()
         values, weights = self._values.values, self._weights.values
         weights[(self._keys.values == key) & (values == value) & (weights == weight)] = 0
 
     def get(self, key: int) -> tuple[Ints, Ints]:
         """Return the (values, weights) of a key, in the order they were added."""
-        self._maybe_merge()
+        self._settle()
         start, end = (self._offsets[key], self._offsets[key + 1]) if key + 1 < len(self._offsets) else (0, 0)
         values, weights = self._values.values[start:end], self._weights.values[start:end]
         if self._base < len(self._keys):
@@ -102,15 +97,25 @@ class Multimap:
 
     def pairs(self, weight: int) -> tuple[Ints, Ints]:
         """Return the (keys, values) of all pairs of this weight; one pass over all pairs."""
+        self._settle()
         found = self._weights.values == weight
         return self._keys.values[found], self._values.values[found]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the sorted pairs, for a snapshot."""
+        self._settle()
         self._merge()
         return {"keys": self._keys.values, "values": self._values.values, "weights": self._weights.values}
 
-    def _maybe_merge(self) -> None:
+    def _settle(self) -> None:
+        """Take in what was added since the last look-up."""
+        if not self._late:
+            return
+        keys, values, weights = np.array(self._late, dtype=np.int32).T
+        self._keys.extend(keys)
+        self._values.extend(values)
+        self._weights.extend(weights)
+        self._late = []
         if len(self._keys) - self._base > max(_DELTA_FLOOR, self._base // _DELTA_SHARE):
             self._merge()
 

@@ -21,6 +21,8 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 def storable(text: str) -> str:
     """Return `text` unchanged; refuse NUL and lone surrogates, which neither UTF-8 nor the engine can hold."""
+    if text.isascii() and "\x00" not in text:
+        return text
     if found := _UNSTORABLE.search(text):
         code = ord(found.group())
         raise ValueError(f"holds the character U+{code:04X} at position {found.start()}, which cannot be stored")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from memgraph.ports import Change, GraphEngine, Key, Row
 
 _MOST_ROWS = 20_000
+_SCAN_FROM = 2_000
+"""From so many unknown memories on, one pass over the table beats look-ups by key."""
 
 
 class RowCache:
@@ -33,6 +35,17 @@ class RowCache:
             if place not in self._rows:
                 self._rows[place] = self._engine.get(table, key)
             return self._rows[place]
+
+    def memories(self, memory_ids: Sequence[str]) -> list[Row]:
+        """Return these memories' rows in this order, without those that are gone."""
+        with self._engine.open():
+            self.refresh()
+            unknown = [key for key in memory_ids if ("Memory", key) not in self._rows]
+            if len(unknown) < _SCAN_FROM:
+                found = {key: self.get("Memory", key) for key in memory_ids}
+            else:
+                found = {str(key): row for key, row in self._engine.scan("Memory")}
+        return [row for key in memory_ids if (row := found.get(key)) is not None]
 
     def edges_at(self, memory_id: str) -> Iterable[tuple[str, Key, Row]]:
         """Return every edge at a memory."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,6 @@ from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Key, Row
 from memgraph.store.access import PendingAccess
 from memgraph.store.projector import Projector
-
-_SCAN_FROM = 2_000
-"""From so many memories on, one pass over the table beats look-ups by key."""
 
 Mask = NDArray[np.bool_]
 
@@ -62,7 +59,7 @@ class Reader:
             self._projector.sync()
             now = self._now()
             with self._projector.engine.open():
-                return [self._memory(row, now) for row in self._rows(memory_ids)]
+                return [self._memory(row, now) for row in self._projector.rows.memories(memory_ids)]
 
     def record(self, table: str, key: str) -> Row | None:
         """Return one row of the graph, such as a Build's or a Source's."""
@@ -159,12 +156,6 @@ class Reader:
     def _current(self, index: Index) -> Mask:
         mask: Mask = index.column("is_live") & ~index.column("is_archived")
         return mask
-
-    def _rows(self, memory_ids: Sequence[str]) -> Iterable[Row]:
-        if len(memory_ids) < _SCAN_FROM:
-            return [row for key in memory_ids if (row := self._projector.rows.get("Memory", key)) is not None]
-        rows = dict(self._projector.engine.scan("Memory"))
-        return [rows[key] for key in memory_ids if key in rows]
 
     def _memory(self, row: Row, now: str) -> AgentMemory:
         row = self._pending.over(row)

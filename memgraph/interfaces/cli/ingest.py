@@ -66,10 +66,8 @@ def told(report: IngestReport) -> list[str]:
     if not report.read:
         return ["Nothing new to read."]
     merged = f", {count(report.merged, 'merged into a known one', 'merged into known ones')}" if report.merged else ""
-    lines = [
-        f"Read {count(report.read, 'record')} as {count(report.builds, 'build')} in {report.seconds:.1f} s: "
-        f"{count(report.extracted, 'memory', 'memories')} added{merged}."
-    ]
+    source = f"{count(report.read, 'record')} as {count(report.builds, 'build')}"
+    lines = [f"Read {source} in {report.seconds:.1f} s: {count(report.extracted, 'memory', 'memories')} added{merged}."]
     if report.skipped:
         lines.append(f"Skipped {count(report.skipped, 'record')} that could not be read:")
         lines += [f"  {plain(reason)}" for reason in list(report.reasons)[:_REASONS_SHOWN]]

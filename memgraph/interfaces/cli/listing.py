@@ -45,7 +45,14 @@ def list_(
         emit_json([entry.model_dump(mode="json") for entry in entries])
         return
     rows = [
-        (entry.id, entry.type, f"{entry.relevance_score:.2f}", entry.age, "pinned" if entry.is_pinned else "", entry.content)
+        (
+            entry.id,
+            entry.type,
+            f"{entry.relevance_score:.2f}",
+            entry.age,
+            "pinned" if entry.is_pinned else "",
+            entry.content,
+        )
         for entry in entries
     ]
     table(("id", "type", "relevance", "age", "", "content"), rows)
@@ -73,7 +80,7 @@ def stats(settings: Settings) -> None:
     """Print counts over what is neither archived nor deleted."""
     with opened(settings) as memory:
         counts = memory.commands.stats()
-    by_type = ", ".join(f"{counts.by_type.get(kind, 0):,} {kind}" for kind in _TYPES)
+    by_type = ", ".join(f"{number:,} {kind}" for kind, number in counts.by_type.items())
     lines = [
         f"memories           {counts.total:,} ({by_type})",
         f"pinned             {counts.pinned_count:,}",

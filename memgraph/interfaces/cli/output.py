@@ -7,12 +7,14 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from memgraph.interfaces.cli.options import Settings
-from memgraph.ports import Progress
+
+if TYPE_CHECKING:
+    from memgraph.ports import Progress
 
 WIDTH = 80
 _BARE = {"embedding"}

@@ -13,7 +13,9 @@ from memgraph.interfaces.cli.output import emit_json, notice, without_vectors
 
 @click.command(cls=Command)
 @click.argument("task")
-@click.option("--agent", metavar="NAME", default="agent", show_default=True, help="Who asks; recorded, filters nothing.")
+@click.option(
+    "--agent", metavar="NAME", default="agent", show_default=True, help="Who asks; recorded, filters nothing."
+)
 @click.option("--project", metavar="NAME", help="Only this project's memories and those of none.")
 @click.option("--explain", is_flag=True, help="Say on stderr how each memory was scored.")
 @pass_settings

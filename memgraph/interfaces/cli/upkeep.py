@@ -29,7 +29,9 @@ def verify(settings: Settings) -> None:
         with progress(settings, "verifying") as bar:
             events = memory.store.verify(bar)
         digest = memory.store.digest()
-    emit(settings, {"events": events, "digest": digest}, f"Verified {count(events, 'event')}, the vectors and the graph.")
+    emit(
+        settings, {"events": events, "digest": digest}, f"Verified {count(events, 'event')}, the vectors and the graph."
+    )
 
 
 @click.command("format-age", cls=Command)

@@ -1,0 +1,176 @@
+"""``demo``: the whole way on a real history: read it, see what was learned, ask for what a task would be given."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memgraph.errors import SourceError
+from memgraph.interfaces.cli.group import Refused
+from memgraph.interfaces.cli.ingest import history_reader, told
+from memgraph.interfaces.cli.opening import opened
+from memgraph.interfaces.cli.options import Command, Settings, pass_settings
+from memgraph.interfaces.cli.output import count, emit_json, plain, progress, without_vectors, wrapped
+
+if TYPE_CHECKING:
+    from memgraph.extraction.readers import Reader
+    from memgraph.facade import MemGraph
+    from memgraph.model.memory import AgentMemory
+    from memgraph.model.results import IngestReport, RetrievalResult
+
+_TELLING = 5
+_READABLE_CHARS = 360
+_BUILD_LOG_ENDINGS = frozenset({".json", ".jsonl", ".ndjson"})
+_ANY_SOURCE = "a repository, a saved `git log --name-status` or a build log: memgraph demo PATH"
+_MOST_NAMED = """
+    MATCH (m:Memory)-[named:MENTIONS {about: true}]->(e:Entity {kind: 'file'})
+    RETURN e.name AS name, count(m) AS memories
+    ORDER BY memories DESC, name LIMIT 1
+"""
+
+
+@click.command(cls=Command)
+@click.argument("path", required=False)
+@pass_settings
+def demo(settings: Settings, path: str | None) -> None:
+    """Learn from PATH (else the repository around the current directory) in a store that is thrown away."""
+    reader = _reader(path)
+    with _store(settings) as memory:
+        with progress(settings, f"reading {plain(reader.project_id)}") as bar:
+            report = memory.ingest(reader, progress=bar)
+        learned = memory.store.get_all_memories()
+        telling = _most_telling(learned)
+        task = _task(memory, telling)
+        result = memory.recall(task, project=reader.project_id) if task else None
+    if settings.as_json:
+        emit_json(_document(reader, report, learned, telling, task, result))
+        return
+    for line in _page(reader, report, learned, telling, task, result):
+        click.echo(line)
+
+
+def _reader(path: str | None) -> Reader:
+    from memgraph.extraction.readers import BuildLogReader
+
+    if path is not None and Path(path).is_file() and _holds_builds(Path(path)):
+        return BuildLogReader(path)
+    reader = history_reader(Path(path or "."))
+    try:
+        reader.source_id  # noqa: B018 - asks git whether there is a history
+    except SourceError as error:
+        if path is None:
+            raise Refused(f"there is no git repository around {Path.cwd()}; name {_ANY_SOURCE}") from None
+        raise Refused(f"{error}; name {_ANY_SOURCE}") from None
+    return reader
+
+
+def _holds_builds(path: Path) -> bool:
+    if path.suffix.lower() in _BUILD_LOG_ENDINGS:
+        return True
+    with path.open("rb") as stream:
+        return stream.read(4096).lstrip()[:1] in {b"{", b"["}
+
+
+@contextmanager
+def _store(settings: Settings) -> Iterator[MemGraph]:
+    """Open the store named with ``--home``, else one in a temporary directory, keys and all."""
+    if settings.home is not None:
+        with opened(settings) as memory:
+            yield memory
+        return
+    with tempfile.TemporaryDirectory(prefix="memgraph-demo-") as folder:
+        throw_away = Settings(home=str(Path(folder) / "store"))
+        with opened(throw_away, keys_home=Path(folder) / "keys") as memory:
+            yield memory
+
+
+def _most_telling(memories: Sequence[AgentMemory]) -> list[AgentMemory]:
+    """Return a few memories: the best of each reason before a second of any, what went wrong first."""
+    place_in_reason: Counter[str | None] = Counter()
+    ranked = []
+    for place, memory in enumerate(sorted(memories, key=_substance, reverse=True)):
+        ranked.append((place_in_reason[memory.reason], memory.outcome != "negative", place, memory))
+        place_in_reason[memory.reason] += 1
+    return [memory for *_, memory in sorted(ranked, key=lambda item: item[:3])[:_TELLING]]
+
+
+def _substance(memory: AgentMemory) -> tuple[int, int, str]:
+    """Return how much a memory says: builds that bear it out, then length, unless it is a wall of text."""
+    length = len(memory.content)
+    return len(memory.evidence_build_ids), length if length <= _READABLE_CHARS else 0, memory.id or ""
+
+
+def _task(memory: MemGraph, telling: Sequence[AgentMemory]) -> str | None:
+    """Return a task that touches what the memories name most often."""
+    if found := memory.store.cypher(_MOST_NAMED):
+        return f"change {found[0]['name']}"
+    return telling[0].title or telling[0].content[:80] if telling else None
+
+
+def _document(
+    reader: Reader,
+    report: IngestReport,
+    learned: Sequence[AgentMemory],
+    telling: Sequence[AgentMemory],
+    task: str | None,
+    result: RetrievalResult | None,
+) -> dict[str, Any]:
+    return {
+        "source": reader.locator,
+        "project": reader.project_id,
+        "report": report.model_dump(mode="json"),
+        "memories": len(learned),
+        "telling": [without_vectors(memory) for memory in telling],
+        "task": task,
+        "injected_prompt_prefix": result.injected_prompt_prefix if result else "",
+        "query_id": result.query_id if result else None,
+    }
+
+
+def _page(
+    reader: Reader,
+    report: IngestReport,
+    learned: Sequence[AgentMemory],
+    telling: Sequence[AgentMemory],
+    task: str | None,
+    result: RetrievalResult | None,
+) -> Iterator[str]:
+    yield f"1. Reading {plain(reader.locator)}"
+    for line in told(report):
+        yield wrapped(line, indent="   ")
+    if not learned:
+        yield ""
+        yield wrapped(
+            "Nothing in it says what failed, was decided, fixed or undone, so nothing was kept. "
+            f"Try a longer history: {_ANY_SOURCE}"
+        )
+        return
+    by_reason = Counter(memory.reason or "" for memory in learned)
+    yield ""
+    yield f"2. What was learned: {count(len(learned), 'memory', 'memories')}, because"
+    for reason, number in by_reason.most_common():
+        yield f"   {number:>5}  {plain(reason)}"
+    yield ""
+    yield "   The most telling:"
+    for memory in telling:
+        yield wrapped(memory.content, indent="     ", first="   - ")
+        yield f"     [{(memory.occurred_at or '')[:10]}; {plain(memory.reason or '')}]"
+    if task and result:
+        yield ""
+        yield wrapped(
+            f"3. An agent about to “{task}” would be given ({result.total_tokens_used} tokens):", indent="   "
+        )
+        yield ""
+        for line in result.injected_prompt_prefix.split("\n"):
+            yield wrapped(line, indent="     ", first="   ") if line else ""
+    yield ""
+    yield "Next:"
+    yield "   memgraph ingest git .            keep what this history teaches"
+    yield '   memgraph recall "TASK"           what to put before a prompt'
+    yield "   memgraph list --sort-by created  what is remembered"
