@@ -31,17 +31,7 @@ _OUTCOME: dict[str, Outcome] = {
     "partial": "neutral",
 }
 _OUTCOME |= {"instruction": "unknown", "intervention": "unknown", "removal": "neutral", "procedure": "positive"}
-_LEAD = {
-    "fix": "Fix",
-    "decision": "Decision",
-    "breaking": "Breaking change",
-    "prevention": "Safeguard",
-    "removal": "Removal",
-    "novelty": "New",
-    "change": "Change",
-    "release": "Release",
-    "partial": "Partly done",
-}
+_LEAD = {"fix": "Fix", "breaking": "Breaking change", "release": "Release", "partial": "Partly done"}
 _CHAFF = re.compile(
     r"^\W*(?:[A-Za-z][\w-]{1,20}(?: (?:to|from|also))?:?\s+)?(?:[\w./-]{0,60}#\d+|https?://\S+)(?:[\s,;&]+(?:and )?[\w./-]{0,60}#\d+){0,20}\W*$"
     r"|^-{3,}$|^\W*\[pre-commit|^for more information, see|^updates?:$|^This reverts commit|^\W*(?:wip|typo|fix|lint|format\w*)\W*$|^\d+ files? changed|^\(cherry picked",
@@ -156,9 +146,12 @@ def _content(finding: Finding, setting: Setting) -> str:
         return f"{solved} What worked: {_gist(task.output, ()) or text[:250]}"
     if finding.kind == "revert":
         return _reverted(finding, task, where)
-    lead = _LEAD.get(finding.kind, "Change") + (f" in {where}" if where else "")
-    first = _sentence(f"{lead} by {task.agent_name}: {text}")
-    return f"{first} {_gist(task.output, (text,))}".strip()
+    # who and where are fields of the memory: in its text they would make all changes to one file look alike
+    lead = _LEAD.get(finding.kind, "")
+    first = _sentence(text if not lead or text.casefold().startswith(lead.casefold()) else f"{lead}: {text}")
+    place = _place(finding)
+    told = f"{first} {_gist(task.output, (text,))}".strip()
+    return f"{told} ({place})" if place and place.casefold() not in told.casefold() else told
 
 
 def _said(finding: Finding) -> str:
@@ -215,6 +208,16 @@ def _where(finding: Finding) -> str:
     names = list(finding.scopes) or components_of(files, limit=2)
     extent = f" ({len(files)} files)" if files else ""
     return f"{', '.join(names)}{extent}" if names else f"{len(files)} files" if files else ""
+
+
+def _place(finding: Finding) -> str:
+    """Return the name of the file or component that a change is about, in the fewest words."""
+    files = finding.task.files_changed if finding.task else []
+    main = main_file(files, finding.text)
+    if main:
+        return main.rsplit("/", 1)[-1]
+    names = list(finding.scopes) or components_of(files, limit=1)
+    return names[0] if names else ""
 
 
 def _title(finding: Finding) -> str | None:

@@ -16,6 +16,7 @@ from memgraph.extraction.statements import (
     is_instruction,
     is_novel,
     is_prevention,
+    is_reshaping,
     is_severe,
     reasons_in,
     removes_something,
@@ -36,6 +37,8 @@ from memgraph.model.ids import canonical_name
 MAX_CANDIDATES = 8
 _MAX_TASKS = 20_000
 _SAME_TASK_OVERLAP = 0.5
+_TELLING_WORDS = 3
+"""A plain change is kept if its subject has so many words with content: fewer say too little to be found by."""
 _REVERT = re.compile(r'revert:?\s+"(.{1,280}?)"?$', re.IGNORECASE)
 _REINSTATES = re.compile(r"(?:re-?apply|reland|reinstate|restore|bring back)\b|revert:?\s+\"revert\b", re.IGNORECASE)
 _RETRY = re.compile(r"\b(?:retr(?:y|ied)|re-?run|again|second attempt|attempt \d+)\b", re.IGNORECASE)
@@ -172,6 +175,9 @@ def _change(task: BuildTask, subject: Subject, novel: set[str]) -> Finding | Non
         return _found("novelty", 3.5 + extra, task, subject, "something appears for the first time")
     if reasons and not is_new:
         return _found("change", 3.0 + extra, task, subject, "a change says why it was made")
+    says_enough = len(set(content_words(subject.text))) >= _TELLING_WORDS
+    if says_enough and task.files_changed and subject.kind != "refactoring" and not is_reshaping(subject.text):
+        return _found("change", 2.0 + extra, task, subject, "a change says what is different now")
     return None
 
 

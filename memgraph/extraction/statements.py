@@ -65,6 +65,11 @@ _NOVELTY = re.compile(
     r"enabl(?:e|es|ed|ing)|allow(?:s|ed|ing)?|new|provide[sd]?)\b|\bsupport for\b",
     re.IGNORECASE,
 )
+_RESHAPING = re.compile(
+    r"^(?:refactor|restructur|reorgani[sz]|renam|mov|simplif|clean|tid|inline|extract|split|reorder|sort|reus|unif|modulari[sz]|"
+    r"start(?:ed)? (?:work|maint)|more work|work on|tweak|minor|some |small )",
+    re.IGNORECASE,
+)
 _SEVERE = re.compile(
     r"\b(?:critical|crash\w{0,3}|security|vulnerab\w{1,6}|cve-\d+|cwe-\d+|arbitrary code|injection|data[ -]?loss|corrupt\w{0,4}|deadlock|"
     r"race condition|memory leak|infinite loop|hang(?:s|ing)?|outage|regression|important|breaks?|broken|multi-?thread\w{0,3}|concurren\w{1,4})\b",
@@ -148,6 +153,11 @@ def is_prevention(text: str) -> bool:
 def is_novel(text: str) -> bool:
     """Whether a text says that something is there which was not."""
     return _NOVELTY.search(text[:_MAX_SENTENCE_CHARS]) is not None
+
+
+def is_reshaping(text: str) -> bool:
+    """Whether a text says that code was put elsewhere or written otherwise, with nothing new for who uses it."""
+    return _RESHAPING.match(text) is not None
 
 
 def is_severe(text: str) -> bool:

@@ -38,16 +38,16 @@ _BOT = re.compile(
     r"\[bot\]|^(?:dependabot|renovate|greenkeeper|snyk|github-actions|pre-commit-ci|semantic-release)\b", re.IGNORECASE
 )
 _BUMP = re.compile(
-    r"(?:(?:bump|upgrade|update)\b.{0,120}\bfrom\b.{0,60}\bto\b|(?:bump|update) (?:deps|dependencies|pre-commit|version|changelog))",
+    r"(?:start (?:version|work on|maint\w*)\b|release version\b|(?:bump|upgrade|update)\b.{0,120}\bfrom\b.{0,60}\bto\b|(?:bump|update) (?:deps|dependencies|pre-commit|version|changelog))",
     re.IGNORECASE,
 )
 _TRIVIAL = re.compile(
     r"\b(?:typos?|spelling|grammar|misspell\w*|readmes?|changelog|whitespace|indentation|reformat\w*|formatting|lint(?:er|ing)?|"
-    r"flake8 (?:fix|warning|finding|complain)\w{0,5}|isort|prettier|favicon|logos?|badges?|emojis?|dead links?|broken links?|links?|docstrings?|comments?|"
+    r"flake8 (?:fix|warning|finding|complain)\w{0,5}|isort|prettier|favicon|logos?|badges?|emojis?|dead links?|broken links?|docstrings?|"
     r"copyright|license header|gitignore|citation|wording|rephrase\w*|cosmetic\w*|nits?|pre-?commit|unit ?tests?|failing tests?|"
     r"fix(?:e[sd])? tests?|documentation|docs?|type hints?|typing fix\w*|code ?style|cleanup|clean up|merge conflicts?|"
-    r"review comments?|mkdocs|codecov|github actions?|gha|workflows?|pylint|mypy|ruff|help (?:text|strings?)|"
-    r"demos?|demonstrations?|spinners?|progress ?bars?|icons?|indents?|dev(?:elopment)? (?:dependenc|requirement)\w{1,3}|guides?|tutorials?|type.?ignored?|type annotations?|"
+    r"review comments?|mkdocs|codecov|github actions?|gha|pylint|mypy|ruff|"
+    r"indents?|dev(?:elopment)? (?:dependenc|requirement)\w{1,3}|guides?|tutorials?|type.?ignored?|annotations?|typing|type coverage|verifytypes|(?:unused|redundant) imports?|"
     r"(?:add|adds|added|adding|more|improve|improved|update|updated|new|extend|fix|fixed) (?:\S{1,30} ){0,3}tests?|"
     r"fixes after refactor\w*|print statements?|debug (?:prints?|logs?|statements?))\b",
     re.IGNORECASE,

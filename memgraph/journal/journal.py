@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -298,7 +298,7 @@ def open_journal(
     keys: KeyProvider,
     *,
     keys_home: Path,
-    now: str,
+    now: Callable[[], str],
     created_by: str,
     lock_timeout_s: float = 10.0,
     allow_unverified: bool = False,
@@ -307,6 +307,8 @@ def open_journal(
 
     Parameters
     ----------
+    now : callable
+        Returns the time; asked only when a journal is made.
     allow_unverified : bool
         Serve read-only when the key is missing (``dev``); otherwise refuse.
 
@@ -328,7 +330,7 @@ def open_journal(
         lock.acquire(lock_timeout_s)
         try:
             if not manifest.exists():
-                body = {"format": FORMAT, "store_id": str(uuid4()), "created_at": now}
+                body = {"format": FORMAT, "store_id": str(uuid4()), "created_at": now()}
                 write_private(manifest, json.dumps(body).encode())
         finally:
             lock.release()
@@ -347,7 +349,7 @@ def open_journal(
     if journal.tail.chain.seq == 0 and key is not None:
         with journal.locked():
             if journal.tail.chain.seq == 0:
-                journal.append([CommitDraft("system", [StoreCreated(created_by=created_by)], actor="system")], now)
+                journal.append([CommitDraft("system", [StoreCreated(created_by=created_by)], actor="system")], now())
     return journal
 
 

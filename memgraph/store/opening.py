@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 
@@ -15,7 +16,7 @@ from memgraph.ports import Embedder, KeyProvider
 from memgraph.store.projector import Projector
 
 
-def open_store_journal(config: AgentMemoryConfig, keys: KeyProvider | None, now: str) -> Journal:
+def open_store_journal(config: AgentMemoryConfig, keys: KeyProvider | None, now: Callable[[], str]) -> Journal:
     """Open the journal that the settings name."""
     return open_journal(
         config.home,

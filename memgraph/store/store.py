@@ -75,7 +75,7 @@ class AgentMemoryStore:
         self.embedder = embedder or default_embedder()
         self._clock = clock or utc_now
         self._is_closed = False
-        self._journal = open_store_journal(self.config, keys, to_iso(self._clock()))
+        self._journal = open_store_journal(self.config, keys, lambda: to_iso(self._clock()))
         self._projector = open_projector(self.config, self._journal)
         curve = self.config.forgetting_curve
         annotator = annotator or RuleAnnotator()

@@ -47,7 +47,7 @@ def demo(settings: Settings, path: str | None) -> None:
         learned = memory.store.get_all_memories()
         telling = _most_telling(learned)
         task = _task(memory, telling)
-        result = memory.recall(task, project=reader.project_id) if task else None
+        result = memory.recall(task, project=telling[0].project_id) if task else None
     if settings.as_json:
         emit_json(_document(reader, report, learned, telling, task, result))
         return
@@ -100,10 +100,10 @@ def _most_telling(memories: Sequence[AgentMemory]) -> list[AgentMemory]:
     return [memory for *_, memory in sorted(ranked, key=lambda item: item[:3])[:_TELLING]]
 
 
-def _substance(memory: AgentMemory) -> tuple[int, int, str]:
-    """Return how much a memory says: builds that bear it out, then length, unless it is a wall of text."""
+def _substance(memory: AgentMemory) -> tuple[int, str]:
+    """Return how much a memory says, unless it is a wall of text; ties go by id."""
     length = len(memory.content)
-    return len(memory.evidence_build_ids), length if length <= _READABLE_CHARS else 0, memory.id or ""
+    return length if length <= _READABLE_CHARS else 0, memory.id or ""
 
 
 def _task(memory: MemGraph, telling: Sequence[AgentMemory]) -> str | None:

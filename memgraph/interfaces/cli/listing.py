@@ -9,7 +9,7 @@ import click
 from memgraph.errors import NotFoundError
 from memgraph.interfaces.cli.opening import opened
 from memgraph.interfaces.cli.options import Command, Settings, pass_settings
-from memgraph.interfaces.cli.output import emit, emit_json, plain, table, without_vectors, wrapped
+from memgraph.interfaces.cli.output import emit, emit_json, listing, plain, without_vectors, wrapped
 
 if TYPE_CHECKING:
     from memgraph.model.link import Link
@@ -44,18 +44,15 @@ def list_(
     if settings.as_json:
         emit_json([entry.model_dump(mode="json") for entry in entries])
         return
-    rows = [
-        (
-            entry.id,
-            entry.type,
-            f"{entry.relevance_score:.2f}",
-            entry.age,
-            "pinned" if entry.is_pinned else "",
-            entry.content,
-        )
-        for entry in entries
-    ]
-    table(("id", "type", "relevance", "age", "", "content"), rows)
+    listing(
+        [
+            (
+                entry.content,
+                (entry.id, entry.type, f"{entry.relevance_score:.2f}", entry.age, "pinned" if entry.is_pinned else ""),
+            )
+            for entry in entries
+        ]
+    )
 
 
 @click.command(cls=Command)

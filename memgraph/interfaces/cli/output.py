@@ -71,22 +71,19 @@ def count(number: int, singular: str, plural: str | None = None) -> str:
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
-def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows: as a table on a terminal, else one line a row with tabs between the cells."""
+def listing(rows: Sequence[tuple[str, Sequence[str]]]) -> None:
+    """Print (text, details) rows: two lines each on a terminal, else one line with tabs, the text last."""
     if not sys.stdout.isatty():
-        for row in rows:
-            click.echo("\t".join(plain(cell) for cell in row))
+        for text, details in rows:
+            click.echo("\t".join(plain(cell) for cell in (*details, text)))
         return
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
-    drawn = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in headings:
-        drawn.add_column(heading, no_wrap=heading in {"id", "type"}, overflow="fold")
-    for row in rows:
-        drawn.add_row(*(Text(plain(cell)) for cell in row))
-    Console().print(drawn, markup=False)
+    console = Console(highlight=False)
+    for text, details in rows:
+        console.print(Text(plain(text), style="bold"))
+        console.print(Text("  " + "  ".join(plain(cell) for cell in details if cell), style="dim"))
 
 
 @contextmanager

@@ -1,0 +1,76 @@
+"""What every key provider promises, whichever it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memgraph.errors import KeyMissingError
+from memgraph.journal.keys import EnvKeys, FileKeys
+from memgraph.ports import KeyProvider, SigningKey
+from memgraph.testing import FakeKeys
+
+STORE = "6d656d67-7261-4068-8b75-7a75206a726e"
+OTHER = "7d656d67-7261-4068-8b75-7a75206a726e"
+ENVIRONMENT = {"MEMGRAPH_KEY": "0123456789abcdef" * 4}
+
+
+@pytest.fixture(params=["file", "env", "fake"])
+def provider(request: pytest.FixtureRequest, tmp_path: Path) -> KeyProvider:
+    made: dict[str, Callable[[], KeyProvider]] = {
+        "file": lambda: FileKeys(tmp_path / "home"),
+        "env": lambda: EnvKeys(ENVIRONMENT),
+        "fake": FakeKeys,
+    }
+    return made[request.param]()
+
+
+class TestKeyProvider:
+    def test_it_is_one(self, provider: KeyProvider) -> None:
+        assert isinstance(provider, KeyProvider)
+
+    def test_what_is_created_is_found_again(self, provider: KeyProvider) -> None:
+        key = provider.create(STORE)
+        assert isinstance(key, SigningKey)
+        assert provider.key(STORE) == key == provider.create(STORE)
+
+    def test_a_key_is_long_enough_and_has_a_name(self, provider: KeyProvider) -> None:
+        key = provider.create(STORE)
+        assert len(key.secret) >= 32
+        assert 8 <= len(key.key_id) <= 100
+        assert key.key_id.isprintable()
+
+    def test_a_secret_is_not_shown(self, provider: KeyProvider) -> None:
+        key = provider.create(STORE)
+        for shown in (repr(key), str(key), f"{key}", key.key_id):
+            assert key.secret.hex() not in shown
+            assert repr(key.secret) not in shown
+
+    def test_stores_do_not_disturb_each_other(self, provider: KeyProvider) -> None:
+        key = provider.create(STORE)
+        provider.create(OTHER)
+        assert provider.key(STORE) == key
+
+
+@pytest.mark.parametrize("kind", [FileKeys, lambda _home: FakeKeys()])
+def test_providers_that_make_keys_have_none_before(kind: Callable[[Path], KeyProvider], tmp_path: Path) -> None:
+    provider = kind(tmp_path)
+    assert provider.key(STORE) is None
+    assert provider.key(STORE) is None  # asking makes none
+    assert provider.create(STORE).secret != provider.create(OTHER).secret
+
+
+def test_files_are_shared_by_providers_on_one_folder(tmp_path: Path) -> None:
+    key = FileKeys(tmp_path).create(STORE)
+    assert FileKeys(tmp_path).key(STORE) == key
+    assert FileKeys(tmp_path / "elsewhere").key(STORE) is None
+
+
+def test_the_environment_makes_no_key() -> None:
+    provider = EnvKeys({})
+    assert provider.key(STORE) is None
+    with pytest.raises(KeyMissingError, match="not set"):
+        provider.create(STORE)
+    assert EnvKeys(ENVIRONMENT).key(STORE) == EnvKeys(ENVIRONMENT).key(OTHER)

@@ -1,0 +1,544 @@
+"""The command line: what it prints, where, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import memgraph
+from memgraph.interfaces.cli.group import COMMANDS, STOPPED, cli
+from memgraph.testing import FakeEmbedder
+
+HOSTILE = "[/oops] \x1b[31mred\x1b[0m \x9b2J\u202egnp.exe [bold]not bold[/bold]"
+BUILD = {
+    "buildId": "b1",
+    "projectId": "shop",
+    "startedAt": "2026-01-05T10:00:00Z",
+    "completedAt": "2026-01-05T10:30:00Z",
+    "buildOutcome": "failure",
+    "buildSummary": "Checkout work",
+    "tasks": [
+        {
+            "taskId": "t1",
+            "agentName": "mars",
+            "description": "Add retries to the payment client",
+            "outcome": "failure",
+            "output": "TimeoutError: gateway did not answer in 30 s",
+            "filesChanged": ["src/payment.py"],
+        }
+    ],
+    "userInterventions": [],
+}
+
+
+@pytest.fixture
+def fake_model(monkeypatch):
+    monkeypatch.setattr("memgraph.store.store.default_embedder", lambda: FakeEmbedder(dimension=64))
+
+
+@pytest.fixture
+def run(fake_model, tmp_path):
+    """Run one command in this process, against one store."""
+
+    def call(*args, stdin=None, home=tmp_path / "store"):
+        return CliRunner().invoke(cli, ["--home", str(home), *map(str, args)], input=stdin, prog_name="memgraph")
+
+    return call
+
+
+@pytest.fixture
+def done(run):
+    """Run a command that must succeed, and return what it printed on stdout."""
+
+    def call(*args, **options):
+        result = run(*args, **options)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    return call
+
+
+@pytest.fixture
+def builds(tmp_path):
+    path = tmp_path / "builds.jsonl"
+    path.write_text(json.dumps(BUILD) + "\n", "utf-8")
+    return path
+
+
+def process(*args, home, check=None, **options):
+    """Run ``python -m memgraph`` as a process of its own, with the real model."""
+    command = [sys.executable, "-m", "memgraph", "--home", str(home), *map(str, args)]
+    ended = subprocess.run(
+        command, capture_output=True, encoding="utf-8", env=environment(), timeout=120, check=False, **options
+    )
+    if check is not None:
+        assert ended.returncode == check, ended.stderr
+    return ended
+
+
+def environment():
+    return {**os.environ, "PYTHONPATH": str(Path(memgraph.__file__).parents[1])}
+
+
+def git(folder, *args, date="2026-01-01T00:00:00Z"):
+    who = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date, "GIT_CONFIG_GLOBAL": os.devnull}
+    command = ["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-C", str(folder), *args]
+    subprocess.run(command, check=True, capture_output=True, env={**os.environ, **who})
+
+
+@pytest.fixture
+def repository(tmp_path):
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    for day, (file, subject) in enumerate(
+        [
+            ("src/cart.py", "Add a shopping cart"),
+            ("src/cart.py", "Fix lost items when two tabs write the cart at once"),
+            ("src/pay.py", "Use idempotency keys instead of retries because the gateway charged twice"),
+        ],
+        start=1,
+    ):
+        (folder / "src").mkdir(exist_ok=True)
+        (folder / file).write_text(subject, "utf-8")
+        git(folder, "add", ".")
+        git(folder, "commit", "-q", "-m", subject, date=f"2026-01-0{day}T12:00:00Z")
+    return folder
+
+
+# Start-up and the outer shape
+
+
+def test_help_imports_nothing_heavy():
+    script = (
+        "import sys\n"
+        "from memgraph.interfaces.cli import main\n"
+        "sys.argv = ['memgraph', '--help']\n"
+        "try:\n    main()\n"
+        "except SystemExit as ended:\n    print(ended.code, *sorted(sys.modules))\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment(), timeout=60
+    )
+    code, *modules = ended.stdout.splitlines()[-1].split()
+    assert code == "0"
+    heavy = {"pydantic", "numpy", "kuzu", "onnxruntime", "tokenizers", "rich", "networkx", "logging", "subprocess"}
+    assert heavy & set(modules) == set()
+    assert all(name in ended.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_has_help_and_the_shared_options(name):
+    result = CliRunner().invoke(cli, [name, "--help"])
+    assert result.exit_code == 0
+    assert COMMANDS[name].help.split(";")[0].rstrip(".") in " ".join(result.stdout.split())
+    if name != "ingest":
+        assert all(option in result.stdout for option in ("--home", "--json", "--version"))
+
+
+def test_version_before_and_after_the_name():
+    told = {CliRunner().invoke(cli, args).stdout for args in (["--version"], ["list", "--version"])}
+    assert len(told) == 1
+    assert re.fullmatch(r"memgraph \S+\n", told.pop())
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["nonsense"],
+        ["remember"],
+        ["list", "--type", "odd"],
+        ["list", "--limit", "-1"],
+        ["recall", "x", "--odd"],
+        ["--home", "", "stats"],
+        ["ingest", "svn", "."],
+    ],
+)
+def test_usage_errors_end_with_2(args):
+    result = CliRunner().invoke(cli, args)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert "Error:" in result.stderr
+
+
+def test_shared_options_are_taken_after_the_name(fake_model, tmp_path):
+    result = CliRunner().invoke(cli, ["stats", "--home", str(tmp_path / "other"), "--json"])
+    assert json.loads(result.stdout)["total"] == 0
+    assert (tmp_path / "other" / "journal").is_dir()
+
+
+# What each command does
+
+
+def test_remember_list_show_and_stats(done):
+    assert done("remember", "Deploy on Tuesdays only", "--tag", "deploy", "--project", "shop").startswith("Remembered:")
+    memory_id = done("list").split("\t")[0]
+    shown = done("show", memory_id)
+    assert "Deploy on Tuesdays only" in shown
+    assert "deploy" in shown
+    assert "shop" in shown
+    assert "memories           1 (" in done("stats")
+
+
+def test_remember_reads_standard_input(done):
+    text = "Sentence about the ledger. " * 60
+    ids = json.loads(done("remember", "-", "--json", stdin=text))["data"]["ids"]
+    assert len(ids) > 1
+    shown = json.loads(done("show", ids[1], "--json"))
+    assert any(
+        (link["relation"], {link["source_id"], link["target_id"]}) == ("NEXT", set(ids[:2])) for link in shown["links"]
+    )
+    assert "NEXT" in done("show", ids[1])
+
+
+def test_recall_prints_the_prefix_and_nothing_else(done, run):
+    done("remember", "Ask before touching the billing tables")
+    result = run("recall", "change the billing tables", "--agent", "mars", "--explain")
+    document = json.loads(done("recall", "change the billing tables", "--json"))
+    assert result.stdout == document["injected_prompt_prefix"]
+    assert result.stdout.startswith("You have the following relevant memories")
+    assert not result.stdout.endswith("\n")
+    assert "query" in result.stderr
+
+
+def test_recall_of_nothing_prints_nothing(run):
+    result = run("recall", "anything")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "nothing is remembered" in result.stderr
+
+
+def test_recall_as_json_names_the_query_and_holds_no_vectors(done):
+    done("remember", "Ask before touching the billing tables")
+    document = json.loads(done("recall", "billing", "--json"))
+    assert document["query_id"]
+    assert [memory["content"] for memory in document["memories"]] == ["Ask before touching the billing tables"]
+    assert "embedding" not in document["memories"][0]
+
+
+def test_ask_and_forget(done, run, builds):
+    done("ingest", "builds", builds)
+    assert "gateway did not answer" in done("ask", "payment client timeouts")
+    (entry,) = json.loads(done("list", "--json"))
+    content = json.loads(done("show", entry["id"], "--json"))["memory"]["content"]
+    assert done("forget", content).startswith("Forgot:")
+    assert done("list") == ""
+    assert entry["id"] in done("list", "--include-suppressed")
+    again = run("forget", content)
+    assert (again.exit_code, again.stdout) == (1, "")
+    assert again.stderr.startswith("memgraph: No memory matches")
+
+
+def test_forget_without_a_match_is_a_failure_in_json_too(run):
+    result = run("forget", "anything", "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["success"] is False
+
+
+def test_ingest_git_reads_a_repository_and_a_saved_log(done, repository, tmp_path):
+    report = json.loads(done("ingest", "git", repository, "--json"))
+    assert report["read"] == 3
+    assert report["extracted"] > 0
+    assert json.loads(done("ingest", "git", repository, "--json"))["extracted"] == 0
+    saved = tmp_path / "saved.txt"
+    log = subprocess.run(["git", "-C", repository, "log", "--name-status"], capture_output=True, check=True)
+    saved.write_bytes(log.stdout)
+    told = json.loads(done("ingest", "git", saved, "--project", "copy", "--json", home=tmp_path / "second"))
+    assert told["read"] == 3
+    entries = json.loads(done("list", "--project", "copy", "--json", home=tmp_path / "second"))
+    assert len(entries) == told["extracted"]
+
+
+def test_ingest_tells_what_it_skipped(done, tmp_path):
+    path = tmp_path / "b.jsonl"
+    path.write_text('{"half":\n' + json.dumps(BUILD) + "\n", "utf-8")
+    told = done("ingest", "builds", path)
+    assert "Skipped 1 record" in told
+    assert "line 1" in told
+
+
+def test_list_filters_and_orders(done, builds):
+    done("ingest", "builds", builds)
+    done("remember", "Kept for good")
+    assert len(done("list").splitlines()) == 2
+    assert len(done("list", "--limit", "1", "--sort-by", "created").splitlines()) == 1
+    assert "Kept for good" in done("list", "--type", "semantic")
+    assert "Kept for good" not in done("list", "--project", "shop")
+
+
+def test_export_and_import_round_trip(done, run, tmp_path, builds):
+    done("ingest", "builds", builds)
+    file = tmp_path / "export.json"
+    told = json.loads(done("export", file, "--json"))
+    assert told["memories"] == 1
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    ids = [[memory["id"] for memory in json.loads(text)["memories"]] for text in (file.read_bytes(), done("export"))]
+    assert ids[0] == ids[1]
+    other = tmp_path / "other"
+    assert json.loads(done("import", file, "--json", home=other))["data"] == {"imported": 1, "skipped": 0}
+    assert json.loads(done("import", file, "--json", home=other))["data"] == {"imported": 0, "skipped": 1}
+    digests = {json.loads(done("verify", "--json", home=home))["digest"] for home in (other, tmp_path / "store")}
+    assert len(digests) == 1
+    assert [path.name for path in tmp_path.glob(".export*")] == []
+
+
+def test_a_failed_export_leaves_what_was_there(run, done, tmp_path):
+    done("remember", "something")
+    (tmp_path / "folder").mkdir()
+    for target in (tmp_path / "folder", tmp_path / "absent" / "x.json"):
+        result = run("export", target)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert "cannot be written" in result.stderr
+    assert list(tmp_path.glob(".folder*")) == []
+
+
+def test_rebuild_verify_format_age_and_doctor(done):
+    done("remember", "one thing")
+    rebuilt, verified = json.loads(done("rebuild", "--json")), json.loads(done("verify", "--json"))
+    assert rebuilt["memories"] == 1
+    assert rebuilt["digest"] == verified["digest"]
+    assert "Verified" in done("verify")
+    assert "1 memory" in done("rebuild")
+    assert json.loads(done("format-age", "2020-01-01T00:00:00Z", "--json"))["age"].endswith("years ago")
+    document = json.loads(done("doctor", "--json"))
+    assert document["healthy"]
+    assert document["journal"]["events"] == verified["events"]
+    assert document["key"]["present"]
+    assert document["head"]["present"]
+    assert document["graph"]["lag_events"] == 0
+    assert document["model"]["available"]
+    assert "all well" in done("doctor")
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["show", "not-an-id"], "no memory with id 'not-an-id'"),
+        (["show", "3f0c9a52-1111-4222-8333-444455556666"], "no memory with id"),
+        (["remember", "   "], "no text to remember"),
+        (["remember", "nul \x00"], "cannot be stored"),
+        (["ingest", "git", "/nonexistent/place"], "/nonexistent/place"),
+        (["ingest", "builds", "/nonexistent/place"], "cannot be read"),
+        (["import", "/nonexistent/file.json"], "cannot be read"),
+        (["format-age", "yesterday"], "is not an ISO 8601 time"),
+    ],
+)
+def test_refusals_are_one_line_on_stderr(run, args, said):
+    result = run(*args)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("memgraph: ")
+    assert result.stderr.count("\n") == 1
+    assert said in result.stderr
+
+
+def test_a_folder_of_other_files_is_not_a_store(run, tmp_path):
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "thesis.txt").write_text("mine", "utf-8")
+    result = run("list")
+    assert result.exit_code == 1
+    assert "is not a memgraph store" in result.stderr
+    told = run("doctor", "--json")
+    assert told.exit_code == 1
+    assert json.loads(told.stdout)["store"]["id"] is None
+    assert "no store" in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda data: data[: len(data) // 2], "not a whole JSON document"),
+        (lambda _: b"", "ends too early"),
+        (lambda _: b"\xff\xfe{}", "not a whole JSON document"),
+        (lambda _: b"[1, 2]", "is not an export"),
+        (lambda _: b"[" * 100_000, "not a whole JSON document"),
+        (lambda _: b'{"memories": 3}', "memories: must be a list"),
+        (lambda data: data.replace(b'"version":"1.0.0"', b'"version":"9"'), "version: must be 1.0.0"),
+        (lambda data: data.replace(b'"total_memories":1', b'"total_memories":2'), "may be cut off"),
+        (lambda data: data.replace(b'"type":"semantic"', b'"type":"odd"'), "memories.0.type"),
+    ],
+)
+def test_a_broken_export_adds_nothing(done, run, tmp_path, spoil, said):
+    done("remember", "one thing")
+    file = tmp_path / "export.json"
+    done("export", file)
+    file.write_bytes(spoil(file.read_bytes()))
+    result = run("import", file, home=tmp_path / "other")
+    assert result.exit_code == 1
+    assert said in result.stderr
+    assert json.loads(done("stats", "--json", home=tmp_path / "other"))["total"] == 0
+
+
+def test_a_missing_key_is_named_by_doctor(done, run):
+    done("remember", "one thing")
+    key = Path(json.loads(done("doctor", "--json"))["key"]["path"])
+    key.rename(key.with_suffix(".elsewhere"))
+    assert run("list").exit_code == 1
+    result = run("doctor", "--json")
+    assert result.exit_code == 1
+    document = json.loads(result.stdout)
+    assert not document["key"]["present"]
+    assert not document["healthy"]
+    assert str(key) in document["problems"][0]
+    assert str(key) in run("doctor").stdout
+
+
+def test_doctor_reports_a_damaged_journal_and_settings(done, run, tmp_path):
+    done("remember", "one thing")
+    segment = next((tmp_path / "store" / "journal").glob("*.jsonl"))
+    segment.write_bytes(segment.read_bytes().replace(b"one thing", b"two thing"))
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert "problem: " in result.stdout
+    assert str(segment) in result.stdout
+    (tmp_path / "store" / "config.toml").write_text("lock_timeout_s = 'soon'", "utf-8")
+    assert "config.toml" in run("doctor").stderr
+
+
+def test_doctor_makes_nothing(run, tmp_path):
+    result = run("doctor")
+    assert result.exit_code == 0
+    assert "no store there yet" in result.stdout
+    assert not (tmp_path / "store").exists()
+
+
+# Hostile text
+
+
+def test_memory_text_is_printed_harmlessly(done, run):
+    memory_id = json.loads(done("remember", HOSTILE, "--json"))["data"]["ids"][0]
+    for args in (["list"], ["show", memory_id], ["recall", "red oops"], ["remember", HOSTILE], ["forget", HOSTILE]):
+        printed = run(*args).output
+        assert "[/oops]" in printed
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", printed)
+
+
+def test_memory_text_is_harmless_on_a_terminal(done, monkeypatch, capsys, tmp_path):
+    from memgraph.interfaces.cli import output
+
+    done("remember", HOSTILE)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "200")
+    output.listing([(HOSTILE, ("1", "semantic"))])
+    output.emit_json({"content": HOSTILE})
+    printed = capsys.readouterr().out
+    assert "[/oops]" in printed
+    assert "[bold]not bold[/bold]" in printed
+    assert "\x1b[31m" not in printed
+    assert not {"\x9b", "\u202e"} & set(printed)
+
+
+# The demo
+
+
+def test_demo_learns_from_a_repository_and_keeps_nothing(fake_model, repository, tmp_path, isolated_environment):
+    result = CliRunner().invoke(cli, ["demo", str(repository)])
+    assert result.exit_code == 0, result.output
+    assert "Read 3 records" in result.stdout
+    assert "An agent about to “change src/" in result.stdout
+    assert "You have the following relevant memories" in result.stdout
+    assert result.stdout.count("   memgraph ") == 3
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert not (isolated_environment / "memgraph").exists()
+    assert not (isolated_environment / "keys").exists()
+
+
+def test_demo_takes_the_repository_around(fake_model, repository, monkeypatch):
+    monkeypatch.chdir(repository / "src")
+    document = json.loads(CliRunner().invoke(cli, ["demo", "--json"]).stdout)
+    assert document["report"]["read"] == 3
+    assert document["source"] == str(repository)
+
+
+def test_demo_keeps_a_store_that_was_named(done, builds):
+    document = json.loads(done("demo", builds, "--json"))
+    assert document["task"] == "change src/payment.py"
+    assert "TimeoutError" in document["injected_prompt_prefix"]
+    assert json.loads(done("stats", "--json"))["total"] == document["memories"] == 1
+
+
+def test_demo_without_a_history_says_how_to_name_one(fake_model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(cli, ["demo"])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "memgraph demo PATH" in result.stderr
+
+
+def test_demo_of_a_history_that_teaches_nothing_says_so(fake_model, tmp_path):
+    git(tmp_path, "init", "-q", "idle")
+    git(tmp_path / "idle", "commit", "-q", "--allow-empty", "-m", "wip")
+    result = CliRunner().invoke(cli, ["demo", str(tmp_path / "idle")])
+    assert result.exit_code == 0
+    assert "nothing was kept" in " ".join(result.stdout.split())
+
+
+# As a process
+
+
+def test_the_real_model_end_to_end(tmp_path, repository):
+    home = tmp_path / "home"
+    process("ingest", "git", repository, home=home, check=0)
+    process("remember", "Customers may pay by invoice", home=home, check=0)
+    recalled = process("recall", "the gateway charges a card two times", home=home, check=0)
+    assert "idempotency keys" in recalled.stdout
+    asked = process("ask", "items vanished from the basket", home=home, check=0).stdout.splitlines()[0]
+    assert "Fix lost items" in asked
+    assert process("forget", "completely unrelated gardening advice", home=home).returncode == 1
+    assert process("verify", home=home, check=0).stderr == ""
+
+
+def test_a_closed_pipe_is_quiet(tmp_path):
+    home = tmp_path / "home"
+    process("remember", "one thing", home=home, check=0)
+    read, write = os.pipe()
+    os.close(read)
+    ended = subprocess.run(
+        [sys.executable, "-m", "memgraph", "--home", str(home), "export"],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        timeout=60,
+        check=False,
+    )
+    os.close(write)
+    assert ended.stderr == b""
+    assert ended.returncode not in (0, 120)
+
+
+def test_an_interrupted_ingest_goes_on(tmp_path):
+    log, whole, cut = tmp_path / "long.jsonl", tmp_path / "whole", tmp_path / "cut"
+    with log.open("w", encoding="utf-8") as lines:
+        for number in range(400):
+            task = {**BUILD["tasks"][0], "taskId": f"t{number}", "output": f"ValueError: case {number} of {number * 7}"}
+            lines.write(json.dumps({**BUILD, "buildId": f"b{number}", "tasks": [task]}) + "\n")
+    command = [sys.executable, "-m", "memgraph", "ingest", "builds", str(log), "--json"]
+    running = subprocess.Popen(
+        [*command, "--home", str(cut)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+    )
+    committed = 0
+    until = time.monotonic() + 60
+    while committed < 20 and running.poll() is None and time.monotonic() < until:
+        time.sleep(0.02)
+        committed = sum(path.read_bytes().count(b"\n") for path in (cut / "journal").glob("*.jsonl"))
+    running.send_signal(signal.SIGINT)
+    said, complaint = running.communicate(timeout=60)
+    assert (running.returncode, said) == (130, "")
+    assert complaint == f"memgraph: {STOPPED}\n"
+    first = json.loads(process("stats", "--json", home=cut, check=0).stdout)["total"]
+    json.loads(process("ingest", "builds", log, "--json", home=cut, check=0).stdout)
+    json.loads(process("ingest", "builds", log, "--json", home=whole, check=0).stdout)
+    process("verify", home=cut, check=0)
+    final = [json.loads(process("stats", "--json", home=home, check=0).stdout) for home in (cut, whole)]
+    assert final[0]["total"] == final[1]["total"] >= first
+    assert final[0]["by_type"] == final[1]["by_type"]

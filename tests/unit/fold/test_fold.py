@@ -1,0 +1,379 @@
+"""What each event does to the rows. (The `state` fixture checks at every fold that no old row is modified.)"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from memgraph.fold import EmptyView, Workspace, fold
+from memgraph.fold.fold import _HANDLERS, _WITHOUT_ROWS
+from memgraph.journal.envelope import Event
+from memgraph.model.events import (
+    PAYLOADS,
+    AccessEffect,
+    AccessRecorded,
+    BuildConsolidated,
+    DecayApplied,
+    EmbeddingSwitched,
+    MemoryAdded,
+    MemoryDeleted,
+    MemoryDerived,
+    MemoryLinked,
+    MemoryMerged,
+    MemoryRevised,
+    OutcomeRecorded,
+    RecalledItem,
+    RecordPatch,
+    RetrievalRecorded,
+    SourceRead,
+    StoreCreated,
+    VectorRef,
+)
+from memgraph.model.ids import natural_id
+from memgraph.model.memory import Entity
+
+NOW, LATER = "2026-02-01T09:00:00.000Z", "2026-02-02T09:00:00.000Z"
+Added = Callable[..., MemoryAdded]
+Ids = Callable[[int], str]
+VECTOR = VectorRef(model="m", row=7, sha256="a" * 64)
+
+
+def revised(memory_id: str, kind: Any = MemoryRevised, *, cleared: Any = (), **changed: Any) -> Any:
+    vector = changed.pop("vector", None)
+    return kind(id=memory_id, changed=RecordPatch(**changed), cleared=list(cleared), vector=vector)
+
+
+def retrieval(query_id: str, *memory_ids: str) -> RetrievalRecorded:
+    items = [RecalledItem(id=key, type="episodic", score=0.5, tokens=3) for key in memory_ids]
+    return RetrievalRecorded(
+        query_id=query_id, query_hmac="b" * 64, retrieved_at=NOW, settings_version="1", total_tokens=6, results=items
+    )
+
+
+def test_every_event_is_folded() -> None:
+    assert {name for name, _ in PAYLOADS} == _HANDLERS.keys() | _WITHOUT_ROWS
+    assert not _HANDLERS.keys() & _WITHOUT_ROWS
+
+
+class TestAdded:
+    def test_a_bare_memory_is_one_row(self, state: Any, added: Added, memory_id: Ids) -> None:
+        state.fold(added(1))
+        assert list(state.rows) == [("Memory", memory_id(1))]
+        assert state.rows["Memory", memory_id(1)] == {**added(1).dump()["memory"], "seq": 1}
+
+    def test_its_vector_is_named(self, state: Any, added: Added, memory_id: Ids) -> None:
+        state.fold(added(1, vector=VECTOR))
+        row = state.get("Memory", memory_id(1))
+        assert (row["embedding_model"], row["vector_row"], row["vector_sha256"]) == ("m", 7, "a" * 64)
+
+    def test_its_context_becomes_nodes_and_edges(self, state: Any, added: Added, memory_id: Ids) -> None:
+        me = memory_id(1)
+        state.fold(
+            added(
+                1,
+                project_id="P",
+                build_id="b1",
+                evidence_build_ids=["b1", "b2"],
+                session_id="s",
+                task_id="t",
+                agents_involved=["MARS"],
+                tags=["Auth"],
+                entities=[Entity(name="login.py", kind="file", about=True), Entity(name="E1", kind="error")],
+            )
+        )
+        expected = {
+            ("IN_PROJECT", "Project"): {natural_id("project", "P")},
+            ("FROM_BUILD", "Build"): {natural_id("build", name, project_id="P") for name in ("b1", "b2")},
+            ("IN_SESSION", "Session"): {natural_id("session", "s", project_id="P")},
+            ("IN_TASK", "Task"): {natural_id("task", "t", project_id="P")},
+            ("INVOLVES", "Agent"): {natural_id("agent", "MARS")},
+            ("TAGGED", "Tag"): {natural_id("tag", "auth")},
+            ("MENTIONS", "Entity"): {
+                natural_id("entity:file", "login.py", project_id="P"),
+                natural_id("entity:error", "E1", project_id="P"),
+            },
+        }
+        for (edge, node), keys in expected.items():
+            assert state.table(edge).keys() == {(me, key) for key in keys}
+            assert state.table(node).keys() == keys
+        about = {state.get("Entity", key[1])["name"]: row["about"] for key, row in state.table("MENTIONS").items()}
+        assert about == {"login.py": True, "E1": False}
+        assert len(state.rows) == 1 + 2 * 9
+
+    def test_known_nodes_are_used(self, state: Any, added: Added) -> None:
+        state.fold(added(1, tags=["Auth"]))
+        changes = state.fold(added(2, tags=["auth", "AUTH "]))
+        assert [change.table for change in changes] == ["Memory", "TAGGED"]
+        assert [row["name"] for row in state.table("Tag").values()] == ["Auth"]
+
+    def test_things_of_different_projects_are_different(self, state: Any, added: Added) -> None:
+        state.fold(added(1, project_id="P", session_id="s"), added(2, project_id="Q", session_id="s"))
+        assert len(state.table("Session")) == 2
+
+    def test_a_predecessor_is_linked(self, state: Any, added: Added, memory_id: Ids) -> None:
+        state.fold(added(1), added(2, previous_id=memory_id(1)))
+        assert state.table("NEXT") == {(memory_id(1), memory_id(2)): {}}
+
+    def test_a_predecessor_that_is_gone_is_not(self, state: Any, added: Added, memory_id: Ids) -> None:
+        state.fold(added(2, previous_id=memory_id(1)))
+        assert state.table("NEXT") == {}
+
+    @pytest.mark.parametrize(
+        ("fields", "table"),
+        [
+            ({"project_id": "P"}, "Project"),
+            ({"project_id": "P", "session_id": "s"}, "Session"),
+            ({"session_id": "s"}, "Session"),
+        ],
+    )
+    def test_an_episode_is_its_chains_last(
+        self, state: Any, added: Added, memory_id: Ids, fields: dict[str, str], table: str
+    ) -> None:
+        state.fold(added(1, **fields))
+        state.fold(added(2, **fields))
+        assert [row["last_memory_id"] for row in state.table(table).values()] == [memory_id(2)]
+
+    def test_a_generalisation_is_in_no_chain(self, state: Any, added: Added) -> None:
+        state.fold(added(1, type="semantic", project_id="P"))
+        assert "last_memory_id" not in state.table("Project")[natural_id("project", "P")]
+
+
+class TestRevised:
+    @pytest.mark.parametrize("kind", [MemoryRevised, MemoryMerged])
+    def test_it_changes_and_clears(self, state: Any, added: Added, memory_id: Ids, kind: Any) -> None:
+        state.fold(added(1, title="T", location="L", confidence=0.5))
+        state.fold(revised(memory_id(1), kind, cleared=["title"], confidence=0.75, updated_at=LATER))
+        row = state.get("Memory", memory_id(1))
+        assert "title" not in row
+        assert (row["confidence"], row["location"], row["updated_at"], row["seq"]) == (0.75, "L", LATER, 1)
+
+    def test_a_new_vector_replaces_the_old(self, state: Any, added: Added, memory_id: Ids) -> None:
+        state.fold(added(1, vector=VECTOR))
+        state.fold(revised(memory_id(1), vector=VectorRef(model="m", row=9, sha256="c" * 64)))
+        assert state.get("Memory", memory_id(1))["vector_row"] == 9
+
+    def test_edges_follow_the_fields(self, state: Any, added: Added, memory_id: Ids) -> None:
+        state.fold(added(1, tags=["a", "b"], project_id="P", entities=[Entity(name="x", kind="symbol")]))
+        changes = state.fold(revised(memory_id(1), tags=["b", "c"]))
+        assert {state.get("Tag", key[1])["name"] for key in state.table("TAGGED")} == {"b", "c"}
+        tagged = [change for change in changes if change.table == "TAGGED"]
+        assert len(tagged) == 2  # what stays is not touched
+        assert len(state.table("IN_PROJECT")) == len(state.table("MENTIONS")) == 1
+
+    def test_an_edges_property_follows_too(self, state: Any, added: Added, memory_id: Ids) -> None:
+        state.fold(added(1, entities=[Entity(name="x", kind="symbol")]))
+        state.fold(revised(memory_id(1), entities=[Entity(name="x", kind="symbol", about=True)]))
+        assert list(state.table("MENTIONS").values()) == [{"about": True}]
+
+    def test_a_changed_project_moves_all_that_is_named_in_it(self, state: Any, added: Added, memory_id: Ids) -> None:
+        state.fold(added(1, project_id="P", session_id="s", build_id="b"))
+        state.fold(revised(memory_id(1), project_id="Q"))
+        for edge, node in (("IN_PROJECT", "Project"), ("IN_SESSION", "Session"), ("FROM_BUILD", "Build")):
+            targets = [state.get(node, key[1]) for key in state.table(edge)]
+            assert [row.get("project_id", row["name"]) for row in targets] == ["Q"]
+
+    def test_other_fields_leave_edges_alone(self, state: Any, added: Added, memory_id: Ids) -> None:
+        state.fold(added(1, tags=["a"]))
+        changes = state.fold(revised(memory_id(1), is_pinned=True))
+        assert [change.table for change in changes] == ["Memory"]
+
+    def test_a_revision_to_the_same_values_is_no_change(self, state: Any, added: Added, memory_id: Ids) -> None:
+        state.fold(added(1, tags=["a"], confidence=0.5))
+        assert state.fold(revised(memory_id(1), tags=["a"], confidence=0.5)) == []
+
+
+class TestDeleted:
+    def test_every_edge_at_it_goes(self, state: Any, added: Added, memory_id: Ids) -> None:
+        state.fold(added(1, tags=["a"], project_id="P"), added(2), added(3, previous_id=memory_id(1)))
+        state.fold(
+            MemoryLinked(source_id=memory_id(1), relation="SUPPORTS", target_id=memory_id(2), created_at=NOW),
+            MemoryLinked(source_id=memory_id(2), relation="CONTRADICTS", target_id=memory_id(1), created_at=NOW),
+            MemoryLinked(source_id=memory_id(2), relation="CONTRADICTS", target_id=memory_id(3), created_at=NOW),
+            retrieval("6d656d67-7261-4068-8b75-7a75206a726e", memory_id(1)),
+        )
+        state.fold(MemoryDeleted(id=memory_id(1)))
+        edges = [key for (_, key) in state.rows if isinstance(key, tuple)]
+        assert edges == [(memory_id(2), memory_id(3))]
+        assert state.get("Memory", memory_id(1)) is None
+        assert state.table("Tag")  # things stay known
+
+    def test_edges_made_in_the_same_commit_go_too(self, state: Any, added: Added, memory_id: Ids) -> None:
+        link = MemoryLinked(source_id=memory_id(1), relation="SUPPORTS", target_id=memory_id(2), created_at=NOW)
+        state.fold(added(1, tags=["a"]), added(2), link, MemoryDeleted(id=memory_id(1)))
+        assert [key for (_, key) in state.rows if isinstance(key, tuple)] == []
+
+    def test_the_chain_is_mended(self, state: Any, added: Added, memory_id: Ids) -> None:
+        state.fold(added(1, project_id="P"), added(2, project_id="P", previous_id=memory_id(1)))
+        project = natural_id("project", "P")
+        state.fold(MemoryDeleted(id=memory_id(2)))
+        assert state.get("Project", project)["last_memory_id"] == memory_id(1)
+        state.fold(MemoryDeleted(id=memory_id(1)))
+        assert "last_memory_id" not in state.get("Project", project)
+
+    def test_one_that_is_not_the_last_leaves_the_last(self, state: Any, added: Added, memory_id: Ids) -> None:
+        state.fold(added(1, project_id="P"), added(2, project_id="P", previous_id=memory_id(1)))
+        state.fold(MemoryDeleted(id=memory_id(1)))
+        assert state.get("Project", natural_id("project", "P"))["last_memory_id"] == memory_id(2)
+
+    @pytest.mark.parametrize("is_one_commit", [True, False])
+    def test_the_chain_is_mended_past_what_was_deleted_before(
+        self, state: Any, added: Added, memory_id: Ids, is_one_commit: bool
+    ) -> None:
+        state.fold(
+            *(added(n, project_id="P", **({"previous_id": memory_id(n - 1)} if n > 1 else {})) for n in (1, 2, 3))
+        )
+        deletions = [MemoryDeleted(id=memory_id(2)), MemoryDeleted(id=memory_id(3))]
+        for payloads in [deletions] if is_one_commit else [[payload] for payload in deletions]:
+            state.fold(*payloads)
+        last = state.get("Project", natural_id("project", "P")).get("last_memory_id")
+        assert last is None or state.get("Memory", last) is not None, "the chain's last memory is one that is gone"
+        assert last == memory_id(1)
+
+    def test_a_chain_of_another_is_left_alone(self, state: Any, added: Added, memory_id: Ids) -> None:
+        state.fold(added(1, project_id="P", session_id="s"), added(2, project_id="P"))
+        state.fold(MemoryDeleted(id=memory_id(1)))
+        assert state.get("Project", natural_id("project", "P"))["last_memory_id"] == memory_id(2)
+
+    def test_the_same_id_may_come_again(self, state: Any, added: Added, memory_id: Ids) -> None:
+        state.fold(added(1, tags=["a", "b"], project_id="P"))
+        state.fold(MemoryDeleted(id=memory_id(1)), added(1, tags=["b", "c"]))
+        assert {state.get("Tag", key[1])["name"] for key in state.table("TAGGED")} == {"b", "c"}
+        assert state.table("IN_PROJECT") == {}
+
+
+class TestLinks:
+    def test_a_link_and_its_properties(self, state: Any, added: Added, memory_id: Ids) -> None:
+        state.fold(added(1), added(2))
+        key = (memory_id(1), memory_id(2))
+        link = {"source_id": key[0], "relation": "SUPERSEDES", "target_id": key[1]}
+        state.fold(MemoryLinked(**link, score=0.5, reason="newer", created_at=NOW))
+        assert state.get("SUPERSEDES", key) == {"score": 0.5, "reason": "newer", "created_at": NOW}
+        state.fold(MemoryLinked(**link, created_at=LATER))
+        assert state.get("SUPERSEDES", key) == {"created_at": LATER}
+
+    def test_derivation_is_two_edges_a_source(self, state: Any, added: Added, memory_id: Ids) -> None:
+        state.fold(added(1), added(2), added(3, type="semantic"))
+        state.fold(
+            MemoryDerived(id=memory_id(3), source_ids=[memory_id(1), memory_id(2), memory_id(9)], created_at=NOW)
+        )
+        assert state.table("DERIVED_FROM").keys() == {(memory_id(3), memory_id(1)), (memory_id(3), memory_id(2))}
+        assert state.table("SUPPORTS").keys() == {(memory_id(1), memory_id(3)), (memory_id(2), memory_id(3))}
+
+
+class TestRecords:
+    def test_access(self, state: Any, added: Added, memory_id: Ids) -> None:
+        state.fold(added(1), added(2))
+        effect = AccessEffect(
+            id=memory_id(1), access_count=3, last_accessed_at=LATER, relevance_anchor=0.9, relevance_at=LATER
+        )
+        changes = state.fold(AccessRecorded(accesses=[effect, effect.model_copy(update={"id": memory_id(9)})]))
+        assert [(change.table, change.key) for change in changes] == [("Memory", memory_id(1))]
+        row = state.get("Memory", memory_id(1))
+        assert {name: row[name] for name in effect.model_dump()} == effect.model_dump()
+
+    def test_retrieval_and_outcome(self, state: Any, added: Added, memory_id: Ids) -> None:
+        query = "6d656d67-7261-4068-8b75-7a75206a726e"
+        state.fold(added(1), added(2))
+        state.fold(retrieval(query, memory_id(1), memory_id(9), memory_id(2)))
+        recalled = state.table("RECALLED")
+        assert {key[1]: row["rank"] for key, row in recalled.items()} == {memory_id(1): 1, memory_id(2): 3}
+        assert state.get("Recall", query)["total_tokens"] == 6
+        state.fold(
+            OutcomeRecorded(
+                query_id=query,
+                outcome="success",
+                used=[memory_id(1), memory_id(9)],
+                overridden=[memory_id(2)],
+                recorded_at=LATER,
+            )
+        )
+        assert state.get("RECALLED", (query, memory_id(1)))["used"] is True
+        assert state.get("RECALLED", (query, memory_id(2)))["used"] is False
+        recall = state.get("Recall", query)
+        assert (recall["outcome"], recall["outcome_at"], recall["query_hmac"]) == ("success", LATER, "b" * 64)
+
+    def test_a_build_that_memories_named_before_it_was_consolidated(self, state: Any, added: Added) -> None:
+        state.fold(added(1, project_id="P", build_id="b"))
+        build = BuildConsolidated(
+            project_id="P", build_id="b", log_sha256="d" * 64, outcome="failure", started_at=NOW, completed_at=LATER,
+            task_count=2, agents=["MARS"], complete=True, extracted=1, merged=0, extractor="rules", consolidated_at=LATER,
+        )  # fmt: skip
+        state.fold(build)
+        assert len(state.table("Build")) == 1
+        row = state.get("Build", natural_id("build", "b", project_id="P"))
+        assert (row["name"], row["outcome"], row["is_complete"], row["agents"]) == ("b", "failure", True, ["MARS"])
+        assert len(state.table("FROM_BUILD")) == 1
+
+    def test_a_source(self, state: Any) -> None:
+        fields = dict.fromkeys(("records", "builds", "extracted", "merged", "skipped"), 1)
+        read = {"source_id": "git:/x", "kind": "git", "locator": "/x", "project_id": "P", "read_at": NOW, **fields}
+        state.fold(SourceRead(cursor="abc", **read))
+        state.fold(SourceRead(cursor="def", **read))
+        assert [row["cursor"] for row in state.table("Source").values()] == ["def"]
+
+    @pytest.mark.parametrize(
+        "payload",
+        [
+            StoreCreated(created_by="x"),
+            EmbeddingSwitched(model="m", dimension=3),
+            DecayApplied(applied_at=NOW, updated=3, below_threshold=1),
+        ],
+    )
+    def test_history_alone_changes_no_row(self, state: Any, payload: Any) -> None:
+        assert state.fold(payload) == []
+
+
+@pytest.mark.parametrize("is_stocked", [True, False])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda m: revised(m(9), confidence=0.5, tags=["x"]),
+        lambda m: revised(m(9), MemoryMerged, project_id="P"),
+        lambda m: MemoryDeleted(id=m(9)),
+        lambda m: MemoryLinked(source_id=m(9), relation="SUPPORTS", target_id=m(1), created_at=NOW),
+        lambda m: MemoryLinked(source_id=m(1), relation="SUPPORTS", target_id=m(9), created_at=NOW),
+        lambda m: MemoryDerived(id=m(9), source_ids=[m(1)], created_at=NOW),
+        lambda m: MemoryDerived(id=m(1), source_ids=[m(9)], created_at=NOW),
+        lambda m: AccessRecorded(
+            accesses=[
+                AccessEffect(id=m(9), access_count=1, last_accessed_at=NOW, relevance_anchor=1.0, relevance_at=NOW)
+            ]
+        ),
+        lambda m: OutcomeRecorded(query_id=m(9), outcome="success", used=[m(1)], recorded_at=NOW),
+    ],
+)
+def test_an_event_about_a_missing_subject_changes_nothing(
+    state: Any, added: Added, memory_id: Ids, make: Callable[[Ids], Any], is_stocked: bool
+) -> None:
+    if is_stocked:
+        state.fold(added(1, project_id="P", tags=["a"]))
+    assert state.fold(make(memory_id)) == []
+
+
+def test_one_fold_of_many_events_equals_many_folds_of_one(state: Any, added: Added, memory_id: Ids) -> None:
+    events = [
+        added(1, tags=["a"], project_id="P", session_id="s"),
+        added(2, tags=["a", "b"], project_id="P", session_id="s", previous_id=memory_id(1)),
+        MemoryLinked(source_id=memory_id(1), relation="SUPPORTS", target_id=memory_id(2), created_at=NOW),
+        revised(memory_id(1), tags=["c"], cleared=["session_id"]),
+        added(3, type="semantic", entities=[Entity(name="x", kind="concept")]),
+        MemoryDerived(id=memory_id(3), source_ids=[memory_id(1), memory_id(2)], created_at=NOW),
+        MemoryDeleted(id=memory_id(2)),
+        added(4, project_id="P", previous_id=memory_id(1)),
+        revised(memory_id(4), entities=[Entity(name="y", kind="file", about=True)]),
+        MemoryDeleted(id=memory_id(4)),
+        added(4, tags=["again"]),
+    ]
+    one_by_one, at_once = state, type(state)()
+    for event in events:
+        one_by_one.fold(event)
+    at_once.fold(*events)
+    assert at_once.rows == one_by_one.rows
+
+
+def test_an_unknown_event_is_not_passed_over_in_silence() -> None:
+    event = Event(1, "c", True, "memory.invented", StoreCreated(created_by="x"), "global", None, "agent", NOW, NOW, "s")
+    with pytest.raises(KeyError):
+        fold(Workspace(EmptyView()), event)

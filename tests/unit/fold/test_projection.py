@@ -1,0 +1,108 @@
+"""The projection's state: offset, digest, vector rows."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from memgraph.fold import EmptyView, Projection, Workspace, project
+from memgraph.fold.projection import digest_after
+from memgraph.journal.envelope import Chain, Event
+from memgraph.journal.journal import Offset
+from memgraph.journal.segments import Position
+from memgraph.model.events import EmbeddingSwitched, MemoryAdded, MemoryDeleted, VectorRef
+from memgraph.ports import Change
+
+NOW = "2026-02-01T09:00:00.000Z"
+Added = Callable[..., MemoryAdded]
+
+
+def event(payload: Any, seq: int = 1) -> Event:
+    return Event(seq, "c", True, payload.TYPE, payload, "global", None, "agent", NOW, NOW, "s")
+
+
+def at(seq: int) -> Offset:
+    return Offset(Chain("store", seq, f"sig{seq}", NOW), Position("000000000001.jsonl", seq * 100))
+
+
+def test_it_survives_the_graph() -> None:
+    state = Projection(
+        "store", 5, "sig", NOW, "seg", 7, 2**255 + 1, embedding_model="m", embedding_dimension=3, vector_rows={"m": 2}
+    )
+    assert Projection.from_row(state.as_row()) == state
+    assert Projection.from_row(Projection("store").as_row()) == Projection("store")
+
+
+def test_it_moves_with_the_journal(added: Added) -> None:
+    changes, after = project([event(added(1))], at(3), Projection("store"), EmptyView())
+    assert (after.seq, after.signature, after.timestamp, after.segment, after.offset) == (
+        3,
+        "sig3",
+        NOW,
+        "000000000001.jsonl",
+        300,
+    )
+    assert after.digest == digest_after(0, changes) != 0
+
+
+def test_vector_rows_are_counted_by_model(added: Added) -> None:
+    state = Projection("store").with_event(event(EmbeddingSwitched(model="m", dimension=4)))
+    for number, row in enumerate((0, 1, 5, 2)):
+        state = state.with_event(event(added(number, vector=VectorRef(model="m", row=row, sha256="a" * 64))))
+    state = state.with_event(event(added(9, vector=VectorRef(model="n", row=0, sha256="a" * 64))))
+    assert (state.embedding_model, state.embedding_dimension, state.vector_rows) == ("m", 4, {"m": 6, "n": 1})
+
+
+def test_the_digest_does_not_know_the_order() -> None:
+    changes = [Change("Memory", f"id{n}", None, {"id": f"id{n}", "content": "x" * n}) for n in range(20)]
+    shuffled = changes[:]
+    random.Random(3).shuffle(shuffled)
+    assert digest_after(0, changes) == digest_after(0, shuffled) < 2**256
+
+
+def test_what_is_undone_leaves_no_trace(added: Added) -> None:
+    workspace = Workspace(EmptyView())
+    changes, after = project(
+        [event(added(1, tags=["a"])), event(MemoryDeleted(id=added(1).memory.id))],
+        at(2),
+        Projection("store"),
+        EmptyView(),
+    )
+    assert after.digest == 0
+    assert not any(change.table == "Memory" for change in changes)
+    assert list(workspace.changes()) == []
+
+
+@pytest.mark.parametrize("column", ["seq", "vector_row", "vector_sha256", "embedding_model", "embedded_at"])
+def test_what_may_differ_between_equal_states_is_left_out(column: str) -> None:
+    plain = [Change("Memory", "a", None, {"id": "a", "content": "x"})]
+    other = [Change("Memory", "a", None, {"id": "a", "content": "x", column: "anything"})]
+    assert digest_after(0, plain) == digest_after(0, other)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Change("Memory", "a", None, {"id": "a", "content": "y"}),
+        Change("Memory", "a", None, {"id": "a", "content": "x", "title": ""}),
+        Change("SUPPORTS", ("a", "b"), None, {}),
+        Change("SUPPORTS", ("b", "a"), None, {}),
+        Change("CONTRADICTS", ("a", "b"), None, {}),
+        Change("SUPPORTS", ("a", "b"), None, {"score": 0.5}),
+    ],
+)
+def test_what_counts_makes_a_difference(other: Change) -> None:
+    plain = [
+        Change("Memory", "a", None, {"id": "a", "content": "x"}),
+        Change("SUPPORTS", ("a", "b"), None, {"score": 0.25}),
+    ]
+    assert digest_after(0, [other]) not in {0, digest_after(0, plain), *(digest_after(0, [one]) for one in plain)}
+
+
+@pytest.mark.parametrize("table", ["Tag", "TAGGED", "NEXT", "Recall", "RECALLED", "Project", "Build"])
+def test_what_follows_from_memories_does_not_count(table: str) -> None:
+    key = ("a", "b") if table.isupper() else "a"
+    assert digest_after(5, [Change(table, key, None, {"id": "a"})]) == 5

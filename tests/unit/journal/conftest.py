@@ -1,0 +1,75 @@
+"""A journal without a store around it, and what to write into it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memgraph.journal.envelope import CommitDraft
+from memgraph.journal.journal import Committed, Journal, open_journal
+from memgraph.journal.keys import FileKeys
+from memgraph.model.events import MemoryAdded, Payload
+from memgraph.model.ids import source_id
+from memgraph.model.memory import MemoryRecord
+
+NOW = "2026-02-01T09:00:00.000Z"
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> FileKeys:
+    return FileKeys(tmp_path / "keys")
+
+
+@pytest.fixture
+def open_one(tmp_path: Path, keys: FileKeys) -> Callable[..., Journal]:
+    """Open journals by name; the same name again is the same journal, read anew."""
+
+    def open_it(name: str = "store", **options: Any) -> Journal:
+        given = {"keys_home": tmp_path / "keys", "created_by": "tests", "lock_timeout_s": 5.0, **options}
+        now = given.pop("now", NOW)
+        return open_journal(tmp_path / name, given.pop("keys", keys), now=lambda: now, **given)
+
+    return open_it
+
+
+@pytest.fixture
+def journal(open_one: Callable[..., Journal]) -> Journal:
+    return open_one()
+
+
+@pytest.fixture
+def added() -> Callable[..., MemoryAdded]:
+    """Make the event of one memory, its id by its number."""
+
+    def make(number: int = 1, **fields: Any) -> MemoryAdded:
+        required = {"id": source_id("tests", number), "type": "episodic", "content": f"Memory {number}"}
+        times = dict.fromkeys(("created_at", "updated_at", "occurred_at", "relevance_at"), NOW)
+        return MemoryAdded(memory=MemoryRecord(**{**required, **times, **fields}))
+
+    return make
+
+
+@pytest.fixture
+def write() -> Callable[..., list[Committed]]:
+    """Append one commit."""
+
+    def append(journal: Journal, *payloads: Payload, now: str = NOW, scope: Any = "global") -> list[Committed]:
+        with journal.locked():
+            return journal.append([CommitDraft(scope, payloads)], now)
+
+    return append
+
+
+@pytest.fixture
+def segment() -> Callable[[Journal], Path]:
+    """Return the newest file of a journal."""
+    return lambda journal: max(journal.folder.glob("*.jsonl"))
+
+
+@pytest.fixture
+def head_path(tmp_path: Path) -> Callable[[Journal], Path]:
+    """Return where a journal's head file lies."""
+    return lambda journal: tmp_path / "keys" / "heads" / journal.store_id

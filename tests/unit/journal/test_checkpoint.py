@@ -1,0 +1,178 @@
+"""Opening costs what hashing costs, and is no less sure for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memgraph.errors import DamagedJournalError, JournalError, TruncatedJournalError
+from memgraph.journal import journal as module
+from memgraph.journal import segments
+from memgraph.journal.journal import Journal
+from memgraph.model.events import MemoryAdded
+
+Open = Callable[..., Journal]
+Paths = Callable[[Journal], Path]
+Added = Callable[..., MemoryAdded]
+
+
+@pytest.fixture
+def checked(journal: Journal, write: Callable[..., Any], added: Added) -> Journal:
+    """Five events, a checkpoint after the fourth."""
+    for number in range(1, 4):
+        write(journal, added(number))
+    journal.checkpoint()
+    write(journal, added(4))
+    return journal
+
+
+@pytest.fixture
+def unsealed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of the events that are verified one by one from here on."""
+    seen: list[int] = []
+    real = module.unseal
+
+    def counting(line: bytes, chain: Any, key: Any) -> Any:
+        seen.append(chain.seq + 1)
+        return real(line, chain, key)
+
+    monkeypatch.setattr(module, "unseal", counting)
+    return seen
+
+
+def test_opening_verifies_only_what_is_past_it(checked: Journal, open_one: Open, unsealed: list[int]) -> None:
+    again = open_one()
+    assert again.tail == checked.tail
+    assert unsealed == [5]
+
+
+def test_without_one_everything_is_verified(checked: Journal, open_one: Open, unsealed: list[int]) -> None:
+    (checked.folder / "verified.json").unlink()
+    assert open_one().tail == checked.tail
+    assert unsealed == [1, 2, 3, 4, 5]
+
+
+def test_it_can_be_renewed_after_an_opening_that_used_it(checked: Journal, open_one: Open, unsealed: list[int]) -> None:
+    open_one().checkpoint()
+    unsealed.clear()
+    assert open_one().tail == checked.tail
+    assert unsealed == []
+
+
+def test_it_spans_segments(
+    monkeypatch: pytest.MonkeyPatch, journal: Journal, open_one: Open, write: Any, added: Added, unsealed: list[int]
+) -> None:
+    monkeypatch.setattr(segments, "SEGMENT_BYTES", 2_500)
+    for number in range(1, 10):
+        write(journal, added(number))
+    journal.checkpoint()
+    write(journal, added(10))
+    unsealed.clear()
+    assert open_one().tail == journal.tail
+    assert unsealed == [11]
+    first = min(journal.folder.glob("*.jsonl"))
+    first.write_bytes(first.read_bytes().replace(b"Memory 1", b"Memory X"))
+    with pytest.raises(DamagedJournalError):
+        open_one()
+
+
+@pytest.mark.parametrize("content", [b"Memory 1", b"Memory 3", b"Memory 4"])
+def test_tampering_before_and_after_it_is_detected(
+    checked: Journal, open_one: Open, segment: Paths, content: bytes
+) -> None:
+    path = segment(checked)
+    path.write_bytes(path.read_bytes().replace(content, b"Memory X"))
+    with pytest.raises(DamagedJournalError):
+        open_one()
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        lambda stored: b"",
+        lambda stored: b"{}",
+        lambda stored: b"[]",
+        lambda stored: b"null",
+        lambda stored: b"\xff\xff",
+        lambda stored: json.dumps({**stored, "hmac": "0" * 64}).encode(),
+        lambda stored: json.dumps({**stored, "hmac": 7}).encode(),
+        lambda stored: json.dumps({**stored, "hmac": "\u00e9"}).encode(),
+        lambda stored: json.dumps({**stored, "body": 7}).encode(),
+        lambda stored: json.dumps({**stored, "body": {**stored["body"], "sha256": "0" * 64}}).encode(),
+        lambda stored: json.dumps({**stored, "body": {**stored["body"], "extra": 1}}).encode(),
+    ],
+)
+def test_a_tampered_one_is_ignored(
+    checked: Journal, open_one: Open, unsealed: list[int], tamper: Callable[[Any], bytes]
+) -> None:
+    path = checked.folder / "verified.json"
+    path.write_bytes(tamper(json.loads(path.read_bytes())))
+    assert open_one().tail == checked.tail
+    assert unsealed == [1, 2, 3, 4, 5]
+
+
+def test_that_of_another_store_is_ignored(
+    checked: Journal, open_one: Open, unsealed: list[int], write: Any, added: Added
+) -> None:
+    other = open_one("other")
+    write(other, added(1))
+    other.checkpoint()
+    (checked.folder / "verified.json").write_bytes((other.folder / "verified.json").read_bytes())
+    unsealed.clear()
+    assert open_one().tail == checked.tail
+    assert unsealed == [1, 2, 3, 4, 5]
+
+
+def test_a_forger_of_both_is_still_found_out(checked: Journal, open_one: Open, segment: Paths) -> None:
+    """Who changes bytes and recomputes the plain SHA-256 lacks the key."""
+    import hashlib
+
+    path = segment(checked)
+    data = path.read_bytes().replace(b"Memory 1", b"Memory X")
+    path.write_bytes(data)
+    stored = json.loads((checked.folder / "verified.json").read_bytes())
+    stored["body"]["sha256"] = hashlib.sha256(data[: stored["body"]["position"]["offset"]]).hexdigest()
+    (checked.folder / "verified.json").write_text(json.dumps(stored))
+    with pytest.raises(DamagedJournalError):
+        open_one()
+
+
+def test_a_journal_shorter_than_its_checkpoint_was_truncated(
+    checked: Journal, open_one: Open, segment: Paths, head_path: Paths
+) -> None:
+    lines = segment(checked).read_bytes().splitlines(keepends=True)
+    segment(checked).write_bytes(b"".join(lines[:2]))
+    head_path(checked).unlink()  # even without the head file
+    with pytest.raises(TruncatedJournalError) as refused:
+        open_one()
+    assert (refused.value.seq, refused.value.head_seq) == (2, 4)
+
+
+def test_one_is_written_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, journal: Journal, open_one: Open, write: Any, added: Added, unsealed: list[int]
+) -> None:
+    monkeypatch.setattr(module, "_CHECKPOINT_EVENTS", 4)
+    for number in range(1, 7):
+        write(journal, added(number))
+    unsealed.clear()
+    assert open_one().tail == journal.tail
+    assert len(unsealed) < 4
+
+
+def test_a_store_leaves_one_when_it_closes(open_store: Callable[..., Any], tmp_path: Path, unsealed: list[int]) -> None:
+    store = open_store()
+    store.insert_memories([{"type": "episodic", "content": f"memory {n}"} for n in range(20)])
+    store.close()
+    unsealed.clear()
+    assert open_store().get_stats().total == 20
+    assert unsealed == []
+
+
+def test_a_foreign_head_before_it_is_refused_too(checked: Journal, open_one: Open, head_path: Paths) -> None:
+    head_path(checked).write_text(json.dumps({"seq": 2, "signature": "f" * 64}))
+    with pytest.raises(JournalError, match="another event"):
+        open_one()
