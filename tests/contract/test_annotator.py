@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from memgraph import AgentMemoryStore
 from memgraph.extraction import RuleAnnotator
 from memgraph.model.memory import AgentMemory, Entity, parse_memory
 from memgraph.ports import Annotation, Annotator
@@ -44,6 +45,17 @@ def memory(request: pytest.FixtureRequest) -> AgentMemory:
     return parse_memory(MEMORIES[request.param])
 
 
+@pytest.fixture
+def stored(config: Any, embedder: Any, clock: Any) -> Callable[..., Any]:
+    """Insert a memory into a store with this annotator and return it as it was stored."""
+
+    def insert(annotator: Annotator, memory: Any) -> Any:
+        with AgentMemoryStore(config, embedder=embedder, clock=clock, annotator=annotator) as store:
+            return store.insert_memory(memory)
+
+    return insert
+
+
 class TestAnnotator:
     def test_it_is_one(self, annotator: Annotator, memory: AgentMemory) -> None:
         assert isinstance(annotator, Annotator)
@@ -66,13 +78,13 @@ class TestAnnotator:
         self, annotator: Annotator, memory: AgentMemory, open_store: Callable[..., Any]
     ) -> None:
         found = annotator.annotate(memory)
-        stored = open_store(annotator=annotator).insert_memory(memory)
-        assert tuple(stored.entities) == found.entities
-        assert tuple(stored.tags) == found.tags
-        assert stored.failure_fingerprint == found.failure_fingerprint
+        kept = stored(annotator, memory)
+        assert tuple(kept.entities) == found.entities
+        assert tuple(kept.tags) == found.tags
+        assert kept.failure_fingerprint == found.failure_fingerprint
 
 
-def test_given_tags_entities_and_fingerprints_stay(open_store: Callable[..., Any]) -> None:
+def test_given_tags_entities_and_fingerprints_stay(stored: Callable[..., Any]) -> None:
     given = {"tags": ["mine"], "entities": [{"name": "E", "kind": "error"}], "failure_fingerprint": "f0"}
     stored = open_store(annotator=FakeAnnotator(FOUND)).insert_memory({"type": "episodic", "content": "x", **given})
     assert (stored.tags, [entity.name for entity in stored.entities], stored.failure_fingerprint) == (

@@ -184,7 +184,7 @@ def test_a_body_adds_its_reasons_and_not_its_chaff() -> None:
     body = "Closes #12\n\n* fix cart total\n\nDiscounts were applied twice because the cart was priced on every read.\n---------"
     memory = found(commits({"description": "fix: cart total", "output": body}))["fix"].memory
     assert memory.content == (
-        "Fix in shop/cart.py by Ada: cart total. Discounts were applied twice because the cart was priced on every read."
+        "Fix: cart total. Discounts were applied twice because the cart was priced on every read. (cart.py)"
     )
 
 
@@ -254,7 +254,7 @@ def test_keys_stay_when_the_log_grows() -> None:
 
 def test_the_first_of_a_component_is_novel_the_next_is_not() -> None:
     build_log = commits({"description": "Add gift card payments"}, {"description": "Add gift card balance page"})
-    assert kinds(build_log) == ["novelty"]
+    assert kinds(build_log) == ["novelty", "change"]
 
 
 def test_an_empty_log_gives_nothing_and_a_failed_one_its_summary() -> None:
@@ -294,7 +294,26 @@ def test_issue_references_and_code_do_not_reach_the_content() -> None:
         commits({"description": "Stop rounding twice, use decimals instead of floats. Fixes #12", "output": body})
     )["decision"].memory
     assert memory.content == (
-        "Decision in shop/cart.py by Ada: Stop rounding twice, use decimals instead of floats. "
-        "Prices were rounded twice because of the cache."
+        "Stop rounding twice, use decimals instead of floats. Prices were rounded twice because of the cache. (cart.py)"
     )
     assert kinds(commits({"description": "Rename cart_total -> total and fixes"})) == ["decision"]
+
+
+def test_who_and_where_are_fields_and_do_not_fill_the_text() -> None:
+    memory = found(commits({"description": "fix: rounding of the cart total", "files_changed": ["shop/cart.py"]}))[
+        "fix"
+    ].memory
+
+    assert memory.agents_involved == ["Ada"]
+    assert memory.location == "shop/cart.py"
+    assert "Ada" not in memory.content
+    assert "shop/" not in memory.content
+
+
+def test_a_plain_change_that_says_what_is_different_is_kept_and_reshaping_is_not() -> None:
+    files = {"files_changed": ["shop/cart.py"]}
+    told = {"description": "Interrupt running payments when the cart is closed", **files}
+    moved = {"description": "Move payment helpers into their own module", **files}
+
+    assert kinds(commits(told)) == ["change"]
+    assert kinds(commits(moved)) == []

@@ -1,0 +1,236 @@
+"""Which Cypher may come from outside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memgraph.errors import QueryError
+from memgraph.graph.guard import MAX_QUERY_CHARS, check_read_only
+
+HOSTILE = {
+    "create": "CREATE (:Tag {id: 'x'})",
+    "create after match": "MATCH (m:Memory) CREATE (:Tag {id: m.id})",
+    "merge": "MATCH (m:Memory) MERGE (t:Tag {id: 'x'}) RETURN t",
+    "set": "MATCH (m:Memory) SET m.content = 'x'",
+    "set lower case": "match (m:Memory) set m.content = 'x' return m",
+    "set mixed case": "MaTcH (m:Memory) sEt m.content = 'x'",
+    "delete": "MATCH (m:Memory) DELETE m",
+    "detach delete": "MATCH (m:Memory) DETACH DELETE m",
+    "remove": "MATCH (m:Memory) REMOVE m.content",
+    "drop": "DROP TABLE Memory",
+    "alter": "ALTER TABLE Memory ADD x STRING",
+    "create table": "CREATE NODE TABLE X (id STRING PRIMARY KEY)",
+    "copy to": "COPY (MATCH (m:Memory) RETURN m.content) TO '{out}'",
+    "copy to after match": "MATCH (m) RETURN m COPY (MATCH (m:Memory) RETURN m.content) TO '{out}'",
+    "copy from": "COPY Memory FROM '/etc/passwd'",
+    "load from": "LOAD FROM '/etc/passwd' RETURN *",
+    "load inside": "MATCH (m:Memory) LOAD FROM '/etc/passwd' RETURN *",
+    "export": "EXPORT DATABASE '{out}'",
+    "import": "IMPORT DATABASE '/tmp'",
+    "attach": "ATTACH '/tmp/x' AS x (dbtype duckdb)",
+    "use": "USE x",
+    "install": "INSTALL httpfs",
+    "install upper": "UNINSTALL httpfs",
+    "load extension": "LOAD EXTENSION httpfs",
+    "update": "UPDATE httpfs",
+    "call setting": "CALL threads=1",
+    "call tables": "CALL show_tables() RETURN *",
+    "call inside": "MATCH (m:Memory) CALL show_tables() RETURN *",
+    "profile": "PROFILE MATCH (m) RETURN m",
+    "explain": "EXPLAIN MATCH (m) RETURN m",
+    "begin": "BEGIN TRANSACTION",
+    "commit": "COMMIT",
+    "rollback": "ROLLBACK",
+    "checkpoint": "CHECKPOINT",
+    "macro": "CREATE MACRO f(x) AS x",
+    "comment on": "COMMENT ON TABLE Memory IS 'x'",
+    "two statements": "RETURN 1; RETURN 2",
+    "second statement": "RETURN 1; MATCH (m:Memory) DELETE m",
+    "a trailing semicolon": "RETURN 1;",
+    "after a line comment": "RETURN 1 // one\nCREATE (:Tag {id: 'x'})",
+    "after a carriage return": "RETURN 1 //\rCOPY (MATCH (t:Tag) RETURN t.id) TO '{out}'",
+    "after a block comment": "/* MATCH */ CREATE (:Tag {id: 'x'})",
+    "comment in the middle": "MATCH (m:Memory) /* x */ DELETE /* y */ m",
+    "comment glued": "MATCH (m:Memory)/**/DELETE/**/m",
+    "line comment in the middle": "MATCH (m:Memory) DELETE // harmless\nm",
+    "nested comment": "RETURN 1 /* /* */ CREATE (:Tag {id: 'x'}) /* */ */",
+    "a comment that does not end": "RETURN 1 /* CREATE (:Tag {id: 'x'})",
+    "after a string with an escaped quote": "MATCH (m) WHERE m.id = 'a\\'b' DELETE m",
+    "after a string with an escaped backslash": "MATCH (m) WHERE m.id = 'a\\\\' DELETE m //'",
+    "after a double quoted string": 'MATCH (m) WHERE m.id = "a\\"b\'" DELETE m',
+    "a string that does not end": "RETURN 'x",
+    "a double quoted string that does not end": 'RETURN "x',
+    "a name that does not end": "MATCH (m) RETURN m.`x",
+    "between strings": "RETURN '//' CREATE (:Tag {id: '//'})",
+    "a comment opener in a string": "RETURN '/*' CREATE (:Tag {id: '*/'})",
+    "with tabs": "MATCH\t(m:Memory)\tDELETE\tm",
+    "with newlines": "MATCH (m:Memory)\r\nDELETE\r\nm",
+    "with a no-break space": "MATCH (m:Memory)\u00a0DELETE\u00a0m",
+    "with a line separator": "MATCH (m:Memory)\u2028DELETE m",
+    "full width letters": "\uff23\uff32\uff25\uff21\uff34\uff25 (:Tag {id: 'x'})",
+    "full width inside": "MATCH (m:Memory) \uff24\uff25\uff2c\uff25\uff34\uff25 m",
+    "cyrillic look-alike": "MATCH (m:Memory) D\u0415LETE m",
+    "a long s": "MATCH (m:Memory) \u017fET m.content = 'x'",
+    "a dotless i": "\u0131NSTALL httpfs",
+    "a zero width space": "MATCH (m:Memory) DE\u200bLETE m",
+    "a full width semicolon": "RETURN 1\uff1b RETURN 2",
+    "a byte order mark": "\ufeffMATCH (m) RETURN m",
+    "a NUL": "RETURN 1 \x00 CREATE (:Tag {id: 'x'})",
+    "nothing": "",
+    "white space": " \n\t ",
+    "a comment alone": "// RETURN 1",
+    "no statement": "42",
+    "a parenthesis": "(MATCH (m) RETURN m)",
+    "a name in quotes": "`CREATE` (:Tag {id: 'x'})",
+    "show": "SHOW TABLES",
+    "huge": "RETURN '" + "x" * MAX_QUERY_CHARS + "'",
+    "nested lists": "RETURN " + "[" * 1_500 + "1" + "]" * 1_500 + " AS x",
+    "nested functions": "RETURN " + "abs(" * 1_500 + "1" + ")" * 1_500 + " AS x",
+    "nested cases": "RETURN " + "CASE WHEN true THEN " * 50 + "1" + " END" * 50 + " AS x",
+    "foreach": "FOREACH (x IN [1] | CREATE (:Tag {id: 'x'}))",
+    "call in a sub-query": "MATCH (m:Memory) CALL { CREATE (:Tag {id: 'x'}) } RETURN m",
+    "create in exists": "MATCH (m:Memory) WHERE EXISTS { CREATE (:Tag {id: 'x'}) } RETURN m",
+    "on create": "MATCH (m:Memory) MERGE (t:Tag {id: 'x'}) ON CREATE SET t.name = 'x'",
+    "a keyword after a number": "RETURN 1CREATE (:Tag {id: 'x'})",
+    "a keyword after a bracket": "MATCH (m:Memory)DELETE m",
+}  # fmt: skip
+HONEST = {
+    "count": "MATCH (m:Memory) RETURN count(*) AS n",
+    "filter": "MATCH (m:Memory) WHERE m.type = 'episodic' AND m.outcome = 'negative' RETURN m.id, m.content LIMIT 5",
+    "parameter": "MATCH (m:Memory) WHERE m.content CONTAINS $word RETURN m.id",
+    "tags": "MATCH (m:Memory)-[:TAGGED]->(t:Tag) RETURN t.name, count(m) AS n ORDER BY n DESC, t.name",
+    "optional": "OPTIONAL MATCH (m:Memory)-[:SUPPORTS]->(g:Memory) RETURN m.id, g.id",
+    "with": "MATCH (m:Memory)-[:IN_PROJECT]->(p:Project) WITH p, count(m) AS n WHERE n > 0 RETURN p.name, n",
+    "unwind": "UNWIND ['a', 'b'] AS x RETURN x",
+    "unwind a column": "MATCH (m:Memory) UNWIND m.tags AS tag RETURN tag, count(*)",
+    "structs": "MATCH (m:Memory) UNWIND m.entities AS e RETURN e.name, e.kind",
+    "union": "MATCH (t:Tag) RETURN t.name AS name UNION ALL MATCH (a:Agent) RETURN a.name AS name",
+    "path": "MATCH p = (a:Memory)-[:NEXT*1..3]->(b:Memory) RETURN length(p), a.id, b.id",
+    "shortest": "MATCH p = (a:Memory)-[:NEXT* SHORTEST 1..5]->(b:Memory) RETURN length(p)",
+    "exists": "MATCH (m:Memory) WHERE EXISTS { MATCH (m)-[:TAGGED]->(t:Tag) } RETURN m.id",
+    "not exists": "MATCH (m:Memory) WHERE NOT EXISTS { MATCH (m)-[:CONTRADICTS]-(:Memory) } RETURN count(m)",
+    "sub-query count": "MATCH (m:Memory) RETURN m.id, COUNT { MATCH (m)-[:TAGGED]->(:Tag) } AS n",
+    "case": "MATCH (m:Memory) RETURN CASE WHEN m.is_pinned THEN 'yes' ELSE 'no' END AS pinned, count(*)",
+    "collect": "MATCH (m:Memory)-[:INVOLVES]->(a:Agent) RETURN a.name, collect(DISTINCT m.outcome) AS outcomes",
+    "time": "MATCH (m:Memory) WHERE m.created_at > timestamp('2020-01-01 00:00:00') RETURN date_trunc('day', m.created_at) AS day, count(*)",
+    "list comprehension": "MATCH (m:Memory) RETURN list_filter(m.tags, x -> size(x) > 1) AS long_tags",
+    "keywords in a string": "MATCH (m:Memory) WHERE m.content CONTAINS 'CREATE; DROP -- DELETE // COPY' RETURN m.id",
+    "keywords in a double quoted string": 'MATCH (m:Memory) WHERE m.content CONTAINS "it\'s; LOAD FROM" RETURN m.id',
+    "non-ASCII text in a string": "MATCH (m:Memory) WHERE m.content CONTAINS '数据库 Ü' RETURN m.id",
+    "keywords in comments": "// CREATE\nMATCH (m:Memory) /* DELETE; */ RETURN count(*) // DROP",
+    "a keyword as a property": "MATCH (b:Build) RETURN b.outcome, b.name",
+    "a quoted name": "MATCH (m:Memory) RETURN m.id AS `set of ids`",
+    "a name that holds a keyword": "MATCH (m:Memory) WITH m.created_at AS created, m.updated_at AS update_time RETURN created, update_time",
+    "a parameter called like a keyword": "MATCH (m:Memory) WHERE m.id <> $set RETURN count(*)",
+    "arithmetic": "MATCH (m:Memory) RETURN avg(m.confidence) * 100 / 2 - 1 AS x, max(m.access_count) % 7 AS y",
+    "regular expression": "MATCH (m:Memory) WHERE m.content =~ '.*mem.*' RETURN count(*)",
+    "lower case": "match (m:Memory) return m.id order by m.id limit 1",
+    "a moderately nested expression": "RETURN ((((((((1 + (2 * (3 - (4 + 5))))))))))) AS x",
+    "evidence": "MATCH (g:Memory)-[:DERIVED_FROM]->(e:Memory)-[:FROM_BUILD]->(b:Build) RETURN g.id, collect(b.name) AS builds",
+    "skip": "MATCH (m:Memory) RETURN m.id ORDER BY m.id SKIP 1 LIMIT 2",
+    "nodes": "MATCH (m:Memory) RETURN m LIMIT 1",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_queries_are_refused(name: str) -> None:
+    if name == "after a carriage return":
+        pytest.skip("the engine takes no comment there; see the next test")
+    with pytest.raises(QueryError):
+        check_read_only(HOSTILE[name])
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_queries_pass(name: str) -> None:
+    check_read_only(HONEST[name])
+
+
+@pytest.fixture(scope="module")
+def stocked(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    from memgraph import AgentMemoryConfig, AgentMemoryStore
+    from memgraph.testing import FakeClock, FakeEmbedder
+
+    folder = tmp_path_factory.mktemp("guard")
+    config = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
+    with AgentMemoryStore(config, embedder=FakeEmbedder(16), clock=FakeClock()) as store:
+        context = {"project_id": "P", "build_id": "b", "agents_involved": ["MARS"], "tags": ["auth", "db"]}
+        ids = [
+            store.insert_memory({"type": "episodic", "content": f"memory {n} 数据库 of login.py", **context}).id
+            for n in range(4)
+        ]
+        store.insert_memory(
+            {"type": "semantic", "content": "in general", "supporting_memory_ids": ids[:2], "project_id": "P"}
+        )
+        store.link(ids[0], "CONTRADICTS", ids[1])
+        yield store
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_queries_run(name: str, stocked: Any) -> None:
+    params = {word: "memory" for word in ("word", "set") if f"${word}" in HONEST[name]}
+    rows = stocked.cypher(HONEST[name], **params)
+    assert isinstance(rows, list)
+    assert all(isinstance(row, dict) for row in rows)
+
+
+def test_what_is_refused_leaves_no_trace(stocked: Any, tmp_path: Path) -> None:
+    """Whoever refuses, the guard or the engine: nothing changes, no file is made."""
+    everything = "MATCH (n) RETURN label(n) AS label, count(*) AS n ORDER BY label"
+    before, digest = stocked.cypher(everything), stocked.digest()
+    for name, query in HOSTILE.items():
+        if name.startswith("nested "):
+            continue  # those that the guard lets pass would take the process down: see the guard's own test
+        with pytest.raises(QueryError):
+            stocked.cypher(query.replace("{out}", str(tmp_path / "out.csv")))
+    assert stocked.cypher(everything) == before
+    assert stocked.digest() == digest
+    assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "MATCH (m:Memory RETURN m",
+        "RETURN x",
+        "MATCH (m:Nonsense) RETURN m",
+        "RETURN $missing",
+        "RETURN 1 / 0",
+        "MATCH (m:Memory) RETURN m.nonsense",
+        "RETURN 'a' + 1 - []",
+        "RETURN '\ud800'",
+    ],
+)
+def test_bad_queries_are_query_errors_and_the_store_goes_on(stocked: Any, query: str) -> None:
+    with pytest.raises(QueryError):
+        stocked.cypher(query)
+    assert stocked.cypher("RETURN 1 AS x") == [{"x": 1}]
+
+
+@pytest.mark.parametrize("value", ["\ud800", object(), {1, 2}, 2**70, b"x", lambda: 1])
+def test_bad_parameters_are_query_errors(stocked: Any, value: Any) -> None:
+    with pytest.raises(QueryError):
+        stocked.cypher("RETURN $x AS x", x=value)
+
+
+@pytest.mark.parametrize("value", ["'; DROP TABLE Memory //", 5, 0.5, True, None, ["a", "b"], {"a": 1}])
+def test_parameters_are_values_never_code(stocked: Any, value: Any) -> None:
+    assert stocked.cypher("RETURN $x AS x", x=value) == [{"x": value}]
+
+
+def test_times_come_out_as_they_are_written(stocked: Any) -> None:
+    rows = stocked.cypher("MATCH (m:Memory) RETURN m.created_at AS at LIMIT 1")
+    assert rows == [{"at": "2026-01-01T00:00:00.000Z"}]
+
+
+def test_a_message_names_what_is_refused() -> None:
+    with pytest.raises(QueryError, match="DELETE"):
+        check_read_only("MATCH (m) DELETE m")
+    with pytest.raises(QueryError, match="starts with SHOW"):
+        check_read_only("SHOW TABLES")
+    with pytest.raises(QueryError, match="position 8"):
+        check_read_only("RETURN 1;")
+    with pytest.raises(QueryError, match="20,000"):
+        check_read_only(HOSTILE["huge"])
