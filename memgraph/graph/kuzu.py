@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util  # noqa: F401 - kuzu uses it without importing it
 import logging
+import shutil
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -366,4 +367,7 @@ def _quoted(path: Path) -> str:
 
 def _remove(path: Path) -> None:
     for victim in (path, path.with_name(path.name + ".wal")):
-        victim.unlink(missing_ok=True)
+        if victim.is_dir():
+            shutil.rmtree(victim)
+        else:
+            victim.unlink(missing_ok=True)

@@ -75,7 +75,7 @@ class TestAnnotator:
         assert len(set(named)) == len(named)
 
     def test_what_it_finds_can_be_stored(
-        self, annotator: Annotator, memory: AgentMemory, open_store: Callable[..., Any]
+        self, annotator: Annotator, memory: AgentMemory, stored: Callable[..., Any]
     ) -> None:
         found = annotator.annotate(memory)
         kept = stored(annotator, memory)
@@ -86,9 +86,5 @@ class TestAnnotator:
 
 def test_given_tags_entities_and_fingerprints_stay(stored: Callable[..., Any]) -> None:
     given = {"tags": ["mine"], "entities": [{"name": "E", "kind": "error"}], "failure_fingerprint": "f0"}
-    stored = open_store(annotator=FakeAnnotator(FOUND)).insert_memory({"type": "episodic", "content": "x", **given})
-    assert (stored.tags, [entity.name for entity in stored.entities], stored.failure_fingerprint) == (
-        ["mine"],
-        ["E"],
-        "f0",
-    )
+    kept = stored(FakeAnnotator(FOUND), {"type": "episodic", "content": "x", **given})
+    assert (kept.tags, [entity.name for entity in kept.entities], kept.failure_fingerprint) == (["mine"], ["E"], "f0")

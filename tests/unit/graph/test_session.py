@@ -179,7 +179,7 @@ class TestSeveral:
         with first.use():
             waiter = threading.Thread(target=lambda: seen.append(_use(second)))
             waiter.start()
-            _until(lambda: (tmp_path / "graph.wanted").exists())
+            _until((tmp_path / "graph.wanted").exists)
         waiter.join(30)
         assert seen == ["resource 2"]
 
@@ -193,7 +193,7 @@ class TestSeveral:
         self, make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Of two that wait, the one that gets it must not wipe away that the other still waits."""
-        holder, waiters = make(), [make(), make()]
+        holder, waiters = make(), [make(timeout_s=3.0), make(timeout_s=3.0)]
         waiting = threading.Semaphore(0)
         real = ProcessLock.acquire
 
@@ -205,13 +205,13 @@ class TestSeveral:
         monkeypatch.setattr(ProcessLock, "acquire", announced)
         monkeypatch.setattr(module, "_YIELD_S", 0.0)
         seen: list[bool] = []
-        go_on = threading.Event()
 
         def wait(session: Session[str]) -> None:
-            with session.use():
-                if not seen:
+            try:
+                with session.use():
                     seen.append((tmp_path / "graph.wanted").exists())
-                go_on.set()
+            except BusyError:
+                seen.append(False)
 
         with holder.use():
             threads = [threading.Thread(target=wait, args=(session,)) for session in waiters]
@@ -219,10 +219,10 @@ class TestSeveral:
                 thread.start()
             for _ in threads:
                 assert waiting.acquire(timeout=30)
-        assert go_on.wait(30)
         for thread in threads:
             thread.join(30)
-        assert seen == [True], "the first waiter removed the wish of the second"
+        assert len(seen) == 2
+        assert seen[0], "the first waiter removed the wish of the second, which then waits in vain"
 
     def test_threads_of_one_session_take_turns(self, make: Any) -> None:
         session = make()

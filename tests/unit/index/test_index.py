@@ -1,0 +1,501 @@
+"""However an index came about, it gives the same answers."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memgraph.fold import Workspace, fold
+from memgraph.index import snapshot
+from memgraph.index.analyser import analyse
+from memgraph.index.index import RELATION_CODE, Index, IndexOffset
+from memgraph.journal.envelope import Event
+from memgraph.model.events import (
+    AccessEffect,
+    AccessRecorded,
+    MemoryAdded,
+    MemoryDeleted,
+    MemoryLinked,
+    MemoryRevised,
+    Payload,
+    RecordPatch,
+)
+from memgraph.model.ids import natural_id, source_id
+from memgraph.model.memory import Entity, MemoryRecord
+from memgraph.ports import Change, Key, Row
+
+NOW, LATER = "2026-02-01T09:00:00.000Z", "2026-02-03T12:00:00.000Z"
+NAMED = ("project", "session", "task", "domain")
+SLOTS = ("previous", "following")
+
+
+class World:
+    """Current rows, and an index that is brought up with every change."""
+
+    def __init__(self) -> None:
+        self.rows: dict[tuple[str, Key], Row] = {}
+        self.index = Index()
+        self.seq = 0
+
+    def get(self, table: str, key: Key) -> Row | None:
+        return self.rows.get((table, key))
+
+    def edges_at(self, memory_id: str) -> list[tuple[str, Key, Row]]:
+        return [(t, k, row) for (t, k), row in self.rows.items() if isinstance(k, tuple) and memory_id in k]
+
+    def live(self, *payloads: Payload) -> list[Change]:
+        workspace = Workspace(self)
+        for payload in payloads:
+            self.seq += 1
+            fold(workspace, Event(self.seq, "c", True, payload.TYPE, payload, "global", None, "agent", NOW, NOW, "s"))
+        changes = list(workspace.changes())
+        for change in changes:
+            if change.new is None:
+                del self.rows[change.table, change.key]
+            else:
+                self.rows[change.table, change.key] = change.new
+        self.index.apply(changes)
+        return changes
+
+    def built(self) -> Index:
+        index = Index()
+        memories = sorted(
+            (row for (table, _), row in self.rows.items() if table == "Memory"), key=lambda row: row["seq"]
+        )
+        index.build(memories, [place for place in self.rows if place[0] in RELATION_CODE])
+        return index
+
+    @property
+    def ids(self) -> list[str]:
+        return [str(key) for table, key in self.rows if table == "Memory"]
+
+
+def added(number: int, **fields: Any) -> MemoryAdded:
+    required = {"id": source_id("tests", number), "type": "episodic", "content": f"Memory {number}"}
+    times = dict.fromkeys(("created_at", "updated_at", "occurred_at", "relevance_at"), NOW)
+    return MemoryAdded(memory=MemoryRecord(**{**required, **times, **fields}))
+
+
+def linked(source: int, relation: Any, target: int) -> MemoryLinked:
+    return MemoryLinked(
+        source_id=source_id("tests", source), relation=relation, target_id=source_id("tests", target), created_at=NOW
+    )
+
+
+def answers(index: Index) -> dict[str, Any]:
+    """Return all that an index answers about live memories, by id: slots and codes are its own affair."""
+    live = index.column("is_live")
+    slots = np.flatnonzero(live).tolist()
+    name = index.ids.names
+
+    def other(slot: int) -> str | None:
+        return name[slot] if slot >= 0 and live[slot] else None
+
+    columns = {}
+    for column in index._columns:
+        values = index.column(column)
+        if column in NAMED:
+            columns[column] = {name[s]: index.scopes.names[values[s]] if values[s] >= 0 else None for s in slots}
+        elif column in SLOTS:
+            columns[column] = {name[s]: other(int(values[s])) for s in slots}
+        else:
+            columns[column] = {name[s]: values[s].item() for s in slots}
+
+    def by_name(kind: str, names: str) -> dict[str, list[tuple[str, int]]]:
+        found = {}
+        for code, word in enumerate(getattr(index, names).names):
+            pairs = [
+                (name[slot], weight)
+                for slot, weight in zip(*map(list, getattr(index, kind).get(code)), strict=True)
+                if live[slot]
+            ]
+            if pairs:
+                found[word] = sorted(pairs)
+        return found
+
+    return {
+        "columns": columns,
+        "postings": by_name("postings", "vocabulary"),
+        "mentions": by_name("mentions", "entities"),
+        "agents": by_name("agents", "agent_names"),
+        "named": {
+            name[s]: sorted((index.entities.names[e], int(w)) for e, w in zip(*index.named.get(s), strict=True))
+            for s in slots
+        },
+        "links": {
+            name[s]: sorted((name[o], int(w)) for o, w in zip(*index.links.get(s), strict=True) if live[o])
+            for s in slots
+        },
+        "superseded": {name[s]: bool(index.is_superseded()[s]) for s in slots},
+        "supporting": {name[s]: index.supporting_ids(name[s]) for s in slots},
+        "ids": sorted(name[s] for s in slots),
+    }
+
+
+def reloaded(index: Index, folder: Path) -> Index:
+    snapshot.save(index, folder / "index.npz", "store")
+    loaded = snapshot.load(folder / "index.npz", "store")
+    assert loaded is not None
+    return loaded
+
+
+contents = st.sampled_from(
+    ["the build failed", "login.py times out", "数据库 locked", "v1.2.3 released", "failed failed again"]
+)
+tags = st.lists(st.sampled_from(["auth", "db", "critical-failure"]), max_size=2, unique=True)
+entities = st.lists(
+    st.builds(Entity, name=st.sampled_from(["Login.py", "E1", "x"]), kind=st.sampled_from(["file", "error"]), about=st.booleans()),
+    max_size=2,
+    unique_by=lambda entity: (entity.kind, entity.name),
+)  # fmt: skip
+changeable = st.fixed_dictionaries(
+    {},
+    optional={
+        "content": contents,
+        "tags": tags,
+        "entities": entities,
+        "is_pinned": st.booleans(),
+        "is_suppressed": st.booleans(),
+        "archived_at": st.just(LATER),
+        "invalid_at": st.just(LATER),
+        "project_id": st.sampled_from(["P", "Q"]),
+        "agents_involved": st.lists(st.sampled_from(["MARS", "VENUS"]), max_size=2, unique=True),
+        "outcome": st.sampled_from(["positive", "negative", "unknown"]),
+        "privacy_tier": st.sampled_from(["public", "private"]),
+        "floor": st.sampled_from([0.0, 0.1]),
+        "steps": st.lists(contents, max_size=2),
+        "title": contents,
+        "speaker": st.sampled_from(["Ann", "Bob"]),
+    },
+)
+history = st.lists(
+    st.one_of(
+        st.tuples(st.just("add"), changeable, st.sampled_from(["episodic", "semantic", "procedural"])),
+        st.tuples(st.just("revise"), changeable, st.integers(0, 99)),
+        st.tuples(st.just("delete"), st.just({}), st.integers(0, 99)),
+        st.tuples(
+            st.sampled_from(sorted(RELATION_CODE)), st.just({}), st.tuples(st.integers(0, 99), st.integers(0, 99))
+        ),
+        st.tuples(st.just("access"), st.just({}), st.integers(0, 99)),
+    ),
+    min_size=1,
+    max_size=14,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(history=history)
+def test_built_brought_up_and_loaded_are_one(history: list[tuple[str, dict[str, Any], Any]], tmp_path: Path) -> None:
+    world = World()
+    for number, (step, fields, which) in enumerate(history):
+        ids = world.ids
+        if step == "add":
+            project = fields.get("project_id")
+            node = world.get("Project", natural_id("project", project)) if project else None
+            chain = (
+                {"previous_id": node["last_memory_id"]}
+                if which == "episodic" and node and "last_memory_id" in node
+                else {}
+            )
+            world.live(added(number, type=which, **fields, **chain))
+        elif not ids:
+            continue
+        elif step == "revise":
+            world.live(MemoryRevised(id=ids[which % len(ids)], changed=RecordPatch(**fields)))
+        elif step == "delete":
+            world.live(MemoryDeleted(id=ids[which % len(ids)]))
+        elif step == "access":
+            effect = AccessEffect(
+                id=ids[which % len(ids)],
+                access_count=number,
+                last_accessed_at=LATER,
+                relevance_anchor=0.5,
+                relevance_at=LATER,
+            )
+            world.live(AccessRecorded(accesses=[effect]))
+        elif ids[which[0] % len(ids)] != ids[which[1] % len(ids)]:
+            ends = {"source_id": ids[which[0] % len(ids)], "target_id": ids[which[1] % len(ids)]}
+            world.live(MemoryLinked(relation=step, created_at=NOW, **ends))  # type: ignore[arg-type]
+    expected = answers(world.built())
+    assert answers(world.index) == expected
+    assert answers(reloaded(world.index, tmp_path)) == expected
+    assert answers(reloaded(world.built(), tmp_path)) == expected
+    assert expected["ids"] == sorted(world.ids)
+
+
+@pytest.fixture
+def world() -> World:
+    world = World()
+    world.live(
+        added(
+            1,
+            content="The build failed",
+            tags=["auth"],
+            project_id="P",
+            session_id="s",
+            entities=[Entity(name="Login.py", kind="file")],
+        ),
+        added(
+            2,
+            content="Fixed by a retry",
+            agents_involved=["MARS"],
+            project_id="P",
+            session_id="s",
+            previous_id=source_id("tests", 1),
+        ),
+        added(3, type="semantic", content="Retries help"),
+        linked(1, "SUPPORTS", 3),
+        linked(2, "SUPPORTS", 3),
+    )
+    return world
+
+
+class TestAnswers:
+    def test_postings_hold_the_analysed_text(self, world: World) -> None:
+        index = world.index
+        for term in analyse("build failed auth February"):
+            slots, counts = index.postings.get(index.vocabulary.find(term))
+            assert index.slot(source_id("tests", 1)) in slots
+            assert (counts >= 1).all()
+        assert index.column("words")[index.slot(source_id("tests", 1))] == 3
+
+    def test_a_revised_text_is_found_by_its_new_words_alone(self, world: World) -> None:
+        world.live(MemoryRevised(id=source_id("tests", 1), changed=RecordPatch(content="Sourdough rises")))
+        postings = answers(world.index)["postings"]
+        assert "build" not in postings
+        assert [memory for memory, _ in postings["sourdough"]] == [source_id("tests", 1)]
+
+    def test_entities_are_known_both_ways_and_compared_case_folded(self, world: World) -> None:
+        world.live(added(4, project_id="P", entities=[Entity(name="LOGIN.PY", kind="file", about=True)]))
+        mentions = answers(world.index)["mentions"]
+        assert mentions == {"file\x1fP\x1flogin.py": sorted([(source_id("tests", 1), 1), (source_id("tests", 4), 2)])}
+
+    def test_support_and_supersession(self, world: World) -> None:
+        ids = [source_id("tests", number) for number in range(5)]
+        assert world.index.supporting_ids(ids[3]) == sorted([ids[1], ids[2]])
+        world.live(added(4), linked(4, "SUPERSEDES", 3))
+        assert answers(world.index)["superseded"] == {ids[1]: False, ids[2]: False, ids[3]: True, ids[4]: False}
+        world.live(MemoryDeleted(id=ids[4]), MemoryDeleted(id=ids[1]))
+        assert not any(answers(world.index)["superseded"].values())
+        assert world.index.supporting_ids(ids[3]) == [ids[2]]
+
+    def test_a_slot_never_changes_and_a_deleted_one_is_dead(self, world: World) -> None:
+        first = world.index.slot(source_id("tests", 1))
+        world.live(MemoryDeleted(id=source_id("tests", 2)))
+        assert world.index.slot(source_id("tests", 2)) == -1
+        assert world.index.slot(source_id("tests", 1)) == first
+        assert world.index.slot("unknown") == -1
+        world.live(added(2, content="Back again"))
+        assert world.index.slot(source_id("tests", 2)) >= 0
+        assert answers(world.index) == answers(world.built())
+
+    def test_order_and_ties(self, world: World) -> None:
+        index = world.index
+        everything = index.column("is_live").copy()
+        assert index.live_ids(everything, np.zeros(len(index))) == sorted(world.ids)
+        order = np.zeros(len(index))
+        order[index.slot(source_id("tests", 3))] = 1.0
+        assert index.live_ids(everything, order)[0] == source_id("tests", 3)
+
+    def test_an_access_is_taken_in_ahead_of_its_commit(self, world: World) -> None:
+        world.index.touch(source_id("tests", 1), access_count=3, accessed_at=LATER, anchor=0.5, anchored_at=LATER)
+        world.index.touch("unknown", access_count=3, accessed_at=LATER, anchor=0.5, anchored_at=LATER)
+        effect = AccessEffect(
+            id=source_id("tests", 1), access_count=3, last_accessed_at=LATER, relevance_anchor=0.5, relevance_at=LATER
+        )
+        touched = answers(world.index)
+        world.live(AccessRecorded(accesses=[effect]))
+        assert answers(world.index) == touched == answers(world.built())
+
+    @pytest.mark.parametrize("count", [2**31 - 1, 2**31, 2**63 - 1])
+    def test_any_count_that_can_be_stored_can_be_indexed(self, world: World, count: int) -> None:
+        world.live(added(4, access_count=count))
+        assert answers(world.index)["columns"]["access_count"][source_id("tests", 4)] > 10**9
+
+    def test_of_two_successors_the_same_one_follows_however_it_came_about(self, world: World) -> None:
+        world.live(added(4, previous_id=source_id("tests", 1)), added(5, previous_id=source_id("tests", 1)))
+        assert answers(world.index) == answers(world.built())
+        world.live(MemoryRevised(id=source_id("tests", 4), changed=RecordPatch(is_pinned=True)))
+        assert answers(world.index)["columns"]["following"] == answers(world.built())["columns"]["following"]
+
+    def test_a_successor_that_is_deleted_gives_way_to_the_other(self, world: World) -> None:
+        world.live(added(4, previous_id=source_id("tests", 1)), MemoryDeleted(id=source_id("tests", 4)))
+        assert answers(world.index)["columns"]["following"] == answers(world.built())["columns"]["following"]
+
+    def test_a_predecessor_that_is_cleared_is_no_longer_followed(self, world: World) -> None:
+        patch = MemoryRevised(id=source_id("tests", 2), changed=RecordPatch(), cleared=["previous_id"])
+        world.live(patch)
+        assert answers(world.index)["columns"] == answers(world.built())["columns"]
+
+    def test_catching_up_on_a_deletion_leaves_no_link_for_when_the_id_comes_again(self, world: World) -> None:
+        """What a process does that finds another's deletion already in the graph: remove, then later put and relink."""
+        world.live(added(4), linked(4, "SUPERSEDES", 3), linked(4, "SUPPORTS", 3))
+        world.index.remove(source_id("tests", 4))
+        for place in [place for place in world.rows if source_id("tests", 4) in place[1]]:
+            del world.rows[place]
+        assert answers(world.index) == answers(world.built())
+        world.live(added(4))
+        assert answers(world.index) == answers(world.built())
+
+
+class TestSnapshot:
+    def test_it_keeps_its_offset(self, world: World, tmp_path: Path) -> None:
+        world.index.offset = IndexOffset(7, "sig", NOW, "seg", 99)
+        loaded = reloaded(world.index, tmp_path)
+        assert loaded.offset == world.index.offset
+        assert loaded.changed == world.index.changed == 0
+
+    def test_an_empty_index_comes_back(self, tmp_path: Path) -> None:
+        assert answers(reloaded(Index(), tmp_path)) == answers(Index())
+
+    def test_a_loaded_one_can_be_brought_up(self, world: World, tmp_path: Path) -> None:
+        world.index = reloaded(world.index, tmp_path)
+        world.live(added(4, tags=["new"]), linked(4, "CONTRADICTS", 1), MemoryDeleted(id=source_id("tests", 2)))
+        assert answers(world.index) == answers(world.built())
+
+    def test_saving_again_replaces_it_and_leaves_no_other_file(self, world: World, tmp_path: Path) -> None:
+        reloaded(world.index, tmp_path)
+        world.live(added(4))
+        reloaded(world.index, tmp_path)
+        assert [path.name for path in tmp_path.iterdir()] == ["index.npz"]
+        assert (tmp_path / "index.npz").stat().st_mode & 0o077 == 0
+
+    def test_none_is_none(self, tmp_path: Path) -> None:
+        assert snapshot.load(tmp_path / "index.npz", "store") is None
+
+    def test_that_of_another_store_is_not_taken(self, world: World, tmp_path: Path) -> None:
+        reloaded(world.index, tmp_path)
+        assert snapshot.load(tmp_path / "index.npz", "another") is None
+
+    @pytest.mark.parametrize("version", ["INDEX_VERSION", "ANALYSER_VERSION"])
+    def test_that_of_another_version_is_not_taken(
+        self, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str
+    ) -> None:
+        reloaded(world.index, tmp_path)
+        monkeypatch.setattr(snapshot, version, 99)
+        assert snapshot.load(tmp_path / "index.npz", "store") is None
+
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            lambda data: b"",
+            lambda data: b"garbage" * 100,
+            lambda data: data[:-1],
+            lambda data: data[: len(data) // 2],
+            lambda data: data[:100],
+            lambda data: data[100:],
+            lambda data: data.replace(b"store_id", b"store_xx"),
+            lambda data: b"\x93NUMPY" + data,
+        ],
+    )
+    def test_a_damaged_one_is_not_taken(self, world: World, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+        reloaded(world.index, tmp_path)
+        path = tmp_path / "index.npz"
+        path.write_bytes(damage(path.read_bytes()))
+        assert snapshot.load(path, "store") is None
+
+    def test_flipped_bytes_are_noticed_or_harmless(self, world: World, tmp_path: Path) -> None:
+        reloaded(world.index, tmp_path)
+        path, expected = tmp_path / "index.npz", answers(world.index)
+        data = path.read_bytes()
+        for position in range(0, len(data), max(1, len(data) // 250)):
+            flipped = bytearray(data)
+            flipped[position] ^= 0x55
+            path.write_bytes(bytes(flipped))
+            loaded = snapshot.load(path, "store")
+            assert loaded is None or answers(loaded) == expected, position
+
+    def test_one_with_a_part_missing_is_not_taken(self, world: World, tmp_path: Path) -> None:
+        reloaded(world.index, tmp_path)
+        path = tmp_path / "index.npz"
+        with zipfile.ZipFile(path) as archive:
+            parts = {name: archive.read(name) for name in archive.namelist()}
+        for missing in ("header.npy", "column.type.npy", "postings.keys.npy"):
+            with zipfile.ZipFile(path, "w") as archive:
+                for name, data in parts.items():
+                    if name != missing:
+                        archive.writestr(name, data)
+            assert snapshot.load(path, "store") is None, missing
+
+
+class TestInAStore:
+    @pytest.fixture
+    def lived(self, open_store: Callable[..., Any]) -> Any:
+        store = open_store()
+        ids = [
+            store.insert_memory({"type": "episodic", "content": f"memory {n} of login.py", "tags": ["a"]}).id
+            for n in range(6)
+        ]
+        store.link(ids[1], "SUPERSEDES", ids[0])
+        store.delete_memory(ids[2])
+        return store
+
+    def snapshot_of(self, folder: Path) -> Path:
+        return folder / "store" / "index" / "index.npz"
+
+    @pytest.mark.parametrize("state", ["gone", "damaged", "foreign", "kept"])
+    def test_the_answers_are_the_same(
+        self, lived: Any, open_store: Callable[..., Any], tmp_path: Path, state: str
+    ) -> None:
+        expected = answers(lived.reader.index)
+        lived.close()
+        path = self.snapshot_of(tmp_path)
+        assert path.exists()
+        if state == "gone":
+            path.unlink()
+        elif state == "damaged":
+            path.write_bytes(path.read_bytes()[:200])
+        elif state == "foreign":
+            other = open_store("other")
+            other.insert_memory({"type": "episodic", "content": "of another store"})
+            assert len(other.reader.index) == 1
+            other.close()
+            path.write_bytes((tmp_path / "other" / "index" / "index.npz").read_bytes())
+        assert answers(open_store().reader.index) == expected
+
+    def test_an_old_one_is_brought_up(self, lived: Any, open_store: Callable[..., Any], tmp_path: Path) -> None:
+        lived.close()
+        path = self.snapshot_of(tmp_path)
+        old = path.read_bytes()
+        store = open_store()
+        ids = sorted(memory.id for memory in store.get_all_memories())
+        store.update_memory(ids[0], content="something else entirely", tags=["b"])
+        store.link(ids[1], "CONTRADICTS", ids[2])
+        store.delete_memory(ids[3])
+        store.insert_memory({"type": "semantic", "content": "in general", "supporting_memory_ids": ids[:2]})
+        expected = answers(store.reader.index)
+        store.close()
+        path.write_bytes(old)
+        again = open_store()
+        assert answers(again.reader.index) == expected
+        again.rebuild()
+        assert answers(again.reader.index) == expected
+
+    def test_one_that_is_ahead_of_the_journal_is_not_taken(
+        self, lived: Any, open_store: Callable[..., Any], tmp_path: Path
+    ) -> None:
+        """The journal was put back from a backup, its head file removed, the graph deleted; the index was forgotten."""
+        import shutil
+
+        lived.flush()
+        expected = answers(lived.reader.index)
+        shutil.copytree(tmp_path / "store" / "journal", tmp_path / "backup")
+        ghost = lived.insert_memory({"type": "episodic", "content": "a ghost that no journal knows"})
+        assert len(answers(lived.reader.index)["ids"]) == len(expected["ids"]) + 1
+        store_id = lived.store_id
+        lived.close()
+        shutil.rmtree(tmp_path / "store" / "journal")
+        shutil.copytree(tmp_path / "backup", tmp_path / "store" / "journal")
+        shutil.rmtree(tmp_path / "store" / "graph")
+        (tmp_path / "keys" / "heads" / store_id).unlink()
+        again = open_store()
+        assert again.get_memory(ghost.id) is None
+        assert answers(again.reader.index) == expected
+        assert again.get_stats().total == len(expected["ids"])
