@@ -18,7 +18,7 @@ from memgraph.model.results import (
     MemoryStats,
 )
 from memgraph.model.text import split_text
-from memgraph.model.timestamps import days_between, to_iso
+from memgraph.model.timestamps import age, to_iso
 from memgraph.ports import Embedder
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.store import AgentMemoryStore
@@ -28,14 +28,6 @@ _FORGET_ABOVE = 0.5
 _ASK_MOST = 5
 _SHOWN_CHARS = 80
 _PREVIEW_CHARS = 60
-_MINUTES_A_DAY = 24 * 60
-_UNITS = (
-    ("year", 365 * _MINUTES_A_DAY),
-    ("month", 30 * _MINUTES_A_DAY),
-    ("day", _MINUTES_A_DAY),
-    ("hour", 60),
-    ("minute", 1),
-)
 
 
 class MemoryCommands:
@@ -183,14 +175,9 @@ class MemoryCommands:
     def format_age(self, iso_timestamp: str) -> str:
         """Return how long ago a time was: ``just now``, ``5 minutes ago``, … ``2 years ago``."""
         try:
-            minutes = int(days_between(to_iso(iso_timestamp), self._store.now()) * _MINUTES_A_DAY + 1e-9)
+            return age(to_iso(iso_timestamp), self._store.now())
         except ValueError:
             raise InvalidInputError("is not an ISO 8601 time", field="iso_timestamp", value=iso_timestamp) from None
-        for unit, size in _UNITS:
-            if minutes >= size:
-                count = minutes // size
-                return f"{count} {unit}{'s' if count != 1 else ''} ago"
-        return "just now"
 
     def _told(self, memory: AgentMemory) -> str:
         label = self._retrieval.get_confidence_text(self._retrieval.get_confidence_label(memory.relevance_score))

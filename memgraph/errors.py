@@ -122,13 +122,15 @@ class DamagedJournalError(JournalError):
 class TruncatedJournalError(JournalError):
     """The journal ends before the event that its head file names."""
 
-    def __init__(self, *, path: Path, seq: int, head_seq: int) -> None:
+    def __init__(self, *, path: Path, seq: int, head_seq: int, head_path: Path) -> None:
         self.path = path
         self.seq = seq
         self.head_seq = head_seq
+        self.head_path = head_path
         super().__init__(
-            f"the journal under {path} ends at event {seq}, but its head file says {head_seq} were written: "
-            "it was truncated or is an old copy; restore the journal from a backup"
+            f"the journal under {path} ends at event {seq}, but its head file {head_path} says {head_seq} were written: "
+            "it was truncated or is an old copy; restore the journal from a backup or, to go on from this copy, move the "
+            "head file away"
         )
 
 

@@ -20,7 +20,10 @@ def make_private_folder(path: Path) -> None:
         It cannot be made.
     """
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+        for folder in reversed(missing):  # mkdir's own `parents` would leave them readable for all
+            folder.mkdir(mode=0o700, exist_ok=True)
+        path.mkdir(exist_ok=True)  # raises where the path is a file
     except OSError as error:
         raise StorageError(f"the directory cannot be made: {error.strerror}; name another place", path=path) from None
 
@@ -40,6 +43,15 @@ def write_private(path: Path, data: bytes) -> None:
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise StorageError(f"cannot be written: {error.strerror}", path=path) from None
+
+
+def write_small(path: Path, data: bytes) -> None:
+    """Overwrite a private file in place, without a guarantee: what it says is only a help."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(descriptor, data)
+    finally:
+        os.close(descriptor)
 
 
 def write_all(descriptor: int, data: bytes) -> None:

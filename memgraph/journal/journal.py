@@ -86,6 +86,7 @@ class Journal:
         self._hash = hashlib.sha256()
         self.tail = self.start
         self._holds_lock = False
+        self._is_adopted = False
 
     @property
     def start(self) -> Offset:
@@ -176,16 +177,17 @@ class Journal:
             self._take(found, head)
         chain = self.tail.chain
         if head is not None and chain.seq < head.seq:
-            raise TruncatedJournalError(path=self.folder, seq=chain.seq, head_seq=head.seq)
+            raise TruncatedJournalError(path=self.folder, seq=chain.seq, head_seq=head.seq, head_path=self._heads.path)
         if head is not None and chain.seq == head.seq and chain.signature != head.signature:
             raise self._damaged("the head file names another event of this number", self.tail.position, chain.seq)
+        if head is None and chain.seq and not self._is_adopted:
+            self._is_adopted = True
+            self._notice(f"adopted a journal of {chain.seq} events that had no head file: a truncation would go unnoticed")
         if not self._holds_lock:
             return
         if torn is not None:
             removed = self._segments.cut(self.tail.position)
             self._notice(f"dropped a torn final commit after event {chain.seq} ({removed} bytes)")
-        if head is None and chain.seq:
-            self._notice(f"adopted a journal of {chain.seq} events that had no head file")
         if head is None or head.seq < chain.seq:
             self._heads.write(Head(chain.seq, chain.signature))
 
@@ -220,7 +222,7 @@ class Journal:
             if progress:
                 progress(count, self.tail.chain.seq)
         if count != self.tail.chain.seq:
-            raise TruncatedJournalError(path=self.folder, seq=count, head_seq=self.tail.chain.seq)
+            raise TruncatedJournalError(path=self.folder, seq=count, head_seq=self.tail.chain.seq, head_path=self._heads.path)
         self.checkpoint()
         return count
 
@@ -246,7 +248,7 @@ class Journal:
         if checkpoint is not None and self._checkpoint_seq == 0:
             # every event verifies, yet the bytes are not those once verified: an older or another copy of the journal
             if self.tail.chain.seq < checkpoint.chain.seq:
-                raise TruncatedJournalError(path=self.folder, seq=self.tail.chain.seq, head_seq=checkpoint.chain.seq)
+                raise TruncatedJournalError(path=self.folder, seq=self.tail.chain.seq, head_seq=checkpoint.chain.seq, head_path=self._heads.path)
             self._notice("the checkpoint did not fit the journal; all events were verified anew")
 
     def _take(self, commit: Committed, head: Head | None) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from memgraph.errors import BusyError, StorageError
+from memgraph.journal.files import write_small
 
 
 class ProcessLock:
@@ -41,7 +42,7 @@ class ProcessLock:
         except OSError as error:
             raise StorageError(f"cannot be locked: {error.strerror}", path=Path(self._lock.lock_file)) from None
         try:
-            self._pid_path.write_text(str(os.getpid()))
+            write_small(self._pid_path, str(os.getpid()).encode())
         except OSError as error:
             self._lock.release()
             raise StorageError(f"cannot be written: {error.strerror}", path=self._pid_path) from None

@@ -6,16 +6,24 @@ from memgraph.model.events import MemoryMerged, sparse
 from memgraph.model.memory import AgentMemory
 from memgraph.store.drafts import patch, record_of
 
+_TOLD_BY_THE_TEXT = (
+    "title", "reason", "occurred_at", "event_date", "location", "decision", "alternatives_considered", "files_involved",
+    "git_commit", "entities",
+)  # fmt: skip
+"""Fields that say what the text is about: they go with it."""
+
 
 def merged(existing: AgentMemory, candidate: AgentMemory, now: str) -> AgentMemory:
     """Return what a memory becomes when a duplicate joins it (design §5, seed 0).
 
-    The longer text wins, unless the existing one is pinned; sources and builds are united; relevance becomes
+    The longer text wins, unless the existing one is pinned, and brings what describes it; sources and builds are united; relevance becomes
     ``(old + 1) / 2`` as of now, confidence ``(old + 2·new) / 3``.
     """
     takes_text = len(candidate.content) > len(existing.content) and not existing.is_pinned
+    told = {name: getattr(candidate, name, None) for name in _TOLD_BY_THE_TEXT} if takes_text else {}
     return existing.model_copy(
-        update={
+        update={name: value for name, value in told.items() if value}
+        | {
             "content": candidate.content if takes_text else existing.content,
             "embedding": candidate.embedding if takes_text else existing.embedding,
             "source_event_ids": _united(existing.source_event_ids, candidate.source_event_ids),

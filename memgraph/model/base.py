@@ -54,7 +54,12 @@ class Model(BaseModel):
     """
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, arbitrary_types_allowed=True
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        populate_by_name=True,
+        arbitrary_types_allowed=True,
+        defer_build=True,  # a schema is built at its first use: most commands need few
     )
 
     def __init__(self, **data: Any) -> None:
@@ -77,7 +82,7 @@ class Model(BaseModel):
 class Strict(BaseModel):
     """Base of what the journal holds: no coercion, unknown fields refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
     def __init__(self, **data: Any) -> None:
         try:

@@ -42,3 +42,23 @@ def epoch_days(text: str) -> float:
 def days_between(earlier: str, later: str) -> float:
     """Days from `earlier` to `later`, never negative (a clock set back counts as no time passed)."""
     return max(0.0, (from_iso(later) - from_iso(earlier)) / timedelta(days=1))
+
+
+_MINUTES_A_DAY = 24 * 60
+_UNITS = (
+    ("year", 365 * _MINUTES_A_DAY),
+    ("month", 30 * _MINUTES_A_DAY),
+    ("day", _MINUTES_A_DAY),
+    ("hour", 60),
+    ("minute", 1),
+)
+
+
+def age(then: str, now: str) -> str:
+    """Return how long ago a canonical time was: ``just now``, ``5 minutes ago``, … ``2 years ago`` (seed 0)."""
+    minutes = int(days_between(then, now) * _MINUTES_A_DAY + 1e-9)
+    for unit, size in _UNITS:
+        if minutes >= size:
+            count = minutes // size
+            return f"{count} {unit}{'s' if count != 1 else ''} ago"
+    return "just now"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import click
 
+from memgraph.errors import InvalidInputError
 from memgraph.interfaces.cli.opening import opened
 from memgraph.interfaces.cli.options import Command, Settings, pass_settings
 from memgraph.interfaces.cli.output import count, emit, progress
+from memgraph.model.timestamps import age, to_iso
 
 
 @click.command(cls=Command)
@@ -39,6 +43,8 @@ def verify(settings: Settings) -> None:
 @pass_settings
 def format_age(settings: Settings, time: str) -> None:
     """Print an age such as ``3 days ago``."""
-    with opened(settings) as memory:
-        age = memory.commands.format_age(time)
-    emit(settings, {"time": time, "age": age}, age)
+    try:
+        told = age(to_iso(time), to_iso(datetime.now(UTC)))
+    except ValueError:
+        raise InvalidInputError("is not an ISO 8601 time", field="TIME", value=time) from None
+    emit(settings, {"time": time, "age": told}, told)

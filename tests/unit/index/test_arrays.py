@@ -20,7 +20,6 @@ pairs = st.tuples(keys, values, weights)
 steps = st.lists(
     st.one_of(
         st.tuples(st.just("add"), pairs),
-        st.tuples(st.just("add_many"), st.lists(pairs, max_size=8)),
         st.tuples(st.just("remove_value"), values),
         st.tuples(st.just("remove"), pairs),
         st.tuples(st.just("get"), keys),
@@ -59,11 +58,6 @@ def test_a_multimap_is_a_dict_of_lists(steps: list[tuple[str, Any]], floor: int)
             if step == "add":
                 multimap.add(*given_)
                 model.add(*given_)
-            elif step == "add_many":
-                columns = np.array(given_, dtype=np.int32).reshape(-1, 3)
-                multimap.add_many(columns[:, 0], columns[:, 1], columns[:, 2])
-                for pair in given_:
-                    model.add(*pair)
             elif step == "remove_value":
                 multimap.remove_value(given_)
                 model.keep(lambda _key, value, _weight, gone=given_: value != gone)
