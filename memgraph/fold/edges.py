@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from memgraph.fold.workspace import Workspace
 from memgraph.model.ids import natural_id
@@ -16,16 +16,15 @@ FIELDS = frozenset(
 """Fields that edges follow from: a change of any other leaves them alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attachment:
+class Attachment(NamedTuple):
     """An edge from or to a memory, and the node at its other end (None: another memory)."""
 
     table: str
     source: str
     target: str
-    row: tuple[tuple[str, object], ...] = ()
+    row: Row | None = None
     node_table: str | None = None
-    node: tuple[tuple[str, object], ...] = ()
+    node: Row | None = None
 
 
 def attachments(memory: Row) -> Iterator[Attachment]:
@@ -59,25 +58,32 @@ def entity_key(kind: str, name: str, project_id: str | None) -> str:
     return natural_id(f"entity:{kind}", name, project_id=project_id)
 
 
-def attach(workspace: Workspace, old: Row | None, new: Row | None) -> None:
-    """Bring the edges (and the nodes they need) from what `old` implies to what `new` implies."""
-    if old and new and all(old.get(name) == new.get(name) for name in FIELDS):
+def attach(workspace: Workspace, memory: Row) -> None:
+    """Make the edges, and the nodes they need, that a new memory implies."""
+    for edge in attachments(memory):
+        if _has_ends(workspace, edge):
+            workspace.add(edge.table, (edge.source, edge.target), edge.row or {})
+
+
+def reattach(workspace: Workspace, old: Row, new: Row) -> None:
+    """Bring the edges from what a memory's old row implies to what its new one does."""
+    if all(old.get(name) == new.get(name) for name in FIELDS):
         return
-    before = {(edge.table, (edge.source, edge.target)): edge for edge in attachments(old)} if old else {}
-    after = {(edge.table, (edge.source, edge.target)): edge for edge in attachments(new)} if new else {}
+    before = {(edge.table, (edge.source, edge.target)): edge for edge in attachments(old)}
+    after = {(edge.table, (edge.source, edge.target)): edge for edge in attachments(new)}
     for table, key in before.keys() - after.keys():
         workspace.put(table, key, None)
     for (table, key), edge in after.items():
-        if before.get((table, key)) == edge:
-            continue
-        if edge.node_table is not None:
-            workspace.ensure(edge.node_table, edge.target, {"id": edge.target, **dict(edge.node)})
-        elif workspace.get("Memory", edge.source) is None:
-            continue  # the predecessor was deleted
-        if old is None:
-            workspace.add(table, key, dict(edge.row))
-        else:
-            workspace.put(table, key, dict(edge.row))
+        if before.get((table, key)) != edge and _has_ends(workspace, edge):
+            workspace.put(table, key, edge.row or {})
+
+
+def _has_ends(workspace: Workspace, edge: Attachment) -> bool:
+    """See to it that the edge's other node is there; a predecessor that was deleted is not."""
+    if edge.node_table is None:
+        return workspace.get("Memory", edge.source) is not None
+    workspace.ensure(edge.node_table, edge.target, {"id": edge.target, **(edge.node or {})})
+    return True
 
 
 def chain_of(memory: Row) -> tuple[str, str] | None:
@@ -91,5 +97,4 @@ def chain_of(memory: Row) -> tuple[str, str] | None:
 
 
 def _to_node(me: str, table: str, node_table: str, key: str, node: dict[str, object], **row: object) -> Attachment:
-    kept = tuple((name, value) for name, value in node.items() if value is not None)
-    return Attachment(table, me, key, tuple(row.items()), node_table, kept)
+    return Attachment(table, me, key, row, node_table, {name: value for name, value in node.items() if value is not None})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memgraph.fold.edges import attach, chain_of
+from memgraph.fold.edges import attach, chain_of, reattach
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
 from memgraph.model.events import (
@@ -23,7 +23,7 @@ def added(workspace: Workspace, event: Event, payload: MemoryAdded) -> None:
     """Fold ``memory.added``."""
     row = {**sparse(payload.memory.model_dump()), "seq": event.seq, **_vector_columns(payload.vector)}
     workspace.add("Memory", row["id"], row)
-    attach(workspace, None, row)
+    attach(workspace, row)
     if chain := chain_of(row):
         _set_last(workspace, chain, row["id"])
 
@@ -33,22 +33,25 @@ def revised(workspace: Workspace, _event: Event, payload: MemoryRevised | Memory
     row = workspace.get("Memory", payload.id)
     if row is not None:
         new = {**payload.row_after(row), **_vector_columns(payload.vector)}
-        workspace.put("Memory", payload.id, new)
-        attach(workspace, row, new)
+        _replace(workspace, row, new)
 
 
 def deleted(workspace: Workspace, _event: Event, payload: MemoryDeleted) -> None:
-    """Fold ``memory.deleted``: the memory goes, with every edge at it."""
+    """Fold ``memory.deleted``: the memory goes, with every edge at it; what came after it follows what came before."""
     row = workspace.get("Memory", payload.id)
     if row is None:
         return
+    previous_id = row.get("previous_id")
     for table, key, _ in list(workspace.edges_at(payload.id)):
+        follower = workspace.get("Memory", key[1]) if table == "NEXT" and key[0] == payload.id else None
+        if follower is not None:
+            _replace(workspace, follower, sparse({**follower, "previous_id": previous_id}))
         workspace.put(table, key, None)
     workspace.put("Memory", payload.id, None)
     chain = chain_of(row)
     node = workspace.get(*chain) if chain else None
     if chain and node and node.get("last_memory_id") == payload.id:
-        _set_last(workspace, chain, row.get("previous_id"))
+        _set_last(workspace, chain, previous_id)
 
 
 def linked(workspace: Workspace, _event: Event, payload: MemoryLinked) -> None:
@@ -71,6 +74,11 @@ def accessed(workspace: Workspace, _event: Event, payload: AccessRecorded) -> No
         row = workspace.get("Memory", effect.id)
         if row is not None:
             workspace.put("Memory", effect.id, {**row, **effect.model_dump()})
+
+
+def _replace(workspace: Workspace, old: Row, new: Row) -> None:
+    workspace.put("Memory", new["id"], new)
+    reattach(workspace, old, new)
 
 
 def _link(workspace: Workspace, relation: str, source_id: str, target_id: str, properties: Row) -> None:

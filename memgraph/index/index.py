@@ -122,6 +122,12 @@ class Index:
         slot = self.ids.find(memory_id)
         return slot if slot >= 0 and self.column("is_live")[slot] else -1
 
+    def follower(self, memory_id: str) -> str | None:
+        """Return the id of the memory that came after this one."""
+        slot = self.ids.find(memory_id)
+        following = int(self.column("following")[slot]) if slot >= 0 else -1
+        return self.ids.names[following] if following >= 0 else None
+
     def live_ids(self, mask: NDArray[np.bool_], order: NDArray[Any]) -> list[str]:
         """Return the ids of masked slots, highest `order` first, ties in id order."""
         slots = np.flatnonzero(mask)

@@ -238,10 +238,13 @@ class Projector:
         with self.engine.open():
             rows: dict[str, Row | None] = {key: self.rows.get("Memory", key) for key in touched}
             for memory_id, row in rows.items():
-                if row is None:
-                    index.remove(memory_id)
-                else:
+                if row is not None:
                     index.put(row)
+                    continue
+                follower = self.rows.get("Memory", index.follower(memory_id) or "")
+                index.remove(memory_id)
+                if follower is not None:
+                    index.put(follower)
             for memory_id, row in rows.items():
                 if row is not None:
                     index.relink(memory_id, ((table, key) for table, key, _ in self.engine.links_of(memory_id)))

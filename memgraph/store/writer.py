@@ -22,6 +22,7 @@ from memgraph.model.events import (
     VectorRef,
     WriteScope,
 )
+from memgraph.model.ids import new_id
 from memgraph.model.link import Link
 from memgraph.model.memory import AgentMemory, MemoryRecord, Vector, parse_memory
 from memgraph.model.relevance import ForgettingCurveConfig
@@ -203,20 +204,17 @@ class Writer:
     def _record(
         self, memory: AgentMemory, now: str, chains: dict[tuple[str, str], str | None], *, chained: bool
     ) -> MemoryRecord:
-        settled: dict[str, Any] = {}
+        settled: dict[str, Any] = {"id": memory.id or new_id()}
         if memory.embedding is not None:
-            settled = {"embedding_model": self._embedder.name, "embedded_at": memory.embedded_at or now}
-        record = record_of(memory, now=now, max_relevance=self._curve.max_relevance, **settled)
-        chain = chain_of({"type": record.type, "session_id": record.session_id, "project_id": record.project_id})
-        if chain is None or not chained:
-            return record
-        if chain not in chains:
-            node = self._projector.rows.get(*chain)
-            chains[chain] = node.get("last_memory_id") if node else None
-        previous, chains[chain] = chains[chain], record.id
-        if record.previous_id is None and previous is not None:
-            return record.model_copy(update={"previous_id": previous})
-        return record
+            settled |= {"embedding_model": self._embedder.name, "embedded_at": memory.embedded_at or now}
+        chain = chain_of({"type": memory.type, "session_id": memory.session_id, "project_id": memory.project_id})
+        if chained and chain is not None:
+            if chain not in chains:
+                node = self._projector.rows.get(*chain)
+                chains[chain] = node.get("last_memory_id") if node else None
+            settled["previous_id"] = memory.previous_id or chains[chain]
+            chains[chain] = settled["id"]
+        return record_of(memory, now=now, max_relevance=self._curve.max_relevance, **settled)
 
     def _append(
         self, write_scope: WriteScope, writes: Sequence[Write], *, task_id: str | None = None, actor: Actor = "agent"

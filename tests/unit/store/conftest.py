@@ -47,9 +47,12 @@ def seen() -> Callable[[Any], dict[str, Any]]:
             "listed": [memory.id for memory in store.get_all_memories()],
             "nodes": store.cypher("MATCH (n) RETURN label(n) AS label, n.id AS id ORDER BY label, id"),
             "edges": store.cypher(
-                "MATCH (a)-[e]->(b) RETURN label(e) AS label, a.id AS a, b.id AS b ORDER BY label, a, b"
+                "MATCH (a)-[e]->(b) RETURN label(e) AS label, a.id AS source, b.id AS target ORDER BY label, source, target"
             ),
-            "columns": store.cypher("MATCH (m:Memory) RETURN m ORDER BY m.id"),
+            "columns": [
+                {name: value for name, value in row["m"].items() if name != "record"}
+                for row in store.cypher("MATCH (m:Memory) RETURN m ORDER BY m.id")
+            ],
         }
 
     return see
