@@ -459,6 +459,35 @@ class TestHolding:
             engine.state()
             assert engine.generation == taken
 
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"entities": [Entity(name="login.py", kind="file", about=True)]},
+            {"action_log": [ActionStep(t=0.5, action="a", target="t")]},
+            {"errors_encountered": [EncounteredError(type="T", message="m")]},
+            {"common_errors": [ErrorFix(error="e", fix="f")]},
+            {"tags": ["a"], "steps": ["s", ""]},
+        ],
+    )
+    @pytest.mark.parametrize("way", ["one", "many", "update"])
+    def test_lists_come_back_after_releases_when_the_first_rows_had_none(
+        self, engine: GraphEngine, fields: dict[str, Any], way: str
+    ) -> None:
+        """A list of structs in a table that was once written to disk without any is lost by some engines."""
+        plain = node(0)
+        engine.apply([plain], STATE)
+        engine.release()
+        if way == "update":
+            after = changes_of([memory(0, **fields)])[0].new
+            changes = [Change("Memory", plain.key, plain.new, after)]
+        else:
+            records = [memory(number, **fields) for number in range(1, 450 if way == "many" else 2)]
+            changes = [change for change in changes_of(records) if change.table == "Memory"]
+        engine.apply(changes, STATE)
+        engine.release()
+        found = dict(engine.scan_columns("Memory"))
+        assert [found[change.key] for change in changes] == [change.new for change in changes]
+
     def test_releasing_twice_is_fine(self, engine: GraphEngine) -> None:
         engine.release()
         engine.state()

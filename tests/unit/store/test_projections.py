@@ -209,6 +209,19 @@ class TestRebuilding:
         with memgraph.AgentMemoryStore(config, embedder=embedder, clock=clock) as last:
             assert seen(last) == expected
 
+    def test_a_store_that_was_closed_in_between_verifies(self, open_store: Open) -> None:
+        store = open_store()
+        store.insert_memory({"type": "episodic", "content": "plain"})
+        for name in ("login.py", "logout.py"):
+            store.close()
+            store = open_store()
+            store.insert_memory({"type": "episodic", "content": f"The build failed in {name}"})
+        store.close()
+        again = open_store()
+        named = again.cypher("MATCH (m:Memory) UNWIND m.entities AS e RETURN e.name AS name ORDER BY name")
+        assert named == [{"name": "login.py"}, {"name": "logout.py"}]
+        again.verify()
+
     def test_verify_finds_a_graph_that_was_changed(self, open_store: Open, live: Live) -> None:
         store = open_store()
         ids = live(store)
