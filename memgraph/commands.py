@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from memgraph.errors import DuplicateIdError, InvalidInputError
-from memgraph.model.memory import AgentMemory, EpisodicMemory, MemoryType, SemanticMemory, parse_memory
+from memgraph.model.base import Limit, Name, QueryText, checked
+from memgraph.model.link import Link
+from memgraph.model.memory import (
+    MEMORY_TYPES,
+    AgentMemory,
+    EpisodicMemory,
+    MemoryType,
+    SemanticMemory,
+    Vector,
+    parse_memory,
+)
 from memgraph.model.relevance import confidence_label
 from memgraph.model.results import (
     EXPORT_VERSION,
@@ -21,6 +32,8 @@ from memgraph.model.text import split_text
 from memgraph.model.timestamps import age, to_iso
 from memgraph.ports import Embedder
 from memgraph.retrieval import MemoryRetrieval
+from memgraph.retrieval.rank import best
+from memgraph.retrieval.walk import hand_on
 from memgraph.store import AgentMemoryStore
 
 SortBy = Literal["relevance", "created", "accessed"]
@@ -56,13 +69,15 @@ class MemoryCommands:
         Raises
         ------
         InvalidInputError
-            The text is empty or cannot be stored.
+            The text is empty or cannot be stored, or a tag is refused.
         """
+        text = checked(QueryText, text, "text")
+        tags = checked(list[Name] | None, tags, "tags")
         parts = split_text(text) if text.strip() else [text]
         memories: list[AgentMemory] = [
             SemanticMemory(
                 content=part,
-                tags=list(tags or []),
+                tags=tags or [],
                 outcome="positive",
                 is_pinned=True,
                 trust_class="user",
@@ -80,28 +95,35 @@ class MemoryCommands:
 
     def forget(self, query: str) -> MemoryCommandResult:
         """Suppress the memory nearest to a text, if their cosine is above 0.5."""
-        index = self._store.reader.index
-        slots = np.flatnonzero(self._store.reader.listed() & (index.column("vector_row") >= 0))
-        cosines = np.round(self._store.reader.cosines(self._embedder.embed_query(query), slots), 6)
-        if not len(slots) or cosines.max() <= _FORGET_ABOVE:
+        vector = self._vector(query)
+        with self._store.reader.frozen():
+            index = self._store.reader.index
+            slots = np.flatnonzero(self._store.reader.listed() & (index.column("vector_row") >= 0))
+            cosines = np.round(self._store.reader.cosines(vector, slots), 6)
+            nearest = [index.ids.names[slot] for slot in slots[cosines == cosines.max(initial=_FORGET_ABOVE)]]
+        if not nearest or cosines.max() <= _FORGET_ABOVE:
             return MemoryCommandResult(
                 command="forget", success=False, message="No memory matches that closely enough."
             )
-        best = min(index.ids.names[slot] for slot in slots[cosines == cosines.max()])
-        memory = self._store.update_memory(best, is_suppressed=True)
+        memory = self._store.update_memory(min(nearest), is_suppressed=True)
         message = f"Forgot: '{memory.content[:_PREVIEW_CHARS]}'"
         return MemoryCommandResult(command="forget", success=True, message=message, data={"id": memory.id})
 
     def ask(self, query: str) -> MemoryCommandResult:
         """Tell what is remembered of what happened: up to five episodes, nearest first, each with how well it is remembered.
 
-        Looking does not count as use.
+        Looking does not count as use. What belongs to a task is not told.
         """
-        index = self._store.reader.index
-        slots = np.flatnonzero(self._store.reader.listed(type="episodic") & ~index.is_superseded())
-        cosines = np.round(self._store.reader.cosines(self._embedder.embed_query(query), slots), 6)
-        ranked = sorted(zip(-cosines, (index.ids.names[slot] for slot in slots), strict=True))[:_ASK_MOST]
-        memories = self._store.read_memories([memory_id for _, memory_id in ranked])
+        vector = self._vector(query)
+        with self._store.reader.frozen():
+            index = self._store.reader.index
+            shared = self._store.reader.listed() & (index.column("task") < 0)
+            cosines = np.zeros(len(index))
+            _, current = hand_on(index, cosines, shared)
+            mask = current & (index.column("type") == MEMORY_TYPES.index("episodic"))
+            cosines[mask] = self._store.reader.cosines(vector, np.flatnonzero(mask))
+            nearest = [index.ids.names[slot] for slot in best(index, cosines, mask, _ASK_MOST)]
+            memories = self._store.read_memories(nearest)
         if not memories:
             message = self._retrieval.get_confidence_text("none")
             return MemoryCommandResult(command="ask", success=True, message=f"{message}.", data={"ids": []})
@@ -120,16 +142,18 @@ class MemoryCommands:
         sort_by: SortBy = "relevance",
     ) -> list[MemoryListEntry]:
         """Return one line a memory, highest relevance or newest first."""
-        if sort_by not in ("relevance", "created", "accessed"):
-            raise InvalidInputError("must be relevance, created or accessed", field="sort_by", value=sort_by)
         memories = self._store.list_memories(
-            type=type, project_id=project, include_suppressed=include_suppressed, limit=limit, by=sort_by
+            type=checked(MemoryType | None, type, "type"),
+            project_id=checked(Name | None, project, "project"),
+            include_suppressed=checked(bool, include_suppressed, "include_suppressed"),
+            limit=checked(Limit, limit, "limit"),
+            by=checked(SortBy, sort_by, "sort_by"),
         )
         return [self._entry(memory) for memory in memories]
 
     def show(self, id: str) -> AgentMemory | None:
         """Return a memory unless it is deleted."""
-        return self._store.get_memory(id)
+        return self._store.get_memory(checked(str, id, "id"))
 
     def stats(self) -> MemoryStats:
         """Return the store's counts."""
@@ -148,7 +172,7 @@ class MemoryCommands:
         )
 
     def import_memories(self, data: MemoryExport | Mapping[str, Any]) -> MemoryCommandResult:
-        """Add the memories of an export that are not known yet, in one commit: all of them, or none.
+        """Add the memories and links of an export that are not known yet, in one commit: all of them, or none.
 
         Vectors of another model are left out and the texts embedded anew.
 
@@ -163,8 +187,7 @@ class MemoryCommands:
         _check(export)
         is_same_model = export.embedding_model in (None, self._store.embedder.name)
         new = [memory for memory in export.memories if self._store.get_memory(memory.id or "") is None]
-        fresh = {memory.id for memory in new}
-        links = [link for link in export.links if link.source_id in fresh or link.target_id in fresh]
+        links = self._new_links(export)
         self._store.import_memories([_bare(memory, keep_vector=is_same_model) for memory in new], links)
         skipped = len(export.memories) - len(new)
         message = f"Imported {len(new)} memories, skipped {skipped} that were known."
@@ -172,12 +195,34 @@ class MemoryCommands:
             command="import", success=True, message=message, data={"imported": len(new), "skipped": skipped}
         )
 
+    def _new_links(self, export: MemoryExport) -> builtins.list[Link]:
+        """Return the links that are not there yet, each once."""
+        if not export.links:
+            return []
+        known = {(link.source_id, link.relation, link.target_id) for link in self._store.every_link()}
+        ends = {memory.id for memory in export.memories}
+        new = []
+        for place, link in enumerate(export.links):
+            for name in ("source_id", "target_id"):
+                end = getattr(link, name)
+                if end not in ends and self._store.get_memory(end) is None:
+                    problem = "is the end of a link, and neither the export nor the store has a memory of this id"
+                    raise InvalidInputError(problem, field=f"links.{place}.{name}", value=end)
+                ends.add(end)
+            if (key := (link.source_id, link.relation, link.target_id)) not in known:
+                known.add(key)
+                new.append(link)
+        return new
+
     def format_age(self, iso_timestamp: str) -> str:
         """Return how long ago a time was: ``just now``, ``5 minutes ago``, … ``2 years ago``."""
         try:
             return age(to_iso(iso_timestamp), self._store.now())
         except ValueError:
             raise InvalidInputError("is not an ISO 8601 time", field="iso_timestamp", value=iso_timestamp) from None
+
+    def _vector(self, query: str) -> Vector:
+        return self._embedder.embed_query(checked(QueryText, query, "query"))
 
     def _told(self, memory: AgentMemory) -> str:
         label = self._retrieval.get_confidence_text(self._retrieval.get_confidence_label(memory.relevance_score))

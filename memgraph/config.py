@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tomllib
 from collections.abc import Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Literal
 
 import platformdirs
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
+from pydantic.alias_generators import to_camel
 
 from memgraph.errors import ConfigError, InvalidInputError
-from memgraph.model.base import Count, Model, Unit
+from memgraph.model.base import Count, Model, Unit, storable
 from memgraph.model.relevance import ForgettingCurveConfig
 
 DEFAULT_HOME = "~/.memgraph"
@@ -26,6 +29,9 @@ _ENVIRONMENT = {
     "MEMGRAPH_COMPRESSION_CYCLE_INTERVAL": "compression_cycle_interval",
     "MEMGRAPH_GARBAGE_COLLECTION": "garbage_collection",
 }
+_NO_STORE_YET = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
+"""There is no file because `home` is not there, or no directory: opening the store says so."""
+_environment: ContextVar[Mapping[str, str] | None] = ContextVar("memgraph_environment", default=None)
 
 
 class RetrievalBudget(Model):
@@ -38,7 +44,7 @@ class RetrievalBudget(Model):
 
 
 class AgentMemoryConfig(Model):
-    """Settings of a store.
+    """Settings of a store: what is not given comes from ``MEMGRAPH_*``, then from the store's ``config.toml``.
 
     Attributes
     ----------
@@ -50,6 +56,13 @@ class AgentMemoryConfig(Model):
         In ``dev`` a store whose key is missing is served read-only; anything unknown counts as ``prod``.
     lock_timeout_s, graph_idle_s : float
         How long a lock is waited for; how long an idle graph stays open to this process alone.
+
+    Raises
+    ------
+    InvalidInputError
+        A setting is unknown or ill-typed.
+    ConfigError
+        ``config.toml`` cannot be read, or is not TOML.
     """
 
     home: Path = Field(default_factory=lambda: Path(DEFAULT_HOME).expanduser(), validate_default=True)
@@ -65,10 +78,26 @@ class AgentMemoryConfig(Model):
     lock_timeout_s: float = Field(default=10.0, ge=0.0, allow_inf_nan=False)
     graph_idle_s: float = Field(default=2.0, ge=0.0, allow_inf_nan=False)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _resolved(cls, data: object) -> object:
+        if not isinstance(data, Mapping):
+            return data
+        given = _by_field(data)
+        environment = _environment.get()
+        environment = os.environ if environment is None else environment
+        upper = {field: environment[name] for name, field in _ENVIRONMENT.items() if environment.get(name)} | given
+        home = upper.setdefault("home", DEFAULT_HOME)
+        try:
+            path = _absolute(Path(home))
+        except (TypeError, ValueError):
+            return upper  # the field's own check says what is wrong
+        return {**_by_field(_read_toml(path / "config.toml")), **upper}
+
     @field_validator("home", "keys_home")
     @classmethod
-    def _absolute(cls, path: Path) -> Path:
-        return path.expanduser().absolute()
+    def _usable(cls, path: Path) -> Path:
+        return _absolute(path)
 
     @field_validator("security_mode", mode="before")
     @classmethod
@@ -139,22 +168,40 @@ def load_config(
     ConfigError
         A setting is unknown or ill-typed, or ``config.toml`` is not TOML.
     """
-    environment = os.environ if environment is None else environment
-    given = {name: value for name, value in (overrides or {}).items() if value is not None}
-    from_environment = {field: environment[name] for name, field in _ENVIRONMENT.items() if environment.get(name)}
-    upper = {**from_environment, **given}
-    home = Path(str(upper.get("home", DEFAULT_HOME))).expanduser()
-    from_file = _read_toml(home / "config.toml")
+    token = _environment.set(environment)
     try:
-        return AgentMemoryConfig.parse({**from_file, **upper, "home": home})
+        return AgentMemoryConfig.parse({name: value for name, value in (overrides or {}).items() if value is not None})
     except InvalidInputError as error:
-        raise ConfigError(f"setting {error}; see {home / 'config.toml'}, MEMGRAPH_* and the arguments") from None
+        raise ConfigError(f"setting {error}; see the arguments, MEMGRAPH_* and the store's config.toml") from None
+    finally:
+        _environment.reset(token)
+
+
+def _by_field(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings under their fields' names, whichever of the two spellings was used."""
+    names = {to_camel(name): name for name in AgentMemoryConfig.model_fields}
+    return {names.get(name, name): value for name, value in data.items()}
+
+
+def _absolute(path: Path) -> Path:
+    storable(str(path))
+    try:
+        return path.expanduser().absolute()
+    except RuntimeError as error:
+        raise ValueError(f"names a home directory that is not known ({error})") from None
+    except FileNotFoundError:
+        raise ValueError("is relative to the current directory, which is no longer there; name it in full") from None
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read as TOML: {error}; mend it or remove it") from None
+        settings = tomllib.loads(path.read_text("utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path} is not TOML: {error}; mend it or remove it") from None
+    except OSError as error:
+        if error.errno in _NO_STORE_YET:
+            return {}
+        raise ConfigError(f"{path} cannot be read: {error.strerror}; mend it or remove it") from None
+    if "home" in settings:
+        raise ConfigError(f"{path} sets home, which is where this file was found; remove the line")
+    return settings

@@ -6,6 +6,8 @@ says what happened, where, and what to do next.
 
 from __future__ import annotations
 
+import reprlib
+import sys
 from pathlib import Path
 
 
@@ -120,17 +122,15 @@ class DamagedJournalError(JournalError):
 
 
 class TruncatedJournalError(JournalError):
-    """The journal ends before the event that its head file names."""
+    """The journal ends before the event that its head file, or its checkpoint, names (`witness`)."""
 
-    def __init__(self, *, path: Path, seq: int, head_seq: int, head_path: Path) -> None:
+    def __init__(self, *, path: Path, seq: int, head_seq: int, witness: str) -> None:
         self.path = path
         self.seq = seq
         self.head_seq = head_seq
-        self.head_path = head_path
         super().__init__(
-            f"the journal under {path} ends at event {seq}, but its head file {head_path} says {head_seq} were written: "
-            "it was truncated or is an old copy; restore the journal from a backup or, to go on from this copy, move the "
-            "head file away"
+            f"the journal under {path} ends at event {seq}, but {witness} says {head_seq} were written: it was truncated or is "
+            "an old copy; restore the journal from a backup or, to go on from this copy, move that file away"
         )
 
 
@@ -199,9 +199,13 @@ class SourceError(MemGraphError):
         super().__init__(f"{path}: {message}")
 
 
+_REPR = reprlib.Repr()
+_REPR.maxother = sys.maxsize
+
+
 def _shown(value: object, limit: int = 80) -> str:
     """Short, one-line, encodable rendering of a refused value."""
-    text = repr(value)
+    text = _REPR.repr_instance(value, 1)  # repr(), or the type's name where that fails: nested too deeply, too long
     if len(text) > limit:
         text = f"{text[:limit]}… ({len(text)} characters)"
     return text.encode("utf-8", "backslashreplace").decode()

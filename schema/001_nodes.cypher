@@ -1,5 +1,8 @@
 // Nodes. A Memory's columns are the fields of memgraph.model.memory.MemoryRecord, and where its vector lies; its `record` is
 // all of them as JSON, because reading a row costs some 50 microseconds for each column.
+//
+// A list of records is kept as a record of equally long lists, so `UNWIND m.entities.name AS name`: the engine loses lists of
+// structs where the first rows that it wrote to disk had none.
 
 CREATE NODE TABLE Memory (
   id STRING PRIMARY KEY,
@@ -36,7 +39,7 @@ CREATE NODE TABLE Memory (
   speaker STRING,
   agents_involved STRING[],
   tags STRING[],
-  entities STRUCT(name STRING, kind STRING, about BOOLEAN)[],
+  entities STRUCT(name STRING[], kind STRING[], about BOOLEAN[]),
   source_event_ids STRING[],
   source STRING,
   evidence_build_ids STRING[],
@@ -58,8 +61,8 @@ CREATE NODE TABLE Memory (
   goal STRING,
   constraints STRING[],
   files_involved STRING[],
-  action_log STRUCT(t DOUBLE, action STRING, target STRING, result STRING, error STRING)[],
-  errors_encountered STRUCT(type STRING, message STRING, resolution STRING)[],
+  action_log STRUCT(t DOUBLE[], action STRING[], target STRING[], result STRING[], error STRING[]),
+  errors_encountered STRUCT(type STRING[], message STRING[], resolution STRING[]),
   artifacts_produced STRING[],
   git_commit STRING,
   situation STRING,
@@ -81,7 +84,7 @@ CREATE NODE TABLE Memory (
   steps STRING[],
   success_rate DOUBLE,
   prerequisites STRING[],
-  common_errors STRUCT(error STRING, fix STRING)[],
+  common_errors STRUCT(error STRING[], fix STRING[]),
   exit_criteria STRING[],
   last_validated_at TIMESTAMP,
   override_count INT64

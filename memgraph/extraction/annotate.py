@@ -70,21 +70,25 @@ class RuleAnnotator:
     """
 
     def annotate(self, memory: AgentMemory) -> Annotation:
-        """Return what `memory` names; its own entities are not looked at."""
-        found: dict[tuple[str, str], Entity] = {}
+        """Return what `memory` names; one that brings entities of its own is not searched for more."""
         files: list[str] = getattr(memory, "files_involved", [])
-        commit = getattr(memory, "git_commit", None)
-        named = [*_about(memory, files), *_in_text(memory)]
-        if commit and _SHA.fullmatch(commit):
-            named.append(Entity(name=commit[:_COMMIT_CHARS], kind="commit"))
-        named += [Entity(name=file[:400], kind="file") for file in files[:MAX_ENTITIES] if file.strip()]
-        for entity in named:
-            found.setdefault((entity.kind, canonical_name(entity.name)), entity)
         return Annotation(
-            entities=tuple(found.values())[:MAX_ENTITIES],
+            entities=() if memory.entities else _entities(memory, files),
             tags=() if memory.tags else tuple(_tags(memory, files)),
             failure_fingerprint=_fingerprint(memory),
         )
+
+
+def _entities(memory: AgentMemory, files: list[str]) -> tuple[Entity, ...]:
+    found: dict[tuple[str, str], Entity] = {}
+    commit = getattr(memory, "git_commit", None)
+    named = [*_about(memory, files), *_in_text(memory)]
+    if commit and _SHA.fullmatch(commit):
+        named.append(Entity(name=commit[:_COMMIT_CHARS], kind="commit"))
+    named += [Entity(name=file[:400], kind="file") for file in files[:MAX_ENTITIES] if file.strip()]
+    for entity in named:
+        found.setdefault((entity.kind, canonical_name(entity.name)), entity)
+    return tuple(found.values())[:MAX_ENTITIES]
 
 
 def _about(memory: AgentMemory, files: list[str]) -> Iterator[Entity]:

@@ -34,7 +34,8 @@ from memgraph.extraction.subjects import (
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult, UserIntervention
 from memgraph.model.ids import canonical_name
 
-MAX_CANDIDATES = 8
+MAX_CANDIDATES = 1_000
+"""What hostile input may cost; how many are kept is the pipeline's to say."""
 _MAX_TASKS = 20_000
 _SAME_TASK_OVERLAP = 0.5
 _TELLING_WORDS = 3
@@ -59,7 +60,7 @@ class RuleExtractor:
     Parameters
     ----------
     limit : int
-        Most candidates per log.
+        Most candidates per log, a safety cap: the pipeline keeps the best of what no earlier run has consumed.
 
     Notes
     -----

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from memgraph.fold.workspace import Workspace
-from memgraph.model.ids import natural_id
+from memgraph.model.ids import canonical_name, natural_id
 from memgraph.ports import Row
 
 FIELDS = frozenset(
@@ -14,6 +14,10 @@ FIELDS = frozenset(
     | {"evidence_build_ids"}
 )
 """Fields that edges follow from: a change of any other leaves them alone."""
+
+
+NODE_TABLES = ("Project", "Build", "Session", "Task", "Agent", "Tag", "Entity")
+"""Tables of the nodes that memories are attached to."""
 
 
 class Attachment(NamedTuple):
@@ -44,7 +48,7 @@ def attachments(memory: Row) -> Iterator[Attachment]:
     for agent in memory.get("agents_involved", ()):
         yield _to_node(me, "INVOLVES", "Agent", natural_id("agent", agent), {"name": agent})
     for tag in memory.get("tags", ()):
-        yield _to_node(me, "TAGGED", "Tag", natural_id("tag", tag), {"name": tag})
+        yield _to_node(me, "TAGGED", "Tag", natural_id("tag", canonical_name(tag)), {"name": tag})
     for entity in memory.get("entities", ()):
         key = entity_key(entity["kind"], entity["name"], project)
         node = {"name": entity["name"], "kind": entity["kind"], "project_id": project}
@@ -55,7 +59,7 @@ def attachments(memory: Row) -> Iterator[Attachment]:
 
 def entity_key(kind: str, name: str, project_id: str | None) -> str:
     """Return the id of an entity of a project (or of none)."""
-    return natural_id(f"entity:{kind}", name, project_id=project_id)
+    return natural_id(f"entity:{kind}", canonical_name(name), project_id=project_id)
 
 
 def attach(workspace: Workspace, memory: Row) -> None:
@@ -97,4 +101,6 @@ def chain_of(memory: Row) -> tuple[str, str] | None:
 
 
 def _to_node(me: str, table: str, node_table: str, key: str, node: dict[str, object], **row: object) -> Attachment:
-    return Attachment(table, me, key, row, node_table, {name: value for name, value in node.items() if value is not None})
+    return Attachment(
+        table, me, key, row, node_table, {name: value for name, value in node.items() if value is not None}
+    )

@@ -18,6 +18,8 @@ from memgraph.model.events import (
 )
 from memgraph.ports import Row
 
+_OF_THE_VECTOR = frozenset({"embedding_model", "embedded_at", "vector_row", "vector_sha256"})
+
 
 def added(workspace: Workspace, event: Event, payload: MemoryAdded) -> None:
     """Fold ``memory.added``."""
@@ -33,6 +35,8 @@ def revised(workspace: Workspace, _event: Event, payload: MemoryRevised | Memory
     row = workspace.get("Memory", payload.id)
     if row is not None:
         new = {**payload.row_after(row), **_vector_columns(payload.vector)}
+        if payload.vector is None and new["content"] != row["content"]:
+            new = {name: value for name, value in new.items() if name not in _OF_THE_VECTOR}  # it was the old text's
         _replace(workspace, row, new)
 
 

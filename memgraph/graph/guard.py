@@ -1,6 +1,8 @@
-"""Which Cypher may come from outside: one reading statement, decided on its tokens, before the engine sees it.
+r"""Which Cypher may come from outside: one reading statement, decided on its tokens, before the engine sees it.
 
-A read-only transaction is not enough: the engine would still export, load files and install extensions in one.
+A read-only transaction is not enough: the engine would still export, load files and install extensions in one. So the
+guard must cut a text into words exactly as the engine does. Where the two might differ (a number glued to a letter, a
+comment, an escape other than ``\\``, ``\'`` and ``\"``, any character outside of quotes that it does not know) it refuses.
 """
 
 from __future__ import annotations
@@ -10,46 +12,111 @@ import re
 from memgraph.errors import QueryError
 
 MAX_QUERY_CHARS = 20_000
+MAX_BRACKET_DEPTH = 64
+"""The engine's parser overflows its stack at some 500."""
+MAX_CASE_DEPTH = 8
+"""The engine takes exponential time in it."""
 _STARTS = frozenset({"MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN"})
 _REFUSED = frozenset(
     "CREATE MERGE SET DELETE DETACH REMOVE DROP ALTER COPY LOAD EXPORT IMPORT ATTACH USE INSTALL UNINSTALL UPDATE CALL "
-    "PROFILE EXPLAIN BEGIN COMMIT ROLLBACK CHECKPOINT COMMENT MACRO FOREACH".split()
+    "PROFILE EXPLAIN BEGIN COMMIT ROLLBACK CHECKPOINT COMMENT MACRO FOREACH NEXTVAL".split()
 )
 _TOKEN = re.compile(
     r"""
-    '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `[^`]*`   # quoted
-    | //[^\n]* | /\*.*?\*/                            # comments
-    | (?P<word>[A-Za-z_][A-Za-z0-9_]*)
-    | (?P<other>.)
+      (?P<space>[ \t\r\n]++)
+    | (?P<quoted>'(?:[^'\\]|\\['"\\])*+' | "(?:[^"\\]|\\['"\\])*+" | `[^`\\]++`)
+    | (?P<parameter>\$[A-Za-z_][A-Za-z0-9_]*+)
+    | (?P<word>[A-Za-z_][A-Za-z0-9_]*+)
+    | (?P<range>\.\.)
+    | (?P<number>(?:[0-9]++(?:\.[0-9]++)?+|\.[0-9]++)(?:[eE]-?+[0-9]++)?+)
+    | (?P<mark>[()\[\]{},.:=<>+\-*/%^|&!~])
     """,
-    re.DOTALL | re.VERBOSE,
+    re.VERBOSE,
 )
+_HEADER = re.compile(r"(?:[ \t\r\n]*+//[^\n]*+(?:\n|\Z))*+")
+_CLOSERS = {"(": ")", "[": "]", "{": "}", "CASE": "END"}
 
 
-def check_read_only(query: str) -> None:
+def check_read_only(query: str) -> str:
     """Refuse a query that is not one plain reading statement.
+
+    Returns
+    -------
+    str
+        What to run: the query without the comment lines it starts with. Comments elsewhere are refused.
 
     Raises
     ------
     QueryError
-        Says which word is refused.
+        Says what is refused, and where.
     """
     if len(query) > MAX_QUERY_CHARS:
         raise QueryError(f"the query has {len(query):,} characters, the limit is {MAX_QUERY_CHARS:,}")
-    first, previous = None, ""
-    for match in _TOKEN.finditer(query):
-        word, other = match["word"], match["other"]
-        if other and not other.isspace():
-            if other in ";'\"`" or (not other.isascii()):
-                raise QueryError(
-                    f"the query holds {other!r} at position {match.start()}; only one plain statement is run"
-                )
-            previous = other
-        if word is None:
-            continue
-        first = first or word.upper()
-        if word.upper() in _REFUSED and previous not in {".", ":", "$"}:
-            raise QueryError(f"the query holds {word.upper()}; only reading statements are run")
-        previous = word
-    if first not in _STARTS:
-        raise QueryError(f"the query starts with {first or 'nothing'}; it must start with {', '.join(sorted(_STARTS))}")
+    if re.search("[\0\ud800-\udfff]", query):
+        raise QueryError("the query holds a NUL or half a surrogate pair, which no text has")
+    start = _HEADER.match(query).end()  # type: ignore[union-attr] - it matches the empty string
+    _check_tokens(query, start)
+    return query[start:]
+
+
+def _check_tokens(query: str, position: int) -> None:
+    first, previous, was_atom = "", "", False
+    open_ones: list[str] = []
+    while position < len(query):
+        match = _TOKEN.match(query, position)
+        if match is None or query.startswith(("//", "/*"), position):
+            raise QueryError(_not_understood(query, position))
+        kind, token = str(match.lastgroup), match[0]
+        is_atom = kind in {"quoted", "parameter", "word", "number"}
+        if is_atom and was_atom:
+            raise QueryError(f"`{token[:20]}` at position {position} is glued to what is before it; put a space between")
+        if kind == "word" and token.upper() in _REFUSED:
+            raise QueryError(
+                f"the query holds {token.upper()}; only reading statements are run (as a name, put it in backticks)"
+            )
+        if kind in {"word", "mark"}:
+            _nest(token.upper(), open_ones, position, is_name=previous in {".", ":"})
+        if kind != "space":
+            if not first:
+                first = token.upper()
+                if first not in _STARTS:
+                    raise QueryError(f"the query starts with {token[:20]}; it must start with {_starts()}")
+            if previous == "." and kind in {"number", "range"}:
+                raise QueryError(_not_understood(query, position))
+            previous = token
+        was_atom = is_atom
+        position = match.end()
+    if open_ones:
+        raise QueryError(f"the query ends before its {open_ones[-1]} does")
+    if not first:
+        raise QueryError(f"the query starts with nothing; it must start with {_starts()}")
+
+
+def _nest(token: str, open_ones: list[str], position: int, *, is_name: bool) -> None:
+    """Open or close a bracket or a CASE."""
+    if token in _CLOSERS:
+        open_ones.append(token)
+        cases = open_ones.count("CASE")
+        if cases > MAX_CASE_DEPTH or len(open_ones) - cases > MAX_BRACKET_DEPTH:
+            raise QueryError(
+                f"the query nests too deep at position {position}: {MAX_BRACKET_DEPTH} brackets and {MAX_CASE_DEPTH} CASEs "
+                "within each other are the most"
+            )
+    elif token in _CLOSERS.values() and (is_name or not open_ones or _CLOSERS[open_ones.pop()] != token):
+        raise QueryError(f"the query holds {token} at position {position}, where nothing opened it")
+
+
+def _not_understood(query: str, position: int) -> str:
+    char = query[position]
+    if query.startswith(("//", "/*"), position):
+        return f"the query holds a comment at position {position}; comments are taken on lines before the statement only"
+    if char in "'\"`":
+        return (
+            f"the text in quotes at position {position} does not end, or has a backslash that is not part of "
+            "\\\\, \\' or \\\" (the engine knows no others; a parameter may hold any text)"
+        )
+    return f"the query holds {char!a} at position {position}; only one plain statement is run"
+
+
+def _starts() -> str:
+    return ", ".join(sorted(_STARTS))

@@ -1,4 +1,8 @@
-"""Values on their way into and out of the engine: rows hold canonical time strings, the engine naive UTC datetimes."""
+"""Values on their way into and out of the engine.
+
+Rows hold canonical time strings, the engine naive UTC datetimes. Rows hold lists of records, the engine records of equally
+long lists: it loses a column of lists of structs whose first rows on disk had none.
+"""
 
 from __future__ import annotations
 
@@ -16,27 +20,38 @@ def to_engine(value: Any, kind: str) -> Any:
         return None
     if kind == "TIMESTAMP":
         return from_iso(value).replace(tzinfo=None)
-    if kind.startswith("STRUCT"):
-        return [_whole_struct(item, kind) for item in value]
-    return value
+    return to_json(value, kind)
+
+
+def to_json(value: Any, kind: str) -> Any:
+    """Return a row's value as it stands in a JSON file for COPY, where times are strings."""
+    if not kind.startswith("STRUCT"):
+        return value
+    inside = kind[kind.index("(") + 1 : kind.rindex(")")]
+    names = [field.split()[0] for field in inside.split(",")]
+    return {name: [item.get(name) for item in value] for name in names} if value else None
 
 
 def from_engine(values: Mapping[str, Any]) -> Row:
     """Return a row from the engine's values, without what is not set."""
     row: Row = {}
     for name, value in values.items():
-        if value is None or value == [] or name.startswith("_"):
+        if name.startswith("_"):
             continue
-        row[name] = _from_engine(value)
+        own = _from_engine(value)
+        if own is None or own == []:
+            continue
+        row[name] = own
     return row
 
 
 def plain(value: Any) -> Any:
-    """Return a query result's value as plain data: times as canonical strings."""
+    """Return a query result's value as plain data: times as canonical strings, nodes without their internal fields."""
     if isinstance(value, datetime):
         return to_iso(value)
     if isinstance(value, dict):
-        return {name: plain(item) for name, item in value.items() if not name.startswith("_")}
+        hidden = {"record"} if value.get("_label") == "Memory" else ()  # the whole row once more, as text
+        return {name: plain(item) for name, item in value.items() if not name.startswith("_") and name not in hidden}
     if isinstance(value, list):
         return [plain(item) for item in value]
     return value
@@ -45,12 +60,12 @@ def plain(value: Any) -> Any:
 def _from_engine(value: Any) -> Any:
     if isinstance(value, datetime):
         return to_iso(value)
-    if isinstance(value, list) and isinstance(value[0], dict):
-        return [{name: part for name, part in item.items() if part is not None} for item in value]
+    if isinstance(value, dict):
+        lists = {name: items for name, items in value.items() if items is not None}
+        if not lists:
+            return None
+        return [
+            {name: part for name, part in zip(lists, parts, strict=True) if part is not None}
+            for parts in zip(*lists.values(), strict=True)
+        ]
     return value
-
-
-def _whole_struct(item: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """Return a struct with all its fields: the engine infers the type of a list from each item."""
-    inside = kind[kind.index("(") + 1 : kind.rindex(")")]
-    return {name: item.get(name) for name in (field.split()[0] for field in inside.split(","))}

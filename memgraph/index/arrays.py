@@ -76,6 +76,11 @@ class Multimap:
         self._settle()
         self._weights.values[self._values.values == value] = 0
 
+    def remove_key(self, key: int) -> None:
+        """Remove every pair with this key; costs one pass over all pairs."""
+        self._settle()
+        self._weights.values[self._keys.values == key] = 0
+
     def remove(self, key: int, value: int, weight: int) -> None:
         """Remove one kind of pair; costs one pass over all pairs."""
         self._settle()

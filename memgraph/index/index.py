@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from memgraph.index.analyser import analyse
 from memgraph.index.arrays import GrowingArray, Multimap, Names
 from memgraph.index.text import indexed_text
+from memgraph.model.ids import canonical_name
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import MEMORY_TYPES
 from memgraph.model.timestamps import epoch_days
@@ -90,12 +91,12 @@ class Index:
         self, data: Mapping[str, NDArray[Any]] | None = None, names: Mapping[str, list[str]] | None = None
     ) -> None:
         data, names = data or {}, names or {}
-        self._columns = {name: GrowingArray(dtype, data.get(f"column.{name}")) for name, dtype in _COLUMNS.items()}
+        self._columns = {name: GrowingArray(dtype, data[f"column.{name}"] if data else None) for name, dtype in _COLUMNS.items()}
         for kind in _MAPS:
             part = {name: data[f"{kind}.{name}"] for name in ("keys", "values", "weights")} if data else None
             setattr(self, kind, Multimap(part))
         for kind in _NAMES:
-            setattr(self, kind, Names(list(names.get(kind, []))))
+            setattr(self, kind, Names(list(names[kind]) if data else None))
         self.offset = IndexOffset()
         self.changed = 0
 
@@ -200,6 +201,9 @@ class Index:
             self.column("is_live")[slot] = False
             for kind in (self.postings, self.mentions, self.agents, self.links):
                 kind.remove_value(slot)
+            for kind in (self.named, self.links):
+                kind.remove_key(slot)
+            self._follow(slot, -1)
             self._columns["terms"].values[slot] = 0
             self.changed += 1
 
@@ -229,7 +233,7 @@ class Index:
 
     def _put_columns(self, slot: int, row: Row) -> None:
         project = row.get("project_id")
-        previous = self.ids.find(row.get("previous_id"))
+        previous = self.slot(row.get("previous_id") or "")
         values: dict[str, Any] = {
             "is_live": True,
             "is_suppressed": row.get("is_suppressed", False),
@@ -243,7 +247,6 @@ class Index:
             "session": self._scope("session", row.get("session_id"), project),
             "task": self._scope("task", row.get("task_id")),
             "domain": self._scope("domain", row.get("domain")),
-            "previous": previous,
             "vector_row": row.get("vector_row", -1),
             "access_count": row.get("access_count", 0),
             "anchor": row["relevance_anchor"],
@@ -256,16 +259,27 @@ class Index:
         }
         for name, value in values.items():
             self._columns[name].values[slot] = value
+        self._follow(slot, previous)
+
+    def _follow(self, slot: int, previous: int) -> None:
+        """Set a slot's predecessor. Of several successors, the one recorded last is followed."""
+        before, following = self.column("previous"), self.column("following")
+        seq, live = self.column("seq"), self.column("is_live")
+        old = int(before[slot])
+        before[slot] = previous
+        if old not in (-1, previous) and following[old] == slot:
+            heirs = np.flatnonzero((before == old) & live)
+            following[old] = heirs[np.argmax(seq[heirs])] if len(heirs) else -1
         if previous >= 0:
-            self.column("following")[previous] = slot
+            known = int(following[previous])
+            if known < 0 or not live[known] or seq[slot] >= seq[known]:
+                following[previous] = slot
 
     def _put_text(self, slot: int, row: Row, *, is_new: bool) -> None:
         if not is_new:
             for kind in (self.postings, self.mentions, self.agents):
                 kind.remove_value(slot)
-            for entity in self.named.get(slot)[0].tolist():
-                for weight in (1, 2):
-                    self.named.remove(slot, entity, weight)
+            self.named.remove_key(slot)
         terms = analyse(indexed_text(row))
         self.column("terms")[slot] = len(terms)
         self.column("words")[slot] = len(row["content"].split())
@@ -310,5 +324,5 @@ def scope_name(kind: str, name: str, project_id: str | None = None) -> str:
 
 
 def entity_name(kind: str, name: str, project_id: str | None) -> str:
-    """Name of a project's entity among the index's entities: compared case folded."""
-    return f"{kind}\x1f{project_id or ''}\x1f{name.casefold()}"
+    """Name of a project's entity among the index's entities, however it is written."""
+    return f"{kind}\x1f{project_id or ''}\x1f{canonical_name(name)}"

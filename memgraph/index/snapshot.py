@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import struct
 import zipfile
+import zlib
 from dataclasses import asdict
 from pathlib import Path
 
@@ -17,6 +19,12 @@ from memgraph.index.index import INDEX_VERSION, Index, IndexOffset
 from memgraph.journal.files import make_private_folder
 
 logger = logging.getLogger("memgraph.index")
+
+_DAMAGE = (
+    OSError, ValueError, KeyError, IndexError, TypeError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error,
+    struct.error,
+)  # fmt: skip
+"""What reading a file that is not what was written may raise."""
 
 
 def save(index: Index, path: Path, store_id: str) -> None:
@@ -38,7 +46,7 @@ def save(index: Index, path: Path, store_id: str) -> None:
 def load(path: Path, store_id: str) -> Index | None:
     """Return the snapshot's index; None if there is none, or it is damaged, of another version or another store."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             data = {name: file[name] for name in file.files}
         header = orjson.loads(data.pop("header").tobytes())
         if header["store_id"] != store_id or any(header[name] != value for name, value in _versions().items()):
@@ -47,7 +55,7 @@ def load(path: Path, store_id: str) -> Index | None:
         index.offset = IndexOffset(**header["offset"])
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+    except _DAMAGE as error:
         logger.warning("the index snapshot %s is damaged (%s) and will be made anew", path, error)
         return None
     return index

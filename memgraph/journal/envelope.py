@@ -209,6 +209,8 @@ def unseal(line: bytes, chain: Chain, key: SigningKey | None) -> tuple[Event, Ch
         payload_sha256 = _payload_sha256(bytes.fromhex(salt), content)
     except ValueError:
         raise LineError("the salt is not hexadecimal") from None
+    if bytes.fromhex(salt).hex() != salt:
+        raise LineError("the salt is not in canonical form")
     if payload_sha256 != head["payload_sha256"]:
         raise LineError("the payload is not the one that was signed")
     event = _event(head, _payload(head, content), signature)

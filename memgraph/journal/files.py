@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 from memgraph.errors import StorageError
@@ -43,6 +44,20 @@ def write_private(path: Path, data: bytes) -> None:
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise StorageError(f"cannot be written: {error.strerror}", path=path) from None
+
+
+def make_private_file(path: Path, data: bytes) -> None:
+    """Make a file whole or not at all, mode 0600; one that is there stays as it is."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
+    write_private(temporary, data)
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise StorageError(f"cannot be written: {error.strerror}", path=path) from None
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def write_small(path: Path, data: bytes) -> None:

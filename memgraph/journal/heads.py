@@ -11,6 +11,7 @@ from memgraph.errors import JournalError, StorageError
 from memgraph.journal.files import make_private_folder
 
 _RECORD_BYTES = 128
+_SIGNATURE_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,10 @@ class HeadFile:
         """
         try:
             stored = json.loads(self.path.read_text("utf-8"))
-            return Head(int(stored["seq"]), str(stored["signature"]))
+            head = Head(int(stored["seq"]), str(stored["signature"]))
+            if head.seq < 0 or len(bytes.fromhex(head.signature)) != _SIGNATURE_BYTES:
+                raise ValueError("is no head")
+            return head
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -54,13 +58,12 @@ class HeadFile:
         """Record the head."""
         record = json.dumps({"seq": head.seq, "signature": head.signature}).ljust(_RECORD_BYTES - 1).encode() + b"\n"
         try:
+            if not self.path.parent.exists():
+                make_private_folder(self.path.parent)
             descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except FileNotFoundError:
-            make_private_folder(self.path.parent)
-            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                os.pwrite(descriptor, record, 0)
+            finally:
+                os.close(descriptor)
         except OSError as error:
             raise StorageError(f"the head file cannot be written: {error.strerror}", path=self.path) from None
-        try:
-            os.pwrite(descriptor, record, 0)
-        finally:
-            os.close(descriptor)

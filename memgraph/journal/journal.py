@@ -4,37 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from uuid import uuid4
 
-from memgraph.errors import (
-    DamagedJournalError,
-    JournalError,
-    KeyMissingError,
-    NotAStoreError,
-    StorageError,
-    TruncatedJournalError,
-)
+from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, StorageError, TruncatedJournalError
 from memgraph.journal.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from memgraph.journal.envelope import FIRST_SIGNATURE, Chain, CommitDraft, Event, LineError, seal, unseal
-from memgraph.journal.files import make_private_folder, write_private
 from memgraph.journal.heads import Head, HeadFile
 from memgraph.journal.lock import ProcessLock
 from memgraph.journal.segments import Line, Position, Segments
 from memgraph.journal.vectors import VectorFile
-from memgraph.model.events import StoreCreated
-from memgraph.ports import KeyProvider, Progress, SigningKey
+from memgraph.ports import Progress, SigningKey
 
 logger = logging.getLogger("memgraph.journal")
 
-FORMAT = 1
-_BEGUN = {"lock", "lock.pid"}
-"""What a journal folder may hold that was never finished: the lock of who is making it."""
 _CHECKPOINT_EVENTS = 10_000
 """So many events past the last checkpoint, a new one is written."""
 
@@ -57,7 +43,7 @@ class Committed:
 
 
 class Journal:
-    """Append-only, signed, synced. Use `open_journal`.
+    """Append-only, signed, synced. Use `memgraph.journal.opening.open_journal`.
 
     Readers need no lock: they ignore a trailing run of lines without its end. Writers hold `locked`, which first takes
     in what other processes wrote and heals a torn final commit.
@@ -85,7 +71,7 @@ class Journal:
         self._checkpoint_seq = 0
         self._hash = hashlib.sha256()
         self.tail = self.start
-        self._holds_lock = False
+        self.holds_lock = False
         self._is_adopted = False
 
     @property
@@ -108,8 +94,13 @@ class Journal:
         return hmac.digest(secret, b"memgraph text\x1f" + text.encode("utf-8", "surrogatepass"), "sha256").hex()
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self, *, before_waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
         """Hold the writer lock; on entry the tail is current and clean.
+
+        Parameters
+        ----------
+        before_waiting : callable
+            Called if somebody else holds the lock: who waits must not sit on what the holder may need.
 
         Raises
         ------
@@ -120,21 +111,16 @@ class Journal:
         """
         if self._key is None:
             raise KeyMissingError("the signing key of this store is missing: it can be read, not written")
-        self._lock.acquire(self._lock_timeout_s)
-        self._holds_lock = True
+        if not self._lock.try_acquire():
+            before_waiting()
+            self._lock.acquire(self._lock_timeout_s)
+        self.holds_lock = True
         try:
             self.refresh()
             yield
         finally:
-            self._holds_lock = False
+            self.holds_lock = False
             self._lock.release()
-
-    def try_lock(self) -> bool:
-        """Tell whether the writer lock is free now (it is given back at once)."""
-        if not self._lock.try_acquire():
-            return False
-        self._lock.release()
-        return True
 
     def append(self, drafts: Sequence[CommitDraft], now: str) -> list[Committed]:
         """Append commits in one write and sync; the lock must be held.
@@ -144,15 +130,14 @@ class Journal:
         list of Committed
             One for each draft that holds events.
         """
-        if not self._holds_lock or self._key is None:
+        if not self.holds_lock or self._key is None:
             raise JournalError("append needs the writer lock: call it inside `with journal.locked()`")
         drafts = [draft for draft in drafts if draft.payloads]
         sealed = seal(drafts, self.tail.chain, self._key, max(now, self.tail.chain.timestamp))
         position = self._segments.append(self.tail.position, sealed.data, self.tail.chain.seq + 1)
         self._hash.update(sealed.data)
         self.tail = Offset(sealed.chain, position)
-        self._heads.write(Head(sealed.chain.seq, sealed.chain.signature))
-        self._maybe_checkpoint()
+        self._note_progress()
         commits, start = [], 0
         for draft in drafts:
             events = tuple(sealed.events[start : start + len(draft.payloads)])
@@ -169,6 +154,9 @@ class Journal:
             The journal is not what was signed.
         """
         head = self._heads.read()  # before the lines: a writer may append and move it meanwhile
+        if self._segments.ends_before(self.tail.position):
+            witness = "this process, which has it open,"
+            raise TruncatedJournalError(path=self.folder, seq=0, head_seq=self.tail.chain.seq, witness=witness)
         torn: Line | None = None
         for found in self._walk(self.tail):
             if isinstance(found, Line):
@@ -177,23 +165,27 @@ class Journal:
             self._take(found, head)
         chain = self.tail.chain
         if head is not None and chain.seq < head.seq:
-            raise TruncatedJournalError(path=self.folder, seq=chain.seq, head_seq=head.seq, head_path=self._heads.path)
+            raise TruncatedJournalError(
+                path=self.folder, seq=chain.seq, head_seq=head.seq, witness=f"its head file {self._heads.path}"
+            )
         if head is not None and chain.seq == head.seq and chain.signature != head.signature:
             raise self._damaged("the head file names another event of this number", self.tail.position, chain.seq)
         if head is None and chain.seq and not self._is_adopted:
             self._is_adopted = True
-            self._notice(f"adopted a journal of {chain.seq} events that had no head file: a truncation would go unnoticed")
-        if not self._holds_lock:
+            self._notice(
+                f"adopted a journal of {chain.seq} events that had no head file: a truncation would go unnoticed"
+            )
+        if not self.holds_lock:
             return
         if torn is not None:
             removed = self._segments.cut(self.tail.position)
             self._notice(f"dropped a torn final commit after event {chain.seq} ({removed} bytes)")
         if head is None or head.seq < chain.seq:
-            self._heads.write(Head(chain.seq, chain.signature))
+            self._note_progress()
 
-    def has_grown(self) -> bool:
-        """Tell, at the cost of a stat, whether there are bytes past the tail."""
-        return self._segments.reaches_past(self.tail.position)
+    def has_changed(self) -> bool:
+        """Tell, at the cost of a stat, whether the journal no longer ends at the tail."""
+        return self._segments.differs_from(self.tail.position)
 
     def replay(self, after: Offset | None = None) -> Iterator[Committed]:
         """Iterate over whole commits after a point (default: from the beginning), each verified.
@@ -222,7 +214,9 @@ class Journal:
             if progress:
                 progress(count, self.tail.chain.seq)
         if count != self.tail.chain.seq:
-            raise TruncatedJournalError(path=self.folder, seq=count, head_seq=self.tail.chain.seq, head_path=self._heads.path)
+            raise TruncatedJournalError(
+                path=self.folder, seq=count, head_seq=self.tail.chain.seq, witness="this process"
+            )
         self.checkpoint()
         return count
 
@@ -236,7 +230,8 @@ class Journal:
     def load(self) -> None:
         """Take the journal in: by its checkpoint where that fits, else event by event."""
         checkpoint = read_checkpoint(self._checkpoint_path, self._key, self.store_id) if self._key else None
-        if checkpoint is not None:
+        head = self._heads.read()
+        if checkpoint is not None and (head is None or head.seq >= checkpoint.chain.seq):
             digest = hashlib.sha256()
             for block in self._segments.blocks(self.start.position, checkpoint.position):
                 digest.update(block)
@@ -248,7 +243,10 @@ class Journal:
         if checkpoint is not None and self._checkpoint_seq == 0:
             # every event verifies, yet the bytes are not those once verified: an older or another copy of the journal
             if self.tail.chain.seq < checkpoint.chain.seq:
-                raise TruncatedJournalError(path=self.folder, seq=self.tail.chain.seq, head_seq=checkpoint.chain.seq, head_path=self._heads.path)
+                witness = f"its checkpoint {self._checkpoint_path}"
+                raise TruncatedJournalError(
+                    path=self.folder, seq=self.tail.chain.seq, head_seq=checkpoint.chain.seq, witness=witness
+                )
             self._notice("the checkpoint did not fit the journal; all events were verified anew")
 
     def _take(self, commit: Committed, head: Head | None) -> None:
@@ -267,6 +265,8 @@ class Journal:
         for line in self._segments.lines(offset.position):
             first = first or line
             if not line.whole:
+                if line.end.segment != self._segments.last():
+                    raise self._damaged("a line has no end, and others follow", line.start, chain.seq + 1)
                 yield first
                 return
             try:
@@ -283,6 +283,17 @@ class Journal:
         if first is not None:
             yield first
 
+    def _note_progress(self) -> None:
+        """Move the head file and, now and then, the checkpoint.
+
+        The commit is durable by now, so nothing here may make it look failed; the next writer tries again.
+        """
+        try:
+            self._heads.write(Head(self.tail.chain.seq, self.tail.chain.signature))
+            self._maybe_checkpoint()
+        except StorageError as error:
+            logger.warning("store %s: %s", self.store_id, error)
+
     def _maybe_checkpoint(self) -> None:
         if self.tail.chain.seq - self._checkpoint_seq >= _CHECKPOINT_EVENTS:
             self.checkpoint()
@@ -293,88 +304,3 @@ class Journal:
     def _notice(self, text: str) -> None:
         logger.warning("store %s: %s", self.store_id, text)
         self.notices.append(text)
-
-
-def open_journal(
-    home: Path,
-    keys: KeyProvider,
-    *,
-    keys_home: Path,
-    now: Callable[[], str],
-    created_by: str,
-    lock_timeout_s: float = 10.0,
-    allow_unverified: bool = False,
-) -> Journal:
-    """Open a store's journal, making it where the directory is new or empty.
-
-    Parameters
-    ----------
-    now : callable
-        Returns the time; asked only when a journal is made.
-    allow_unverified : bool
-        Serve read-only when the key is missing (``dev``); otherwise refuse.
-
-    Raises
-    ------
-    NotAStoreError
-        The directory holds something else.
-    KeyMissingError
-        The journal holds events and their key is not to be had.
-    JournalError
-        The journal cannot be trusted.
-    """
-    folder = home / "journal"
-    manifest = folder / "manifest.json"
-    if not manifest.exists():
-        _refuse_foreign(home)
-        make_private_folder(folder)
-        lock = ProcessLock(folder / "lock", "the journal's writer lock")
-        lock.acquire(lock_timeout_s)
-        try:
-            if not manifest.exists():
-                body = {"format": FORMAT, "store_id": str(uuid4()), "created_at": now()}
-                write_private(manifest, json.dumps(body).encode())
-        finally:
-            lock.release()
-    store_id = _read_manifest(manifest)
-    is_empty = not any(path.stat().st_size for path in folder.glob("*.jsonl"))
-    key = keys.key(store_id)
-    if key is None and is_empty:
-        key = keys.create(store_id)
-    if key is None and not allow_unverified:
-        raise KeyMissingError(
-            f"the signing key of the store at {home} (id {store_id}) is missing: put its key file back as "
-            f"{keys_home / 'keys' / store_id}.json, or set MEMGRAPH_KEY"
-        )
-    journal = Journal(home, store_id, key, keys_home=keys_home, lock_timeout_s=lock_timeout_s)
-    journal.load()
-    if journal.tail.chain.seq == 0 and key is not None:
-        with journal.locked():
-            if journal.tail.chain.seq == 0:
-                journal.append([CommitDraft("system", [StoreCreated(created_by=created_by)], actor="system")], now())
-    return journal
-
-
-def _read_manifest(path: Path) -> str:
-    try:
-        stored = json.loads(path.read_bytes())
-        version, store_id = stored["format"], stored["store_id"]
-    except OSError as error:
-        raise StorageError(f"cannot be read: {error.strerror}", path=path) from None
-    except (ValueError, KeyError, TypeError):
-        raise JournalError(f"{path} is not a journal's manifest; restore it from a backup") from None
-    if version != FORMAT:
-        raise JournalError(f"{path}: journal format {version!r} is unknown to this release; install a newer memgraph")
-    return str(store_id)
-
-
-def _refuse_foreign(home: Path) -> None:
-    with suppress(FileNotFoundError):
-        try:
-            entries = {entry.name for entry in home.iterdir()}
-        except NotADirectoryError:
-            raise StorageError("is a file, not a directory; name another place for the store", path=home) from None
-        journal = home / "journal"
-        started = {entry.name for entry in journal.iterdir()} if journal.is_dir() else set()
-        if entries - {"config.toml", "journal"} or started - _BEGUN:
-            raise NotAStoreError(home)

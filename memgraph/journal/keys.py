@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from memgraph.errors import KeyMissingError, StorageError
-from memgraph.journal.files import make_private_folder, write_private
+from memgraph.journal.files import make_private_file, make_private_folder
 from memgraph.ports import KeyProvider, SigningKey
 
 KEY_VARIABLE = "MEMGRAPH_KEY"
@@ -60,8 +60,8 @@ class FileKeys:
         key = key_from_secret(secrets.token_bytes(32))
         make_private_folder(self._folder)
         stored = {"key_id": key.key_id, "secret": key.secret.hex(), "store_id": store_id}
-        write_private(self.path(store_id), json.dumps(stored).encode())
-        return key
+        make_private_file(self.path(store_id), json.dumps(stored).encode())  # whoever comes first wins
+        return self.key(store_id) or key
 
 
 class EnvKeys:

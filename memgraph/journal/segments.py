@@ -52,13 +52,25 @@ class Segments:
         names = self.names()
         return Position(names[0] if names else _name(1), 0)
 
-    def reaches_past(self, tail: Position) -> bool:
-        """Tell whether there are bytes after a position."""
+    def last(self) -> str:
+        """Return the name of the last segment."""
+        names = self.names()
+        return names[-1] if names else self.first().segment
+
+    def ends_before(self, tail: Position) -> bool:
+        """Tell whether bytes before a position are gone."""
+        try:
+            return self.path(tail).stat().st_size < tail.offset
+        except FileNotFoundError:
+            return tail.offset > 0
+
+    def differs_from(self, tail: Position) -> bool:
+        """Tell, at the cost of a stat, whether the journal does not end at a position: more was written, or some is gone."""
         try:
             size = self.path(tail).stat().st_size
         except FileNotFoundError:
-            return False
-        return size > tail.offset or (tail.offset >= SEGMENT_BYTES and self.names()[-1] > tail.segment)
+            return tail.offset > 0
+        return size != tail.offset or (tail.offset >= SEGMENT_BYTES and self.names()[-1] > tail.segment)
 
     def lines(self, start: Position) -> Iterator[Line]:
         """Iterate over the lines from a position on.

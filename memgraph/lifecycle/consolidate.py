@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,12 +12,12 @@ import numpy as np
 import orjson
 
 from memgraph.config import ConsolidationConfig
-from memgraph.errors import InvalidInputError
+from memgraph.errors import EmbeddingError, InvalidInputError, ModelMismatchError, NotFoundError
 from memgraph.extraction.rules import RuleExtractor
 from memgraph.index.index import OUTCOMES, TIERS, TRUST
 from memgraph.lifecycle.merge import merge_event, merged
 from memgraph.model.build import BuildEventLog, Candidate, ExtractionResult
-from memgraph.model.events import BuildConsolidated, Payload
+from memgraph.model.events import BuildConsolidated, Payload, WriteScope
 from memgraph.model.ids import natural_id, source_id
 from memgraph.model.memory import AgentMemory, MemoryType, Vector, parse_memory, to_vector
 from memgraph.model.results import ConsolidationResult
@@ -27,7 +26,7 @@ from memgraph.ports import Embedder, Extractor, Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.writer import Write
 
-logger = logging.getLogger("memgraph.lifecycle")
+_SWITCHED_OFF = "consolidation is switched off (consolidation_enabled)"
 
 
 @dataclass(slots=True)
@@ -68,6 +67,11 @@ class ConsolidationPipeline:
     ) -> None:
         self._store = store
         self._embedder = embedder or store.embedder
+        if self._embedder.name != store.embedder.name:
+            raise ModelMismatchError(
+                stored=(store.embedder.name, store.embedder.dimension),
+                given=(self._embedder.name, self._embedder.dimension),
+            )
         self._extractor = extractor or RuleExtractor()
         self._config = config or ConsolidationConfig()
 
@@ -98,19 +102,23 @@ class ConsolidationPipeline:
             Given the results, returns further events for the same commit, such as a reader's cursor.
         """
         builds = [self._opened(log) for log in build_logs]
-        fresh = [build for build in builds if not self._is_done(build)]
         if not self._store.config.consolidation_enabled:
-            fresh = []
+            return [self._result(build, notice=_SWITCHED_OFF) for build in builds]
+        fresh = [build for build in builds if not self._is_done(build)]
         for build in fresh:
             self._extract(build)
         self._embed(fresh)
-        writes: list[Write] = []
-        batch = _Batch(self._store.now())
-        for build in fresh:
-            self._settle(build, batch, writes)
-            writes.append(self._event(build))
-        results = [self._result(build) for build in builds]
-        self._store.commit("global", [*writes, *also(results)])
+        with self._store.exclusive():  # what is new and what is a duplicate must still be so at the commit
+            writes: list[Write] = []
+            batch = _Batch(self._store.now())
+            for build in fresh:
+                build.known = self._known(build.log)
+                if self._is_done(build):
+                    continue  # another process has done it meanwhile
+                self._settle(build, batch, writes)
+                writes.append(self._event(build))
+            results = [self._result(build) for build in builds]
+            self._store.commit("global", [*writes, *also(results)])
         return results
 
     def deduplicate(
@@ -131,8 +139,12 @@ class ConsolidationPipeline:
             vector = to_vector(embedding)
         except ValueError as error:
             raise InvalidInputError(str(error), field="embedding", value=embedding) from None
-        mask = self._store.reader.listed(type=type, project_id=project_id)
-        return self._nearest(vector, mask)
+        if vector.size != self._store.embedder.dimension:
+            problem = f"must have {self._store.embedder.dimension} dimensions"
+            raise InvalidInputError(problem, field="embedding", value=vector.size)
+        with self._store.reader.frozen():
+            mask = self._store.reader.listed(type=type, project_id=project_id)
+            return self._nearest(vector, mask)[1]
 
     def merge(self, existing: AgentMemory, candidate: AgentMemory | Mapping[str, Any]) -> AgentMemory:
         """Merge a duplicate into a memory, commit that, and return the memory.
@@ -144,24 +156,28 @@ class ConsolidationPipeline:
         """
         if isinstance(candidate, Mapping):
             candidate = parse_memory({"type": existing.type, **candidate})
-        now = self._store.now()
-        after = merged(existing, candidate, now)
-        event = merge_event(existing, after, candidate_id=candidate.id, now=now)
-        write: Write = event
-        if after.content != existing.content:
-            vector = after.embedding if after.embedding is not None else self._embedder.embed([after.content])[0]
-            write = (event, vector)
-        scope = "task" if existing.task_id else "global"
-        self._store.commit(scope, [write], task_id=existing.task_id)  # type: ignore[arg-type]
-        return self._store.read_memories([existing.id or ""])[0]
+        if candidate.embedding is None and len(candidate.content) > len(existing.content):
+            vector = to_vector(self._embedder.embed([candidate.content])[0])
+            candidate = candidate.model_copy(update={"embedding": vector})
+        with self._store.exclusive():
+            found = self._store.get_memory(existing.id or "")
+            if found is None:
+                raise NotFoundError("memory", str(existing.id))
+            now = self._store.now()
+            after = merged(found, candidate, now)
+            event = merge_event(found, after, candidate_id=candidate.id, now=now)
+            rewritten = after.content != found.content and after.embedding is not None
+            write: Write = (event, after.embedding) if rewritten else event  # type: ignore[assignment]
+            scope: WriteScope = "task" if found.task_id else "global"
+            self._store.commit(scope, [write], task_id=found.task_id)
+            return self._store.read_memories([found.id or ""])[0]
 
     def _opened(self, log: BuildEventLog) -> _Build:
         canonical = orjson.dumps(log.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
-        key = natural_id("build", log.build_id, project_id=log.project_id)
-        known = self._store.reader.record("Build", key)
-        build = _Build(log, hashlib.sha256(canonical).hexdigest(), known, started=time.monotonic())
-        build.consumed = list(known.get("consumed_keys", [])) if known else []
-        return build
+        return _Build(log, hashlib.sha256(canonical).hexdigest(), self._known(log), started=time.monotonic())
+
+    def _known(self, log: BuildEventLog) -> Row | None:
+        return self._store.reader.record("Build", natural_id("build", log.build_id, project_id=log.project_id))
 
     @staticmethod
     def _is_done(build: _Build) -> bool:
@@ -169,9 +185,8 @@ class ConsolidationPipeline:
         return bool(known and known.get("is_complete") and known.get("log_sha256") == build.sha256)
 
     def _extract(self, build: _Build) -> None:
-        build.started = time.monotonic()
         build.extraction = self._extractor.extract(build.log)
-        consumed = set(build.consumed)
+        consumed = set((build.known or {}).get("consumed_keys", ()))
         keyed = (
             Candidate(key=candidate.key or f"#{place}", memory=candidate.memory)
             for place, candidate in enumerate(build.extraction.candidates)
@@ -204,7 +219,10 @@ class ConsolidationPipeline:
         ]
         if not lacking:
             return
-        vectors = self._embedder.embed([build.candidates[place].memory.content for build, place in lacking])
+        try:
+            vectors = self._embedder.embed([build.candidates[place].memory.content for build, place in lacking])
+        except EmbeddingError:
+            return  # the store keeps them without vectors, and says so
         for (build, place), vector in zip(lacking, vectors, strict=True):
             candidate = build.candidates[place]
             memory = candidate.memory.model_copy(update={"embedding": to_vector(vector)})
@@ -212,7 +230,11 @@ class ConsolidationPipeline:
 
     def _settle(self, build: _Build, batch: _Batch, writes: list[Write]) -> None:
         """Decide for each candidate: new, or a duplicate. Out of time, the rest waits for the next run."""
-        for place, candidate in enumerate(build.candidates):
+        build.started = time.monotonic()  # the extraction and embedding of other builds are not its time
+        build.consumed = list((build.known or {}).get("consumed_keys", ()))
+        consumed = set(build.consumed)
+        left = [candidate for candidate in build.candidates if candidate.key not in consumed]
+        for place, candidate in enumerate(left):
             elapsed_ms = (time.monotonic() - build.started) * 1000
             if place and elapsed_ms > self._config.max_duration_ms:
                 build.complete = False
@@ -237,22 +259,28 @@ class ConsolidationPipeline:
             return None
         index = self._store.reader.index
         mask = self._store.reader.listed(type=memory.type, project_id=memory.project_id)
+        mask &= index.column("task") == -1  # a task's own memories are nobody else's
         mask &= index.column("tier") == TIERS.index(memory.privacy_tier)
         mask &= index.column("trust") == TRUST.index(memory.trust_class)
         mask &= index.column("outcome") == OUTCOMES.index(memory.outcome)
-        stored = self._nearest(memory.embedding, mask)
-        if stored is not None:
-            return batch.touched.get(stored.id or "", stored)
-        return batch.nearest(memory, self._config.deduplication_threshold)
+        stored, made = self._nearest(memory.embedding, mask), batch.nearest(memory)
+        _, nearest = max((stored, made), key=lambda pair: pair[0])
+        if nearest is None or max(stored[0], made[0]) < self._config.deduplication_threshold:
+            return None
+        return batch.touched.get(nearest.id or "", nearest)
 
-    def _nearest(self, vector: Vector, mask: Any) -> AgentMemory | None:
+    def _nearest(self, vector: Vector, mask: Any) -> tuple[float, AgentMemory | None]:
+        """Return the cosine and the memory that is nearest among the masked ones."""
         index = self._store.reader.index
         slots = np.flatnonzero(mask & ~index.is_superseded() & (index.column("vector_row") >= 0))
         cosines = np.round(self._store.reader.cosines(vector, slots), 6)
-        if not len(slots) or cosines.max() < self._config.deduplication_threshold:
-            return None
-        best = min(index.ids.names[slot] for slot in slots[cosines == cosines.max()])
-        return next(iter(self._store.read_memories([best])), None)
+        if not len(slots):
+            return -1.0, None
+        nearest = float(cosines.max())
+        if nearest < self._config.deduplication_threshold:
+            return nearest, None
+        best = min(index.ids.names[slot] for slot in slots[cosines == nearest])
+        return nearest, next(iter(self._store.read_memories([best])), None)
 
     def _is_known(self, memory: AgentMemory, batch: _Batch) -> bool:
         return memory.id in batch.touched or self._store.reader.index.slot(memory.id or "") >= 0
@@ -276,10 +304,7 @@ class ConsolidationPipeline:
             consolidated_at=self._store.now(),
         )
 
-    def _result(self, build: _Build) -> ConsolidationResult:
-        notice = build.extraction.notice
-        if not self._store.config.consolidation_enabled:
-            notice = "consolidation is switched off (consolidation_enabled)"
+    def _result(self, build: _Build, *, notice: str | None = None) -> ConsolidationResult:
         return ConsolidationResult(
             build_id=build.log.build_id,
             consolidated_at=self._store.now(),
@@ -288,7 +313,7 @@ class ConsolidationPipeline:
             new_memory_ids=build.added,
             duration_ms=(time.monotonic() - build.started) * 1000,
             complete=build.complete,
-            notice=notice,
+            notice=notice or build.extraction.notice,
         )
 
 
@@ -313,12 +338,11 @@ class _Batch:
         """Note what a merge made of a memory."""
         self.touched[memory.id or ""] = memory
 
-    def nearest(self, memory: AgentMemory, threshold: float) -> AgentMemory | None:
-        """Return the nearest new memory that could be the same."""
+    def nearest(self, memory: AgentMemory) -> tuple[float, AgentMemory | None]:
+        """Return the cosine and the new memory that is nearest among those that could be the same."""
         kin = [self.touched[key] for key in sorted(self._added) if _may_merge(self.touched[key], memory)]
         scored = [(round(cosine_similarity(known.embedding, memory.embedding), 6), known) for known in kin]  # type: ignore[arg-type]
-        best = max(scored, key=lambda pair: pair[0], default=None)
-        return best[1] if best is not None and best[0] >= threshold else None
+        return max(scored, key=lambda pair: pair[0], default=(-1.0, None))
 
 
 def _may_merge(known: AgentMemory, other: AgentMemory) -> bool:

@@ -40,6 +40,9 @@ def ingest(
     SourceError
         The source cannot be read at all.
     """
+    if not store.config.consolidation_enabled:
+        notice = "nothing was read: consolidation is switched off (consolidation_enabled)"
+        return IngestReport(source=reader.source_id, notice=notice)
     pipeline = pipeline or ConsolidationPipeline(store)
     run = _Run(store, reader, pipeline)
     total = reader.count() if progress else None
@@ -64,8 +67,9 @@ class _Run:
     def __init__(self, store: AgentMemoryStore, reader: Reader, pipeline: ConsolidationPipeline) -> None:
         self._store = store
         self._reader = reader
+        self._source_id = reader.source_id
         self._pipeline = pipeline
-        self._known = store.reader.record("Source", natural_id("source", reader.source_id)) or {}
+        self._known = store.reader.record("Source", natural_id("source", self._source_id)) or {}
         self._started = time.monotonic()
         self._reasons: Counter[str] = Counter()
         self.cursor: str | None = self._known.get("cursor")
@@ -82,20 +86,25 @@ class _Run:
         logs = [record.build for record in batch if record.build is not None]
         self.builds += len(logs)
         changed = cursor != self.cursor
+        kept: set[str] = set()
 
         def cursor_event(results: Sequence[ConsolidationResult]) -> list[SourceRead]:
             self.extracted += sum(len(result.new_memory_ids) for result in results)
             self.merged += sum(result.memories_deduplicated for result in results)
-            self.kept += sum(result.memories_extracted > 0 for result in results)
-            return [self._event(cursor)] if changed else []
+            kept.update(result.build_id for result in results if result.memories_extracted)
+            is_done = all(result.complete for result in results)
+            return [self._event(cursor)] if changed and is_done else []
 
-        self._pipeline.consolidate_all(logs, also=cursor_event)
+        # a build that ran out of time goes on where it stopped: the cursor never passes what was not consolidated
+        while not all(result.complete for result in self._pipeline.consolidate_all(logs, also=cursor_event)):
+            pass
+        self.kept += len(kept)
         self.cursor = cursor
 
     def report(self) -> IngestReport:
         """Return the counts of this run."""
         return IngestReport(
-            source=self._reader.source_id,
+            source=self._source_id,
             read=self.read,
             builds=self.builds,
             extracted=self.extracted,
@@ -111,7 +120,7 @@ class _Run:
             return int(self._known.get(name, 0)) + here
 
         return SourceRead(
-            source_id=self._reader.source_id,
+            source_id=self._source_id,
             kind=self._reader.kind,
             locator=self._reader.locator,
             project_id=self._reader.project_id,

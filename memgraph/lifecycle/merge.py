@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events import MemoryMerged, sparse
 from memgraph.model.memory import AgentMemory
 from memgraph.store.drafts import patch, record_of
@@ -45,4 +46,5 @@ def merge_event(existing: AgentMemory, after: AgentMemory, *, candidate_id: str 
 
 
 def _united(first: list[str], second: list[str]) -> list[str]:
-    return list(dict.fromkeys([*first, *second]))
+    """Unite two lists; of more than a memory can hold, the newest stay."""
+    return list(dict.fromkeys([*first, *second]))[-MAX_ITEMS:]

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
 from memgraph.errors import InvalidInputError
@@ -15,6 +26,8 @@ MAX_CONTENT_CHARS = 800
 MAX_TEXT_CHARS = 8_000
 MAX_NAME_CHARS = 400
 MAX_ITEMS = 1_000
+MAX_COUNT = 2**31 - 1
+"""The index holds counts as int32."""
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -41,16 +54,45 @@ Name = Annotated[str, Field(max_length=MAX_NAME_CHARS), AfterValidator(_not_blan
 Timestamp = Annotated[str, BeforeValidator(to_iso)]
 Unit = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
+Bytes = Annotated[int, Field(ge=0)]
+Limit = Annotated[int, Field(ge=0, le=MAX_COUNT, strict=True)]
+QueryText = Annotated[str, AfterValidator(storable)]
 
 
-class Model(BaseModel):
+class _Refusing(BaseModel):
+    """Answers bad input with `InvalidInputError`, never with pydantic's own error."""
+
+    def __init__(self, **data: Any) -> None:
+        try:
+            super().__init__(**data)
+        except ValidationError as error:
+            raise refused(type(self).__name__, error) from None
+
+    @classmethod
+    def parse(cls, data: object) -> Self:
+        """Validate a mapping or pass an instance through.
+
+        Raises
+        ------
+        InvalidInputError
+            Names the first refused field and its value.
+        """
+        if isinstance(data, cls):
+            return data
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            raise refused(cls.__name__, error) from None
+
+
+class Model(_Refusing):
     """Base of what users build and receive: frozen, unknown fields refused, camelCase accepted.
 
     Raises
     ------
     InvalidInputError
-        From the constructor and from ``model_validate``: names the first refused field and its value.
+        From the constructor and from `parse`: names the first refused field and its value.
     """
 
     model_config = ConfigDict(
@@ -62,33 +104,41 @@ class Model(BaseModel):
         defer_build=True,  # a schema is built at its first use: most commands need few
     )
 
-    def __init__(self, **data: Any) -> None:
-        try:
-            super().__init__(**data)
-        except ValidationError as error:
-            raise refused(type(self).__name__, error) from None
-
+    @model_validator(mode="before")
     @classmethod
-    def parse(cls, data: object) -> Self:
-        """Validate a mapping (snake_case or camelCase) or pass an instance through."""
-        if isinstance(data, cls):
-            return data
-        try:
-            return cls.model_validate(data)
-        except ValidationError as error:
-            raise refused(cls.__name__, error) from None
+    def _names_are_strings(cls, data: object) -> object:
+        if isinstance(data, Mapping):
+            for name in data:
+                if not isinstance(name, str):
+                    raise InvalidInputError("must have strings as its keys", field=cls.__name__, value=name)
+        return data
 
 
-class Strict(BaseModel):
+class Strict(_Refusing):
     """Base of what the journal holds: no coercion, unknown fields refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
-    def __init__(self, **data: Any) -> None:
-        try:
-            super().__init__(**data)
-        except ValidationError as error:
-            raise refused(type(self).__name__, error) from None
+
+def checked(kind: Any, value: object, field: str) -> Any:
+    """Return an argument as the annotated type `kind` has it.
+
+    Raises
+    ------
+    InvalidInputError
+        Names the argument and the refused value.
+    """
+    try:
+        return _adapter(kind).validate_python(value)
+    except ValidationError as error:
+        found = refused("", error)
+        name = f"{field}.{found.field}" if found.field else field
+        raise InvalidInputError(found.problem, field=name, value=found.value) from None
+
+
+@lru_cache(maxsize=64)
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 def refused(model: str, error: ValidationError) -> InvalidInputError:

@@ -211,7 +211,7 @@ class AccessRecorded(Payload):
     TYPE = "access.recorded"
     SCOPES = SYSTEM
 
-    accesses: list[AccessEffect]
+    accesses: Annotated[list[AccessEffect], Field(min_length=1)]
 
     def memory_ids(self) -> list[str]:
         """Return the memories whose row or links it changes."""

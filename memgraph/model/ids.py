@@ -32,10 +32,25 @@ def source_id(source_key: str, ordinal: int) -> str:
     return str(uuid5(_NAMESPACE, f"memory\x1f{source_key}\x1f{ordinal}"))
 
 
+def stored_form(memory_id: object) -> str:
+    """Return the form in which an id is kept: any spelling of a UUID is lower case there.
+
+    What is no UUID is returned as text that no memory has.
+    """
+    try:
+        return str(UUID(str(memory_id)))
+    except ValueError:
+        return ""
+
+
 @lru_cache(maxsize=65_536)
 def natural_id(kind: str, name: str, *, project_id: str | None = None) -> str:
-    """Id of a thing known by its name: tag, project, build, agent, session, task, entity, source."""
-    return str(uuid5(_NAMESPACE, f"{kind}\x1f{project_id or ''}\x1f{canonical_name(name)}"))
+    """Id of a thing known by its name: project, build, agent, session, task, tag, entity, source.
+
+    Names are taken exactly, because they set scopes apart; of tags and entities, which people write in many ways, give the
+    `canonical_name`.
+    """
+    return str(uuid5(_NAMESPACE, f"{kind}\x1f{project_id or ''}\x1f{name}"))
 
 
 def canonical_name(name: str) -> str:

@@ -61,9 +61,12 @@ Vector = NDArray[np.float32]
 def to_vector(value: object) -> Vector:
     """Return a read-only float32 vector, shape (d,), bit for bit; refuse what cannot be searched."""
     try:
+        given = np.asarray(value)
+        if given.dtype.kind not in "biufO":
+            raise ValueError(f"elements of type {given.dtype}")
         with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite and is refused below
-            vector = np.asarray(value, dtype=np.float32)
-    except (TypeError, ValueError) as error:
+            vector = np.asarray(given, dtype=np.float32)
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"is not a vector of numbers ({error})") from None
     if vector.ndim != 1 or vector.size == 0:
         raise ValueError(f"must be a non-empty one-dimensional vector, not one of shape {vector.shape}")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from math import exp, log
-from typing import Literal
+from typing import Annotated, Literal
 
-from memgraph.model.base import Finite, Model, Unit
+from pydantic import Field
+
+from memgraph.model.base import Model, Unit
 
 ConfidenceLabel = Literal["clear", "recall", "vague", "none"]
 
@@ -17,13 +19,16 @@ LABEL_TEXT: dict[ConfidenceLabel, str] = {
 }
 
 
+Rate = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+
+
 class ForgettingCurveConfig(Model):
     """How fast memories fade and what reinforces them.
 
     Attributes
     ----------
     decay_rate : float
-        Episodic rate per day (seed 0: 0.05).
+        Episodic rate per day, not negative (seed 0: 0.05).
     knowledge_decay_rate : float
         Rate per day of semantic and procedural memories (seed 2: 5 % a week, −ln 0.95 / 7).
     deletion_threshold : float
@@ -31,14 +36,14 @@ class ForgettingCurveConfig(Model):
     reinforcement_boost : float
         Added to relevance by an access.
     max_relevance : float
-        Ceiling of any relevance.
+        Ceiling of any relevance, in (0, 5].
     """
 
-    decay_rate: Finite = 0.05
-    knowledge_decay_rate: Finite = -log(0.95) / 7
+    decay_rate: Rate = 0.05
+    knowledge_decay_rate: Rate = -log(0.95) / 7
     deletion_threshold: Unit = 0.1
     reinforcement_boost: Unit = 0.2
-    max_relevance: Finite = 1.0
+    max_relevance: Annotated[float, Field(gt=0.0, le=5.0, allow_inf_nan=False)] = 1.0
 
     def rate(self, memory_type: str) -> float:
         """Return the daily rate for a memory type."""

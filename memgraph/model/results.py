@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, SerializeAsAny
 
-from memgraph.model.base import Count, Finite, Model, Name, Text, Timestamp, Unit
+from memgraph.model.base import Bytes, Count, Finite, Model, Name, Text, Timestamp, Unit
 from memgraph.model.link import Link
 from memgraph.model.memory import AgentMemory, Embedding, MemoryType, Outcome, PrivacyTier, TrustClass
 from memgraph.model.relevance import ConfidenceLabel
@@ -116,7 +116,7 @@ class MemoryStats(Model):
     avg_relevance: float
     pinned_count: Count
     suppressed_count: Count
-    db_size_bytes: Count
+    db_size_bytes: Bytes
 
 
 class MemoryListEntry(Model):
@@ -178,3 +178,4 @@ class IngestReport(Model):
     kept_share: Unit = 0.0
     reasons: dict[str, int] = Field(default_factory=dict)
     seconds: Finite = 0.0
+    notice: str | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from memgraph.errors import InvalidInputError
 
@@ -16,14 +16,29 @@ def cosine_similarity(a: Sequence[float] | ArrayLike, b: Sequence[float] | Array
     Raises
     ------
     InvalidInputError
-        The vectors differ in length.
+        The vectors differ in length, or one holds something else than finite numbers.
     """
-    left, right = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    left, right = _vector(a, "a"), _vector(b, "b")
     if left.shape != right.shape:
         raise InvalidInputError(
             f"vectors differ in length: {left.shape} and {right.shape}", field="b", value=right.size
         )
-    norms = float(np.linalg.norm(left) * np.linalg.norm(right))
-    if norms == 0.0:
+    if not left.any() or not right.any():
         return 0.0
-    return float(np.clip(left @ right / norms, -1.0, 1.0))
+    left, right = left / np.abs(left).max(), right / np.abs(right).max()  # squares neither overflow nor vanish
+    return float(np.clip(left @ right / (np.linalg.norm(left) * np.linalg.norm(right)), -1.0, 1.0))
+
+
+def _vector(value: object, name: str) -> NDArray[np.float64]:
+    try:
+        given = np.asarray(value)
+        if given.dtype.kind not in "biufO":
+            raise ValueError(f"elements of type {given.dtype}")
+        vector = given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInputError(f"is not a vector of numbers ({error})", field=name, value=value) from None
+    if vector.ndim != 1:
+        raise InvalidInputError(f"must be one-dimensional, not of shape {vector.shape}", field=name, value=value)
+    if not np.isfinite(vector).all():
+        raise InvalidInputError("holds NaN or infinity", field=name, value=value)
+    return vector

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-_CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+_CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 _DAY_S = 86_400.0
 
 
@@ -24,8 +24,11 @@ def to_iso(value: object) -> str:
         value = datetime.fromisoformat(value.strip())
     if not isinstance(value, datetime):
         raise ValueError("is not a time: give an aware datetime or an ISO 8601 string")
-    aware = value if value.tzinfo else value.replace(tzinfo=UTC)
-    utc = aware.astimezone(UTC)
+    aware = value if value.utcoffset() is not None else value.replace(tzinfo=UTC)
+    try:
+        utc = aware.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("lies outside the years 1 to 9999 in UTC") from None
     return utc.strftime("%Y-%m-%dT%H:%M:%S.").rjust(20, "0") + f"{utc.microsecond // 1000:03d}Z"
 
 

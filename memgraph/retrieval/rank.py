@@ -24,8 +24,18 @@ def terms(index: Index, relevance: Scores, config: RetrievalConfig) -> dict[str,
     }
 
 
-def order(index: Index, scores: Scores, mask: NDArray[np.bool_]) -> list[int]:
-    """Return the masked slots, best first; equal scores in id order, so equal input gives equal output."""
-    rounded = np.round(scores, _DECIMALS)
+def best(index: Index, scores: Scores, mask: NDArray[np.bool_], count: int) -> list[int]:
+    """Return the best masked slots, best first; equal scores in id order, so equal input gives equal output.
+
+    Linear in the slots: only the best `count`, and what ties with the last of them, are sorted.
+    """
     slots = np.flatnonzero(mask)
-    return sorted(slots.tolist(), key=lambda slot: (-rounded[slot], index.ids.names[slot]))
+    if not len(slots) or count < 1:
+        return []
+    rounded = np.round(scores[slots], _DECIMALS)
+    if len(slots) > count:
+        kept = rounded >= np.partition(rounded, -count)[-count]
+        slots, rounded = slots[kept], rounded[kept]
+    ids = index.ids.names
+    ranked = sorted(zip((-rounded).tolist(), (ids[slot] for slot in slots), slots.tolist(), strict=True))
+    return [slot for _, _, slot in ranked[:count]]

@@ -9,13 +9,14 @@ import numpy as np
 
 from memgraph.config import RetrievalConfig
 from memgraph.errors import EmbeddingError, InvalidInputError
+from memgraph.model.base import Finite, Limit, Name, QueryText, checked
 from memgraph.model.events import DecayApplied, RecalledItem, RetrievalRecorded
 from memgraph.model.ids import new_id
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory, PrivacyTier, TrustClass, Vector
 from memgraph.model.relevance import LABEL_TEXT, ConfidenceLabel, ForgettingCurveConfig, confidence_label, decayed
 from memgraph.model.results import DecayResult, RetrievalQuery, RetrievalResult, ScoredMemory
 from memgraph.ports import Embedder, TokenCounter
-from memgraph.retrieval.budget import count_tokens, within_tokens, within_types
+from memgraph.retrieval.budget import count_tokens, within_tokens
 from memgraph.retrieval.filter import Scope
 from memgraph.retrieval.pipeline import ranked
 from memgraph.retrieval.prefix import format_prefix
@@ -35,7 +36,8 @@ class MemoryRetrieval:
         For queries; default: the store's.
     config : RetrievalConfig, optional
     forgetting : ForgettingCurveConfig, optional
-        For labels and `calculate_decayed_relevance`; default: the store's.
+        For `calculate_decayed_relevance` and the threshold of `apply_decay`; default: the store's. What a memory's
+        relevance is now always follows the store's curve, and the labels' bounds are fixed.
     token_counter : TokenCounter, optional
         Default: four characters a token.
     """
@@ -75,18 +77,18 @@ class MemoryRetrieval:
             privacy_tiers=query.privacy_tiers,
             trust_classes=query.trust_classes,
         )
-        ranking = ranked(self._store, query.task_description, vector, scope, self._config)
-        index = self._store.reader.index
-        slots = within_types(ranking.slots, index.column("type"), self._most(query))
-        by_id = {memory.id: memory for memory in self._store.read_memories([ranking.ids[slot] for slot in slots])}
-        slots = [slot for slot in slots if ranking.ids[slot] in by_id]
-        tokens = [self._count_tokens(by_id[ranking.ids[slot]].content) for slot in slots]
+        with self._store.reader.frozen():
+            ranking = ranked(self._store, query.task_description, vector, scope, self._config)
+            slots = ranking.best_of_types(self._most(query))
+            by_id = {memory.id: memory for memory in self._store.read_memories([ranking.id_of(slot) for slot in slots])}
+            explained = [found for slot in slots if (found := ranking.explanation(slot)).memory_id in by_id]
+        tokens = [self._count_tokens(by_id[found.memory_id].content) for found in explained]
         kept = within_tokens(tokens, self._limit(query.max_tokens, self._config.max_tokens, "max_tokens"))
         places = sorted(
-            range(kept), key=lambda place: (MEMORY_TYPES.index(by_id[ranking.ids[slots[place]]].type), place)
+            range(kept), key=lambda place: (MEMORY_TYPES.index(by_id[explained[place].memory_id].type), place)
         )
-        memories = [by_id[ranking.ids[slots[place]]] for place in places]
-        explanations = [ranking.explanation(slots[place]) for place in places]
+        memories = [by_id[explained[place].memory_id] for place in places]
+        explanations = [explained[place] for place in places]
         now = self._store.now()
         record = RetrievalRecorded(
             query_id=new_id(),
@@ -128,22 +130,28 @@ class MemoryRetrieval:
         privacy_tiers: Sequence[PrivacyTier] | None = None,
         trust_classes: Sequence[TrustClass] | None = None,
     ) -> list[ScoredMemory]:
-        """Return the best memories for a text, whatever their type: the same ranking, without budget or access record."""
-        if limit < 0:
-            raise InvalidInputError("must not be negative", field="limit", value=limit)
-        vector, _ = self._vector(text, None)
+        """Return the best memories for a text, whatever their type: the same ranking, without budget or access record.
+
+        Raises
+        ------
+        InvalidInputError
+            Names the argument that is refused.
+        """
+        text, limit = checked(QueryText, text, "text"), checked(Limit, limit, "limit")
         scope = Scope(
-            project_id=project_id,
-            task_id=task_id,
-            agents=agents,
-            privacy_tiers=privacy_tiers,
-            trust_classes=trust_classes,
-            domain=domain,
-            include_archived=include_archived,
+            project_id=checked(Name | None, project_id, "project_id"),
+            task_id=checked(Name | None, task_id, "task_id"),
+            agents=checked(list[Name] | None, agents, "agents"),
+            privacy_tiers=checked(list[PrivacyTier] | None, privacy_tiers, "privacy_tiers"),
+            trust_classes=checked(list[TrustClass] | None, trust_classes, "trust_classes"),
+            domain=checked(Name | None, domain, "domain"),
+            include_archived=checked(bool, include_archived, "include_archived"),
         )
-        ranking = ranked(self._store, text, vector, scope, self._config)
-        score_of = {ranking.ids[slot]: float(ranking.scores[slot]) for slot in ranking.slots[:limit]}
-        memories = self._store.read_memories(list(score_of))
+        vector, _ = self._vector(text, None)
+        with self._store.reader.frozen():
+            ranking = ranked(self._store, text, vector, scope, self._config)
+            score_of = {ranking.id_of(slot): float(ranking.scores[slot]) for slot in ranking.best(limit)}
+            memories = self._store.read_memories(list(score_of))
         return [ScoredMemory(memory=memory, score=round(score_of[memory.id or ""], 6)) for memory in memories]
 
     def format_injected_prefix(self, memories: Sequence[AgentMemory]) -> str:
@@ -152,9 +160,10 @@ class MemoryRetrieval:
 
     def apply_decay(self) -> DecayResult:
         """Read the curve for all memories and record the run. Nothing is moved: doing it twice is doing it once."""
-        relevance = self._store.reader.relevance()
-        mask = self._store.reader.listed() & ~self._store.reader.index.column("is_pinned")
-        below = int((relevance[mask] < self._forgetting.deletion_threshold).sum())
+        with self._store.reader.frozen():
+            relevance = self._store.reader.relevance()
+            mask = self._store.reader.listed() & ~self._store.reader.index.column("is_pinned")
+            below = int((relevance[mask] < self._forgetting.deletion_threshold).sum())
         result = DecayResult(updated=int(mask.sum()), below_threshold=below)
         event = DecayApplied(applied_at=self._store.now(), updated=result.updated, below_threshold=below)
         self._store.commit("system", [event], actor="system")
@@ -162,15 +171,16 @@ class MemoryRetrieval:
 
     def calculate_decayed_relevance(self, initial: float, days: float, is_pinned: bool) -> float:
         """Relevance of an episode after `days` without access; a pinned one stays at 1.0 (seed 0)."""
+        initial, days = checked(Finite, initial, "initial"), checked(Finite, days, "days")
         return decayed(initial, days, rate=self._forgetting.decay_rate, is_pinned=is_pinned)
 
     def get_confidence_label(self, relevance: float) -> ConfidenceLabel:
         """Return the word for a relevance: clear ≥ 0.8, recall ≥ 0.5, vague ≥ 0.2, else none."""
-        return confidence_label(relevance)
+        return confidence_label(checked(Finite, relevance, "relevance"))
 
     def get_confidence_text(self, label: ConfidenceLabel) -> str:
         """Return the sentence for a label."""
-        return LABEL_TEXT[label]
+        return LABEL_TEXT[checked(ConfidenceLabel, label, "label")]
 
     def _vector(self, text: str, given: Vector | None) -> tuple[Vector | None, str | None]:
         """Return the query's vector, and what to tell if there is none."""

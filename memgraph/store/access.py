@@ -1,71 +1,90 @@
 """Access records: visible in the process at once, durable a moment later.
 
-They wait here until the next commit, for a second, or for the store's close. A kill loses at most that second of them.
+They wait here until the next commit, for a second, or for the store's close; a kill loses at most that second of them.
+What waits are *uses*, not their effects: the effects, which are absolute values, follow from the row under the writer lock,
+so uses by several threads and processes add up.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from memgraph.errors import MemGraphError
 from memgraph.model.events import AccessEffect, AccessRecorded, Payload
-from memgraph.model.memory import AgentMemory
-from memgraph.model.relevance import ForgettingCurveConfig
+from memgraph.model.relevance import ForgettingCurveConfig, decayed
+from memgraph.model.timestamps import days_between
 from memgraph.ports import Row
 
 logger = logging.getLogger("memgraph.store")
 
 FLUSH_AFTER_S = 1.0
+_BOOST_EVERY_DAYS = 1.0
+
+Rows = Callable[[str, str], Row | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One use of a memory: each is counted; one by retrieval reinforces at most once a day."""
+
+    memory_id: str
+    at: str
+    by_retrieval: bool = False
 
 
 class PendingAccess:
-    """What is not yet committed: the newest effect for each memory, and the retrievals it came from."""
+    """Uses that are not yet committed, and the retrievals they came from. Not thread-safe: its owner locks."""
 
-    def __init__(self, flush: Callable[[], None]) -> None:
+    def __init__(self, flush: Callable[[], None], curve: ForgettingCurveConfig) -> None:
         self._flush = flush
-        self._effects: dict[str, AccessEffect] = {}
+        self._curve = curve
+        self._uses: dict[str, list[Use]] = {}
         self._others: list[Payload] = []
         self._timer: threading.Timer | None = None
 
     def __bool__(self) -> bool:
-        return bool(self._effects or self._others)
+        return bool(self._uses or self._others)
 
-    def add(self, effects: Iterable[AccessEffect] = (), payload: Payload | None = None) -> None:
-        """Note effects, and the event that says what happened."""
-        self._effects.update((effect.id, effect) for effect in effects)
+    def add(self, uses: Iterable[Use] = (), payload: Payload | None = None) -> None:
+        """Note uses, and the event that says what happened."""
+        for use in uses:
+            self._uses.setdefault(use.memory_id, []).append(use)
         if payload is not None:
             self._others.append(payload)
-        if self._timer is None:
-            self._timer = threading.Timer(FLUSH_AFTER_S, self._on_time)
-            self._timer.daemon = True
-            self._timer.start()
+        self._start_timer()
 
-    def effects(self) -> list[AccessEffect]:
-        """Return the effects that are pending."""
-        return list(self._effects.values())
+    def effects(self, rows: Rows) -> list[AccessEffect]:
+        """Return what the pending uses make of the rows; uses of memories that are gone have no effect."""
+        found = []
+        for memory_id, uses in self._uses.items():
+            row = rows("Memory", memory_id)
+            if row is not None:
+                found.append(_effect(row, uses, self._curve))
+        return found
 
     def over(self, row: Row) -> Row:
         """Return a row with what is pending for it."""
-        effect = self._effects.get(row["id"])
-        return {**row, **effect.model_dump()} if effect else row
+        uses = self._uses.get(row["id"])
+        return {**row, **_effect(row, uses, self._curve).model_dump()} if uses else row
 
-    def drain(self, is_live: Callable[[str], bool]) -> list[Payload]:
-        """Return the events to commit, without effects on memories that are gone, and forget them."""
-        effects = [effect for effect in self._effects.values() if is_live(effect.id)]
+    def drain(self, rows: Rows) -> Drained:
+        """Return the events to commit, made from the rows as they are under the lock, and forget the uses."""
+        effects = self.effects(rows)
         payloads = [*self._others, *([AccessRecorded(accesses=effects)] if effects else [])]
-        self._effects, self._others = {}, []
+        drained = Drained(payloads, self._uses, self._others)
+        self._uses, self._others = {}, []
         self.stop()
-        return payloads
+        return drained
 
-    def put_back(self, payloads: Iterable[Payload]) -> None:
-        """Take drained events back: their commit failed."""
-        for payload in payloads:
-            if isinstance(payload, AccessRecorded):
-                self.add({effect.id: effect for effect in payload.accesses}.values())
-            else:
-                self.add(payload=payload)
+    def put_back(self, drained: Drained) -> None:
+        """Take drained uses back: their commit failed."""
+        for uses in drained.uses.values():
+            self.add(uses)
+        for payload in drained.others:
+            self.add(payload=payload)
 
     def stop(self) -> None:
         """Stop the timer."""
@@ -73,23 +92,48 @@ class PendingAccess:
             self._timer.cancel()
             self._timer = None
 
+    def _start_timer(self) -> None:
+        if self._timer is None:
+            self._timer = threading.Timer(FLUSH_AFTER_S, self._on_time)
+            self._timer.daemon = True
+            self._timer.start()
+
     def _on_time(self) -> None:
         self._timer = None
         try:
             self._flush()
         except MemGraphError as error:
             logger.warning("access records are kept for later: %s", error)
+            self._start_timer()
 
 
-def effect_of(memory: AgentMemory, now: str, curve: ForgettingCurveConfig, *, reinforced: bool) -> AccessEffect:
-    """Return what one use does to a memory: it is counted and, where asked, reinforced."""
-    anchor, at = memory.relevance_anchor or 0.0, memory.relevance_at or now
-    if reinforced:
-        anchor, at = min(memory.relevance_score + curve.reinforcement_boost, curve.max_relevance), now
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """What was taken out of `PendingAccess`: the events, and what they were made from."""
+
+    payloads: list[Payload]
+    uses: dict[str, list[Use]]
+    others: list[Payload]
+
+
+def _effect(row: Row, uses: Sequence[Use], curve: ForgettingCurveConfig) -> AccessEffect:
+    count, last = row.get("access_count", 0), row.get("last_accessed_at")
+    anchor, anchored_at = row["relevance_anchor"], row["relevance_at"]
+    for use in uses:
+        if not (use.by_retrieval and last is not None and days_between(last, use.at) < _BOOST_EVERY_DAYS):
+            now = decayed(
+                anchor,
+                days_between(anchored_at, use.at),
+                rate=curve.rate(row["type"]),
+                is_pinned=row.get("is_pinned", False),
+                floor=row.get("floor", 0.0),
+            )
+            anchor, anchored_at = min(now + curve.reinforcement_boost, curve.max_relevance), use.at
+        count, last = count + 1, use.at
     return AccessEffect(
-        id=memory.id or "",
-        access_count=memory.access_count + 1,
-        last_accessed_at=now,
+        id=row["id"],
+        access_count=count,
+        last_accessed_at=last or anchored_at,
         relevance_anchor=anchor,
-        relevance_at=at,
+        relevance_at=anchored_at,
     )

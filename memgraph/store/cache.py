@@ -12,39 +12,42 @@ _SCAN_FROM = 2_000
 
 
 class RowCache:
-    """The graph's rows, kept while no other process can have changed them. Rows are never modified.
+    """The graph's rows, kept until `clear`: its owner knows when another process may have changed them.
 
-    It spares a commit the look-ups of known tags, agents and projects, and a read the row just written.
+    It spares a commit the look-ups of known tags, agents and projects, and a read the row just written. Rows are never
+    modified.
     """
 
     def __init__(self, engine: GraphEngine) -> None:
         self._engine = engine
         self._rows: dict[tuple[str, Key], Row | None] = {}
-        self._generation = -1
+        self._whole: set[str] = set()
 
-    @property
-    def is_current(self) -> bool:
-        """Whether the graph was held without a break since the cache was last used."""
-        return self._generation == self._engine.generation
+    def load(self, tables: Iterable[str]) -> None:
+        """Read tables whole: from then on no key of theirs is looked up one by one."""
+        for table in tables:
+            if table not in self._whole:
+                self._rows.update({(table, key): row for key, row in self._engine.scan(table)})
+                self._whole.add(table)
 
     def get(self, table: str, key: Key) -> Row | None:
         """Return a row."""
-        with self._engine.open():
-            self.refresh()
-            place = (table, key)
-            if place not in self._rows:
-                self._rows[place] = self._engine.get(table, key)
-            return self._rows[place]
+        place = (table, key)
+        if place not in self._rows:
+            if table in self._whole:
+                return None
+            if len(self._rows) > _MOST_ROWS:
+                self.clear()
+            self._rows[place] = self._engine.get(table, key)
+        return self._rows[place]
 
     def memories(self, memory_ids: Sequence[str]) -> list[Row]:
         """Return these memories' rows in this order, without those that are gone."""
-        with self._engine.open():
-            self.refresh()
-            unknown = [key for key in memory_ids if ("Memory", key) not in self._rows]
-            if len(unknown) < _SCAN_FROM:
-                found = {key: self.get("Memory", key) for key in memory_ids}
-            else:
-                found = {str(key): row for key, row in self._engine.scan("Memory")}
+        unknown = sum(("Memory", key) not in self._rows for key in memory_ids)
+        if unknown < _SCAN_FROM:
+            found = {key: self.get("Memory", key) for key in memory_ids}
+        else:
+            found = {str(key): row for key, row in self._engine.scan("Memory")}
         return [row for key in memory_ids if (row := found.get(key)) is not None]
 
     def edges_at(self, memory_id: str) -> Iterable[tuple[str, Key, Row]]:
@@ -59,13 +62,7 @@ class RowCache:
             else:
                 self._rows.pop((change.table, change.key), None)
 
-    def refresh(self) -> None:
-        """Forget everything if another process may have had the graph, or if there is too much of it."""
-        if not self.is_current or len(self._rows) > _MOST_ROWS:
-            self._rows.clear()
-            self._generation = self._engine.generation
-
     def clear(self) -> None:
         """Forget everything."""
         self._rows.clear()
-        self._generation = -1
+        self._whole.clear()

@@ -10,8 +10,9 @@ from memgraph.config import AgentMemoryConfig
 from memgraph.errors import ModelMismatchError
 from memgraph.fold import Projection
 from memgraph.graph.kuzu import KuzuEngine
-from memgraph.journal.journal import Journal, open_journal
+from memgraph.journal.journal import Journal
 from memgraph.journal.keys import default_keys
+from memgraph.journal.opening import open_journal
 from memgraph.ports import Embedder, KeyProvider
 from memgraph.store.projector import Projector
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from memgraph.errors import GraphError, JournalError, VectorDamageError
+from memgraph.errors import GraphError, JournalError, StorageError, VectorDamageError
 from memgraph.fold import EmptyView, Projection, Workspace, fold, project
 from memgraph.fold.projection import SCHEMA_VERSION, digest_after
 from memgraph.index import snapshot
@@ -16,6 +16,7 @@ from memgraph.index.index import RELATION_CODE, Index, IndexOffset
 from memgraph.journal.envelope import CommitDraft, Event
 from memgraph.journal.journal import Committed, Journal, Offset
 from memgraph.journal.vectors import row_sha256
+from memgraph.model.events import AccessRecorded
 from memgraph.ports import Change, GraphEngine, Key, Progress, Row
 from memgraph.store.cache import RowCache
 
@@ -45,25 +46,51 @@ class Projector:
         self.engine = engine
         self.guard = threading.RLock()
         self.rows = RowCache(engine)
+        self._generation = -1
+        self._depth = 0
         self.projection = Projection(journal.store_id)
         self._index_path = index_path
         self._index: Index | None = None
 
     @contextmanager
+    def holding(self, progress: Progress | None = None) -> Iterator[None]:
+        """Hold the graph, caught up, for a block: inside it nothing changes but by the block itself. Nests.
+
+        A graph that cannot be brought to the journal's end is rebuilt.
+        """
+        with self.guard, ExitStack() as stack:
+            if self._depth == 0:
+                try:
+                    stack.enter_context(self.engine.open())
+                    self._catch_up(progress)
+                except GraphError as error:
+                    stack.close()
+                    logger.warning("rebuilding the graph from the journal: %s", error)
+                    self.rebuild(progress)
+                    stack.enter_context(self.engine.open())
+                    self._catch_up(progress)
+            self._depth += 1
+            try:
+                yield
+            finally:
+                self._depth -= 1
+
+    @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the writer lock, with the graph caught up.
+        """Hold the writer lock and the graph, caught up. Nests.
 
         The journal's lock comes before the graph's: who waits for the former must not sit on the latter.
         """
         with self.guard:
-            if not self.journal.try_lock():
-                self.engine.release()
-            with self.journal.locked():
-                self.catch_up()
-                with self.engine.open():
+            if self.journal.holds_lock:
+                yield
+                return
+            if self._depth:
+                raise RuntimeError("a write was begun inside a block of reads")
+            with self.journal.locked(before_waiting=self.engine.release):
+                with self.holding():
                     yield
-                if self.projection.seq != self.journal.tail.chain.seq:
-                    self.catch_up()
+                self._mend()
 
     def append(self, drafts: Sequence[CommitDraft], now: str) -> list[Event]:
         """Append commits and project them; inside `writing` only. Durable when it returns, and visible.
@@ -78,32 +105,14 @@ class Projector:
         return [event for commit in commits for event in commit.events]
 
     def catch_up(self, progress: Progress | None = None) -> None:
-        """Bring the graph to the journal's end; rebuild it if it cannot be brought there."""
-        with self.guard:
-            self.journal.refresh()
-            try:
-                with self.engine.open():
-                    behind = self.projection if self.rows.is_current else self._behind()
-                    self.rows.refresh()
-                    if behind is not None:
-                        self._advance(behind, progress)
-            except GraphError as error:
-                logger.warning("the graph cannot be used (%s); rebuilding it from the journal", error)
-                behind = None
-            if behind is None:
-                self.rebuild(progress)
-
-    def sync(self) -> None:
-        """Catch up if the journal has grown or the graph was never looked at."""
-        with self.guard:
-            if self.projection.seq != self.journal.tail.chain.seq or self.journal.has_grown():
-                self.catch_up()
+        """Bring the graph to the journal's end, by rebuilding it if it must be."""
+        with self.holding(progress):
+            pass
 
     @property
     def index(self) -> Index:
         """The index, at the journal's end; loaded or built at first use."""
-        with self.guard:
-            self.sync()
+        with self.holding():
             if self._index is None:
                 self._index = snapshot.load(self._index_path, self.journal.store_id)
             if self._index is None or not self._advance_index(self._index):
@@ -132,15 +141,13 @@ class Projector:
             changes = list(workspace.changes())
             projection = projection.with_digest(digest_after(0, changes))
             self.engine.rebuild(changes, projection.as_row(), progress=progress)
-            self.rows.clear()
-            self.projection = projection
+            self._generation = -1
             self._index = _index_of(changes, projection)
             self._save_index()
 
     def verify(self, progress: Progress | None = None) -> int:
         """Verify the journal from its first event, then the graph's rows and their vectors against it."""
-        with self.guard:
-            self.sync()
+        with self.holding():
             count = self.journal.verify(progress)
             digest = 0
             with self.engine.open():
@@ -163,31 +170,66 @@ class Projector:
     def close(self) -> None:
         """Save the index if much has changed, remember how far the journal is verified, and let go of the graph."""
         with self.guard:
-            index = self.loaded_index
-            if index is not None and index.changed * _SNAPSHOT_SHARE > len(index):
-                self._save_index()
-            self.journal.checkpoint()
-            self.engine.close()
+            try:
+                index = self.loaded_index
+                if index is not None and index.changed * _SNAPSHOT_SHARE > len(index):
+                    self._save_index()
+                self.journal.checkpoint()
+            finally:
+                self.engine.close()
 
-    def _behind(self) -> Projection | None:
-        """Return the graph's state if the journal can bring it up; None if it must be rebuilt."""
+    def _catch_up(self, progress: Progress | None) -> None:
+        """Bring the open graph to the journal's end.
+
+        Raises
+        ------
+        GraphError
+            It must be rebuilt.
+        """
+        if self.journal.has_changed():
+            self.journal.refresh()
+        if self.engine.generation != self._generation:
+            # another process may have had the graph, or deleted it: only what it says of itself counts
+            self.rows.clear()
+            self.projection = self._behind()
+            self._generation = self.engine.generation
+        if self.projection.seq != self.journal.tail.chain.seq:
+            self._advance(progress)
+
+    def _mend(self) -> None:
+        """Catch up after a commit that the graph failed to take. The commit stands, so a failure here is only told."""
+        if self.projection.seq != self.journal.tail.chain.seq:
+            try:
+                self.catch_up()
+            except GraphError as error:
+                logger.warning("the graph is behind and will be caught up later: %s", error)
+
+    def _behind(self) -> Projection:
+        """Return the graph's state.
+
+        Raises
+        ------
+        GraphError
+            The journal cannot bring it up.
+        """
         row = self.engine.state()
         tail = self.journal.tail.chain
         if row is None:  # a graph that was never written
-            row = Projection(self.journal.store_id).as_row()
-        if row.get("store_id") != self.journal.store_id or row.get("schema_version") != SCHEMA_VERSION:
-            return None
-        state = Projection.from_row(row)
-        if state.seq > tail.seq or tail.seq - state.seq > _REBUILD_FROM_EVENTS:
-            return None
-        if state.seq == tail.seq and state.signature != tail.signature:
-            return None
+            return Projection(self.journal.store_id)
+        try:
+            state = Projection.from_row(row)
+        except (KeyError, ValueError, TypeError) as error:
+            raise GraphError(f"its state cannot be read ({error!r})") from None
+        if state.store_id != self.journal.store_id or state.schema_version != SCHEMA_VERSION:
+            raise GraphError("it is another store's, or of another schema")
+        if state.seq > tail.seq or (state.seq == tail.seq and state.signature != tail.signature):
+            raise GraphError("it is ahead of the journal")
         return state
 
-    def _advance(self, state: Projection, progress: Progress | None) -> None:
-        self.projection = state
-        if state.seq == self.journal.tail.chain.seq:
-            return
+    def _advance(self, progress: Progress | None) -> None:
+        state = self.projection
+        if self.journal.tail.chain.seq - state.seq > _REBUILD_FROM_EVENTS:
+            raise GraphError("it is far behind")
         total = self.journal.tail.chain.seq
         batch: list[Committed] = []
         try:
@@ -224,13 +266,14 @@ class Projector:
 
     def _advance_index(self, index: Index) -> bool:
         """Bring the index to the graph's state; False if it must be built anew."""
-        if index.offset.seq == self.projection.seq:
-            return index.offset.signature == self.projection.signature
-        touched: dict[str, None] = {}
+        if index.offset.seq >= self.projection.seq:
+            return index.offset.seq == self.projection.seq and index.offset.signature == self.projection.signature
+        touched: dict[str, bool] = {}  # whether more than its use has changed
         try:
             for commit in self.journal.replay(self._offset(index.offset)):
                 for event in commit.events:
-                    touched.update(dict.fromkeys(event.payload.memory_ids()))
+                    more = not isinstance(event.payload, AccessRecorded)
+                    touched.update({key: more or touched.get(key, False) for key in event.payload.memory_ids()})
         except JournalError:
             return False
         if len(touched) > _REFETCH_LIMIT:
@@ -239,14 +282,14 @@ class Projector:
             rows: dict[str, Row | None] = {key: self.rows.get("Memory", key) for key in touched}
             for memory_id, row in rows.items():
                 if row is not None:
-                    index.put(row)
+                    index.put(row, None if touched[memory_id] else row)
                     continue
                 follower = self.rows.get("Memory", index.follower(memory_id) or "")
                 index.remove(memory_id)
                 if follower is not None:
                     index.put(follower)
             for memory_id, row in rows.items():
-                if row is not None:
+                if row is not None and touched[memory_id]:
                     index.relink(memory_id, ((table, key) for table, key, _ in self.engine.links_of(memory_id)))
         index.offset = _index_offset(self.projection)
         return True
@@ -263,8 +306,12 @@ class Projector:
         return index
 
     def _save_index(self) -> None:
-        if self._index is not None:
+        if self._index is None:
+            return
+        try:
             snapshot.save(self._index, self._index_path, self.journal.store_id)
+        except StorageError as error:  # a snapshot only saves time
+            logger.warning("%s", error)
 
 
 def _index_of(changes: Sequence[Change], projection: Projection) -> Index:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from memgraph.errors import NotFoundError
 from memgraph.index.index import Index, scope_name
 from memgraph.index.vectors import VectorSearch
+from memgraph.model.ids import stored_form
 from memgraph.model.link import EXPLICIT_RELATIONS, Link
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory, MemoryType, Vector
 from memgraph.model.relevance import ForgettingCurveConfig
@@ -38,33 +40,37 @@ class Reader:
     @property
     def index(self) -> Index:
         """The index at the journal's end, with the accesses that are not yet committed."""
-        index = self._projector.index
-        for effect in self._pending.effects():
-            index.touch(
-                effect.id,
-                access_count=effect.access_count,
-                accessed_at=effect.last_accessed_at,
-                anchor=effect.relevance_anchor,
-                anchored_at=effect.relevance_at,
-            )
+        with self.frozen():
+            index = self._projector.index
+            for effect in self._pending.effects(self._projector.rows.get):
+                index.touch(
+                    effect.id,
+                    access_count=effect.access_count,
+                    accessed_at=effect.last_accessed_at,
+                    anchor=effect.relevance_anchor,
+                    anchored_at=effect.relevance_at,
+                )
         return index
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Hold everything still for a block of reads: no other thread or process changes what they see. Nests."""
+        with self._projector.holding():
+            yield
 
     def get(self, memory_id: str) -> AgentMemory | None:
         """Return a memory that is not deleted."""
-        return next(iter(self.read([memory_id])), None)
+        return next(iter(self.read([stored_form(memory_id)])), None)
 
     def read(self, memory_ids: Sequence[str]) -> list[AgentMemory]:
         """Return these memories in this order, without those that are gone."""
-        with self._projector.guard:
-            self._projector.sync()
+        with self._projector.holding():
             now = self._now()
-            with self._projector.engine.open():
-                return [self._memory(row, now) for row in self._projector.rows.memories(memory_ids)]
+            return [self._memory(row, now) for row in self._projector.rows.memories(memory_ids)]
 
-    def record(self, table: str, key: str) -> Row | None:
+    def record(self, table: str, key: Key) -> Row | None:
         """Return one row of the graph, such as a Build's or a Source's."""
-        with self._projector.guard:
-            self._projector.sync()
+        with self._projector.holding():
             return self._projector.rows.get(table, key)
 
     def every(self) -> Iterator[AgentMemory]:
@@ -76,22 +82,17 @@ class Reader:
 
     def every_link(self) -> list[Link]:
         """Return all links that have events of their own, in a fixed order."""
-        with self._projector.guard:
-            self._projector.sync()
-            with self._projector.engine.open():
-                found = [
-                    (table, *entry) for table in EXPLICIT_RELATIONS for entry in self._projector.engine.scan(table)
-                ]
+        with self._projector.holding():
+            found = [(table, *entry) for table in EXPLICIT_RELATIONS for entry in self._projector.engine.scan(table)]
         return [_link(table, key, row) for table, key, row in sorted(found, key=lambda entry: entry[:2])]
 
     def links(self, memory_id: str) -> list[Link]:
         """Return the links at a memory, both ways."""
-        with self._projector.guard:
-            self._projector.sync()
-            with self._projector.engine.open():
-                if self._projector.rows.get("Memory", memory_id) is None:
-                    raise NotFoundError("memory", memory_id)
-                found = sorted(self._projector.engine.links_of(memory_id), key=lambda link: (link[0], link[1]))
+        with self._projector.holding():
+            memory_id = stored_form(memory_id)
+            if self._projector.rows.get("Memory", memory_id) is None:
+                raise NotFoundError("memory", memory_id)
+            found = sorted(self._projector.engine.links_of(memory_id), key=lambda link: (link[0], link[1]))
         return [_link(table, key, row) for table, key, row in found]
 
     def listed(

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
 from memgraph.config import AgentMemoryConfig, load_config
 from memgraph.embedding import default_embedder
-from memgraph.errors import ClosedError, NotFoundError
+from memgraph.errors import ClosedError, InvalidInputError, NotFoundError
 from memgraph.extraction.annotate import RuleAnnotator
 from memgraph.journal.envelope import Event
 from memgraph.model.events import (
-    AccessEffect,
     Actor,
     MemoryDeleted,
     MemoryLinked,
@@ -22,16 +22,14 @@ from memgraph.model.events import (
 )
 from memgraph.model.ids import new_id
 from memgraph.model.link import Link, oriented
-from memgraph.model.memory import AgentMemory, MemoryType
+from memgraph.model.memory import OUTCOME_OF_WORD, AgentMemory, MemoryType
 from memgraph.model.results import MemoryStats
-from memgraph.model.timestamps import days_between, to_iso
+from memgraph.model.timestamps import to_iso
 from memgraph.ports import Annotator, Clock, Embedder, KeyProvider, Progress, Row
-from memgraph.store.access import effect_of
+from memgraph.store.access import Use
 from memgraph.store.opening import check_model, open_projector, open_store_journal, utc_now
 from memgraph.store.reading import Reader
 from memgraph.store.writer import Write, Writer
-
-_BOOST_EVERY_DAYS = 1.0
 
 
 class AgentMemoryStore:
@@ -215,32 +213,50 @@ class AgentMemoryStore:
     def record_access(self, id: str) -> AgentMemory:
         """Count a use of a memory and reinforce it. Visible at once; durable within a second."""
         self._check_open()
-        effect = effect_of(self._known(id), self.now(), self.config.forgetting_curve, reinforced=True)
-        self._note([effect])
-        return self._known(id)
+        with self._reader.frozen():
+            known = self._known(id)
+            self._note([Use(known.id or "", self.now())])
+            return self._known(id)
 
     def record_retrieval(self, record: RetrievalRecorded, memories: Sequence[AgentMemory]) -> None:
         """Note a retrieval: every use is counted, and a memory is reinforced at most once a day."""
         self._check_open()
         now = self.now()
-        effects = []
-        for memory in memories:
-            last = memory.last_accessed_at
-            due = last is None or days_between(last, now) >= _BOOST_EVERY_DAYS
-            effects.append(effect_of(memory, now, self.config.forgetting_curve, reinforced=due))
-        self._note(effects, record)
+        with self._reader.frozen():
+            self._note([Use(memory.id or "", now, by_retrieval=True) for memory in memories], record)
 
     def record_outcome(
         self, query_id: str, outcome: str, *, used: Sequence[str] = (), overridden: Sequence[str] = ()
     ) -> None:
-        """Say what became of a retrieval: its outcome, the memories that were used, those that were overridden."""
+        """Say what became of a retrieval: its outcome, the memories that were used, those that were overridden.
+
+        Raises
+        ------
+        NotFoundError
+            There was no such retrieval.
+        InvalidInputError
+            The outcome is unknown, or a memory was not among its results.
+        """
         self.flush()
+        if outcome not in OUTCOME_OF_WORD:
+            raise InvalidInputError(f"must be one of {', '.join(OUTCOME_OF_WORD)}", field="outcome", value=outcome)
         payload = OutcomeRecorded(
             query_id=query_id, outcome=outcome, used=list(used), overridden=list(overridden), recorded_at=self.now()
         )
-        if self._reader.record("Recall", query_id) is None:
+        if self._reader.record("Recall", payload.query_id) is None:
             raise NotFoundError("retrieval", query_id)
+        for field in ("used", "overridden"):
+            for memory_id in getattr(payload, field):
+                if self._reader.record("RECALLED", (payload.query_id, memory_id)) is None:
+                    raise InvalidInputError("was not among the results of that retrieval", field=field, value=memory_id)
         self.commit("system", [payload])
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Hold the writer lock for a block: what is read in it is still so when it commits. Nests."""
+        self._check_open()
+        with self._writer.exclusive():
+            yield
 
     def flush(self) -> None:
         """Commit the pending access records now."""
@@ -332,14 +348,13 @@ class AgentMemoryStore:
             The query is not one plain reading statement, or the engine refuses it.
         """
         self.flush()
-        with self._projector.guard:
-            self._projector.sync()
+        with self._projector.holding():
             return self._projector.engine.cypher(query, params)
 
     def digest(self) -> str:
         """Digest of the state: 64 hexadecimal digits, equal for equal memories and links however they came about."""
         self.flush()
-        self._projector.sync()
+        self._projector.catch_up()
         return f"{self._projector.projection.digest:064x}"
 
     # What retrieval and lifecycle compute on
@@ -390,10 +405,9 @@ class AgentMemoryStore:
             raise NotFoundError("memory", id)
         return memory
 
-    def _note(self, effects: Sequence[AccessEffect], record: RetrievalRecorded | None = None) -> None:
+    def _note(self, uses: Sequence[Use], record: RetrievalRecorded | None = None) -> None:
         if not self._journal.is_read_only:
-            with self._projector.guard:
-                self._writer.pending.add(effects, record)
+            self._writer.pending.add(uses, record)
 
     def _check_open(self) -> None:
         if self._is_closed:

@@ -3,28 +3,41 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
-from memgraph.errors import DuplicateIdError, EmbeddingError, InvalidInputError, NotFoundError
-from memgraph.fold.edges import chain_of
+from memgraph.errors import DuplicateIdError, EmbeddingError, InvalidInputError, NotFoundError, ScopeError
+from memgraph.fold.edges import NODE_TABLES, chain_of
 from memgraph.journal.envelope import CommitDraft, Event
 from memgraph.model.events import (
     Actor,
     EmbeddingSwitched,
     MemoryAdded,
+    MemoryDeleted,
     MemoryDerived,
     MemoryLinked,
+    MemoryMerged,
     MemoryRevised,
     Payload,
     VectorRef,
     WriteScope,
 )
-from memgraph.model.ids import new_id
+from memgraph.model.ids import new_id, stored_form
 from memgraph.model.link import Link
-from memgraph.model.memory import AgentMemory, MemoryRecord, Vector, parse_memory
+from memgraph.model.memory import (
+    AgentMemory,
+    EpisodicMemory,
+    MemoryRecord,
+    ProceduralMemory,
+    SemanticMemory,
+    Vector,
+    parse_memory,
+    to_vector,
+)
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.ports import Annotator, Embedder, Row
 from memgraph.store.access import PendingAccess
@@ -39,9 +52,15 @@ Write = Payload | tuple[Payload, Vector] | AgentMemory
 _BULK = 100
 """From so many new ids on, the index answers whether they are known: loading it costs less than asking the graph."""
 _FIXED = frozenset(
-    "id type created_at updated_at access_count last_accessed_at previous_id task_id relevance_anchor relevance_at "
-    "embedding_model embedded_at".split()
+    "id type created_at updated_at access_count last_accessed_at previous_id task_id project_id session_id "
+    "relevance_anchor relevance_at embedding_model embedded_at supporting_memory_ids".split()
 )
+_FIELD_OF_ALIAS = {
+    field.alias: name
+    for kind in (EpisodicMemory, SemanticMemory, ProceduralMemory)
+    for name, field in kind.model_fields.items()
+    if field.alias
+}
 
 
 class Writer:
@@ -61,7 +80,8 @@ class Writer:
         self._annotator = annotator
         self._now = now
         self._curve = curve
-        self.pending = PendingAccess(self.flush)
+        self.pending = PendingAccess(self.flush, curve)
+        self._made_ids: set[str] = set()
         self.notices: list[str] = []
 
     def commit(
@@ -89,56 +109,75 @@ class Writer:
             events = self._append("task" if task_id else "global", writes, task_id=task_id, actor=actor)
         return [event.payload.memory.id for event in events if isinstance(event.payload, MemoryAdded)]
 
-    def restore(self, memories: Sequence[AgentMemory], links: Sequence[Link]) -> None:
-        """Add memories exactly as given, and links: one commit a write scope, all appended together or not at all."""
-        completed = self._completed(memories, annotate=False)
-        tasks: dict[str | None, list[Write]] = {}
-        for memory in completed:
-            tasks.setdefault(memory.task_id, []).append(memory)
-        if links:
-            tasks.setdefault(None, [])
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Hold the writer lock for a block; writes inside it nest."""
         with self._projector.writing():
-            tasks = {task_id: self._as_events(writes, chained=False) for task_id, writes in tasks.items()}
+            yield
+
+    def restore(self, memories: Sequence[AgentMemory], links: Sequence[Link]) -> None:
+        """Add memories exactly as given, and links: appended together or not at all, in the order they are given.
+
+        Each run of memories of one write scope is a commit; the links come last, when their ends are there.
+        """
+        completed = self._completed(memories, annotate=False)
+        with self._projector.writing():
             now = self._now()
-            fields = [{**link.model_dump(), "created_at": link.created_at or now} for link in links]
-            if links:
-                tasks[None] += [MemoryLinked(**link) for link in fields]
-            parts = sorted(
-                tasks.items(), key=lambda part: part[0] is None
-            )  # links come last: their ends are there then
-            self._append_all([("task" if task_id else "global", task_id, writes) for task_id, writes in parts])
+            parts: list[tuple[WriteScope, str | None, Sequence[Write]]] = [
+                ("task" if task_id else "global", task_id, self._as_events(list(run), chained=False))
+                for task_id, run in groupby(completed, key=lambda memory: memory.task_id)
+            ]
+            made = [MemoryLinked(**{**link.model_dump(), "created_at": link.created_at or now}) for link in links]
+            if made:
+                parts.append(("global", None, made))
+            if parts:
+                self._append_all(parts)
 
     def update(self, memory_id: str, updates: Mapping[str, Any], *, actor: Actor = "agent") -> None:
         """Change fields of a memory."""
+        updates = {_FIELD_OF_ALIAS.get(name, name): value for name, value in updates.items()}
         if wrong := sorted(updates.keys() & _FIXED):
             raise InvalidInputError("cannot be updated", field=wrong[0], value=updates[wrong[0]])
+        if isinstance(updates.get("content"), str) and "embedding" not in updates:
+            self._warm(updates["content"])
         with self._projector.writing():
             row = self._row(memory_id)
             now = self._now()
-            old = AgentMemory.from_row(row, now=now, curve=self._curve)
-            fields = {name: value for name, value in old if name in old.model_fields_set and value is not None}
-            given = type(old).parse({**fields, "relevance_score": old.relevance_score, **updates, "outcome_word": None}
-                                    if "outcome" in updates else {**fields, **updates})  # fmt: skip
+            given = self._updated(row, updates, now)
             moved = "relevance_score" in updates
-            if "content" in updates and "entities" not in updates:
-                given = annotated(given.model_copy(update={"entities": []}), self._annotator)
-            new = record_of(
-                given,
-                now=now,
-                max_relevance=self._curve.max_relevance,
-                relevance_anchor=given.relevance_score if moved else row["relevance_anchor"],
-                relevance_at=now if moved else row["relevance_at"],
-                updated_at=now,
-            )
+            settled: dict[str, Any] = {
+                "relevance_anchor": given.relevance_score if moved else row["relevance_anchor"],
+                "relevance_at": now if moved else row["relevance_at"],
+                "updated_at": now,
+            }
             vector = None
-            if "embedding" in updates or ("content" in updates and given.content != row["content"]):
+            if "embedding" in updates or given.content != row["content"]:
                 source = given if "embedding" in updates else given.model_copy(update={"embedding": None})
                 vector = self.vectors_for([source])[0]
-            if vector is not None:
-                new = new.model_copy(update={"embedding_model": self._embedder.name, "embedded_at": now})
+                model = {"embedding_model": self._embedder.name, "embedded_at": now}
+                settled |= model if vector is not None else dict.fromkeys(model)
+            new = record_of(given, now=now, max_relevance=self._curve.max_relevance, **settled)
             changed, cleared = patch(row, new)
-            payload = MemoryRevised(id=memory_id, changed=changed, cleared=cleared)
+            payload = MemoryRevised(id=row["id"], changed=changed, cleared=cleared)
             self._append(scope_of(row), [_with(payload, vector)], task_id=row.get("task_id"), actor=actor)
+
+    def _updated(self, row: Row, updates: Mapping[str, Any], now: str) -> AgentMemory:
+        """Return the memory that a row and new values of its fields make, validated."""
+        old = AgentMemory.from_row(row, now=now, curve=self._curve)
+        fields = {name: value for name, value in old if name in old.model_fields_set and value is not None}
+        if "outcome" in updates:
+            fields.pop("outcome_word", None)
+        given = type(old).parse({**fields, **updates})
+        if given.content != old.content:  # what was found in the old text goes with it
+            found: dict[str, Any] = {"entities": [], "failure_fingerprint": None}
+            stale = {name: value for name, value in found.items() if name not in updates}
+            given = annotated(given.model_copy(update=stale), self._annotator)
+        return given
+
+    def _warm(self, text: str) -> None:
+        """Load the model before the lock is taken: nobody shall wait for it. A failure shows when it counts."""
+        with suppress(EmbeddingError):
+            self._embedder.embed([text])
 
     def append_about(self, memory_id: str, make: Callable[[Row, str], Payload], *, actor: Actor = "agent") -> None:
         """Commit one event about a memory, made from its row and the time, in the memory's own scope."""
@@ -158,12 +197,8 @@ class Writer:
         Without a working embedder the memories are kept without vectors, found by text alone, and a notice says so.
         """
         for memory in memories:
-            if memory.embedding is not None and memory.embedding.shape != (self._embedder.dimension,):
-                raise InvalidInputError(
-                    f"must have {self._embedder.dimension} dimensions, as {self._embedder.name} has",
-                    field="embedding",
-                    value=f"{memory.embedding.size} dimensions",
-                )
+            if memory.embedding is not None:
+                self._checked(memory.embedding)
         lacking = [index for index, memory in enumerate(memories) if memory.embedding is None]
         vectors: list[Vector | None] = [memory.embedding for memory in memories]
         if lacking:
@@ -173,8 +208,27 @@ class Writer:
                 self._notice(f"{len(lacking)} memories are kept without vectors and found by text alone: {error}")
                 return vectors
             for index, vector in zip(lacking, made, strict=True):
-                vectors[index] = vector
+                vectors[index] = self._checked(vector)
         return vectors
+
+    def _checked(self, vector: object) -> Vector:
+        """Return a vector that can be kept: of the store's dimension, finite, not zero.
+
+        Raises
+        ------
+        InvalidInputError
+        """
+        try:
+            kept = to_vector(vector)
+        except ValueError as error:
+            raise InvalidInputError(str(error), field="embedding", value=vector) from None
+        if kept.size != self._embedder.dimension:
+            raise InvalidInputError(
+                f"must have {self._embedder.dimension} dimensions, as {self._embedder.name} has",
+                field="embedding",
+                value=f"{kept.size} dimensions",
+            )
+        return kept
 
     def _completed(self, memories: Sequence[AgentMemory], *, annotate: bool = True) -> list[AgentMemory]:
         """Annotate and embed: all that needs no lock."""
@@ -204,7 +258,7 @@ class Writer:
     def _record(
         self, memory: AgentMemory, now: str, chains: dict[tuple[str, str], str | None], *, chained: bool
     ) -> MemoryRecord:
-        settled: dict[str, Any] = {"id": memory.id or new_id()}
+        settled: dict[str, Any] = {"id": memory.id or self._new_id()}
         if memory.embedding is not None:
             settled |= {"embedding_model": self._embedder.name, "embedded_at": memory.embedded_at or now}
         chain = chain_of({"type": memory.type, "session_id": memory.session_id, "project_id": memory.project_id})
@@ -216,6 +270,11 @@ class Writer:
             chains[chain] = settled["id"]
         return record_of(memory, now=now, max_relevance=self._curve.max_relevance, **settled)
 
+    def _new_id(self) -> str:
+        made = new_id()
+        self._made_ids.add(made)  # nobody can have it: it need not be looked up
+        return made
+
     def _append(
         self, write_scope: WriteScope, writes: Sequence[Write], *, task_id: str | None = None, actor: Actor = "agent"
     ) -> list[Event]:
@@ -225,41 +284,60 @@ class Writer:
         self, parts: Sequence[tuple[WriteScope, str | None, Sequence[Write]]], *, actor: Actor = "agent"
     ) -> list[Event]:
         """Append commits, and before them what access records are pending; the lock is held."""
-        payloads = [[_payload(write) for write in writes] for _, _, writes in parts]
-        for (scope, task_id, _), events in zip(parts, payloads, strict=True):
-            CommitDraft(scope, events, task_id=task_id, actor=actor)  # refuses mixed scopes before anything is written
-        self._check([payload for events in payloads for payload in events])
-        placed = iter(self._placed([write for _, _, writes in parts for write in writes]))
-        accessed = self.pending.drain(self._exists)
-        drafts = [CommitDraft("system", [*accessed, *self._switch(parts)], actor="system")]
-        for scope, task_id, writes in parts:
+        checked = [
+            (
+                scope,
+                task_id,
+                [(write[0], self._checked(write[1])) if isinstance(write, tuple) else write for write in writes],
+            )
+            for scope, task_id, writes in parts
+        ]
+        for scope, task_id, writes in checked:
+            # refuses mixed scopes before anything is written
+            CommitDraft(scope, [_payload(write) for write in writes], task_id=task_id, actor=actor)
+        self._check([(task_id, _payload(write)) for _, task_id, writes in checked for write in writes])
+        placed = iter(self._placed([write for _, _, writes in checked for write in writes]))
+        drained = self.pending.drain(self._projector.rows.get)
+        drafts = [CommitDraft("system", [*drained.payloads, *self._switch(checked)], actor="system")]
+        for scope, task_id, writes in checked:
             drafts.append(CommitDraft(scope, [next(placed) for _ in writes], task_id=task_id, actor=actor))
         if not any(draft.payloads for draft in drafts):
             return []
         try:
             appended = self._projector.append(drafts, self._now())
         except BaseException:
-            self.pending.put_back(accessed)
+            self.pending.put_back(drained)
             raise
         return appended[len(drafts[0].payloads) :]
 
-    def _check(self, payloads: Sequence[Payload]) -> None:
-        added: set[str] = set()
-        if sum(isinstance(payload, MemoryAdded) for payload in payloads) >= _BULK:
+    def _check(self, payloads: Sequence[tuple[str | None, Payload]]) -> None:
+        """Refuse ids that are known, unknown, or of another write scope than their commit's."""
+        added: dict[str, str | None] = {}
+        if sum(isinstance(payload, MemoryAdded) for _, payload in payloads) >= _BULK:
             _ = self._projector.index
-        for payload in payloads:
+            self._projector.rows.load(NODE_TABLES)
+        for task_id, payload in payloads:
             if getattr(payload, "vector", None) is not None:
                 raise InvalidInputError("is placed by the store; give the vector beside the event", field="vector")
             if isinstance(payload, MemoryAdded):
-                if payload.memory.id in added:
-                    raise DuplicateIdError(payload.memory.id, where="in this call")
-                if self._exists(payload.memory.id):
-                    raise DuplicateIdError(payload.memory.id)
-                added.add(payload.memory.id)
-            else:
-                for memory_id in payload.memory_ids():
-                    if memory_id not in added and not self._exists(memory_id):
-                        raise NotFoundError("memory", memory_id)
+                memory_id = payload.memory.id
+                if memory_id in added:
+                    raise DuplicateIdError(memory_id, where="in this call")
+                if memory_id not in self._made_ids and self._exists(memory_id):
+                    raise DuplicateIdError(memory_id)
+                added[memory_id] = payload.memory.task_id
+                continue
+            for memory_id in payload.memory_ids():
+                if memory_id not in added and not self._exists(memory_id):
+                    raise NotFoundError("memory", memory_id)
+            if isinstance(payload, MemoryRevised | MemoryMerged | MemoryDeleted):
+                row = self._projector.rows.get("Memory", payload.id) or {"task_id": added.get(payload.id)}
+                if row.get("task_id") != task_id:
+                    raise ScopeError(
+                        f"memory {payload.id} belongs to task {row.get('task_id')!r}, the commit to {task_id!r}: one commit "
+                        "has one write scope"
+                    )
+        self._made_ids.clear()
 
     def _placed(self, writes: Sequence[Write]) -> list[Payload]:
         """Write and sync the vectors, and return the events that name them."""
@@ -287,9 +365,9 @@ class Writer:
         return [EmbeddingSwitched(model=self._embedder.name, dimension=self._embedder.dimension)]
 
     def _row(self, memory_id: str) -> Row:
-        row = self._projector.rows.get("Memory", memory_id)
+        row = self._projector.rows.get("Memory", stored_form(memory_id))
         if row is None:
-            raise NotFoundError("memory", memory_id)
+            raise NotFoundError("memory", str(memory_id))
         return self.pending.over(row)
 
     def _exists(self, memory_id: str) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import IO
@@ -71,22 +72,24 @@ class GitReader:
     def __init__(self, path: str | Path, *, project_id: str | None = None) -> None:
         self._path = Path(path).resolve()
         self._given_project = project_id
+        self._root: str | None = None
 
     @property
     def locator(self) -> str:
         """Absolute path of the repository's top directory."""
-        return str(self._top())
+        return str(self._top)
 
     @property
     def project_id(self) -> str:
         """Project of the builds."""
-        return project_of(self._top(), self._given_project)
+        return project_of(self._top, self._given_project)
 
     @property
     def source_id(self) -> str:
         """``git:`` and the sha of the branch's first commit: the same for every clone."""
-        root = self._asked("rev-list", "--max-parents=0", "--first-parent", "HEAD", "--") if self._head() else None
-        return f"git:{root or self._top()}"
+        if self._root is None and self._head():
+            self._root = self._asked("rev-list", "--max-parents=0", "--first-parent", "HEAD", "--")
+        return f"git:{self._root or self._top}"
 
     def count(self) -> int | None:
         """Return the number of commits that HEAD reaches."""
@@ -145,6 +148,7 @@ class GitReader:
         for sha, _, subject in reversed(earlier):
             recent.add(sha, subject.strip())
 
+    @cached_property
     def _top(self) -> Path:
         top = self._asked("rev-parse", "--show-toplevel", required=False)
         if top is None:  # a bare repository has no work tree

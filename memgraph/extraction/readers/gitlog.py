@@ -46,6 +46,7 @@ class SavedGitLogReader:
     def __init__(self, path: str | Path, *, project_id: str | None = None) -> None:
         self._path = Path(path).absolute()
         self.project_id = project_of(self._path, project_id)
+        self._oldest = ""
 
     @property
     def locator(self) -> str:
@@ -58,10 +59,11 @@ class SavedGitLogReader:
 
         A log that was saved with a limit (``-n``) begins at another commit each time and counts as another source.
         """
-        with self._open() as stream:
-            offsets = self._offsets(stream)
-            oldest = _sha_at(stream, offsets[0]) if offsets else "empty"
-        return f"gitlog:{self.project_id}:{oldest}"
+        if not self._oldest:
+            with self._open() as stream:
+                offsets = self._offsets(stream)
+                self._oldest = _sha_at(stream, offsets[0]) if offsets else ""
+        return f"gitlog:{self.project_id}:{self._oldest or 'empty'}"
 
     def count(self) -> int | None:
         """Return the number of commits."""

@@ -116,21 +116,26 @@ def grouped(
             yield SourceRecord(None, settled, 1, commit)
             continue
         if group and not _continues(group, commit):
-            yield SourceRecord(_build(group, project_id, recent), reached, len(group))
+            yield _record(group, reached, project_id, recent)
             settled, group = reached, []
         group.append(commit)
         reached = at
     if group:
         # the last group may still grow: only a full one is settled
-        yield SourceRecord(
-            _build(group, project_id, recent), reached if len(group) == MAX_COMMITS else settled, len(group)
-        )
+        yield _record(group, reached if len(group) == MAX_COMMITS else settled, project_id, recent)
 
 
 def _continues(group: list[Commit], commit: Commit) -> bool:
     last = group[-1]
     # rebased commits keep their authors' times, which may run backwards
     return len(group) < MAX_COMMITS and commit.author == last.author and abs(commit.when - last.when) <= MAX_GAP
+
+
+def _record(group: list[Commit], cursor: str, project_id: str, recent: RecentCommits) -> SourceRecord:
+    try:
+        return SourceRecord(_build(group, project_id, recent), cursor, len(group))
+    except ValueError as error:  # an impossible value costs its own build, not the run
+        return SourceRecord(None, cursor, len(group), f"commit {group[0].sha[:12]}: {error}")
 
 
 def _build(group: list[Commit], project_id: str, recent: RecentCommits) -> BuildEventLog:

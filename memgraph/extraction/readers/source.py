@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from memgraph.model.base import Name, checked
 from memgraph.model.build import BuildEventLog
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -103,6 +104,6 @@ def shortened(text: str, limit: int) -> str:
 def project_of(path: Path, given: str | None) -> str:
     """Return the project named by the caller, else the name of the file (without its endings) or directory."""
     if given is not None:
-        return given
+        return str(checked(Name, given, "project_id"))
     name = storable_text(path.name)
     return (name.split(".")[0] if path.is_file() else name).strip()[:400] or "unnamed"

@@ -92,7 +92,7 @@ class TestAdded:
             ("TAGGED", "Tag"): {natural_id("tag", "auth")},
             ("MENTIONS", "Entity"): {
                 natural_id("entity:file", "login.py", project_id="P"),
-                natural_id("entity:error", "E1", project_id="P"),
+                natural_id("entity:error", "e1", project_id="P"),
             },
         }
         for (edge, node), keys in expected.items():

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from memgraph.journal.envelope import CommitDraft
-from memgraph.journal.journal import Committed, Journal, open_journal
+from memgraph.journal.journal import Committed, Journal
+from memgraph.journal.opening import open_journal
 from memgraph.journal.keys import FileKeys
 from memgraph.model.events import MemoryAdded, Payload
 from memgraph.model.ids import source_id

@@ -61,10 +61,10 @@ def test_readers_follow_into_a_new_segment(rolled: Journal, open_one: Open, writ
     reader = open_one()
     for number in range(20, 26):
         write(rolled, added(number))
-        assert reader.has_grown()
+        assert reader.has_changed()
         reader.refresh()
         assert reader.tail == rolled.tail
-        assert not reader.has_grown()
+        assert not reader.has_changed()
 
 
 def test_replay_resumes_at_every_commit(rolled: Journal) -> None:

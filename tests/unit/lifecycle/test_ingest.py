@@ -6,7 +6,7 @@ import pytest
 
 import memgraph
 from memgraph.extraction.readers import BuildLogReader
-from memgraph.lifecycle import ingest
+from memgraph.lifecycle import ConsolidationPipeline, ingest
 from memgraph.lifecycle.ingest import BATCH_BUILDS
 
 FAILURES = ("the login token expired", "the cache was cold", "a migration locked the table", "the queue lost a message")
@@ -78,14 +78,14 @@ def test_an_interrupted_run_resumes_and_ends_as_an_uninterrupted_one(open_store,
         read(whole, path)
         expected, total = whole.digest(), whole.get_stats().total
 
-    class Stop(Exception):
+    class StopError(Exception):
         pass
 
     def stop_after_two_batches(done, _total):
         if done >= 2 * BATCH_BUILDS:
-            raise Stop
+            raise StopError
 
-    with open_store("cut") as cut, pytest.raises(Stop):
+    with open_store("cut") as cut, pytest.raises(StopError):
         read(cut, path, progress=stop_after_two_batches)
     with open_store("cut") as cut:
         rest = read(cut, path)
@@ -115,3 +115,26 @@ def test_an_unreadable_source_is_an_error_and_changes_nothing(store, tmp_path):
     with pytest.raises(memgraph.SourceError):
         read(store, tmp_path / "missing.jsonl")
     assert store.digest() == before
+
+
+def test_switched_off_it_reads_nothing_and_forgets_nothing(open_store, log):
+    with open_store(consolidation_enabled=False) as store:
+        report = read(store, log(3))
+
+        assert report.read == 0
+        assert "consolidation_enabled" in report.notice
+    with open_store() as store:
+        assert read(store, log(3)).builds == 3
+
+
+def test_builds_that_run_out_of_time_are_finished_before_the_cursor_moves(open_store, log):
+    path = log(6)
+    with open_store("whole") as whole:
+        read(whole, path)
+        expected = whole.digest()
+    with open_store("slow") as slow:
+        pipeline = ConsolidationPipeline(slow, config=memgraph.ConsolidationConfig(max_duration_ms=0.001))
+        read(slow, path, pipeline=pipeline)
+
+        assert slow.cypher("MATCH (b:Build) WHERE NOT b.is_complete RETURN b.name AS name") == []
+        assert slow.digest() == expected

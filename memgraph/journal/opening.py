@@ -1,0 +1,125 @@
+"""Opening a store's journal, and making it where there is none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from uuid import uuid4
+
+from memgraph.errors import JournalError, KeyMissingError, NotAStoreError, StorageError
+from memgraph.journal.envelope import CommitDraft
+from memgraph.journal.files import make_private_folder, write_private
+from memgraph.journal.journal import Journal
+from memgraph.journal.lock import ProcessLock
+from memgraph.model.events import StoreCreated
+from memgraph.ports import KeyProvider, SigningKey
+
+FORMAT = 1
+_MANIFEST = "manifest.json"
+_BEGUN = {"lock", "lock.pid"}
+"""What a journal folder may hold that was never finished: the lock of who is making it."""
+
+
+def open_journal(
+    home: Path,
+    keys: KeyProvider,
+    *,
+    keys_home: Path,
+    now: Callable[[], str],
+    created_by: str,
+    lock_timeout_s: float = 10.0,
+    allow_unverified: bool = False,
+) -> Journal:
+    """Open a store's journal, making it where the directory is new or empty.
+
+    Parameters
+    ----------
+    now : callable
+        Returns the time; asked only when a journal is made.
+    allow_unverified : bool
+        Serve read-only when the key is missing (``dev``); otherwise refuse.
+
+    Raises
+    ------
+    NotAStoreError
+        The directory holds something else.
+    KeyMissingError
+        The journal holds events and their key is not to be had.
+    JournalError
+        The journal cannot be trusted.
+    """
+    folder = home / "journal"
+    if not (folder / _MANIFEST).exists():
+        _refuse_foreign(home)
+        make_private_folder(folder)
+    lock = ProcessLock(folder / "lock", "the journal's writer lock")
+    store_id = _read_manifest(folder / _MANIFEST) if (folder / _MANIFEST).exists() else None
+    key = keys.key(store_id) if store_id else None
+    if store_id is None or (key is None and _is_empty(folder)):
+        lock.acquire(lock_timeout_s)  # one process makes manifest and key, the others find them made
+        try:
+            store_id = _made_manifest(folder / _MANIFEST, now)
+            key = keys.key(store_id) or (keys.create(store_id) if _is_empty(folder) else None)
+        finally:
+            lock.release()
+    if key is None and not allow_unverified:
+        raise KeyMissingError(
+            f"the signing key of the store at {home} (id {store_id}) is missing: put its key file back as "
+            f"{keys_home / 'keys' / store_id}.json, or set MEMGRAPH_KEY"
+        )
+    journal = Journal(home, store_id, key, keys_home=keys_home, lock_timeout_s=lock_timeout_s)
+    journal.load()
+    _make_first_event(journal, key, created_by, now)
+    return journal
+
+
+def _make_first_event(journal: Journal, key: SigningKey | None, created_by: str, now: Callable[[], str]) -> None:
+    if journal.tail.chain.seq == 0 and key is not None:
+        with journal.locked():
+            if journal.tail.chain.seq == 0:
+                journal.append([CommitDraft("system", [StoreCreated(created_by=created_by)], actor="system")], now())
+
+
+def _made_manifest(path: Path, now: Callable[[], str]) -> str:
+    """Return the store's id, making the manifest unless another process has."""
+    if not path.exists():
+        body = {"format": FORMAT, "store_id": str(uuid4()), "created_at": now()}
+        write_private(path, json.dumps(body).encode())
+    return _read_manifest(path)
+
+
+def _is_empty(folder: Path) -> bool:
+    return not any(path.stat().st_size for path in folder.glob("*.jsonl"))
+
+
+def _read_manifest(path: Path) -> str:
+    try:
+        stored = json.loads(path.read_bytes())
+        version, store_id = stored["format"], stored["store_id"]
+    except OSError as error:
+        raise StorageError(f"cannot be read: {error.strerror}", path=path) from None
+    except (ValueError, KeyError, TypeError):
+        raise JournalError(f"{path} is not a journal's manifest; restore it from a backup") from None
+    if version != FORMAT:
+        raise JournalError(f"{path}: journal format {version!r} is unknown to this release; install a newer memgraph")
+    return str(store_id)
+
+
+def _refuse_foreign(home: Path) -> None:
+    """Refuse a directory that holds something, unless it is a store that is being made just now."""
+    try:
+        entries = {entry.name for entry in home.iterdir()}
+        journal = home / "journal"
+        begun = {entry.name for entry in journal.iterdir()} if "journal" in entries else set()
+    except FileNotFoundError:
+        return
+    except NotADirectoryError:
+        raise StorageError("is a file, not a directory; name another place for the store", path=home) from None
+    except OSError as error:
+        raise StorageError(f"cannot be read: {error.strerror}", path=home) from None
+    unfinished = {name for name in begun if name in _BEGUN or name.startswith(f".{_MANIFEST}.")}
+    if _MANIFEST in begun:
+        return  # another process has just finished it
+    if entries - {"config.toml", "journal"} or begun - unfinished:
+        raise NotAStoreError(home)

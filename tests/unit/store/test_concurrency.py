@@ -1,0 +1,204 @@
+"""Several threads, stores and processes on one home: nothing is lost, nothing is done twice, nobody sees half of it."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import memgraph
+from memgraph.lifecycle import ConsolidationPipeline
+from memgraph.testing import FakeExtractor
+
+TEXT = "The login test failed because the token had expired"
+
+
+def episode(content=TEXT, **fields):
+    return {"type": "episodic", "content": content, **fields}
+
+
+def log(build, task="t"):
+    return memgraph.BuildEventLog(
+        build_id=build,
+        project_id="shop",
+        build_outcome="failure",
+        started_at="2026-01-01T00:00:00Z",
+        completed_at="2026-01-01T01:00:00Z",
+        build_summary=task,
+    )
+
+
+def in_threads(work, items, threads=4):
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, items))
+
+
+OPEN = """
+import sys
+from pathlib import Path
+from memgraph import AgentMemoryConfig, AgentMemoryStore
+from memgraph.testing import FakeEmbedder
+home = Path(sys.argv[1])
+with AgentMemoryStore(AgentMemoryConfig(home=home, keys_home=home.parent / "keys"), embedder=FakeEmbedder()) as store:
+    store.insert_memory({"type": "episodic", "content": f"Written by {sys.argv[2]}"})
+"""
+
+
+def test_a_new_home_opened_by_several_processes_at_once_is_one_store(tmp_path, config, open_store):
+    home = tmp_path / "fresh" / "store"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    children = [
+        subprocess.Popen([sys.executable, "-c", OPEN, str(home), str(n)], env=environment, stderr=subprocess.PIPE)
+        for n in range(4)
+    ]
+    errors = [child.communicate()[1].decode() for child in children]
+
+    assert [child.returncode for child in children] == [0, 0, 0, 0], errors
+    settings = config.model_copy(update={"home": home, "keys_home": home.parent / "keys"})
+    with memgraph.AgentMemoryStore(settings, embedder=memgraph_fake()) as store:
+        assert store.get_stats().total == 4
+        assert store.verify() > 4
+
+
+def memgraph_fake():
+    from memgraph.testing import FakeEmbedder
+
+    return FakeEmbedder()
+
+
+def test_a_graph_deleted_under_an_open_store_comes_back(open_store):
+    with open_store() as store:
+        first = store.insert_memory(episode())
+        store._projector.engine.release()  # as it does by itself after the idle time
+        shutil.rmtree(store.config.home / "graph")
+
+        second = store.insert_memory(episode("Another one"))
+
+        assert [store.get_memory(memory.id).content for memory in (first, second)] == [TEXT, "Another one"]
+        assert store.verify() > 0
+
+
+def test_a_commit_by_another_store_between_two_reads_is_taken_in_once(open_store):
+    with open_store() as one:
+        memory = one.insert_memory(episode())
+        one._projector.engine.release()
+        with open_store() as other:
+            other.link(other.insert_memory(episode("Why")).id, "related_to", memory.id)
+        one.update_memory(memory.id, title="login")
+
+        assert len(one.links(memory.id)) == 1
+        assert one.verify() > 0
+
+
+def test_accesses_by_threads_add_up(store):
+    memory = store.insert_memory(episode())
+
+    in_threads(lambda _: store.record_access(memory.id), range(40))
+
+    assert store.get_memory(memory.id).access_count == 40
+    store.flush()
+    assert store.get_memory(memory.id).access_count == 40
+
+
+def test_accesses_by_two_stores_add_up_and_undo_no_update(open_store):
+    with open_store() as one, open_store() as other:
+        memory = one.insert_memory(episode())
+        one.record_access(memory.id)
+        other.record_access(memory.id)
+        other.flush()
+        one._projector.engine.release()
+        other.update_memory(memory.id, relevance_score=0.1)
+        other._projector.engine.release()
+        one.flush()
+
+        assert one.get_memory(memory.id).access_count == 2
+        assert one.get_memory(memory.id).relevance_score == pytest.approx(0.3)
+
+
+def test_merges_by_threads_lose_no_evidence(store):
+    store.insert_memory(episode(project_id="shop"))
+
+    def consolidate(number):
+        pipeline = ConsolidationPipeline(store, extractor=FakeExtractor([episode()]))
+        return pipeline.consolidate(log(f"b{number}")).memories_deduplicated
+
+    assert sum(in_threads(consolidate, range(20))) == 20
+    (memory,) = store.get_all_memories()
+    assert sorted(memory.evidence_build_ids) == sorted(f"b{n}" for n in range(20))
+
+
+def test_one_log_consolidated_by_threads_at_once_counts_once(store):
+    def consolidate(_):
+        return ConsolidationPipeline(store, extractor=FakeExtractor([episode()])).consolidate(log("b1"))
+
+    results = in_threads(consolidate, range(4))
+
+    assert sum(len(result.new_memory_ids) for result in results) == 1
+    assert len(store.get_all_memories()) == 1
+
+
+def test_searching_beside_a_writer_sees_whole_states(store):
+    retrieval = memgraph.MemoryRetrieval(store)
+    store.insert_memory(episode())
+    is_done = threading.Event()
+    failures = []
+
+    def search():
+        while not is_done.is_set():
+            try:
+                assert retrieval.search_memories("login token")
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is the failure
+                failures.append(error)
+                return
+
+    searchers = [threading.Thread(target=search) for _ in range(2)]
+    for thread in searchers:
+        thread.start()
+    for number in range(30):
+        store.insert_memory(episode(f"Login attempt {number} used a stale token"))
+    is_done.set()
+    for thread in searchers:
+        thread.join()
+
+    assert failures == []
+
+
+def test_a_grown_log_of_many_failures_adds_its_growth(store):
+    tasks = [
+        {
+            "task_id": f"t{n}",
+            "agent_name": "MARS",
+            "description": what,
+            "output": f"Error: {what}",
+            "outcome": "failure",
+        }
+        for n, what in enumerate(
+            "parse the config|render the page|drop the table|send the mail|sign the token|warm the cache|open the port|"
+            "scale the image|merge the branch|rotate the logs|charge the card".split("|")
+        )
+    ]
+    pipeline = ConsolidationPipeline(store)
+    shared = {"build_id": "b1", "project_id": "shop", "build_outcome": "failure"}
+    times = {"started_at": "2026-01-01T00:00:00Z", "completed_at": "2026-01-01T01:00:00Z"}
+
+    first = pipeline.consolidate({**shared, **times, "tasks": tasks[:8]})
+    grown = pipeline.consolidate({**shared, **times, "tasks": tasks})
+
+    assert first.memories_extracted == 8
+    assert grown.memories_extracted == 3
+
+
+def test_a_vector_of_another_length_is_refused_at_every_door(store):
+    memory = store.insert_memory(episode())
+    pipeline = ConsolidationPipeline(store)
+    before = store.digest()
+    for bad in ([1.0] * 65, [1.0], [float("nan")] * 64, [0.0] * 64):
+        with pytest.raises(memgraph.InvalidInputError):
+            pipeline.merge(memory, {"content": TEXT + " and more", "embedding": bad})
+        with pytest.raises(memgraph.InvalidInputError):
+            pipeline.deduplicate(bad, "episodic")
+    assert store.digest() == before
+    assert store.verify() > 0
