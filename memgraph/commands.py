@@ -72,12 +72,12 @@ class MemoryCommands:
             The text is empty or cannot be stored, or a tag is refused.
         """
         text = checked(QueryText, text, "text")
-        tags = checked(list[Name] | None, tags, "tags")
+        given = checked(list[Name] | None, tags, "tags") or []
         parts = split_text(text) if text.strip() else [text]
         memories: list[AgentMemory] = [
             SemanticMemory(
                 content=part,
-                tags=tags or [],
+                tags=given,
                 outcome="positive",
                 is_pinned=True,
                 trust_class="user",

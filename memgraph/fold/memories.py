@@ -23,7 +23,7 @@ _OF_THE_VECTOR = frozenset({"embedding_model", "embedded_at", "vector_row", "vec
 
 def added(workspace: Workspace, event: Event, payload: MemoryAdded) -> None:
     """Fold ``memory.added``."""
-    row = {**sparse(payload.memory.model_dump()), "seq": event.seq, **_vector_columns(payload.vector)}
+    row = {**event.content["memory"], "seq": event.seq, **_vector_columns(payload.vector)}
     workspace.add("Memory", row["id"], row)
     attach(workspace, row)
     if chain := chain_of(row):

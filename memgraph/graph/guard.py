@@ -16,6 +16,8 @@ MAX_BRACKET_DEPTH = 64
 """The engine's parser overflows its stack at some 500."""
 MAX_CASE_DEPTH = 8
 """The engine takes exponential time in it."""
+MAX_RANGE = 10_000
+"""Items that a `range` may have: the engine takes 540 bytes for each, outside of its buffer pool, before it looks at the clock."""
 _STARTS = frozenset({"MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN"})
 _REFUSED = frozenset(
     "CREATE MERGE SET DELETE DETACH REMOVE DROP ALTER COPY LOAD EXPORT IMPORT ATTACH USE INSTALL UNINSTALL UPDATE CALL "
@@ -34,6 +36,8 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _HEADER = re.compile(r"(?:[ \t\r\n]*+//[^\n]*+(?:\n|\Z))*+")
+_FUNCTION = re.compile(r"[ \t\r\n]*+\(")
+_RANGE = re.compile(r"\s*+\(\s*+(-?[0-9]{1,18})\s*+,\s*+(-?[0-9]{1,18})\s*+(?:,\s*+(-?[0-9]{1,18})\s*+)?+\)", re.ASCII)
 _CLOSERS = {"(": ")", "[": "]", "{": "}", "CASE": "END"}
 
 
@@ -54,7 +58,8 @@ def check_read_only(query: str) -> str:
         raise QueryError(f"the query has {len(query):,} characters, the limit is {MAX_QUERY_CHARS:,}")
     if re.search("[\0\ud800-\udfff]", query):
         raise QueryError("the query holds a NUL or half a surrogate pair, which no text has")
-    start = _HEADER.match(query).end()  # type: ignore[union-attr] - it matches the empty string
+    header = _HEADER.match(query)
+    start = header.end() if header else 0
     _check_tokens(query, start)
     return query[start:]
 
@@ -69,11 +74,15 @@ def _check_tokens(query: str, position: int) -> None:
         kind, token = str(match.lastgroup), match[0]
         is_atom = kind in {"quoted", "parameter", "word", "number"}
         if is_atom and was_atom:
-            raise QueryError(f"`{token[:20]}` at position {position} is glued to what is before it; put a space between")
+            raise QueryError(
+                f"`{token[:20]}` at position {position} is glued to what is before it; put a space between"
+            )
         if kind == "word" and token.upper() in _REFUSED:
             raise QueryError(
                 f"the query holds {token.upper()}; only reading statements are run (as a name, put it in backticks)"
             )
+        if kind in {"quoted", "word"} and _FUNCTION.match(query, match.end()):
+            _check_function(query, token, match.end())
         if kind in {"word", "mark"}:
             _nest(token.upper(), open_ones, position, is_name=previous in {".", ":"})
         if kind != "space":
@@ -81,7 +90,7 @@ def _check_tokens(query: str, position: int) -> None:
                 first = token.upper()
                 if first not in _STARTS:
                     raise QueryError(f"the query starts with {token[:20]}; it must start with {_starts()}")
-            if previous == "." and kind in {"number", "range"}:
+            if (previous in {".", ".."} and token[0] == ".") or (previous == "." and kind == "number"):
                 raise QueryError(_not_understood(query, position))
             previous = token
         was_atom = is_atom
@@ -90,6 +99,16 @@ def _check_tokens(query: str, position: int) -> None:
         raise QueryError(f"the query ends before its {open_ones[-1]} does")
     if not first:
         raise QueryError(f"the query starts with nothing; it must start with {_starts()}")
+
+
+def _check_function(query: str, name: str, position: int) -> None:
+    if name[0] in "'\"`":
+        raise QueryError(f"the query holds {name[:20]} before a bracket; a function's name has no quotes")
+    if name.upper() == "RANGE":
+        found = _RANGE.match(query, position)
+        low, high, step = (int(part or 1) for part in found.groups()) if found else (0, 0, 0)
+        if not step or (high - low) // step > MAX_RANGE:
+            raise QueryError(f"range takes whole numbers, written out, and makes at most {MAX_RANGE:,} items")
 
 
 def _nest(token: str, open_ones: list[str], position: int, *, is_name: bool) -> None:
@@ -109,7 +128,9 @@ def _nest(token: str, open_ones: list[str], position: int, *, is_name: bool) -> 
 def _not_understood(query: str, position: int) -> str:
     char = query[position]
     if query.startswith(("//", "/*"), position):
-        return f"the query holds a comment at position {position}; comments are taken on lines before the statement only"
+        return (
+            f"the query holds a comment at position {position}; comments are taken on lines before the statement only"
+        )
     if char in "'\"`":
         return (
             f"the text in quotes at position {position} does not end, or has a backslash that is not part of "

@@ -91,7 +91,9 @@ class Index:
         self, data: Mapping[str, NDArray[Any]] | None = None, names: Mapping[str, list[str]] | None = None
     ) -> None:
         data, names = data or {}, names or {}
-        self._columns = {name: GrowingArray(dtype, data[f"column.{name}"] if data else None) for name, dtype in _COLUMNS.items()}
+        self._columns = {
+            name: GrowingArray(dtype, data[f"column.{name}"] if data else None) for name, dtype in _COLUMNS.items()
+        }
         for kind in _MAPS:
             part = {name: data[f"{kind}.{name}"] for name in ("keys", "values", "weights")} if data else None
             setattr(self, kind, Multimap(part))
@@ -129,11 +131,13 @@ class Index:
         following = int(self.column("following")[slot]) if slot >= 0 else -1
         return self.ids.names[following] if following >= 0 else None
 
-    def live_ids(self, mask: NDArray[np.bool_], order: NDArray[Any]) -> list[str]:
-        """Return the ids of masked slots, highest `order` first, ties in id order."""
+    def live_ids(self, mask: NDArray[np.bool_], order: NDArray[Any], limit: int | None = None) -> list[str]:
+        """Return the ids of masked slots, highest `order` first, ties in id order, `limit` at most."""
         slots = np.flatnonzero(mask)
+        if limit is not None and 0 < limit < len(slots):  # only what can be among the first is sorted
+            slots = slots[order[slots] >= np.partition(order[slots], -limit)[-limit]]
         ranked = sorted(zip((-order[slots]).tolist(), (self.ids.names[slot] for slot in slots), strict=True))
-        return [memory_id for _, memory_id in ranked]
+        return [memory_id for _, memory_id in ranked[:limit]]
 
     def apply(self, changes: Iterable[Change]) -> None:
         """Take in the changed rows of a commit."""

@@ -71,13 +71,22 @@ class CommitDraft:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A verified event of the journal."""
+    """A verified event of the journal.
+
+    Attributes
+    ----------
+    payload : Payload
+        Its validated payload.
+    content : dict
+        The same as the journal holds it: what is not set is absent. Never modified.
+    """
 
     seq: int
     commit_id: str
     last: bool
     type: str
     payload: Payload
+    content: Mapping[str, Any]
     write_scope: WriteScope
     task_id: str | None
     actor: Actor
@@ -158,7 +167,7 @@ def seal(drafts: Sequence[CommitDraft], chain: Chain, key: SigningKey, now: str)
                     f"{payload.TYPE} takes {len(line):,} bytes, the limit is {MAX_LINE_BYTES:,}; shorten its lists"
                 )
             lines.append(line)
-            events.append(_event(head, payload, signature))
+            events.append(_event(head, payload, content, signature))
     data = b"".join(line + b"\n" for line in lines)
     return Sealed(data, events, Chain(chain.store_id, seq, signature, now))
 
@@ -213,7 +222,7 @@ def unseal(line: bytes, chain: Chain, key: SigningKey | None) -> tuple[Event, Ch
         raise LineError("the salt is not in canonical form")
     if payload_sha256 != head["payload_sha256"]:
         raise LineError("the payload is not the one that was signed")
-    event = _event(head, _payload(head, content), signature)
+    event = _event(head, _payload(head, content), content, signature)
     return event, Chain(chain.store_id, event.seq, signature, event.timestamp)
 
 
@@ -234,13 +243,14 @@ def _payload(head: Mapping[str, Any], content: Mapping[str, Any]) -> Payload:
         ) from None
 
 
-def _event(head: Mapping[str, Any], payload: Payload, signature: str) -> Event:
+def _event(head: Mapping[str, Any], payload: Payload, content: Mapping[str, Any], signature: str) -> Event:
     return Event(
         head["seq"],
         head["commit_id"],
         head["last"],
         head["type"],
         payload,
+        content,
         head["write_scope"],
         head["task_id"],
         head["actor"],

@@ -15,7 +15,6 @@ from pydantic import (
     Field,
     TypeAdapter,
     ValidationError,
-    model_validator,
 )
 from pydantic.alias_generators import to_camel
 
@@ -68,6 +67,9 @@ class _Refusing(BaseModel):
             super().__init__(**data)
         except ValidationError as error:
             raise refused(type(self).__name__, error) from None
+        except TypeError:
+            _refuse_keys(data)
+            raise
 
     @classmethod
     def parse(cls, data: object) -> Self:
@@ -84,6 +86,9 @@ class _Refusing(BaseModel):
             return cls.model_validate(data)
         except ValidationError as error:
             raise refused(cls.__name__, error) from None
+        except TypeError:
+            _refuse_keys(data)
+            raise
 
 
 class Model(_Refusing):
@@ -103,15 +108,6 @@ class Model(_Refusing):
         arbitrary_types_allowed=True,
         defer_build=True,  # a schema is built at its first use: most commands need few
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _names_are_strings(cls, data: object) -> object:
-        if isinstance(data, Mapping):
-            for name in data:
-                if not isinstance(name, str):
-                    raise InvalidInputError("must have strings as its keys", field=cls.__name__, value=name)
-        return data
 
 
 class Strict(_Refusing):
@@ -134,6 +130,20 @@ def checked(kind: Any, value: object, field: str) -> Any:
         found = refused("", error)
         name = f"{field}.{found.field}" if found.field else field
         raise InvalidInputError(found.problem, field=name, value=found.value) from None
+
+
+def _refuse_keys(data: object) -> None:
+    """Refuse keys that are no strings, at any depth: pydantic hands them to constructors, which cannot take them."""
+    waiting: list[tuple[str, object]] = [("", data)]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, Mapping):
+            for name, inner in value.items():
+                if not isinstance(name, str):
+                    raise InvalidInputError("must have strings as its keys", field=path or "keys", value=name) from None
+                waiting.append((f"{path}.{name}" if path else name, inner))
+        elif isinstance(value, list | tuple):
+            waiting += [(f"{path}.{place}" if path else str(place), inner) for place, inner in enumerate(value)]
 
 
 @lru_cache(maxsize=64)

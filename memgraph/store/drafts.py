@@ -24,7 +24,7 @@ def record_of(memory: AgentMemory, *, now: str, max_relevance: float, **settled:
     Raises
     ------
     InvalidInputError
-        The relevance is above the configured maximum.
+        The relevance is above the configured maximum, or a field was changed into something that cannot be kept.
     """
     fields = {name: value for name, value in memory if name not in _NOT_RECORDED and value is not None}
     anchor = memory.relevance_score if memory.relevance_anchor is None else memory.relevance_anchor
@@ -41,7 +41,7 @@ def record_of(memory: AgentMemory, *, now: str, max_relevance: float, **settled:
         "relevance_at": memory.relevance_at or now,
         "evidence_build_ids": memory.evidence_build_ids or ([memory.build_id] if memory.build_id else []),
     }
-    return MemoryRecord.model_validate({**fields, **filled, **settled})
+    return MemoryRecord.parse({**fields, **filled, **settled})
 
 
 def annotated(memory: AgentMemory, annotator: Annotator) -> AgentMemory:

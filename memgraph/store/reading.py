@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memgraph.errors import NotFoundError
+from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.index.index import Index, scope_name
 from memgraph.index.vectors import VectorSearch
 from memgraph.model.ids import stored_form
@@ -23,6 +23,7 @@ from memgraph.store.access import PendingAccess
 from memgraph.store.projector import Projector
 
 Mask = NDArray[np.bool_]
+ORDERS = ("relevance", "created", "accessed")
 
 
 class Reader:
@@ -75,10 +76,12 @@ class Reader:
 
     def every(self) -> Iterator[AgentMemory]:
         """Iterate over all memories that are not deleted, in the order they were recorded."""
-        index = self.index
-        live = np.flatnonzero(index.column("is_live"))
-        order = live[np.argsort(index.column("seq")[live], kind="stable")]
-        yield from self.read([index.ids.names[slot] for slot in order])
+        with self.frozen():
+            index = self.index
+            live = np.flatnonzero(index.column("is_live"))
+            order = live[np.argsort(index.column("seq")[live], kind="stable")]
+            memories = self.read([index.ids.names[slot] for slot in order])
+        yield from memories
 
     def every_link(self) -> list[Link]:
         """Return all links that have events of their own, in a fixed order."""
@@ -103,6 +106,8 @@ class Reader:
         include_suppressed: bool = False,
     ) -> Mask:
         """Return which slots a listing shows: neither archived nor invalidated nor, unless asked, suppressed."""
+        if type is not None and type not in MEMORY_TYPES:
+            raise InvalidInputError(f"must be one of {', '.join(MEMORY_TYPES)}", field="type", value=type)
         index = self.index
         mask = self._current(index) & (index.column("invalid_days") > self._days())
         if not include_suppressed:
@@ -114,10 +119,14 @@ class Reader:
             mask &= (index.column("project") == code) & (code >= 0)
         return mask
 
-    def ranked_ids(self, mask: Mask, *, by: str = "relevance") -> list[str]:
+    def ranked_ids(self, mask: Mask, *, by: str = "relevance", limit: int | None = None) -> list[str]:
         """Return the ids of masked slots by relevance, creation or last access, highest first, ties in id order."""
+        if by not in ORDERS:
+            raise InvalidInputError(f"must be one of {', '.join(ORDERS)}", field="by", value=by)
+        if limit is not None and (not isinstance(limit, int) or limit < 0):
+            raise InvalidInputError("must be a whole number, 0 or more", field="limit", value=limit)
         order = self.relevance() if by == "relevance" else self.index.column(f"{by}_days")
-        return self.index.live_ids(mask, np.round(order, 9))
+        return self.index.live_ids(mask, np.round(order, 9), limit)
 
     def relevance(self) -> NDArray[np.float64]:
         """Relevance of every slot now."""
@@ -141,7 +150,10 @@ class Reader:
 
     def stats(self) -> MemoryStats:
         """Count what is neither archived nor deleted."""
-        index = self.index
+        with self.frozen():
+            return self._counts(self.index)
+
+    def _counts(self, index: Index) -> MemoryStats:
         mask = self._current(index)
         total = int(mask.sum())
         types = index.column("type")

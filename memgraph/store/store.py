@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
@@ -22,12 +22,13 @@ from memgraph.model.events import (
 )
 from memgraph.model.ids import new_id
 from memgraph.model.link import Link, oriented
-from memgraph.model.memory import OUTCOME_OF_WORD, AgentMemory, MemoryType
+from memgraph.model.memory import AgentMemory, MemoryType
 from memgraph.model.results import MemoryStats
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Annotator, Clock, Embedder, KeyProvider, Progress, Row
 from memgraph.store.access import Use
 from memgraph.store.opening import check_model, open_projector, open_store_journal, utc_now
+from memgraph.store.outcome import check_outcome
 from memgraph.store.reading import Reader
 from memgraph.store.writer import Write, Writer
 
@@ -108,8 +109,6 @@ class AgentMemoryStore:
         """Return the clock's time, never before the last event's."""
         return max(to_iso(self._clock()), self._journal.tail.chain.timestamp)
 
-    # Writing
-
     def insert_memory(self, memory: AgentMemory | Mapping[str, Any]) -> AgentMemory:
         """Add a memory. A given id is kept; without an embedding the content is embedded.
 
@@ -133,7 +132,9 @@ class AgentMemoryStore:
             Find entities, predecessors and fingerprints; False keeps the memories exactly as given (an import).
         """
         self._check_open()
-        return self._reader.read(self._writer.insert(memories, annotate=annotate))
+        if isinstance(memories, str | Mapping) or not isinstance(memories, Iterable):
+            raise InvalidInputError("must be a list of memories", field="memories", value=memories)
+        return self._reader.read(self._writer.insert(list(memories), annotate=annotate))
 
     def insert_parts(self, memories: Sequence[AgentMemory]) -> list[AgentMemory]:
         """Add the parts of one text in one commit, each with the part before as its predecessor."""
@@ -170,7 +171,7 @@ class AgentMemoryStore:
         return self._known(id)
 
     def delete_memory(self, id: str) -> bool:
-        """Remove a memory and its links from every view, and tell whether it was there. The journal keeps its history."""
+        """Remove a memory and its links from every view, and tell whether it was there. Its history stays."""
         self._check_open()
         try:
             self._writer.append_about(id, lambda row, _now: MemoryDeleted(id=row["id"]))
@@ -190,9 +191,13 @@ class AgentMemoryStore:
         """
         self._check_open()
         source, name, target = oriented(source_id, relation, target_id)
-        link = Link(source_id=source, relation=name, target_id=target, created_at=self.now(), **properties)  # type: ignore[arg-type]
+        link = Link.parse(
+            {"created_at": self.now(), **properties, "source_id": source, "relation": name, "target_id": target}
+        )
+        if link.source_id == link.target_id:
+            raise InvalidInputError("is the memory itself", field="target_id", value=target_id)
         fields = link.model_dump()
-        self._writer.append_about(source, lambda _row, _now: MemoryLinked(**fields))
+        self._writer.append_about(link.source_id, lambda _row, _now: MemoryLinked(**fields))
         return link
 
     def commit(
@@ -238,17 +243,10 @@ class AgentMemoryStore:
             The outcome is unknown, or a memory was not among its results.
         """
         self.flush()
-        if outcome not in OUTCOME_OF_WORD:
-            raise InvalidInputError(f"must be one of {', '.join(OUTCOME_OF_WORD)}", field="outcome", value=outcome)
         payload = OutcomeRecorded(
             query_id=query_id, outcome=outcome, used=list(used), overridden=list(overridden), recorded_at=self.now()
         )
-        if self._reader.record("Recall", payload.query_id) is None:
-            raise NotFoundError("retrieval", query_id)
-        for field in ("used", "overridden"):
-            for memory_id in getattr(payload, field):
-                if self._reader.record("RECALLED", (payload.query_id, memory_id)) is None:
-                    raise InvalidInputError("was not among the results of that retrieval", field=field, value=memory_id)
+        check_outcome(payload, self._reader)
         self.commit("system", [payload])
 
     @contextmanager
@@ -263,8 +261,6 @@ class AgentMemoryStore:
         self._check_open()
         self._writer.flush()
 
-    # Reading
-
     def get_memory(self, id: str) -> AgentMemory | None:
         """Return a memory unless it is deleted."""
         self._check_open()
@@ -276,21 +272,13 @@ class AgentMemoryStore:
         return self._reader.read(memory_ids)
 
     def query_by_type(
-        self,
-        type: MemoryType,
-        *,
-        limit: int = 50,
-        include_suppressed: bool = False,
+        self, type: MemoryType, *, limit: int = 50, include_suppressed: bool = False
     ) -> list[AgentMemory]:
         """Return listed memories of a type, most relevant first."""
         return self.list_memories(type=type, limit=limit, include_suppressed=include_suppressed)
 
     def query_by_project(
-        self,
-        project_id: str,
-        *,
-        type: MemoryType | None = None,
-        limit: int = 50,
+        self, project_id: str, *, type: MemoryType | None = None, limit: int = 50
     ) -> list[AgentMemory]:
         """Return listed memories of a project, most relevant first."""
         return self.list_memories(type=type, project_id=project_id, limit=limit)
@@ -312,8 +300,9 @@ class AgentMemoryStore:
             Highest or newest first; ties in id order.
         """
         self._check_open()
-        mask = self._reader.listed(type=type, project_id=project_id, include_suppressed=include_suppressed)
-        return self._reader.read(self._reader.ranked_ids(mask, by=by)[:limit])
+        with self._reader.frozen():
+            mask = self._reader.listed(type=type, project_id=project_id, include_suppressed=include_suppressed)
+            return self._reader.read(self._reader.ranked_ids(mask, by=by, limit=limit))
 
     def get_all_memories(self, *, include_suppressed: bool = False) -> list[AgentMemory]:
         """Return all listed memories, most relevant first."""
@@ -357,8 +346,6 @@ class AgentMemoryStore:
         self._projector.catch_up()
         return f"{self._projector.projection.digest:064x}"
 
-    # What retrieval and lifecycle compute on
-
     @property
     def reader(self) -> Reader:
         """Index, masks, cosines and relevance of all memories at once."""
@@ -368,8 +355,6 @@ class AgentMemoryStore:
     def hmac_of(self, text: str) -> str:
         """HMAC of a text under the store's key: recognisable, not readable."""
         return self._journal.hmac_of(text)
-
-    # Upkeep
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """Replay the verified journal into a new graph and index."""

@@ -252,6 +252,8 @@ class Writer:
             record = self._record(write, now, chains, chained=chained)
             events.append(_with(MemoryAdded(memory=record), write.embedding))
             if sources := getattr(write, "supporting_memory_ids", []):
+                if record.id in sources:
+                    raise InvalidInputError("names the memory itself", field="supporting_memory_ids", value=record.id)
                 events.append(MemoryDerived(id=record.id, source_ids=sources, created_at=now))
         return events
 
@@ -388,9 +390,10 @@ def scope_of(memory: MemoryRecord | Row) -> WriteScope:
 
 
 def _payload(write: Write) -> Payload:
-    if isinstance(write, AgentMemory):
-        raise TypeError("memories become events before they are appended")
-    return write[0] if isinstance(write, tuple) else write
+    payload = write[0] if isinstance(write, tuple) and write else write
+    if not isinstance(payload, Payload):
+        raise InvalidInputError("must be an event, an event and its vector, or a memory", field="events", value=write)
+    return payload
 
 
 def _with(payload: Payload, vector: Vector | None) -> Write:

@@ -542,3 +542,45 @@ def test_an_interrupted_ingest_goes_on(tmp_path):
     final = [json.loads(process("stats", "--json", home=home, check=0).stdout) for home in (cut, whole)]
     assert final[0]["total"] == final[1]["total"] >= first
     assert final[0]["by_type"] == final[1]["by_type"]
+
+
+def assert_one_line(ended, *words):
+    assert ended.returncode in (1, 2)
+    assert ended.stdout == ""
+    assert len(ended.stderr.splitlines()) == 1, ended.stderr
+    for word in words:
+        assert word in ended.stderr
+
+
+def test_a_home_that_is_not_utf_8_is_refused(tmp_path):
+    home = os.fsdecode(os.fsencode(tmp_path) + b"/\xff")
+
+    assert_one_line(process("stats", home=home), "home", "U+DCFF")
+
+
+@pytest.mark.parametrize("command", [("ingest", "builds", "x.jsonl"), ("ingest", "git", ".")])
+def test_a_current_directory_that_is_gone(tmp_path, command):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    script = (
+        f"import os; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r}); from memgraph.interfaces.cli import main; main()"
+    )
+    line = [sys.executable, "-c", script, "--home", str(tmp_path / "store"), *command]
+    ended = subprocess.run(line, capture_output=True, encoding="utf-8", env=environment(), timeout=60, check=False)
+
+    assert_one_line(ended, "current directory")
+
+
+@pytest.mark.parametrize("kind", ["file", "loop", "device"])
+def test_a_home_that_is_no_directory_is_said_plainly(tmp_path, kind):
+    home = Path(os.devnull)
+    if kind == "file":
+        home = tmp_path / "file"
+        home.write_text("mine", "utf-8")
+    elif kind == "loop":
+        home = tmp_path / "loop"
+        home.symlink_to(home)
+    ended = process("stats", home=home)
+
+    assert_one_line(ended, str(home))
+    assert "TOML" not in ended.stderr

@@ -36,6 +36,10 @@ FIELDS = {
     "empty-vector": ("embedding", []),
     "vector-of-vectors": ("embedding", [[1.0] * DIMENSION]),
     "vector-of-words": ("embedding", ["one"] * DIMENSION),
+    "vector-of-digits": ("embedding", ["1"] * DIMENSION),
+    "complex-vector": ("embedding", [1j] * DIMENSION),
+    "time-before-all-time": ("occurred_at", "0001-01-01T00:00:00+14:00"),
+    "time-after-all-time": ("occurred_at", "9999-12-31T23:59:59-14:00"),
     "unknown-type": ("type", "episode"),
     "no-type": ("type", None),
     "type-of-another-type": ("type", ["episodic"]),
@@ -234,7 +238,7 @@ EXPORTS = {
     "nul": ("content", exported(GOOD, {"type": "episodic", "content": "\x00"})),
     "surrogate": ("content", exported(GOOD, {"type": "episodic", "content": "\ud800"})),
     "link-to-nothing": (
-        None,
+        "links.0.target_id",
         exported(GOOD, links=[{"sourceId": GOOD["id"], "relation": "SUPPORTS", "targetId": str(uuid4())}]),
     ),
     "unknown-relation": (
@@ -261,6 +265,41 @@ def test_the_export_that_the_broken_ones_are_made_from_is_good(stocked, embedder
     result = memgraph.MemoryCommands(stocked, embedder).import_memories(exported(GOOD))
 
     assert result.data == {"imported": 1, "skipped": 0}
+
+
+def test_a_link_from_nothing_is_called_a_link(stocked, unchanged, embedder):
+    nothing = str(uuid4())
+    link = {"sourceId": nothing, "relation": "SUPPORTS", "targetId": KNOWN_ID}
+
+    with unchanged(), pytest.raises(memgraph.InvalidInputError) as caught:
+        memgraph.MemoryCommands(stocked, embedder).import_memories(exported(GOOD, links=[link]))
+
+    assert (caught.value.field, caught.value.value) == ("links.0.source_id", nothing)
+    assert "link" in str(caught.value)
+
+
+def test_links_between_known_memories_are_imported_once(stocked, embedder):
+    commands = memgraph.MemoryCommands(stocked, embedder)
+    commands.import_memories(exported(GOOD))
+    link = {"sourceId": GOOD["id"], "relation": "SUPPORTS", "targetId": KNOWN_ID, "score": 0.5}
+
+    result = commands.import_memories(exported(GOOD, links=[link, link]))
+    linked, digest = stocked.links(KNOWN_ID), stocked.digest()
+    commands.import_memories(exported(GOOD, links=[link]))
+
+    assert result.data == {"imported": 0, "skipped": 1}
+    assert [(found.source_id, found.relation, found.target_id, found.score) for found in linked] == [
+        (GOOD["id"], "SUPPORTS", KNOWN_ID, 0.5)
+    ]
+    assert stocked.digest() == digest
+
+
+@pytest.mark.parametrize("count", [2**31, 2**63, 10**30])
+def test_a_count_that_the_index_cannot_hold(stocked, unchanged, count):
+    with unchanged(), pytest.raises(memgraph.InvalidInputError) as caught:
+        stocked.insert_memory(data(access_count=count))
+
+    assert_clear(caught.value, "access_count", count)
 
 
 def test_an_id_twice_within_an_import(stocked, unchanged, embedder):

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 import click
@@ -18,6 +19,7 @@ from memgraph.errors import MemGraphError
 from memgraph.interfaces.cli.options import shared_options
 
 STOPPED = "stopped: what was committed is kept; run the same command again to go on"
+NO_DIRECTORY = "the current directory is no longer there; change to another one"
 _EXIT_FAILED = 1
 _EXIT_INTERRUPTED = 130
 _EXIT_BROKEN_PIPE = 141
@@ -122,12 +124,21 @@ def _exit_code(run: Any) -> int:
         return _EXIT_FAILED
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        Refused(f"{where}{error.strerror or error}").show()
+        Refused(NO_DIRECTORY if _is_lost() else f"{where}{error.strerror or error}").show()
         return _EXIT_FAILED
     except SystemExit as exit_:  # click leaves so when a pipe breaks
         _discard_stdout()
         return exit_.code if isinstance(exit_.code, int) else _EXIT_FAILED
     return code if isinstance(code, int) else 0
+
+
+def _is_lost() -> bool:
+    """Whether the current directory was deleted, so that no relative path means anything."""
+    try:
+        Path.cwd()
+    except OSError:
+        return True
+    return False
 
 
 def _discard_stdout() -> None:

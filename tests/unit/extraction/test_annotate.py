@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memgraph.extraction import RuleAnnotator, error_lines, failure_fingerprint
-from memgraph.model.memory import EpisodicMemory, Outcome, SemanticMemory
+from memgraph.model.memory import Entity, EpisodicMemory, Outcome, SemanticMemory
 from memgraph.ports import Annotator
 
 
@@ -130,3 +130,13 @@ def test_hostile_text_costs_little(part: str) -> None:
     )
     assert len(RuleAnnotator().annotate(memory).entities) <= 16
     assert time.perf_counter() - started < 1
+
+
+def test_a_memory_with_entities_is_not_searched_for_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memgraph.extraction.annotate._in_text", None)
+    given = [Entity(name="cart", kind="concept")]
+
+    found = RuleAnnotator().annotate(EpisodicMemory(content="KeyError in shop/cart.py", entities=given))
+
+    assert found.entities == ()
+    assert "keyerror" in found.tags

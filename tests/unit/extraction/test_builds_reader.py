@@ -165,3 +165,22 @@ def test_it_is_a_reader_that_knows_its_size(tmp_path: Path) -> None:
     empty = tmp_path / "empty.jsonl"
     empty.touch()
     assert list(BuildLogReader(empty).records(None)) == []
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"startedAt": "0001-01-01T00:00:00+14:00"},
+        {"completedAt": "9999-12-31T23:59:59-14:00"},
+        {"tasks": [{**build("b")["tasks"][0], "aceScore": 10**400}]},
+        {"tasks": [{**build("b")["tasks"][0], "occurredAt": "2026-02-30"}]},
+    ],
+    ids=["before-time", "after-time", "too-large", "no-day"],
+)
+def test_an_impossible_value_costs_its_build_and_not_the_run(tmp_path: Path, fields: dict[str, Any]) -> None:
+    source = written(tmp_path / "builds.jsonl", build("b1"), build("b2", **fields), build("b3"))
+
+    records = list(BuildLogReader(source).records(None))
+
+    assert ids(records) == ["b1", None, "b3"]
+    assert "line 2" in (records[1].skipped or "")

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from memgraph.errors import SourceError
+from memgraph.errors import InvalidInputError, SourceError
 from memgraph.extraction.readers import GitReader, Reader, SavedGitLogReader, SourceRecord
+from memgraph.extraction.readers.grouping import Commit, RecentCommits, grouped
 from memgraph.model.build import BuildTask
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -295,3 +296,41 @@ def test_a_text_that_is_no_log_raises_and_an_empty_one_has_no_records(tmp_path: 
     assert list(SavedGitLogReader(path).records(None)) == []
     with pytest.raises(SourceError):
         SavedGitLogReader(tmp_path / "absent").count()
+
+
+def test_a_source_is_named_once(repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository.commit("Start the shop")
+    live, saved = GitReader(repository.path), SavedGitLogReader(repository.saved_log(tmp_path / "shop.log"))
+    names = (live.source_id, live.locator, live.project_id, saved.source_id)
+    monkeypatch.setattr(subprocess, "Popen", None)
+    (tmp_path / "shop.log").unlink()
+
+    assert (live.source_id, live.locator, live.project_id, saved.source_id) == names
+
+
+def test_a_repository_that_gets_its_first_commit_gets_its_name(repository: Repository) -> None:
+    reader = GitReader(repository.path)
+    before = reader.source_id
+
+    root = repository.commit("Start the shop")
+
+    assert (before, reader.source_id) == (f"git:{repository.path}", f"git:{root}")
+
+
+@pytest.mark.parametrize("project", ["", " ", "x" * 401, "a\x00"])
+def test_a_project_that_cannot_be_is_refused_at_once(tmp_path: Path, project: str) -> None:
+    with pytest.raises(InvalidInputError, match="project_id"):
+        SavedGitLogReader(tmp_path / "shop.log", project_id=project)
+
+
+def test_an_impossible_commit_costs_its_build_and_not_the_run() -> None:
+    commits = [
+        (Commit("a" * 40, "Ada", START, "Start the shop"), "1"),
+        (Commit("", "Bob", START, "No name at all"), "2"),
+        (Commit("c" * 40, "Ada", START, "Add a cart"), "3"),
+    ]
+
+    records = list(grouped(commits, project_id="shop", cursor="", recent=RecentCommits()))
+
+    assert [bool(record.build) for record in records] == [True, False, True]
+    assert "task_id" in (records[1].skipped or "")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from memgraph.extraction import RuleExtractor
+from memgraph.lifecycle import ConsolidationPipeline
 from memgraph.model.build import BuildEventLog, Candidate
 from memgraph.model.memory import EpisodicMemory, ProceduralMemory, SemanticMemory
 from memgraph.ports import Extractor
@@ -229,16 +230,32 @@ def test_a_task_that_states_steps_becomes_a_procedure() -> None:
     assert memory.trigger_pattern == "Find out how to release the shop"
 
 
-def test_at_most_eight_most_salient_first_and_the_same_each_time() -> None:
+def test_all_most_salient_first_and_the_same_each_time() -> None:
     tasks: list[dict[str, Any]] = [{"description": f"fix: order {word} is lost on reload"} for word in "abcdefghij"]
     tasks.append({"description": "Run billing", "output": "ValueError: no rate", "outcome": "failure"})
     result = RuleExtractor().extract(commits(*tasks))
-    assert len(result.candidates) == 8
+    assert len(result.candidates) == 11
     assert (result.candidates[0].key or "").endswith(":failure")
     assert RuleExtractor().extract(commits(*tasks)) == result
     assert len(RuleExtractor(limit=3).extract(commits(*tasks)).candidates) == 3
     assert isinstance(RuleExtractor(), Extractor)
     assert result.extractor == "rules"
+
+
+def test_a_grown_log_adds_its_growth(store: Any) -> None:
+    early: list[dict[str, Any]] = [{"description": f"fix: order {word} is lost on reload"} for word in "abcdefgh"]
+    late = [*early, {"description": "fix: the invoice shows the wrong currency"}]
+    pipeline = ConsolidationPipeline(store)
+
+    assert pipeline.consolidate(commits(*early)).memories_extracted == 8
+    assert pipeline.consolidate(commits(*late)).memories_extracted == 1
+    assert any("currency" in memory.content for memory in store.get_all_memories())
+
+
+def test_hostile_logs_have_an_end() -> None:
+    many: list[dict[str, Any]] = [{"description": f"fix: order {n} is lost on reload {n * 7}"} for n in range(1_500)]
+
+    assert len(RuleExtractor().extract(commits(*many)).candidates) == 1_000
 
 
 def test_keys_stay_when_the_log_grows() -> None:

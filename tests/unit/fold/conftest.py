@@ -36,7 +36,9 @@ class State:
         workspace = Workspace(self)
         for payload in payloads:
             self.seq += 1
-            event = Event(self.seq, "c", True, payload.TYPE, payload, "global", None, "agent", NOW, NOW, "s")
+            event = Event(
+                self.seq, "c", True, payload.TYPE, payload, payload.dump(), "global", None, "agent", NOW, NOW, "s"
+            )
             kept = payload.model_copy(deep=True)
             fold(workspace, event)
             assert payload == kept, "the event was modified"

@@ -374,6 +374,8 @@ def test_one_fold_of_many_events_equals_many_folds_of_one(state: Any, added: Add
 
 
 def test_an_unknown_event_is_not_passed_over_in_silence() -> None:
-    event = Event(1, "c", True, "memory.invented", StoreCreated(created_by="x"), "global", None, "agent", NOW, NOW, "s")
+    event = Event(
+        1, "c", True, "memory.invented", StoreCreated(created_by="x"), {}, "global", None, "agent", NOW, NOW, "s"
+    )
     with pytest.raises(KeyError):
         fold(Workspace(EmptyView()), event)

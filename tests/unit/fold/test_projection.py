@@ -21,7 +21,7 @@ Added = Callable[..., MemoryAdded]
 
 
 def event(payload: Any, seq: int = 1) -> Event:
-    return Event(seq, "c", True, payload.TYPE, payload, "global", None, "agent", NOW, NOW, "s")
+    return Event(seq, "c", True, payload.TYPE, payload, payload.dump(), "global", None, "agent", NOW, NOW, "s")
 
 
 def at(seq: int) -> Offset:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from memgraph.errors import QueryError
+from memgraph.graph import kuzu as module
 from memgraph.graph.guard import MAX_QUERY_CHARS, check_read_only
 
 HOSTILE = {
@@ -96,9 +97,75 @@ HOSTILE = {
     "on create": "MATCH (m:Memory) MERGE (t:Tag {id: 'x'}) ON CREATE SET t.name = 'x'",
     "a keyword after a number": "RETURN 1CREATE (:Tag {id: 'x'})",
     "a keyword after a bracket": "MATCH (m:Memory)DELETE m",
+    "a keyword glued to a number": "WITH 1.0e5LOAD FROM '/etc/passwd' RETURN *",
+    "a keyword glued to a number after return": "RETURN 1.0e5LOAD FROM '/etc/passwd' RETURN *",
+    "a number as an alias, glued": "MATCH (m) WITH 1.0e5COPY (MATCH (m:Memory) RETURN m.id) TO '{out}'",
+    "glued to an exponent": "UNWIND [1] AS x WITH x, 1e5LOAD FROM '/etc/passwd' RETURN *",
+    "glued to a negative exponent": "MATCH (m) WHERE m.seq > 1e-5DELETE m",
+    "glued to a fraction": "MATCH (m:Memory) WHERE m.seq > .5DELETE m",
+    "glued to a whole number": "MATCH (m:Memory) WHERE m.seq > 5DELETE m",
+    "glued to a string": "MATCH (m:Memory) WHERE m.id = 'x'DELETE m",
+    "glued to a name in backticks": "MATCH (m:Memory) WHERE m.`id`DELETE m",
+    "glued to a currency sign": "MATCH (m:Memory) WITH m AS x$ DELETE x$",
+    "a name that ends in a currency sign": "WITH 1 AS x$ LOAD FROM '/etc/passwd' RETURN *",
+    "a currency sign alone": "WITH $ LOAD FROM '/etc/passwd' RETURN *",
+    "after a point": "MATCH (m:Memory) WITH 1. LOAD FROM '/etc/passwd' RETURN *",
+    "after a range": "MATCH (a:Memory)-[:NEXT*1..LOAD]->(b) RETURN a",
+    "after three points": "MATCH (a:Memory)-[:NEXT*1...3]->(b) RETURN a.id",
+    "a property called like a keyword": "MATCH (m:Memory) RETURN m. SET m.content = 'x'",
+    "a label called like a keyword": "MATCH (m: DELETE m)",
+    "a comment of three stars": "MATCH (m:Memory) /***/ DELETE m /**/",
+    "a comment of three stars around": "RETURN 1 /***/ LOAD FROM '/etc/passwd' RETURN * /**/",
+    "a comment of two stars": "RETURN 1 /**/",
+    "a quote in a comment": "RETURN 1 /* ' */ LOAD FROM '/etc/passwd' RETURN * // '",
+    "a comment behind the statement": "RETURN 1 // one",
+    "a comment that follows a header": "// one\nRETURN 1 // two",
+    "behind a header": "// MATCH\nCREATE (:Tag {id: 'x'})",
+    "a header that ends in a carriage return": "// MATCH\rCREATE (:Tag {id: 'x'})",
+    "a block comment as a header": "/* MATCH\n*/ MATCH (m:Memory) RETURN m",
+    "a semicolon before": ";RETURN 1",
+    "a semicolon in a bracket": "RETURN (1;2)",
+    "an escape of a letter": "RETURN '\\n'",
+    "an escape of a code point": "RETURN '\\u0027 LOAD FROM \\u0027'",
+    "an escape of a long code point": "RETURN '\\U00000027'",
+    "an escape of a byte": "RETURN '\\x27'",
+    "an escape of a new line": "RETURN '\\\n'",
+    "an escape outside": "RETURN \\u0031",
+    "an escaped keyword": "MATCH (m:Memory) D\\u0045LETE m",
+    "an escape at the end": "RETURN '\\'",
+    "a doubled quote": "RETURN 'a''b'",
+    "a doubled double quote": 'RETURN "a""b"',
+    "a doubled backtick": "RETURN 1 AS `a``b`",
+    "an escape in backticks": "RETURN 1 AS `a\\`",
+    "a name of nothing": "RETURN 1 AS ``",
+    "a quote in backticks": "MATCH (m) RETURN m.`'` DELETE m //'",
+    "half a pair": "RETURN '\ud800'",
+    "the other half": "RETURN '\udc00' AS x",
+    "a NUL in a string": "RETURN 'a\x00b'",
+    "a vertical tab": "RETURN\x0b1",
+    "a form feed": "RETURN\x0c1",
+    "a file separator": "MATCH (m:Memory)\x1cDELETE m",
+    "a Mongolian vowel separator": "RETURN\u180e1",
+    "non-ASCII digits": "RETURN \u0661",
+    "a name that is not ASCII": "RETURN 1 AS \u00e9",
+    "a next sequence value": "RETURN nextval('Memory_seq')",
+    "brackets that do not match": "RETURN (1]",
+    "a bracket too many": "RETURN 1)",
+    "a bracket too few": "RETURN (1",
+    "an end too many": "RETURN 1 END",
+    "a case without an end": "RETURN CASE WHEN true THEN 1",
+    "a case that a bracket ends": "RETURN (CASE WHEN true THEN 1)",
+    "an end that is a property": "WITH {a: 1} AS x RETURN CASE WHEN x.end THEN 1 END",
+    "many cases in brackets": "RETURN " + "(CASE WHEN true THEN " * 9 + "1" + " END)" * 9 + " AS x",
+    "many brackets of all kinds": "RETURN " + "[{a: abs(" * 22 + "1" + ")}]" * 22 + " AS x",
+    "a long range": "UNWIND range(1, 100000000) AS x RETURN count(x)",
+    "a long range by steps": "RETURN range(100000000, 1, -1)",
+    "a range without a step": "RETURN range(1, 10, 0)",
+    "a range that is computed": "RETURN range(1, 10000 * 10000)",
+    "a range of a parameter": "UNWIND range(1, $most) AS x RETURN x",
+    "a range in backticks": "UNWIND `range` (1, 100000000) AS x RETURN count(x)",
+    "a range spelt oddly": "UNWIND rAnGe\n(1, 100000000) AS x RETURN count(x)",
 }  # fmt: skip
-FOR_THE_ENGINE = {"after a carriage return", "a parenthesis"}
-"""What the guard lets pass because the engine does not parse it."""
 HONEST = {
     "count": "MATCH (m:Memory) RETURN count(*) AS n",
     "filter": "MATCH (m:Memory) WHERE m.type = 'episodic' AND m.outcome = 'negative' RETURN m.id, m.content LIMIT 5",
@@ -108,7 +175,7 @@ HONEST = {
     "with": "MATCH (m:Memory)-[:IN_PROJECT]->(p:Project) WITH p, count(m) AS n WHERE n > 0 RETURN p.name, n",
     "unwind": "UNWIND ['a', 'b'] AS x RETURN x",
     "unwind a column": "MATCH (m:Memory) UNWIND m.tags AS tag RETURN tag, count(*)",
-    "structs": "MATCH (m:Memory) UNWIND m.entities AS e RETURN e.name, e.kind",
+    "structs": "MATCH (m:Memory) WHERE size(m.entities.name) > 0 RETURN m.entities.name, m.entities.kind[1]",
     "union": "MATCH (t:Tag) RETURN t.name AS name UNION ALL MATCH (a:Agent) RETURN a.name AS name",
     "path": "MATCH p = (a:Memory)-[:NEXT*1..3]->(b:Memory) RETURN length(p), a.id, b.id",
     "shortest": "MATCH p = (a:Memory)-[:NEXT* SHORTEST 1..5]->(b:Memory) RETURN length(p)",
@@ -122,7 +189,15 @@ HONEST = {
     "keywords in a string": "MATCH (m:Memory) WHERE m.content CONTAINS 'CREATE; DROP -- DELETE // COPY' RETURN m.id",
     "keywords in a double quoted string": 'MATCH (m:Memory) WHERE m.content CONTAINS "it\'s; LOAD FROM" RETURN m.id',
     "non-ASCII text in a string": "MATCH (m:Memory) WHERE m.content CONTAINS '数据库 Ü' RETURN m.id",
-    "keywords in comments": "// CREATE\nMATCH (m:Memory) /* DELETE; */ RETURN count(*) // DROP",
+    "comment lines before": "// CREATE; 'it\n\n  // DELETE\nMATCH (m:Memory) RETURN count(*)",
+    "escapes": r"""MATCH (m:Memory) WHERE m.content <> 'it\'s \\ \"' AND m.content <> "it\'s" RETURN count(*)""",
+    "a regular expression with digits": r"MATCH (m:Memory) WHERE m.content =~ '.*\\d+.*' RETURN count(*)",
+    "numbers": "RETURN 1, 1.5, .5, 1e5, 1.5e-3, -2, 2^3, 5 % 3, [1, 2, 3][1:2] AS part",
+    "undirected": "MATCH (a:Memory)--(b) RETURN count(*)",
+    "a range": "UNWIND range(1, 1000) AS x RETURN sum(x), size(range(10, -10, -5)) AS n",
+    "lists of a record": "MATCH (m:Memory) UNWIND m.entities.name AS name RETURN name, count(*)",
+    "cases beside each other": "MATCH (m:Memory) RETURN " + " + ".join(["CASE WHEN m.is_pinned THEN 1 ELSE 0 END"] * 12) + " AS n",
+    "cases in each other": "RETURN " + "CASE WHEN true THEN " * 8 + "1" + " END" * 8 + " AS n",
     "a keyword as a property": "MATCH (b:Build) RETURN b.outcome, b.name",
     "a quoted name": "MATCH (m:Memory) RETURN m.id AS `set of ids`",
     "a name that holds a keyword": "MATCH (m:Memory) WITH m.created_at AS created, m.updated_at AS update_time RETURN created, update_time",
@@ -139,9 +214,6 @@ HONEST = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_queries_are_refused(name: str) -> None:
-    if name in FOR_THE_ENGINE:
-        check_read_only(HOSTILE[name])
-        return
     with pytest.raises(QueryError):
         check_read_only(HOSTILE[name])
 
@@ -183,9 +255,7 @@ def test_what_is_refused_leaves_no_trace(stocked: Any, tmp_path: Path) -> None:
     """Whoever refuses, the guard or the engine: nothing changes, no file is made."""
     everything = "MATCH (n) RETURN label(n) AS label, count(*) AS n ORDER BY label"
     before, digest = stocked.cypher(everything), stocked.digest()
-    for name, query in HOSTILE.items():
-        if name.startswith("nested "):
-            continue  # those that the guard lets pass would take the process down: see the guard's own test
+    for query in HOSTILE.values():
         with pytest.raises(QueryError):
             stocked.cypher(query.replace("{out}", str(tmp_path / "out.csv")))
     assert stocked.cypher(everything) == before
@@ -225,6 +295,38 @@ def test_parameters_are_values_never_code(stocked: Any, value: Any) -> None:
 def test_times_come_out_as_they_are_written(stocked: Any) -> None:
     rows = stocked.cypher("MATCH (m:Memory) RETURN m.created_at AS at LIMIT 1")
     assert rows == [{"at": "2026-01-01T00:00:00.000Z"}]
+
+
+def test_several_statements_do_not_run_even_past_the_guard(stocked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "check_read_only", lambda query: query)
+    for query in ("RETURN 1; RETURN 2", "RETURN 1;RETURN $x", "COMMIT; MATCH (t:Tag) SET t.name = 'x'"):
+        with pytest.raises(QueryError):
+            stocked.cypher(query, **({"x": 1} if "$x" in query else {}))
+    for query in ("CREATE (:Tag {id: 'x'})", "MATCH (t:Tag) SET t.name = 'x'", "DROP TABLE Tag", "RETURN '\ud800'"):
+        with pytest.raises(QueryError):
+            stocked.cypher(query)
+    assert stocked.cypher("MATCH (t:Tag) WHERE t.name = 'x' OR t.id = 'x' RETURN count(*) AS n") == [{"n": 0}]
+
+
+def test_a_query_that_takes_long_is_stopped(stocked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_QUERY_TIMEOUT_S", 0.2)
+    ranges = " ".join(f"UNWIND range(1, 10000) AS x{n}" for n in range(3))
+    with pytest.raises(QueryError, match=r"0\.2 s"):
+        stocked.cypher(f"{ranges} RETURN sum(x0 * x1 * x2) AS x")
+    assert stocked.cypher("MATCH (m:Memory) RETURN count(*) > 0 AS x") == [{"x": True}]
+
+
+def test_rows_are_counted(stocked: Any) -> None:
+    many = "UNWIND range(1, 10000) AS x UNWIND range(1, {}) AS y RETURN x, y"
+    assert len(stocked.cypher(many.format(10))) == module.MAX_QUERY_ROWS
+    with pytest.raises(QueryError, match="LIMIT"):
+        stocked.cypher(many.format(11))
+
+
+def test_a_memory_is_shown_without_its_record(stocked: Any) -> None:
+    (row,) = stocked.cypher("MATCH (m:Memory) RETURN m LIMIT 1")
+    assert row["m"]["content"]
+    assert "record" not in row["m"]
 
 
 def test_a_message_names_what_is_refused() -> None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,37 @@ class TestOne:
         with session.use() as resource:
             assert resource == "resource 2"
 
+    def test_a_resource_that_does_not_close_leaves_the_lock_free(self, tmp_path: Path, make: Any) -> None:
+        def broken(resource: str) -> None:
+            raise OSError("broken")
+
+        session = Session(
+            tmp_path / "graph.lock", open_resource=lambda: "x", close_resource=broken, timeout_s=1.0, idle_s=FOREVER_S
+        )
+        with session.use():
+            pass
+        with pytest.raises(OSError, match="broken"), session.closed():
+            pass
+        with make(timeout_s=0.0).use():
+            pass
+
+    def test_a_forked_process_opens_its_own(self, make: Any, door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+        session = make()
+        with session.use():
+            pass
+        here = os.getpid()
+        monkeypatch.setattr(os, "getpid", lambda: here + 1)
+        with pytest.raises(ClosedError, match="another process"), session.use():
+            pass
+        with pytest.raises(ClosedError, match="another process"), session.closed():
+            pass
+        session.release()
+        session.close()
+        assert door.closed == 0
+        monkeypatch.undo()
+        with session.use() as resource:
+            assert resource == "resource 1"
+
     def test_files_are_not_replaced_under_a_user(self, make: Any) -> None:
         session = make()
         with session.use(), pytest.raises(RuntimeError, match="in use"), session.closed():
@@ -223,6 +255,28 @@ class TestSeveral:
             thread.join(30)
         assert len(seen) == 2
         assert seen[0], "the first waiter removed the wish of the second, which then waits in vain"
+
+    def test_a_wish_that_nobody_repeats_is_forgotten(self, make: Any, door: Door, tmp_path: Path) -> None:
+        session = make()
+        with session.use():
+            (tmp_path / "graph.wanted").touch()
+            a_while_ago = time.time() - 5
+            os.utime(tmp_path / "graph.wanted", (a_while_ago, a_while_ago))
+        threading.Event().wait(0.1)
+        assert door.closed == 0
+
+    def test_many_waiters_all_have_their_turn(self, make: Any, tmp_path: Path) -> None:
+        """The one that holds it keeps it for good unless it is asked; so each depends on its own wish being seen."""
+        sessions = [make(timeout_s=20.0) for _ in range(6)]
+        seen: list[str] = []
+        threads = [threading.Thread(target=lambda one=one: seen.append(_use(one))) for one in sessions]
+        with make().use():
+            for thread in threads:
+                thread.start()
+            _until((tmp_path / "graph.wanted").exists)
+        for thread in threads:
+            thread.join(60)
+        assert len(seen) == 6
 
     def test_threads_of_one_session_take_turns(self, make: Any) -> None:
         session = make()
@@ -338,14 +392,15 @@ class TestProcesses:
         engine.close()
 
     def test_a_busy_graph_is_refused_with_the_holders_pid(self, child: subprocess.Popen[str], tmp_path: Path) -> None:
-        engine = KuzuEngine(tmp_path / "graph", timeout_s=0.05)
+        hasty, patient = (KuzuEngine(tmp_path / "graph", timeout_s=timeout_s) for timeout_s in (0.05, 60.0))
         assert self.tell(child, "hold") == "held"
         with pytest.raises(BusyError, match=str(child.pid)) as refused:
-            engine.state()
+            hasty.state()
         assert refused.value.pid == child.pid
         assert self.tell(child, "") == "done"
-        assert engine.get("Tag", "none") is None
-        engine.close()
+        assert patient.get("Tag", "none") is None
+        for engine in (hasty, patient):
+            engine.close()
 
     def test_a_killed_holder_holds_nothing(self, tmp_path: Path) -> None:
         command = [sys.executable, "-c", CHILD, str(tmp_path / "graph")]

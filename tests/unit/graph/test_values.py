@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from memgraph.graph.values import from_engine, plain, to_engine
+from memgraph.graph.values import from_engine, plain, to_engine, to_json
 
 
 def test_times_become_naive_utc_and_come_back() -> None:
@@ -16,11 +16,34 @@ def test_times_become_naive_utc_and_come_back() -> None:
     assert from_engine({"at": moment}) == {"at": "2026-02-01T09:00:00.123Z"}
 
 
-def test_structs_become_whole_and_come_back_sparse() -> None:
-    kind = "STRUCT(type STRING, message STRING, resolution STRING)[]"
-    whole = to_engine([{"type": "T", "message": ""}], kind)
-    assert whole == [{"type": "T", "message": "", "resolution": None}]
-    assert from_engine({"errors": whole}) == {"errors": [{"type": "T", "message": ""}]}
+ERRORS = "STRUCT(type STRING[], message STRING[], resolution STRING[])"
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [{"type": "T", "message": ""}],
+        [{"type": "T", "message": ""}, {"type": "", "message": "m", "resolution": "r"}],
+        [{"type": "T", "message": "m", "resolution": "r"}] * 3,
+        [{"message": "m"}, {}, {"type": "T"}],
+    ],
+)
+def test_lists_of_records_become_records_of_lists_and_come_back_sparse(items: list[dict[str, str]]) -> None:
+    whole = to_engine(items, ERRORS)
+    assert whole == to_json(items, ERRORS)
+    assert list(whole) == ["type", "message", "resolution"]
+    assert {len(part) for part in whole.values()} == {len(items)}
+    assert from_engine({"errors": whole}) == {"errors": items}
+
+
+def test_no_records_are_nothing() -> None:
+    assert to_engine([], ERRORS) is None
+    assert from_engine({"errors": {"type": None, "message": None, "resolution": None}}) == {}
+    assert from_engine({"errors": {"type": [], "message": [], "resolution": []}}) == {}
+
+
+def test_times_stay_text_in_json() -> None:
+    assert to_json("2026-02-01T09:00:00.123Z", "TIMESTAMP") == "2026-02-01T09:00:00.123Z"
 
 
 @pytest.mark.parametrize(
@@ -31,7 +54,7 @@ def test_structs_become_whole_and_come_back_sparse() -> None:
         (0.5, "DOUBLE"),
         (True, "BOOLEAN"),
         (["a"], "STRING[]"),
-        (None, "STRUCT(a STRING)[]"),
+        (None, "STRUCT(a STRING[])"),
     ],
 )
 def test_other_values_pass_as_they_are(value: object, kind: str) -> None:
@@ -51,3 +74,8 @@ def test_results_are_plain_data() -> None:
         "list": ["2026-01-31T23:00:00.000Z", {"x": [1]}],
         "none": None,
     }
+
+
+def test_a_memorys_record_is_not_shown() -> None:
+    assert plain([{"_label": "Memory", "_id": 1, "id": "a", "record": "{}"}]) == [{"id": "a"}]
+    assert plain({"record": "{}"}) == {"record": "{}"}

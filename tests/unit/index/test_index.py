@@ -56,7 +56,12 @@ class World:
         workspace = Workspace(self)
         for payload in payloads:
             self.seq += 1
-            fold(workspace, Event(self.seq, "c", True, payload.TYPE, payload, "global", None, "agent", NOW, NOW, "s"))
+            fold(
+                workspace,
+                Event(
+                    self.seq, "c", True, payload.TYPE, payload, payload.dump(), "global", None, "agent", NOW, NOW, "s"
+                ),
+            )
         changes = list(workspace.changes())
         for change in changes:
             if change.new is None:

@@ -10,8 +10,8 @@ import pytest
 
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.journal import Committed, Journal
-from memgraph.journal.opening import open_journal
 from memgraph.journal.keys import FileKeys
+from memgraph.journal.opening import open_journal
 from memgraph.model.events import MemoryAdded, Payload
 from memgraph.model.ids import source_id
 from memgraph.model.memory import MemoryRecord

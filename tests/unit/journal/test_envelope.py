@@ -15,7 +15,14 @@ from memgraph.errors import InvalidInputError, PayloadError, ScopeError, Unknown
 from memgraph.journal import envelope
 from memgraph.journal.envelope import FIRST_SIGNATURE, Chain, CommitDraft, LineError, canonical, seal, unseal
 from memgraph.journal.keys import key_from_secret
-from memgraph.model.events import PAYLOADS, AccessRecorded, MemoryAdded, MemoryDeleted, MemoryLinked, StoreCreated
+from memgraph.model.events import (
+    PAYLOADS,
+    MemoryAdded,
+    MemoryDeleted,
+    MemoryLinked,
+    RetrievalRecorded,
+    StoreCreated,
+)
 from memgraph.model.ids import new_id
 from memgraph.ports import SigningKey
 
@@ -278,7 +285,14 @@ class TestPayloads:
 
     def test_what_can_be_written_can_be_read_again(self, key: SigningKey) -> None:
         """Leaving out empty lists must not leave out what the schema asks for."""
-        draft = CommitDraft("system", [AccessRecorded(accesses=[])])
+        record = {
+            "query_hmac": "0" * 64,
+            "retrieved_at": NOW,
+            "settings_version": "1",
+            "total_tokens": 0,
+            "results": [],
+        }
+        draft = CommitDraft("system", [RetrievalRecorded(query_id=new_id(), **record)])
         sealed = seal([draft], START, key, NOW)
         assert read(sealed.data.splitlines(), key) == sealed.events
 
@@ -307,4 +321,4 @@ class TestScopes:
         with pytest.raises(ScopeError):
             CommitDraft("system", [added(1)])
         with pytest.raises(ScopeError):
-            CommitDraft("global", [added(1), AccessRecorded(accesses=[])])
+            CommitDraft("global", [added(1), StoreCreated(created_by="x")])

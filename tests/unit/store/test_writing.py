@@ -19,7 +19,7 @@ from memgraph.errors import (
     NotFoundError,
     ScopeError,
 )
-from memgraph.model.events import AccessRecorded, MemoryDeleted, MemoryRevised, RecordPatch
+from memgraph.model.events import AccessRecorded, MemoryDeleted, MemoryRevised, RecordPatch, StoreCreated
 from memgraph.model.ids import new_id
 from memgraph.testing import FakeEmbedder
 
@@ -60,7 +60,7 @@ class TestScopes:
                 store.insert_memories(memories)
         for scope, events, task_id in (
             ("system", [MemoryRevised(id=known.id, changed=RecordPatch(confidence=0.5))], None),
-            ("global", [AccessRecorded(accesses=[])], None),
+            ("global", [StoreCreated(created_by="x")], None),
             ("task", [MemoryDeleted(id=known.id)], None),
             ("global", [MemoryDeleted(id=known.id)], "T"),
             ("global", [memgraph.EpisodicMemory(**{**EPISODE, "task_id": "T"})], None),
@@ -152,12 +152,9 @@ class TestRefusals:
         with pytest.raises(InvalidInputError, match="occurred"):
             store.insert_memory({**EPISODE, "occurred_at": time})
 
-    def test_an_empty_event_can_be_read_again(self, open_store: Open, tmp_path: Path) -> None:
-        store = open_store()
-        store.commit("system", [AccessRecorded(accesses=[])])
-        store.close()
-        (tmp_path / "store" / "journal" / "verified.json").unlink(missing_ok=True)
-        assert open_store().get_stats().total == 0
+    def test_an_event_that_says_nothing_is_refused(self) -> None:
+        with pytest.raises(InvalidInputError, match="accesses"):
+            AccessRecorded(accesses=[])
 
     def test_another_model_is_refused(self, open_store: Open) -> None:
         store = open_store()

@@ -1,0 +1,99 @@
+"""Settings come from arguments, then the environment, then the store's file, then the defaults."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memgraph.config import AgentMemoryConfig, load_config
+from memgraph.errors import ConfigError, InvalidInputError, MemGraphError
+from memgraph.store import AgentMemoryStore
+
+
+def written(home: Path, text: str) -> Path:
+    home.mkdir()
+    (home / "config.toml").write_text(text, "utf-8")
+    return home
+
+
+def test_each_source_yields_to_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = written(tmp_path / "store", "lock_timeout_s = 1.0\ngraph_idle_s = 1.0\ncompression_cycle_interval = 7\n")
+    monkeypatch.setenv("MEMGRAPH_LOCK_TIMEOUT_S", "2")
+    monkeypatch.setenv("MEMGRAPH_GRAPH_IDLE_S", "2")
+    monkeypatch.setenv("MEMGRAPH_KEYS_HOME", str(tmp_path / "keys"))
+
+    settings = AgentMemoryConfig(home=home, graph_idle_s=3.0)
+
+    assert (settings.graph_idle_s, settings.lock_timeout_s, settings.compression_cycle_interval) == (3.0, 2.0, 7)
+    assert settings.keys_home == tmp_path / "keys"
+    assert settings.garbage_collection == "archive"
+
+
+def test_both_spellings_are_one_setting(tmp_path: Path) -> None:
+    home = written(tmp_path / "store", "graphIdleS = 1.0\n")
+
+    settings = AgentMemoryConfig.parse({"home": str(home), "keysHome": str(tmp_path / "given")})
+
+    assert (settings.keys_home, settings.graph_idle_s) == (tmp_path / "given", 1.0)
+
+
+def test_an_environment_given_takes_the_place_of_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMGRAPH_GRAPH_IDLE_S", "9")
+
+    assert load_config({"home": tmp_path}, environment={}).graph_idle_s == 2.0
+    assert load_config({"home": tmp_path}, environment={"MEMGRAPH_GRAPH_IDLE_S": "4"}).graph_idle_s == 4.0
+    assert AgentMemoryConfig(home=tmp_path).graph_idle_s == 9.0
+
+
+@pytest.mark.parametrize("text", ['home = "/elsewhere"\n', "lock_timeout_s = \n", "\ufeff= 1"])
+def test_a_file_that_cannot_serve_is_named(tmp_path: Path, text: str) -> None:
+    home = written(tmp_path / "store", text)
+
+    for made in (lambda: AgentMemoryConfig(home=home), lambda: load_config({"home": home})):
+        with pytest.raises(ConfigError, match=r"config\.toml"):
+            made()
+
+
+def test_a_wrong_setting_is_named(tmp_path: Path) -> None:
+    home = written(tmp_path / "store", 'garbage_collection = "burn"\n')
+
+    with pytest.raises(InvalidInputError, match="garbage_collection"):
+        AgentMemoryConfig(home=home)
+    with pytest.raises(ConfigError, match="garbage_collection"):
+        load_config({"home": home})
+
+
+@pytest.mark.parametrize("kind", ["device", "file", "loop"])
+def test_a_home_that_is_no_directory_is_the_stores_matter(tmp_path: Path, kind: str, embedder: Any) -> None:
+    home = Path(os.devnull)
+    if kind == "file":
+        home = tmp_path / "file"
+        home.write_text("mine")
+    elif kind == "loop":
+        home = tmp_path / "loop"
+        home.symlink_to(home)
+
+    with pytest.raises(MemGraphError) as caught:
+        AgentMemoryStore(load_config({"home": home}), embedder=embedder)
+
+    assert str(home) in str(caught.value)
+    assert "toml" not in str(caught.value).lower()
+
+
+@pytest.mark.parametrize("home", ["a\x00b", "/tmp/\udcff", "~no-such-user-here/x", 7, None])
+def test_a_home_that_names_no_place_is_refused(home: Any) -> None:
+    with pytest.raises(InvalidInputError, match="home"):
+        AgentMemoryConfig(home=home)
+
+
+def test_a_relative_home_needs_a_directory_to_start_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+
+    with pytest.raises(ConfigError, match="current directory"):
+        load_config({"home": "store"})
