@@ -16,6 +16,8 @@ MAX_BRACKET_DEPTH = 64
 """The engine's parser overflows its stack at some 500."""
 MAX_CASE_DEPTH = 8
 """The engine takes exponential time in it."""
+MAX_LAMBDA_DEPTH = 3
+"""The same."""
 MAX_RANGE = 10_000
 """Items that a `range` may have: the engine takes 540 bytes for each, outside of its buffer pool, before it looks at the clock."""
 _STARTS = frozenset({"MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN"})
@@ -38,6 +40,7 @@ _TOKEN = re.compile(
 _HEADER = re.compile(r"(?:[ \t\r\n]*+//[^\n]*+(?:\n|\Z))*+")
 _FUNCTION = re.compile(r"[ \t\r\n]*+\(")
 _RANGE = re.compile(r"\s*+\(\s*+(-?[0-9]{1,18})\s*+,\s*+(-?[0-9]{1,18})\s*+(?:,\s*+(-?[0-9]{1,18})\s*+)?+\)", re.ASCII)
+_LAMBDA = ">"
 _CLOSERS = {"(": ")", "[": "]", "{": "}", "CASE": "END"}
 
 
@@ -85,6 +88,8 @@ def _check_tokens(query: str, position: int) -> None:
             _check_function(query, token, match.end())
         if kind in {"word", "mark"}:
             _nest(token.upper(), open_ones, position, is_name=previous in {".", ":"})
+        if query.startswith("->", position) and previous not in {"-", "]"}:
+            _nest_lambda(open_ones, position)
         if kind != "space":
             if not first:
                 first = token.upper()
@@ -96,9 +101,17 @@ def _check_tokens(query: str, position: int) -> None:
         was_atom = is_atom
         position = match.end()
     if open_ones:
-        raise QueryError(f"the query ends before its {open_ones[-1]} does")
+        raise QueryError(f"the query ends before its {open_ones[-1].rstrip(_LAMBDA)} does")
     if not first:
         raise QueryError(f"the query starts with nothing; it must start with {_starts()}")
+
+
+def _nest_lambda(open_ones: list[str], position: int) -> None:
+    """Note that there is a lambda in the innermost bracket: any `->` that ends no edge."""
+    if open_ones and not open_ones[-1].endswith(_LAMBDA):
+        open_ones[-1] += _LAMBDA
+    if sum(one.endswith(_LAMBDA) for one in open_ones) > MAX_LAMBDA_DEPTH:
+        raise QueryError(f"the query nests more than {MAX_LAMBDA_DEPTH} lambdas at position {position}")
 
 
 def _check_function(query: str, name: str, position: int) -> None:
@@ -121,7 +134,9 @@ def _nest(token: str, open_ones: list[str], position: int, *, is_name: bool) -> 
                 f"the query nests too deep at position {position}: {MAX_BRACKET_DEPTH} brackets and {MAX_CASE_DEPTH} CASEs "
                 "within each other are the most"
             )
-    elif token in _CLOSERS.values() and (is_name or not open_ones or _CLOSERS[open_ones.pop()] != token):
+    elif token in _CLOSERS.values() and (
+        is_name or not open_ones or _CLOSERS[open_ones.pop().rstrip(_LAMBDA)] != token
+    ):
         raise QueryError(f"the query holds {token} at position {position}, where nothing opened it")
 
 

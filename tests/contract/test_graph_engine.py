@@ -212,13 +212,13 @@ class TestRows:
         values: list[dict[str, Any]] = [{"duration_seconds": value} for value in EXTREME_FLOATS]
         values += [{"access_count": count} for count in EXTREME_INTS if count < 2**31]
         values += [{"occurred_at": time, "event_date": time} for time in EXTREME_TIMES]
-        records = [memory(number, **fields) for number, fields in enumerate(values * (20 if is_bulk else 1))]
+        records = [memory(number, **fields) for number, fields in enumerate(values * (25 if is_bulk else 1))]
         changes = changes_of(records)
         assert (len(changes) >= 400) == is_bulk
         counts = EXTREME_INTS * (20 if is_bulk else 1)
         recalls = [new("Recall", f"r{n}", {"id": f"r{n}", "total_tokens": count}) for n, count in enumerate(counts)]
         engine.apply([*changes, *recalls], STATE)
-        assert {key: row for key, row in engine.scan("Recall")} == {change.key: change.new for change in recalls}
+        assert dict(engine.scan("Recall")) == {change.key: change.new for change in recalls}
         found = dict(everything(engine)["Memory"])
         for change in changes:
             assert found[change.key] == change.new  # type: ignore[index]

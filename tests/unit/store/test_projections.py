@@ -168,10 +168,12 @@ class TestRebuilding:
         store = open_store()
         live(store)
         expected = seen(store)
+        store.flush()
+        with store._projector.holding():
+            store._projector.engine.apply([], {**store._projector.projection.as_row(), "schema_version": "of old"})
         store.close()
         rebuilds: list[int] = []
         real = module.Projector.rebuild
-        monkeypatch.setattr(module, "SCHEMA_VERSION", "other")
         monkeypatch.setattr(
             module.Projector, "rebuild", lambda self, progress=None: (rebuilds.append(1), real(self, progress))[1]
         )
@@ -218,7 +220,7 @@ class TestRebuilding:
             store.insert_memory({"type": "episodic", "content": f"The build failed in {name}"})
         store.close()
         again = open_store()
-        named = again.cypher("MATCH (m:Memory) UNWIND m.entities AS e RETURN e.name AS name ORDER BY name")
+        named = again.cypher("MATCH (m:Memory) UNWIND m.entities.name AS name RETURN name ORDER BY name")
         assert named == [{"name": "login.py"}, {"name": "logout.py"}]
         again.verify()
 
