@@ -16,9 +16,8 @@ from typing import Any
 from uuid import uuid4
 
 import orjson
-from pydantic import ValidationError
 
-from memgraph.errors import PayloadError, ScopeError, UnknownEventError
+from memgraph.errors import InvalidInputError, PayloadError, ScopeError, UnknownEventError
 from memgraph.model.events import PAYLOADS, Actor, Payload, WriteScope
 from memgraph.ports import SigningKey
 
@@ -234,12 +233,10 @@ def _payload(head: Mapping[str, Any], content: Mapping[str, Any]) -> Payload:
             "memgraph does not know; install a newer one"
         )
     try:
-        return kind.model_validate(content)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
+        return kind.parse(content)
+    except InvalidInputError as error:
         raise PayloadError(
-            f"event {head['seq']} ({head['type']}) does not fit its schema: {where}: {first['msg']}"
+            f"event {head['seq']} ({head['type']}) does not fit its schema: {error.field}: {error.problem}"
         ) from None
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from memgraph.errors import MemGraphError
+from memgraph.model.base import MAX_COUNT
 from memgraph.model.events import AccessEffect, AccessRecorded, Payload
 from memgraph.model.relevance import ForgettingCurveConfig, decayed
 from memgraph.model.timestamps import days_between
@@ -132,7 +133,7 @@ def _effect(row: Row, uses: Sequence[Use], curve: ForgettingCurveConfig) -> Acce
         count, last = count + 1, use.at
     return AccessEffect(
         id=row["id"],
-        access_count=count,
+        access_count=min(count, MAX_COUNT),
         last_accessed_at=last or anchored_at,
         relevance_anchor=anchor,
         relevance_at=anchored_at,

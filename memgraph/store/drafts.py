@@ -62,4 +62,4 @@ def patch(old: Row, new: MemoryRecord) -> tuple[Any, list[str]]:
     after = sparse(new.model_dump())
     changed = {name: value for name, value in after.items() if old.get(name) != value}
     cleared = [name for name in MemoryRecord.model_fields if name in old and name not in after]
-    return RecordPatch.model_validate(changed), cleared
+    return RecordPatch.parse(changed), cleared
