@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from functools import lru_cache
 from typing import Annotated
@@ -12,7 +13,12 @@ from pydantic import AfterValidator
 _NAMESPACE = UUID("6d656d67-7261-5068-8b75-7a75206a726e")
 
 
+_CANONICAL = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
 def _lower_uuid(text: str) -> str:
+    if isinstance(text, str) and _CANONICAL.fullmatch(text):
+        return text
     try:
         return str(UUID(text))
     except (ValueError, AttributeError):
