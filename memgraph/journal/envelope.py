@@ -117,6 +117,10 @@ class LineError(ValueError):
     """A line is not what was signed. The journal adds where."""
 
 
+class ForeignKeyError(LineError):
+    """A line was signed with another key."""
+
+
 def canonical(value: Mapping[str, Any]) -> bytes:
     """Canonical JSON: UTF-8, sorted keys, no white space, shortest round-trip numbers."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
@@ -204,7 +208,7 @@ def unseal(line: bytes, chain: Chain, key: SigningKey | None) -> tuple[Event, Ch
         )
     if key is not None:
         if head["key_id"] != key.key_id:
-            raise LineError(f"it was signed with key {head['key_id']}, not with this store's key {key.key_id}")
+            raise ForeignKeyError(f"it was signed with key {head['key_id']}, not with the key given, {key.key_id}")
         if not isinstance(signature, str) or not hmac.compare_digest(_sign(key, head).encode(), signature.encode()):
             raise LineError("the signature does not fit")
     if head["store_id"] != chain.store_id:

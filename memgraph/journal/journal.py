@@ -12,7 +12,16 @@ from pathlib import Path
 
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, StorageError, TruncatedJournalError
 from memgraph.journal.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from memgraph.journal.envelope import FIRST_SIGNATURE, Chain, CommitDraft, Event, LineError, seal, unseal
+from memgraph.journal.envelope import (
+    FIRST_SIGNATURE,
+    Chain,
+    CommitDraft,
+    Event,
+    ForeignKeyError,
+    LineError,
+    seal,
+    unseal,
+)
 from memgraph.journal.heads import Head, HeadFile
 from memgraph.journal.lock import ProcessLock
 from memgraph.journal.segments import Line, Position, Segments
@@ -272,6 +281,12 @@ class Journal:
             try:
                 event, chain = unseal(line.data, chain, self._key)
             except LineError as error:
+                if isinstance(error, ForeignKeyError) and chain.seq == 0:
+                    # its very first event: not the journal is wrong, but the key
+                    raise KeyMissingError(
+                        f"the journal at {self.folder} is not this key's: {error}; put the store's own key back, or set "
+                        "MEMGRAPH_KEY to it"
+                    ) from None
                 raise self._damaged(str(error), line.start, chain.seq + 1) from None
             if run and event.commit_id != run[0].commit_id:
                 raise self._damaged("a commit has no end", line.start, event.seq)

@@ -84,6 +84,8 @@ class MemoryRetrieval:
             explained = [found for slot in slots if (found := ranking.explanation(slot)).memory_id in by_id]
         tokens = [self._count_tokens(by_id[found.memory_id].content) for found in explained]
         kept = within_tokens(tokens, self._limit(query.max_tokens, self._config.max_tokens, "max_tokens"))
+        if explained and not kept:
+            notice = "the token budget is too small for the best memory found; raise max_tokens"
         places = sorted(
             range(kept), key=lambda place: (MEMORY_TYPES.index(by_id[explained[place].memory_id].type), place)
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -163,14 +164,15 @@ def _page(
         yield f"     [{(memory.occurred_at or '')[:10]}; {plain(memory.reason or '')}]"
     if task and result:
         yield ""
-        yield wrapped(
-            f"3. An agent about to “{task}” would be given ({result.total_tokens_used} tokens):", indent="   "
-        )
+        heading = f"3. An agent about to “{task}” would be given ({result.total_tokens_used} tokens):"
+        yield wrapped(heading, indent="   ", first="")
         yield ""
         for line in result.injected_prompt_prefix.split("\n"):
             yield wrapped(line, indent="     ", first="   ") if line else ""
     yield ""
     yield "Next:"
-    yield "   memgraph ingest git .            keep what this history teaches"
+    kind = "builds" if reader.kind == "builds" else "git"
+    yield f"   memgraph ingest {kind} {plain(shlex.quote(reader.locator))}"
+    yield "                                    keep what this history teaches"
     yield '   memgraph recall "TASK"           what to put before a prompt'
     yield "   memgraph list --sort-by created  what is remembered"

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memgraph.errors import SourceError
 from memgraph.interfaces.cli.opening import opened
 from memgraph.interfaces.cli.options import Command, Settings, Subgroup, pass_settings
-from memgraph.interfaces.cli.output import count, emit, plain, progress
+from memgraph.interfaces.cli.output import count, emit, notice, plain, progress
 
 if TYPE_CHECKING:
     from memgraph.extraction.readers import Reader
@@ -59,6 +60,10 @@ def run(settings: Settings, reader: Reader) -> None:
         with progress(settings, f"reading {plain(reader.project_id)}") as bar:
             report = memory.ingest(reader, progress=bar)
         emit(settings, report, told(report))
+    if report.notice:
+        notice(report.notice)
+    if report.skipped and not report.builds:
+        raise SourceError("holds nothing that can be read", path=Path(reader.locator))
 
 
 def told(report: IngestReport) -> list[str]:

@@ -31,7 +31,7 @@ def recall(settings: Settings, task: str, agent: str, project: str | None, expla
     elif result.injected_prompt_prefix:
         # on a terminal the shell's prompt needs a line of its own; a hook gets the text as it is
         click.echo(result.injected_prompt_prefix, nl=sys.stdout.isatty())
-    else:
+    elif not result.notice:
         notice("nothing is remembered that helps with this task")
     if explain:
         click.echo(f"query {result.query_id}, {result.total_tokens_used} tokens", err=True)

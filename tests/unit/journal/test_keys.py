@@ -74,7 +74,7 @@ def test_another_key_is_refused(
     keys.create(journal.store_id)
     with pytest.raises(Exception, match="key") as refused:
         open_one()
-    assert type(refused.value).__name__ == "DamagedJournalError"
+    assert type(refused.value).__name__ == "KeyMissingError"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,16 @@
+"""The runtime of the model keeps to itself: no usage events, in files or over the network."""
+
+import os
+import subprocess
+import sys
+
+LOAD = "from memgraph.embedding import default_embedder; default_embedder().embed_query('x')"
+
+
+def test_loading_the_model_leaves_nothing_in_the_home(tmp_path):
+    environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    environment |= {"HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment |= {"XDG_CACHE_HOME": str(tmp_path / "cache"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    subprocess.run([sys.executable, "-c", LOAD], env=environment, check=True, cwd=tmp_path)
+
+    assert list(tmp_path.rglob("*")) == []
