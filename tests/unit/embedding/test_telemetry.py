@@ -8,9 +8,11 @@ LOAD = "from memgraph.embedding import default_embedder; default_embedder().embe
 
 
 def test_loading_the_model_leaves_nothing_in_the_home(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
     environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
-    environment |= {"HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
-    environment |= {"XDG_CACHE_HOME": str(tmp_path / "cache"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
-    subprocess.run([sys.executable, "-c", LOAD], env=environment, check=True, cwd=tmp_path)
+    environment |= {"HOME": str(home), "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment |= {"XDG_CACHE_HOME": str(home / "cache"), "XDG_CONFIG_HOME": str(home / "config")}
+    subprocess.run([sys.executable, "-c", LOAD], env=environment, check=True, cwd=home)
 
-    assert list(tmp_path.rglob("*")) == []
+    assert list(home.rglob("*")) == []
