@@ -31,7 +31,7 @@ HOSTILE = {
     "load inside": "MATCH (m:Memory) LOAD FROM '/etc/passwd' RETURN *",
     "export": "EXPORT DATABASE '{out}'",
     "import": "IMPORT DATABASE '/tmp'",
-    "attach": "ATTACH '/tmp/x' AS x (dbtype duckdb)",
+    "attach": "ATTACH 'x.duckdb' AS x (dbtype duckdb)",
     "use": "USE x",
     "install": "INSTALL httpfs",
     "install upper": "UNINSTALL httpfs",
