@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memgraph.errors import InvalidInputError
-from memgraph.model.events import RecordPatch, sparse
+from memgraph.model.events import RecordPatch, WriteScope, sparse
 from memgraph.model.ids import new_id
 from memgraph.model.memory import AgentMemory, MemoryRecord
 from memgraph.ports import Annotator, Row
@@ -63,3 +63,9 @@ def patch(old: Row, new: MemoryRecord) -> tuple[Any, list[str]]:
     changed = {name: value for name, value in after.items() if old.get(name) != value}
     cleared = [name for name in MemoryRecord.model_fields if name in old and name not in after]
     return RecordPatch.parse(changed), cleared
+
+
+def scope_of(memory: MemoryRecord | Row) -> WriteScope:
+    """Return the write scope that a memory belongs to."""
+    task_id = memory.get("task_id") if isinstance(memory, dict) else memory.task_id
+    return "task" if task_id else "global"

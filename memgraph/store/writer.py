@@ -41,7 +41,7 @@ from memgraph.model.memory import (
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.ports import Annotator, Embedder, Row
 from memgraph.store.access import PendingAccess
-from memgraph.store.drafts import annotated, patch, record_of
+from memgraph.store.drafts import annotated, patch, record_of, scope_of
 from memgraph.store.projector import Projector
 
 logger = logging.getLogger("memgraph.store")
@@ -138,8 +138,7 @@ class Writer:
         updates = {_FIELD_OF_ALIAS.get(name, name): value for name, value in updates.items()}
         if wrong := sorted(updates.keys() & _FIXED):
             raise InvalidInputError("cannot be updated", field=wrong[0], value=updates[wrong[0]])
-        if isinstance(updates.get("content"), str) and "embedding" not in updates:
-            self._warm(updates["content"])
+        ready = self._embedded(updates["content"]) if "embedding" not in updates and "content" in updates else None
         with self._projector.writing():
             row = self._row(memory_id)
             now = self._now()
@@ -152,7 +151,7 @@ class Writer:
             }
             vector = None
             if "embedding" in updates or given.content != row["content"]:
-                source = given if "embedding" in updates else given.model_copy(update={"embedding": None})
+                source = given if "embedding" in updates else given.model_copy(update={"embedding": ready})
                 vector = self.vectors_for([source])[0]
                 model = {"embedding_model": self._embedder.name, "embedded_at": now}
                 settled |= model if vector is not None else dict.fromkeys(model)
@@ -174,10 +173,11 @@ class Writer:
             given = annotated(given.model_copy(update=stale), self._annotator)
         return given
 
-    def _warm(self, text: str) -> None:
-        """Load the model before the lock is taken: nobody shall wait for it. A failure shows when it counts."""
+    def _embedded(self, text: object) -> Vector | None:
+        """Embed before the lock is taken: nobody shall wait for the model. A failure shows when it counts."""
         with suppress(EmbeddingError):
-            self._embedder.embed([text])
+            return self._embedder.embed([text])[0] if isinstance(text, str) else None
+        return None
 
     def append_about(self, memory_id: str, make: Callable[[Row, str], Payload], *, actor: Actor = "agent") -> None:
         """Commit one event about a memory, made from its row and the time, in the memory's own scope."""
@@ -305,10 +305,14 @@ class Writer:
             drafts.append(CommitDraft(scope, [next(placed) for _ in writes], task_id=task_id, actor=actor))
         if not any(draft.payloads for draft in drafts):
             return []
+        before = self._projector.journal.tail.chain.seq
         try:
             appended = self._projector.append(drafts, self._now())
         except BaseException:
-            self.pending.put_back(drained)
+            if (
+                self._projector.journal.tail.chain.seq == before
+            ):  # else the uses are recorded: they must not count twice
+                self.pending.put_back(drained)
             raise
         return appended[len(drafts[0].payloads) :]
 
@@ -381,12 +385,6 @@ class Writer:
     def _notice(self, text: str) -> None:
         logger.warning("%s", text)
         self.notices.append(text)
-
-
-def scope_of(memory: MemoryRecord | Row) -> WriteScope:
-    """Return the write scope that a memory belongs to."""
-    task_id = memory.get("task_id") if isinstance(memory, dict) else memory.task_id
-    return "task" if task_id else "global"
 
 
 def _payload(write: Write) -> Payload:

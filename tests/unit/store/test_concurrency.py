@@ -202,3 +202,33 @@ def test_a_vector_of_another_length_is_refused_at_every_door(store):
             pipeline.deduplicate(bad, "episodic")
     assert store.digest() == before
     assert store.verify() > 0
+
+
+def test_a_commit_that_is_interrupted_after_it_was_recorded_counts_its_uses_once(open_store, monkeypatch):
+    with open_store() as store:
+        memory = store.insert_memory(episode())
+        store.record_access(memory.id)
+        engine = store._projector.engine
+
+        def interrupted(*_):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            patched.setattr(engine, "apply", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                store.flush()
+
+        assert store.get_memory(memory.id).access_count == 1
+        store.flush()
+        assert store.get_memory(memory.id).access_count == 1
+        assert store.verify() > 0
+
+
+def test_an_update_embeds_its_text_once(store, embedder):
+    memory = store.insert_memory(episode())
+    embedder.calls.clear()
+
+    updated = store.update_memory(memory.id, content="A new text")
+
+    assert embedder.calls == [["A new text"]]
+    assert updated.embedding == pytest.approx(embedder.embed(["A new text"])[0])
