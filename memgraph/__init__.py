@@ -12,7 +12,7 @@ _NAMES = {
     "memgraph.commands": "MemoryCommands",
     "memgraph.config": "AgentMemoryConfig ConsolidationConfig RetrievalBudget RetrievalConfig",
     "memgraph.errors": (
-        "BusyError ClosedError ConfigError DamagedJournalError DuplicateIdError EmbeddingError ExtractionError GraphError "
+        "BusyError ClosedError ConfigError DamagedJournalError DiskFullError DuplicateIdError EmbeddingError ExtractionError GraphError "
         "InvalidInputError JournalError KeyMissingError MemGraphError ModelMismatchError NotAStoreError NotFoundError "
         "PayloadError QueryError ScopeError SourceError StorageError TruncatedJournalError UnknownEventError "
         "VectorDamageError"
@@ -33,6 +33,7 @@ _NAMES = {
     ),
     "memgraph.retrieval": "MemoryRetrieval",
     "memgraph.store": "AgentMemoryStore",
+    "memgraph.store.repairing": "repair_store",
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal
 
 import numpy as np
 
-from memgraph.errors import DuplicateIdError, InvalidInputError
+from memgraph.embedding import embed_query
+from memgraph.errors import DuplicateIdError, EmbeddingError, InvalidInputError, NotFoundError
+from memgraph.logs import logger_of
 from memgraph.model.base import Limit, Name, QueryText, checked
 from memgraph.model.link import Link
 from memgraph.model.memory import (
@@ -32,15 +36,21 @@ from memgraph.model.text import split_text
 from memgraph.model.timestamps import age, to_iso
 from memgraph.ports import Embedder
 from memgraph.retrieval import MemoryRetrieval
+from memgraph.retrieval.likeness import likeness
 from memgraph.retrieval.rank import best
 from memgraph.retrieval.walk import hand_on
 from memgraph.store import AgentMemoryStore
 
+logger = logger_of(__name__)
+
 SortBy = Literal["relevance", "created", "accessed"]
+State = Literal["suppressed", "archived", "invalidated", "superseded"]
 _FORGET_ABOVE = 0.5
+_LIKE_AN_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F-]*)?")
 _ASK_MOST = 5
 _SHOWN_CHARS = 80
 _PREVIEW_CHARS = 60
+_NO_SUCH_WORDS = "Without an embedding model words alone are compared, and nothing shares enough of them: use the memory's own words."
 
 
 class MemoryCommands:
@@ -94,39 +104,52 @@ class MemoryCommands:
         )
 
     def forget(self, query: str) -> MemoryCommandResult:
-        """Suppress the memory nearest to a text, if their cosine is above 0.5."""
-        vector = self._vector(query)
-        with self._store.reader.frozen():
-            index = self._store.reader.index
-            slots = np.flatnonzero(self._store.reader.listed() & (index.column("vector_row") >= 0))
-            cosines = np.round(self._store.reader.cosines(vector, slots), 6)
-            nearest = [index.ids.names[slot] for slot in slots[cosines == cosines.max(initial=_FORGET_ABOVE)]]
-        if not nearest or cosines.max() <= _FORGET_ABOVE:
-            return MemoryCommandResult(
-                command="forget", success=False, message="No memory matches that closely enough."
-            )
-        memory = self._store.update_memory(min(nearest), is_suppressed=True)
-        message = f"Forgot: '{memory.content[:_PREVIEW_CHARS]}'"
+        """Suppress a memory: that of an id, else the listed one nearest to a text.
+
+        Their cosine must be above 0.5; without vectors, that of their words. Eight or more characters that begin only one id
+        stand for it.
+        """
+        memory_id, why_not = self._meant(query)
+        if memory_id is None:
+            return MemoryCommandResult(command="forget", success=False, message=why_not)
+        memory = self._store.suppress(memory_id)
+        message = f"Forgot: '{memory.content[:_PREVIEW_CHARS]}'; undo: memgraph unforget {memory.id}"
         return MemoryCommandResult(command="forget", success=True, message=message, data={"id": memory.id})
+
+    def unforget(self, query: str) -> MemoryCommandResult:
+        """Take `forget` back for the memory of an id, else for the suppressed one nearest to a text, found as `forget` does."""
+        memory_id, why_not = self._meant(query, "suppressed")
+        if memory_id is None:
+            return MemoryCommandResult(command="unforget", success=False, message=why_not)
+        known = self._store.get_memory(memory_id)
+        memory = self._store.unsuppress(memory_id)
+        shown = f"'{memory.content[:_PREVIEW_CHARS]}'"
+        if known is not None and not known.is_suppressed:
+            message = f"{shown} was not forgotten."
+        else:
+            message = f"No longer forgotten: {shown}; undo: memgraph forget {memory.id}"
+        return MemoryCommandResult(command="unforget", success=True, message=message, data={"id": memory.id})
 
     def ask(self, query: str) -> MemoryCommandResult:
         """Tell what is remembered of what happened: up to five episodes, nearest first, each with how well it is remembered.
 
-        Looking does not count as use. What belongs to a task is not told.
+        Without vectors only those are told that share a word with the question. Looking does not count as use. What belongs
+        to a task is not told.
         """
         vector = self._vector(query)
         with self._store.reader.frozen():
             index = self._store.reader.index
             shared = self._store.reader.listed() & (index.column("task") < 0)
-            cosines = np.zeros(len(index))
-            _, current = hand_on(index, cosines, shared)
-            mask = current & (index.column("type") == MEMORY_TYPES.index("episodic"))
-            cosines[mask] = self._store.reader.cosines(vector, np.flatnonzero(mask))
-            nearest = [index.ids.names[slot] for slot in best(index, cosines, mask, _ASK_MOST)]
+            _, current = hand_on(index, np.zeros(len(index)), shared)
+            episodes = current & (index.column("type") == MEMORY_TYPES.index("episodic"))
+            scores, near = likeness(self._store, query, vector, episodes)
+            nearest = [index.ids.names[slot] for slot in best(index, scores, near, _ASK_MOST)]
             memories = self._store.read_memories(nearest)
         if not memories:
-            message = self._retrieval.get_confidence_text("none")
-            return MemoryCommandResult(command="ask", success=True, message=f"{message}.", data={"ids": []})
+            message = f"{self._retrieval.get_confidence_text('none')}."
+            if vector is None and episodes.any():
+                message = f"{message} {_NO_SUCH_WORDS}"
+            return MemoryCommandResult(command="ask", success=True, message=message, data={"ids": []})
         lines = [self._told(memory) for memory in memories]
         return MemoryCommandResult(
             command="ask", success=True, message="\n".join(lines), data={"ids": [memory.id for memory in memories]}
@@ -138,14 +161,16 @@ class MemoryCommands:
         type: MemoryType | None = None,
         project: str | None = None,
         include_suppressed: bool = False,
+        state: State | None = None,
         limit: int = 20,
         sort_by: SortBy = "relevance",
     ) -> list[MemoryListEntry]:
-        """Return one line a memory, highest relevance or newest first."""
+        """Return one line a memory, highest relevance or newest first; with a state, those that are in it."""
         memories = self._store.list_memories(
             type=checked(MemoryType | None, type, "type"),
             project_id=checked(Name | None, project, "project"),
             include_suppressed=checked(bool, include_suppressed, "include_suppressed"),
+            state=checked(State | None, state, "state"),
             limit=checked(Limit, limit, "limit"),
             by=checked(SortBy, sort_by, "sort_by"),
         )
@@ -162,19 +187,20 @@ class MemoryCommands:
     def export_memories(self) -> MemoryExport:
         """Return every memory that is not deleted, with its vector and its links."""
         memories = [*self._store.every_memory()]
+        model = self._store.vector_model
         return MemoryExport(
             version=EXPORT_VERSION,
             exported_at=self._store.now(),
             total_memories=len(memories),
             memories=memories,
             links=self._store.every_link(),
-            embedding_model=self._store.embedder.name,
+            embedding_model=model.name if model.dimension else None,
         )
 
     def import_memories(self, data: MemoryExport | Mapping[str, Any]) -> MemoryCommandResult:
         """Add the memories and links of an export that are not known yet, in one commit: all of them, or none.
 
-        Vectors of another model are left out and the texts embedded anew.
+        Vectors of another model are left out and the texts embedded anew; a store without a model takes the texts alone.
 
         Raises
         ------
@@ -185,7 +211,8 @@ class MemoryCommands:
         """
         export = data if isinstance(data, MemoryExport) else MemoryExport.parse(_with_memories(data))
         _check(export)
-        is_same_model = export.embedding_model in (None, self._store.embedder.name)
+        model = self._store.vector_model
+        is_same_model = bool(model.dimension) and export.embedding_model in (None, model.name)
         new = [memory for memory in export.memories if self._store.get_memory(memory.id or "") is None]
         links = self._new_links(export)
         self._store.import_memories([_bare(memory, keep_vector=is_same_model) for memory in new], links)
@@ -221,8 +248,30 @@ class MemoryCommands:
         except ValueError:
             raise InvalidInputError("is not an ISO 8601 time", field="iso_timestamp", value=iso_timestamp) from None
 
-    def _vector(self, query: str) -> Vector:
-        return self._embedder.embed_query(checked(QueryText, query, "query"))
+    def _meant(self, query: str, state: State | None = None) -> tuple[str | None, str]:
+        """Return the id that an id or a text means, among the listed memories or those in a state; else None and why."""
+        query = checked(QueryText, query, "query")
+        if _LIKE_AN_ID.fullmatch(query.strip()):
+            with suppress(NotFoundError):
+                return self._store.find_id(query), ""
+        vector = self._vector(query)
+        with self._store.reader.frozen():
+            index = self._store.reader.index
+            scores, near = likeness(self._store, query, vector, self._store.reader.listed(state=state))
+            nearest = [index.ids.names[slot] for slot in best(index, scores, near & (scores > _FORGET_ABOVE), 1)]
+        if nearest:
+            return nearest[0], ""
+        kind = f"{state} memory" if state else "memory"
+        return None, f"No {kind} matches that closely enough." if vector is not None else _NO_SUCH_WORDS
+
+    def _vector(self, query: str) -> Vector | None:
+        """Return a query's vector; None if words alone can be compared, in text-only mode or, with a warning, otherwise."""
+        text = checked(QueryText, query, "query")
+        try:
+            return embed_query(self._embedder, text) if self._embedder.dimension else None
+        except EmbeddingError as error:
+            logger.warning("words alone are compared: %s", error.loggable)
+            return None
 
     def _told(self, memory: AgentMemory) -> str:
         label = self._retrieval.get_confidence_text(self._retrieval.get_confidence_label(memory.relevance_score))

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Mapping
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import platformdirs
 from pydantic import Field, field_validator, model_validator
@@ -19,6 +19,7 @@ from memgraph.model.base import Count, Model, Unit, storable
 from memgraph.model.relevance import ForgettingCurveConfig
 
 DEFAULT_HOME = "~/.memgraph"
+EmbeddingModel = Literal["minilm", "none"]
 _ENVIRONMENT = {
     "MEMGRAPH_HOME": "home",
     "MEMGRAPH_KEYS_HOME": "keys_home",
@@ -28,6 +29,7 @@ _ENVIRONMENT = {
     "MEMGRAPH_CONSOLIDATION_ENABLED": "consolidation_enabled",
     "MEMGRAPH_COMPRESSION_CYCLE_INTERVAL": "compression_cycle_interval",
     "MEMGRAPH_GARBAGE_COLLECTION": "garbage_collection",
+    "MEMGRAPH_EMBEDDING_MODEL": "embedding_model",
 }
 _NO_STORE_YET = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 """There is no file because `home` is not there, or no directory: opening the store says so."""
@@ -37,10 +39,10 @@ _environment: ContextVar[Mapping[str, str] | None] = ContextVar("memgraph_enviro
 class RetrievalBudget(Model):
     """How much of each type, and how many tokens of content, a prompt gets."""
 
-    episodic: Count = 5
-    semantic: Count = 3
-    procedural: Count = 2
-    max_tokens: Count = 800
+    episodic: Count = Field(default=5, description="Memories of what happened, at most.")
+    semantic: Count = Field(default=3, description="Memories of what is so, at most.")
+    procedural: Count = Field(default=2, description="Memories of how to do something, at most.")
+    max_tokens: Count = Field(default=800, description="Tokens of content in all, at most.")
 
 
 class AgentMemoryConfig(Model):
@@ -56,6 +58,8 @@ class AgentMemoryConfig(Model):
         In ``dev`` a store whose key is missing is served read-only; anything unknown counts as ``prod``.
     lock_timeout_s, graph_idle_s : float
         How long a lock is waited for; how long an idle graph stays open to this process alone.
+    embedding_model : {"minilm", "none"}
+        What makes vectors: the packaged model; or nothing, and memories are found by text alone.
 
     Raises
     ------
@@ -65,18 +69,46 @@ class AgentMemoryConfig(Model):
         ``config.toml`` cannot be read, or is not TOML.
     """
 
-    home: Path = Field(default_factory=lambda: Path(DEFAULT_HOME).expanduser(), validate_default=True)
-    keys_home: Path = Field(
-        default_factory=lambda: Path(platformdirs.user_config_dir("memgraph")), validate_default=True
+    home: Path = Field(
+        default_factory=lambda: Path(DEFAULT_HOME).expanduser(),
+        validate_default=True,
+        description="The store's directory; one store is one tenant.",
     )
-    consolidation_enabled: bool = True
-    retrieval_budget: RetrievalBudget = Field(default_factory=RetrievalBudget)
-    forgetting_curve: ForgettingCurveConfig = Field(default_factory=ForgettingCurveConfig)
-    compression_cycle_interval: int = Field(default=10, ge=1)
-    garbage_collection: Literal["archive", "delete"] = "archive"
-    security_mode: Literal["prod", "dev"] = "prod"
-    lock_timeout_s: float = Field(default=10.0, ge=0.0, allow_inf_nan=False)
-    graph_idle_s: float = Field(default=2.0, ge=0.0, allow_inf_nan=False)
+    keys_home: Path = Field(
+        default_factory=lambda: Path(platformdirs.user_config_dir("memgraph")),
+        validate_default=True,
+        description="Where signing keys and head files lie, outside the store.",
+    )
+    consolidation_enabled: bool = Field(default=True, description="Whether build logs become memories.")
+    retrieval_budget: RetrievalBudget = Field(
+        default_factory=RetrievalBudget, description="What a prompt gets of each type of memory."
+    )
+    forgetting_curve: ForgettingCurveConfig = Field(
+        default_factory=ForgettingCurveConfig, description="How fast memories fade, and what brings them back."
+    )
+    compression_cycle_interval: int = Field(
+        default=10, ge=1, description="Builds between two compressions (not used yet)."
+    )
+    garbage_collection: Literal["archive", "delete"] = Field(
+        default="archive", description="What becomes of memories that have faded (not used yet)."
+    )
+    security_mode: Literal["prod", "dev"] = Field(
+        default="prod",
+        description="In dev a store whose key is missing is served, read-only. Anything unknown counts as prod.",
+    )
+    lock_timeout_s: float = Field(
+        default=10.0, ge=0.0, allow_inf_nan=False, description="How long another process is waited for, in seconds."
+    )
+    graph_idle_s: float = Field(
+        default=2.0,
+        ge=0.0,
+        allow_inf_nan=False,
+        description="How long an idle graph stays open to this process alone, in seconds.",
+    )
+    embedding_model: EmbeddingModel = Field(
+        default="minilm",
+        description="What makes vectors: the packaged model; or nothing, and memories are found by text alone.",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -84,9 +116,7 @@ class AgentMemoryConfig(Model):
         if not isinstance(data, Mapping):
             return data
         given = _by_field(data)
-        environment = _environment.get()
-        environment = os.environ if environment is None else environment
-        upper = {field: environment[name] for name, field in _ENVIRONMENT.items() if environment.get(name)} | given
+        upper = _from_environment(_environment.get()) | given
         home = upper.setdefault("home", DEFAULT_HOME)
         try:
             path = _absolute(Path(home))
@@ -177,9 +207,101 @@ def load_config(
         _environment.reset(token)
 
 
-def _by_field(data: Mapping[str, Any]) -> dict[str, Any]:
+class Setting(NamedTuple):
+    """One setting, and where its value comes from.
+
+    Attributes
+    ----------
+    name : str
+        Dotted: ``retrieval_budget.episodic``.
+    value, default : Any
+        In force; without any source.
+    source : {"argument", "environment", "file", "default"}
+    variable : str or None
+        The environment variable that sets it.
+    """
+
+    name: str
+    value: Any
+    default: Any
+    source: str
+    variable: str | None
+    meaning: str
+
+
+def config_path(home: str | Path | None = None, *, environment: Mapping[str, str] | None = None) -> Path:
+    """Return where a store's settings file lies, without reading it.
+
+    Raises
+    ------
+    ConfigError
+        `home` names no directory.
+    """
+    named = home or _from_environment(environment).get("home", DEFAULT_HOME)
+    try:
+        return _absolute(Path(named)) / "config.toml"
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"home {error}") from None
+
+
+def settings_in_force(
+    overrides: Mapping[str, Any] | None = None, *, environment: Mapping[str, str] | None = None
+) -> list[Setting]:
+    """Return every setting with its value and where that comes from, in the order of the model.
+
+    Parameters
+    ----------
+    overrides, environment : mapping, optional
+        As for `load_config`.
+
+    Raises
+    ------
+    ConfigError
+        As `load_config` does.
+    """
+    config = load_config(overrides, environment=environment)
+    sources = {
+        "argument": _by_field({name: value for name, value in (overrides or {}).items() if value is not None}),
+        "environment": _from_environment(environment),
+        "file": _by_field(_read_toml(config.home / "config.toml")),
+    }
+    found = []
+    for setting in default_settings():
+        name, _, inner = setting.name.partition(".")
+        source = next((kind for kind, given in sources.items() if name in given), "default")
+        value = getattr(config, name)
+        if inner:  # a table is taken as a whole from where it is given first
+            given = sources[source][name] if source != "default" else {}
+            if not isinstance(given, Model) and inner not in _by_field(given, type(value)):
+                source = "default"
+            value = getattr(value, inner)
+        found.append(setting._replace(value=value, source=source))
+    return found
+
+
+def default_settings() -> list[Setting]:
+    """Return every setting at its default, in the order of the model; reads nothing."""
+    variables = {field: name for name, field in _ENVIRONMENT.items()}
+    found = []
+    for name, field in AgentMemoryConfig.model_fields.items():
+        default = field.get_default(call_default_factory=True, validated_data={})
+        parts = type(default).model_fields if isinstance(default, Model) else {}
+        for inner, part in parts.items():
+            value = getattr(default, inner)
+            found.append(Setting(f"{name}.{inner}", value, value, "default", None, part.description or ""))
+        if not parts:
+            found.append(Setting(name, default, default, "default", variables.get(name), field.description or ""))
+    return found
+
+
+def _from_environment(environment: Mapping[str, str] | None) -> dict[str, Any]:
+    environment = os.environ if environment is None else environment
+    return {field: environment[name] for name, field in _ENVIRONMENT.items() if environment.get(name)}
+
+
+def _by_field(data: Mapping[str, Any], model: type[Model] | None = None) -> dict[str, Any]:
     """Return settings under their fields' names, whichever of the two spellings was used."""
-    names = {to_camel(name): name for name in AgentMemoryConfig.model_fields}
+    names = {to_camel(name): name for name in (model or AgentMemoryConfig).model_fields}
     return {names.get(name, name): value for name, value in data.items()}
 
 

@@ -9,10 +9,19 @@ from __future__ import annotations
 import reprlib
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 
 class MemGraphError(Exception):
     """Root of all errors raised by memgraph."""
+
+    _names_places_only: ClassVar[bool] = False
+    """Whether the message holds nothing but paths, numbers and ids."""
+
+    @property
+    def loggable(self) -> str:
+        """What a log may say of it: its kind, or its message where nothing that is remembered can be in it."""
+        return str(self) if self._names_places_only else type(self).__name__
 
 
 class InvalidInputError(MemGraphError, ValueError):
@@ -77,6 +86,8 @@ class NotAStoreError(MemGraphError):
 class StorageError(MemGraphError):
     """The operating system refused a read or write under the store."""
 
+    _names_places_only = True
+
     def __init__(self, message: str, *, path: Path) -> None:
         self.path = path
         super().__init__(f"{path}: {message}")
@@ -84,6 +95,8 @@ class StorageError(MemGraphError):
 
 class BusyError(MemGraphError):
     """Another process holds the store's lock for longer than the timeout."""
+
+    _names_places_only = True
 
     def __init__(self, what: str, *, pid: int | None, timeout_s: float) -> None:
         self.pid = pid
@@ -95,9 +108,13 @@ class BusyError(MemGraphError):
 class ClosedError(MemGraphError):
     """The store was closed."""
 
+    _names_places_only = True
+
 
 class JournalError(MemGraphError):
     """The journal cannot be trusted or written; the store refuses to serve."""
+
+    _names_places_only = True
 
 
 class DamagedJournalError(JournalError):
@@ -113,12 +130,20 @@ class DamagedJournalError(JournalError):
         Sequence number expected there.
     """
 
-    def __init__(self, reason: str, *, path: Path, offset: int, seq: int | None = None) -> None:
+    def __init__(
+        self,
+        reason: str,
+        *,
+        path: Path,
+        offset: int,
+        seq: int | None = None,
+        advice: str = "restore this store's journal from a backup",
+    ) -> None:
         self.path = path
         self.offset = offset
         self.seq = seq
         where = f"{path}, byte {offset}" + (f", event {seq}" if seq is not None else "")
-        super().__init__(f"journal damaged at {where}: {reason}; restore this store's journal from a backup")
+        super().__init__(f"journal damaged at {where}: {reason}; {advice}")
 
 
 class TruncatedJournalError(JournalError):
@@ -130,7 +155,8 @@ class TruncatedJournalError(JournalError):
         self.head_seq = head_seq
         super().__init__(
             f"the journal under {path} ends at event {seq}, but {witness} says {head_seq} were written: it was truncated or is "
-            "an old copy; restore the journal from a backup or, to go on from this copy, move that file away"
+            "an old copy; restore the journal from a backup or, to go on from what is there, run "
+            "`memgraph repair --accept-head`"
         )
 
 
@@ -153,6 +179,8 @@ class PayloadError(JournalError):
 class VectorDamageError(MemGraphError):
     """Bytes of a vector file are not those that the journal recorded."""
 
+    _names_places_only = True
+
     def __init__(self, *, path: Path, row: int, memory_id: str) -> None:
         self.path = path
         self.row = row
@@ -163,15 +191,47 @@ class VectorDamageError(MemGraphError):
 
 
 class GraphError(MemGraphError):
-    """The graph engine failed; the journal is unaffected and the graph can be rebuilt from it."""
+    """The graph engine failed; the journal is unaffected and the graph can be rebuilt from it.
+
+    Parameters
+    ----------
+    engine_says : str
+        The engine's own words, which may quote what it was given: told, never logged.
+    """
+
+    def __init__(self, message: str, *, engine_says: str = "") -> None:
+        self._own_words = message
+        super().__init__(f"{message}: {engine_says}" if engine_says else message)
+
+    @property
+    def loggable(self) -> str:
+        """What happened, without the engine's words."""
+        return self._own_words
 
 
 class QueryError(GraphError):
     """A Cypher query was refused or failed."""
 
+    @property
+    def loggable(self) -> str:
+        """Its kind: the message may quote the query."""
+        return type(self).__name__
+
+
+class DiskFullError(GraphError):
+    """There is no room for what the graph has to write. The journal holds all that was acknowledged."""
+
+    def __init__(self, problem: str, *, path: Path) -> None:
+        self.path = path
+        super().__init__(
+            f"{path}: {problem}; free some space and go on: the journal holds all that was acknowledged"
+        )
+
 
 class EmbeddingError(MemGraphError):
     """The embedding model cannot be loaded or failed on a text."""
+
+    _names_places_only = True
 
 
 class ModelMismatchError(EmbeddingError):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +23,14 @@ Progress = Callable[[int, int | None], None]
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns texts into vectors.
+    """Turns texts into vectors, or fails with an `EmbeddingError`.
 
     Attributes
     ----------
     name : str
         Names the model; vectors of different names are never compared.
     dimension : int
-        Length of its vectors.
+        Length of its vectors; 0 if it makes none, on purpose: then every text is refused.
     """
 
     @property
@@ -126,8 +126,7 @@ Row = dict[str, Any]
 """A row holds only what is set: neither None nor empty lists. Times are canonical strings."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One changed row: `old` None means it is new, `new` None that it goes. An edge's key is (source, target)."""
 
     table: str
@@ -142,6 +141,11 @@ class GraphEngine(Protocol):
     @property
     def generation(self) -> int:
         """Counts how often the engine was taken: between equal numbers no other process has had it."""
+        ...
+
+    @property
+    def is_held(self) -> bool:
+        """Whether this process has it now."""
         ...
 
     def open(self) -> AbstractContextManager[Any]:

@@ -303,16 +303,16 @@ class InMemoryEngine:
         self._rows: dict[tuple[str, Key], Row] = {}
         self._state: Row | None = None
         self._depth = 0
-        self._is_held = False
+        self.is_held = False
         self._is_closed = False
 
     @contextmanager
     def open(self) -> Iterator[InMemoryEngine]:
         """Hold the engine for a block of calls; nests."""
-        if self._is_closed and not self._is_held:
+        if self._is_closed and not self.is_held:
             raise ClosedError("the engine is closed; make another")
-        self.generation += not self._is_held
-        self._is_held = True
+        self.generation += not self.is_held
+        self.is_held = True
         self._depth += 1
         try:
             yield self
@@ -364,7 +364,7 @@ class InMemoryEngine:
 
     def release(self) -> None:
         """Give it up, unless it is held further up; the next call takes it again."""
-        self._is_held = self._depth > 0
+        self.is_held = self._depth > 0
 
     def close(self) -> None:
         """Give it up for good; its rows are gone."""

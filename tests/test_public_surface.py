@@ -81,6 +81,7 @@ PUBLIC = [
     "VectorDamageError",
     "cosine_similarity",
     "parse_memory",
+    "repair_store",
 ]
 """Frozen: a name that comes or goes is a decision, made here."""
 

@@ -66,7 +66,7 @@ def test_a_fresh_machine_needs_one_line(parts):
 
 @pytest.mark.parametrize("source", blocks("python"))
 def test_the_python_runs(source, monkeypatch, capsys):
-    monkeypatch.setattr("memgraph.store.store.default_embedder", lambda: FakeEmbedder(dimension=64))
+    monkeypatch.setattr("memgraph.store.store.default_embedder", lambda _: FakeEmbedder(dimension=64))
     program = ROOT / "README.md"
     exec(compile(source, str(program), "exec"), {"__name__": "readme"})
     assert capsys.readouterr().out.strip()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from memgraph.config import EmbeddingModel
+from memgraph.embedding.none import NoEmbedder
 from memgraph.embedding.onnx import MiniLMEmbedder
 from memgraph.ports import Embedder
 
 
-def default_embedder() -> Embedder:
-    """Return the packaged model, loaded at its first use."""
-    return MiniLMEmbedder()
+def default_embedder(model: EmbeddingModel = "minilm") -> Embedder:
+    """Return the embedder that the setting names: ``minilm``, loaded at its first use, or ``none``."""
+    return NoEmbedder() if model == "none" else MiniLMEmbedder()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import threading
 from collections.abc import Iterator, Sequence
@@ -14,10 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.errors import EmbeddingError
+from memgraph.logs import logger_of, timed
 from memgraph.ports import Progress
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
+
+logger = logger_of(__name__)
 
 MODEL_NAME = "all-MiniLM-L6-v2-int8"
 DIMENSION = 384
@@ -115,12 +119,14 @@ class MiniLMEmbedder:
         """
         vectors = np.empty((len(texts), DIMENSION), dtype=np.float32)
         done = 0
-        for start in range(0, len(texts), _WINDOW_TEXTS):
-            for batch, ids in self._batches(texts[start : start + _WINDOW_TEXTS]):
-                vectors[batch + start] = self._run(ids)
-                done += len(batch)
-                if progress is not None:
-                    progress(done, len(texts))
+        with timed(logger, logging.DEBUG, "embedded") as counts:
+            counts["texts"] = len(texts)
+            for start in range(0, len(texts), _WINDOW_TEXTS):
+                for batch, ids in self._batches(texts[start : start + _WINDOW_TEXTS]):
+                    vectors[batch + start] = self._run(ids)
+                    done += len(batch)
+                    if progress is not None:
+                        progress(done, len(texts))
         return vectors
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
@@ -163,7 +169,9 @@ class MiniLMEmbedder:
     def _load(self) -> tuple[Tokenizer, _Session]:
         if self._loaded is None:
             with self._lock:
-                if self._loaded is None:
+                if self._loaded is not None:
+                    return self._loaded
+                with timed(logger, logging.INFO, f"loaded the model {MODEL_NAME}"):
                     self._loaded = (_tokenizer(self._vocabulary), _session(self._model or _packaged_model()))
         return self._loaded
 

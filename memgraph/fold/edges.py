@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from memgraph.fold.workspace import Workspace
@@ -20,53 +21,74 @@ NODE_TABLES = ("Project", "Build", "Session", "Task", "Agent", "Tag", "Entity")
 """Tables of the nodes that memories are attached to."""
 
 
+class Node(NamedTuple):
+    """A node that memories are attached to."""
+
+    table: str
+    key: str
+    row: Row
+
+
 class Attachment(NamedTuple):
     """An edge from or to a memory, and the node at its other end (None: another memory)."""
 
     table: str
     source: str
     target: str
-    row: Row | None = None
-    node_table: str | None = None
-    node: Row | None = None
+    row: Row
+    node: Node | None
+
+
+_BARE: Row = {}
+"""Of an edge that says nothing more. Rows are never modified, so all share it."""
 
 
 def attachments(memory: Row) -> Iterator[Attachment]:
     """Yield the edges that a memory's row implies."""
     me, project = memory["id"], memory.get("project_id")
     if project:
-        yield _to_node(me, "IN_PROJECT", "Project", natural_id("project", project), {"name": project})
+        yield _to_node(me, "IN_PROJECT", _node("Project", project))
     for build in dict.fromkeys([*filter(None, [memory.get("build_id")]), *memory.get("evidence_build_ids", ())]):
-        key = natural_id("build", build, project_id=project)
-        yield _to_node(me, "FROM_BUILD", "Build", key, {"name": build, "project_id": project})
+        yield _to_node(me, "FROM_BUILD", _node("Build", build, project))
     if session := memory.get("session_id"):
-        key = natural_id("session", session, project_id=project)
-        yield _to_node(me, "IN_SESSION", "Session", key, {"name": session, "project_id": project})
+        yield _to_node(me, "IN_SESSION", _node("Session", session, project))
     if task := memory.get("task_id"):
-        key = natural_id("task", task, project_id=project)
-        yield _to_node(me, "IN_TASK", "Task", key, {"name": task, "project_id": project})
+        yield _to_node(me, "IN_TASK", _node("Task", task, project))
     for agent in memory.get("agents_involved", ()):
-        yield _to_node(me, "INVOLVES", "Agent", natural_id("agent", agent), {"name": agent})
+        yield _to_node(me, "INVOLVES", _node("Agent", agent))
     for tag in memory.get("tags", ()):
-        yield _to_node(me, "TAGGED", "Tag", natural_id("tag", canonical_name(tag)), {"name": tag})
+        yield _to_node(me, "TAGGED", _node("Tag", tag))
     for entity in memory.get("entities", ()):
-        key = entity_key(entity["kind"], entity["name"], project)
-        node = {"name": entity["name"], "kind": entity["kind"], "project_id": project}
-        yield _to_node(me, "MENTIONS", "Entity", key, node, about=entity.get("about", False))
+        node = _entity_node(entity["kind"], entity["name"], project)
+        yield _to_node(me, "MENTIONS", node, {"about": entity.get("about", False)})
     if previous := memory.get("previous_id"):
-        yield Attachment("NEXT", previous, me)
+        yield Attachment("NEXT", previous, me, _BARE, None)
 
 
-def entity_key(kind: str, name: str, project_id: str | None) -> str:
-    """Return the id of an entity of a project (or of none)."""
-    return natural_id(f"entity:{kind}", canonical_name(name), project_id=project_id)
+def _to_node(me: str, table: str, node: Node, row: Row = _BARE) -> Attachment:
+    return Attachment(table, me, node.key, row, node)
+
+
+@lru_cache(maxsize=65_536)
+def _node(table: str, name: str, project_id: str | None = None) -> Node:
+    known_as = canonical_name(name) if table == "Tag" else name
+    key = natural_id(table.lower(), known_as, project_id=project_id)
+    row = {"id": key, "name": name, "project_id": project_id}
+    return Node(table, key, {field: value for field, value in row.items() if value is not None})
+
+
+@lru_cache(maxsize=65_536)
+def _entity_node(kind: str, name: str, project_id: str | None) -> Node:
+    key = natural_id(f"entity:{kind}", canonical_name(name), project_id=project_id)
+    row = {"id": key, "name": name, "kind": kind, "project_id": project_id}
+    return Node("Entity", key, {field: value for field, value in row.items() if value is not None})
 
 
 def attach(workspace: Workspace, memory: Row) -> None:
     """Make the edges, and the nodes they need, that a new memory implies."""
     for edge in attachments(memory):
         if _has_ends(workspace, edge):
-            workspace.add(edge.table, (edge.source, edge.target), edge.row or {})
+            workspace.add(edge.table, (edge.source, edge.target), edge.row)
 
 
 def reattach(workspace: Workspace, old: Row, new: Row) -> None:
@@ -79,14 +101,14 @@ def reattach(workspace: Workspace, old: Row, new: Row) -> None:
         workspace.put(table, key, None)
     for (table, key), edge in after.items():
         if before.get((table, key)) != edge and _has_ends(workspace, edge):
-            workspace.put(table, key, edge.row or {})
+            workspace.put(table, key, edge.row)
 
 
 def _has_ends(workspace: Workspace, edge: Attachment) -> bool:
     """See to it that the edge's other node is there; a predecessor that was deleted is not."""
-    if edge.node_table is None:
+    if edge.node is None:
         return workspace.get("Memory", edge.source) is not None
-    workspace.ensure(edge.node_table, edge.target, {"id": edge.target, **(edge.node or {})})
+    workspace.ensure(*edge.node)
     return True
 
 
@@ -98,9 +120,3 @@ def chain_of(memory: Row) -> tuple[str, str] | None:
     if session := memory.get("session_id"):
         return "Session", natural_id("session", session, project_id=project)
     return ("Project", natural_id("project", project)) if project else None
-
-
-def _to_node(me: str, table: str, node_table: str, key: str, node: dict[str, object], **row: object) -> Attachment:
-    return Attachment(
-        table, me, key, row, node_table, {name: value for name, value in node.items() if value is not None}
-    )

@@ -14,7 +14,9 @@ _HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
     "memory.revised": memories.revised,
     "memory.merged": memories.revised,
     "memory.deleted": memories.deleted,
+    "memory.undeleted": memories.undeleted,
     "memory.linked": memories.linked,
+    "memory.unlinked": memories.unlinked,
     "memory.derived": memories.derived,
     "access.recorded": memories.accessed,
     "retrieval.recorded": records.retrieved,
@@ -22,7 +24,7 @@ _HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
     "build.consolidated": records.consolidated,
     "source.read": records.source_read,
 }
-_WITHOUT_ROWS = frozenset({"store.created", "embedding.switched", "decay.applied"})
+_WITHOUT_ROWS = frozenset({"store.created", "embedding.switched", "decay.applied", "journal.repaired"})
 """Events that change no row: they are history, or change the projection's state alone."""
 
 

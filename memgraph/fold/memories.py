@@ -13,9 +13,11 @@ from memgraph.model.events import (
     MemoryLinked,
     MemoryMerged,
     MemoryRevised,
+    MemoryUndeleted,
+    MemoryUnlinked,
     VectorRef,
-    sparse,
 )
+from memgraph.model.payload import sparse
 from memgraph.ports import Row
 
 _OF_THE_VECTOR = frozenset({"embedding_model", "embedded_at", "vector_row", "vector_sha256"})
@@ -58,10 +60,35 @@ def deleted(workspace: Workspace, _event: Event, payload: MemoryDeleted) -> None
         _set_last(workspace, chain, previous_id)
 
 
+def undeleted(workspace: Workspace, event: Event, payload: MemoryUndeleted) -> None:
+    """Fold ``memory.undeleted``: the memory is where it was, between what came before it and what comes after it."""
+    row = {**event.content["memory"], "seq": payload.added_seq, **_vector_columns(payload.vector)}
+    workspace.add("Memory", row["id"], row)
+    attach(workspace, row)
+    for follower_id in payload.follower_ids:
+        follower = workspace.get("Memory", follower_id)
+        if follower is not None:
+            _replace(workspace, follower, {**follower, "previous_id": row["id"]})
+            workspace.put("NEXT", (row["id"], follower_id), {})  # it may have named it all the while
+    for recall in payload.recalls:
+        if workspace.get("Recall", recall.query_id) is not None:
+            edge = sparse(recall.model_dump(exclude={"query_id"}))
+            workspace.put("RECALLED", (recall.query_id, row["id"]), edge)
+    chain = chain_of(row)
+    node = workspace.get(*chain) if chain else None
+    if chain and node and node.get("last_memory_id") == row.get("previous_id"):
+        _set_last(workspace, chain, row["id"])
+
+
 def linked(workspace: Workspace, _event: Event, payload: MemoryLinked) -> None:
     """Fold ``memory.linked``."""
     properties = {"score": payload.score, "reason": payload.reason, "created_at": payload.created_at}
     _link(workspace, payload.relation, payload.source_id, payload.target_id, sparse(properties))
+
+
+def unlinked(workspace: Workspace, _event: Event, payload: MemoryUnlinked) -> None:
+    """Fold ``memory.unlinked``."""
+    workspace.put(payload.relation, (payload.source_id, payload.target_id), None)
 
 
 def derived(workspace: Workspace, _event: Event, payload: MemoryDerived) -> None:

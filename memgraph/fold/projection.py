@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import orjson
 
 from memgraph.fold.fold import fold
 from memgraph.fold.workspace import View, Workspace
 from memgraph.journal.envelope import Event
-from memgraph.journal.journal import Offset
-from memgraph.model.events import EmbeddingSwitched, MemoryAdded, MemoryMerged, MemoryRevised
+from memgraph.journal.replay import Offset
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.ports import Change, Key, Row
 
@@ -32,8 +30,6 @@ class Projection:
     ----------
     digest : int
         Σ SHA-256(table ‖ canonical row) mod 2²⁵⁶ over memories and explicit links.
-    vector_rows : dict of str to int
-        Rows that events have named, by model: the next vector goes there.
     """
 
     store_id: str
@@ -44,20 +40,17 @@ class Projection:
     offset: int = 0
     digest: int = 0
     schema_version: str = SCHEMA_VERSION
-    embedding_model: str | None = None
-    embedding_dimension: int = 0
-    vector_rows: dict[str, int] = field(default_factory=dict)
 
     def as_row(self) -> Row:
         """Return the row that the graph keeps."""
         row = {name: getattr(self, name) for name in self.__slots__}
-        return {**row, "digest": f"{self.digest:064x}", "vector_rows": json.dumps(self.vector_rows, sort_keys=True)}
+        return {**row, "digest": f"{self.digest:064x}"}
 
     @classmethod
     def from_row(cls, row: Row) -> Projection:
         """Return the state that a row describes."""
         known = {name: row[name] for name in cls.__slots__ if name in row}
-        return cls(**{**known, "digest": int(row["digest"], 16), "vector_rows": json.loads(row["vector_rows"])})
+        return cls(**{**known, "digest": int(row["digest"], 16)})
 
     def at(self, offset: Offset) -> Projection:
         """Return this state moved to a point of the journal."""
@@ -75,17 +68,6 @@ class Projection:
         """Return this state with another digest."""
         return replace(self, digest=digest)
 
-    def with_event(self, event: Event) -> Projection:
-        """Return the state after an event's vectors."""
-        payload = event.payload
-        if isinstance(payload, EmbeddingSwitched):
-            return replace(self, embedding_model=payload.model, embedding_dimension=payload.dimension)
-        if isinstance(payload, MemoryAdded | MemoryRevised | MemoryMerged) and payload.vector is not None:
-            vector = payload.vector
-            rows = max(self.vector_rows.get(vector.model, 0), vector.row + 1)
-            return replace(self, vector_rows={**self.vector_rows, vector.model: rows})
-        return self
-
 
 def project(
     events: Sequence[Event], after: Offset, projection: Projection, view: View
@@ -94,7 +76,6 @@ def project(
     workspace = Workspace(view)
     for event in events:
         fold(workspace, event)
-        projection = projection.with_event(event)
     changes = list(workspace.changes())
     return changes, replace(projection.at(after), digest=digest_after(projection.digest, changes))
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
-from memgraph.model.events import BuildConsolidated, OutcomeRecorded, RetrievalRecorded, SourceRead, sparse
+from memgraph.model.events import BuildConsolidated, OutcomeRecorded, RetrievalRecorded, SourceRead
 from memgraph.model.ids import natural_id
+from memgraph.model.payload import sparse
 
 
 def retrieved(workspace: Workspace, _event: Event, payload: RetrievalRecorded) -> None:

@@ -57,14 +57,14 @@ class Workspace:
         if place not in self._old:
             self._old[place] = self._view.get(table, key)
         self._new[place] = row
-        if self._edges_at is not None and isinstance(key, tuple):
-            for end in key:
-                self._edges_at[end].add(place)
+        self._note_ends(place)
 
     def add(self, table: str, key: Key, row: Row) -> None:
         """Set a row that cannot be there yet: saves the look-up."""
-        self._old.setdefault((table, key), None)
-        self.put(table, key, row)
+        place = (table, key)
+        self._old.setdefault(place, None)
+        self._new[place] = row
+        self._note_ends(place)
 
     def ensure(self, table: str, key: Key, row: Row) -> None:
         """Add a row unless it is there."""
@@ -84,6 +84,11 @@ class Workspace:
             row = self.get(table, key)
             if row is not None:
                 yield table, key, row
+
+    def _note_ends(self, place: tuple[str, Key]) -> None:
+        if self._edges_at is not None and isinstance(place[1], tuple):
+            for end in place[1]:
+                self._edges_at[end].add(place)
 
     def changes(self) -> Iterator[Change]:
         """Iterate over the rows that differ from the old ones."""

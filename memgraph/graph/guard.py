@@ -8,6 +8,7 @@ comment, an escape other than ``\\``, ``\'`` and ``\"``, any character outside o
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from memgraph.errors import QueryError
 
@@ -65,6 +66,21 @@ def check_read_only(query: str) -> str:
     start = header.end() if header else 0
     _check_tokens(query, start)
     return query[start:]
+
+
+def check_parameters(query: str, given: Collection[str]) -> None:
+    """Refuse a checked query whose parameters are not those that are given: the engine would take what lacks for null.
+
+    Raises
+    ------
+    QueryError
+        Names them.
+    """
+    named = {match[0][1:] for match in _TOKEN.finditer(query) if match.lastgroup == "parameter"}
+    if lacking := sorted(named - set(given)):
+        raise QueryError(f"the query names ${', $'.join(lacking)}, which is not given")
+    if unknown := sorted(set(given) - named):
+        raise QueryError(f"{', '.join(unknown)!a} is given, but the query does not name it")
 
 
 def _check_tokens(query: str, position: int) -> None:

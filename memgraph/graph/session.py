@@ -2,21 +2,23 @@
 
 The engine lets one process in at a time. A process therefore opens the graph for a block of calls and keeps it a little
 longer, because opening costs some 20 ms; it lets go after the idle time, or at once when another process asks by touching
-the file ``graph.wanted``. Who waits touches it again and again, so only a touch that is newer than the holder's turn, and
-not old, is somebody's wish: it may be left behind, or removed too early, without harm.
+the file ``graph.wanted``. Who waits touches it again and again, and who gets the graph removes it, so only a touch that is
+not old is somebody's wish: it may be left behind, or removed too early, without harm.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+from weakref import WeakSet
 
-from memgraph.errors import BusyError, ClosedError
+from memgraph.errors import BusyError, ClosedError, MemGraphError
 from memgraph.journal.lock import ProcessLock
 
 _POLL_S = 0.02
@@ -26,6 +28,7 @@ _WISH_AGAIN_S = 0.05
 _WISH_STALE_S = 1.0
 """Who still waits would have touched the wish since."""
 T = TypeVar("T")
+_SESSIONS: WeakSet[Session[Any]] = WeakSet()
 
 
 class Session(Generic[T]):
@@ -48,16 +51,19 @@ class Session(Generic[T]):
         self._idle_s = idle_s
         self._guard = threading.RLock()
         self._resource: T | None = None
+        self.is_held = False
         self._depth = 0
+        self._users = 0
         self.generation = 0
+        self._opened_in = 0
         self._last_use = 0.0
         self._is_closed = False
         self._pid = os.getpid()
-        self._known_wish_ns = 0
+        _SESSIONS.add(self)
 
     @contextmanager
-    def use(self) -> Iterator[T]:
-        """Hold the resource for a block; nests within a thread.
+    def held(self) -> Iterator[None]:
+        """Hold the lock for a block: nobody else has the resource; nests within a thread.
 
         Raises
         ------
@@ -68,46 +74,70 @@ class Session(Generic[T]):
         """
         self._check_process()
         with self._guard:
-            if self._resource is None:
+            if not self.is_held:
                 self._take_lock()
-                self._open()
+                self._begin()
             self._depth += 1
             try:
-                yield self._resource  # type: ignore[misc]
+                yield
             finally:
                 self._depth -= 1
                 self._last_use = time.monotonic()
-                if self._depth == 0 and (self._idle_s == 0 or self._is_wanted()):
+                # One that does not open is given back at once: who takes it next finds out anew what is there.
+                is_broken = self._opened_in != self.generation and self._resource is None
+                if self._depth == 0 and (self._idle_s == 0 or is_broken or self._is_wanted()):
                     self.release()
+
+    @contextmanager
+    def use(self) -> Iterator[T]:
+        """Hold the resource for a block; nests within a thread. Raises what `held` raises, and what opening it does."""
+        with self.held():
+            resource = self._opened()
+            self._users += 1
+            try:
+                yield resource
+            finally:
+                self._users -= 1
+
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """Hold the lock for a block with the resource closed, so that a process of ours can open it.
+
+        It was opened before in this turn, so what it is has been found out; it is opened again when it is next used, also
+        by those who hold the lock further up.
+        """
+        with self.held():
+            if self._users:
+                raise RuntimeError("the resource is in use further up")
+            if self._opened_in != self.generation:
+                self._opened()
+            self._close_open()
+            yield
 
     @contextmanager
     def closed(self) -> Iterator[None]:
         """Hold the lock for a block with the resource closed, so that its files can be replaced."""
-        self._check_process()
         with self._guard:
             if self._depth:
                 raise RuntimeError("the resource is in use further up")
-            if self._resource is None:
-                self._take_lock()
             try:
-                resource, self._resource = self._resource, None
-                if resource is not None:
-                    self._close_resource(resource)
-                yield
+                with self.held():
+                    self._close_open()
+                    yield
             finally:
-                self._lock.release()
+                self.release()
 
     def release(self) -> None:
         """Close the resource and give the lock back, unless it is in use further up."""
         if self._pid != os.getpid():
             return  # both are the other process's: it goes on using them
         with self._guard:
-            if self._resource is None or self._depth:
+            if not self.is_held or self._depth:
                 return
-            resource, self._resource = self._resource, None
             try:
-                self._close_resource(resource)
+                self._close_open()
             finally:
+                self.is_held = False
                 self._lock.release()
 
     def close(self) -> None:
@@ -118,18 +148,23 @@ class Session(Generic[T]):
             self._is_closed = True
             self.release()
 
+    def release_at_exit(self) -> None:
+        """Release, unless a thread still uses it."""
+        if self._guard.acquire(blocking=False):
+            try:
+                self.release()
+            finally:
+                self._guard.release()
+
     def _take_lock(self) -> None:
         if self._is_closed:
             raise ClosedError("the store is closed; open it again")
         until = time.monotonic() + _YIELD_S
-        while self._wish_ns() and time.monotonic() < until:
+        while self._is_wanted() and time.monotonic() < until:
             time.sleep(_POLL_S)
-        if self._lock.try_acquire():
-            self._wanted.unlink(missing_ok=True)  # of who still waits, it will be back
-            self._known_wish_ns = 0
-        else:
+        if not self._lock.try_acquire():
             self._wait_for_lock()
-            self._known_wish_ns = self._wish_ns()  # one's own; another's will be touched again
+        self._wanted.unlink(missing_ok=True)  # one's own wish is met; of who still waits, it will be back
 
     def _wait_for_lock(self) -> None:
         until = time.monotonic() + self._timeout_s
@@ -143,16 +178,13 @@ class Session(Generic[T]):
                     self._wanted.unlink(missing_ok=True)
                     raise BusyError("the graph", pid=error.pid, timeout_s=self._timeout_s) from None
 
-    def _wish_ns(self) -> int:
-        """Return when a wish was last uttered, 0 if that is too long ago or never."""
+    def _is_wanted(self) -> bool:
+        """Tell whether somebody uttered a wish and, since it is not old, still waits."""
         try:
             uttered_ns = self._wanted.stat().st_mtime_ns
         except OSError:
-            return 0
-        return uttered_ns if abs(time.time_ns() - uttered_ns) < _WISH_STALE_S * 1e9 else 0
-
-    def _is_wanted(self) -> bool:
-        return self._wish_ns() > self._known_wish_ns
+            return False
+        return abs(time.time_ns() - uttered_ns) < _WISH_STALE_S * 1e9
 
     def _check_process(self) -> None:
         if self._pid != os.getpid():
@@ -160,24 +192,41 @@ class Session(Generic[T]):
                 "the store was opened in another process, which this one was forked off; open it again here"
             )
 
-    def _open(self) -> None:
-        try:
-            self._resource = self._open_resource()
-        except BaseException:
-            self._lock.release()
-            raise
+    def _begin(self) -> None:
+        """Begin a turn: the lock was just taken."""
+        self.is_held = True
         self.generation += 1
         self._last_use = time.monotonic()
         if self._idle_s:
-            threading.Thread(target=self._release_when_idle, name="memgraph-idle", daemon=True).start()
+            threading.Thread(
+                target=self._release_when_idle, args=(self.generation,), name="memgraph-idle", daemon=True
+            ).start()
 
-    def _release_when_idle(self) -> None:
-        resource = self._resource
-        while self._resource is resource:
+    def _opened(self) -> T:
+        if self._resource is None:
+            self._resource = self._open_resource()
+            self._opened_in = self.generation
+        return self._resource
+
+    def _close_open(self) -> None:
+        resource, self._resource = self._resource, None
+        if resource is not None:
+            self._close_resource(resource)
+
+    def _release_when_idle(self, turn: int) -> None:
+        while self.is_held and self.generation == turn:
             time.sleep(_POLL_S)
             with self._guard:
-                if self._resource is not resource or self._depth:
+                if not self.is_held or self.generation != turn or self._depth:
                     continue
                 if time.monotonic() - self._last_use >= self._idle_s or self._is_wanted():
                     self.release()
                     return
+
+
+@atexit.register
+def _release_all() -> None:
+    """Let a program that closes nothing leave its graphs closed."""
+    for session in list(_SESSIONS):
+        with suppress(MemGraphError):
+            session.release_at_exit()

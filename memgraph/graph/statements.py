@@ -15,6 +15,7 @@ from memgraph.ports import Change, Row
 
 STATE_KEY = "projection"
 RECORD = "record"
+_ROWS_A_WRITE = 10_000
 
 
 def order(change: Change) -> int:
@@ -77,7 +78,7 @@ def to_row(value: Any) -> Row:
     try:
         row: Row = orjson.loads(value) if isinstance(value, str) else from_engine(value)
     except ValueError as error:
-        raise GraphError(f"a row of the graph cannot be read: {error}") from None
+        raise GraphError("a row of the graph cannot be read", engine_says=str(error)) from None
     return row
 
 
@@ -93,17 +94,23 @@ def state_statement(state: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 def write_json(path: Path, table: Table, changes: Sequence[Change]) -> None:
     """Write rows for COPY: JSON keeps strings, lists and structs as they are, and needs no further library."""
+    structs = [name for name, kind in table.columns.items() if kind.startswith("STRUCT")]
     with path.open("wb") as file:
-        for index, change in enumerate(changes):
-            row = {
-                name: to_json(value, table.columns[name])
-                for name, value in _with_record(table, change.new or {}).items()
-            }
-            if isinstance(change.key, tuple):
-                row = {"from": change.key[0], "to": change.key[1], **row}
-            file.write(b",\n" if index else b"[")
-            file.write(orjson.dumps({**dict.fromkeys(table.columns), **row} if index == 0 else row))
+        for start in range(0, len(changes), _ROWS_A_WRITE):
+            rows = [_json_row(table, change, structs) for change in changes[start : start + _ROWS_A_WRITE]]
+            if start == 0:
+                rows[0] = {**dict.fromkeys(table.columns), **rows[0]}  # from which the engine takes what to expect
+            file.write(b"," if start else b"[")
+            file.write(memoryview(orjson.dumps(rows))[1:-1])
         file.write(b"]")
+
+
+def _json_row(table: Table, change: Change, structs: Sequence[str]) -> Row:
+    new = change.new or {}
+    if isinstance(change.key, tuple):
+        return {"from": change.key[0], "to": change.key[1], **new}
+    row = _with_record(table, new)
+    return row | {name: to_json(row[name], table.columns[name]) for name in structs if name in row} if structs else row
 
 
 def quoted(path: Path) -> str:

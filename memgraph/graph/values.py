@@ -45,18 +45,6 @@ def from_engine(values: Mapping[str, Any]) -> Row:
     return row
 
 
-def plain(value: Any) -> Any:
-    """Return a query result's value as plain data: times as canonical strings, nodes without their internal fields."""
-    if isinstance(value, datetime):
-        return to_iso(value)
-    if isinstance(value, dict):
-        hidden = {"record"} if value.get("_label") == "Memory" else ()  # the whole row once more, as text
-        return {name: plain(item) for name, item in value.items() if not name.startswith("_") and name not in hidden}
-    if isinstance(value, list):
-        return [plain(item) for item in value]
-    return value
-
-
 def _from_engine(value: Any) -> Any:
     if isinstance(value, datetime):
         return to_iso(value)

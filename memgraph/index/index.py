@@ -55,6 +55,7 @@ _COLUMNS: dict[str, Any] = {
     "invalid_days": np.float64,
     "seq": np.int64,
 }
+COLUMNS = tuple(_COLUMNS)
 _EMPTY = {"previous": -1, "following": -1}
 _MAPS = ("postings", "mentions", "named", "links", "agents")
 _NAMES = ("ids", "vocabulary", "scopes", "entities", "agent_names")
@@ -125,11 +126,11 @@ class Index:
         slot = self.ids.find(memory_id)
         return slot if slot >= 0 and self.column("is_live")[slot] else -1
 
-    def follower(self, memory_id: str) -> str | None:
-        """Return the id of the memory that came after this one."""
+    def followers(self, memory_id: str) -> list[str]:
+        """Return the ids of the memories that came after this one."""
         slot = self.ids.find(memory_id)
-        following = int(self.column("following")[slot]) if slot >= 0 else -1
-        return self.ids.names[following] if following >= 0 else None
+        found = np.flatnonzero((self.column("previous") == slot) & self.column("is_live")) if slot >= 0 else ()
+        return [self.ids.names[other] for other in found]
 
     def live_ids(self, mask: NDArray[np.bool_], order: NDArray[Any], limit: int | None = None) -> list[str]:
         """Return the ids of masked slots, highest `order` first, ties in id order, `limit` at most."""
@@ -141,6 +142,7 @@ class Index:
 
     def apply(self, changes: Iterable[Change]) -> None:
         """Take in the changed rows of a commit."""
+        changes = list(changes)
         for change in changes:
             if change.table == "Memory":
                 if change.new is None:
@@ -152,6 +154,15 @@ class Index:
                     self._link(change.table, change.key)
                 elif change.new is None:
                     self._unlink(change.table, change.key)
+        self.refollow(change.new for change in changes if change.table == "Memory" and change.new)
+
+    def refollow(self, memories: Iterable[Row]) -> None:
+        """Find the predecessors of rows that were put before theirs: of one that came back between them."""
+        previous = self.column("previous")
+        for row in memories:
+            slot = self.ids.find(row["id"])
+            if "previous_id" in row and previous[slot] < 0:
+                self._follow(slot, self._predecessor(row))
 
     def build(self, memories: Iterable[Row], links: Iterable[tuple[str, Key]]) -> None:
         """Take in all current rows; the index must be empty."""
@@ -182,14 +193,6 @@ class Index:
             self.column("accessed_days")[slot] = epoch_days(accessed_at)
             self.column("anchor")[slot] = anchor
             self.column("anchored_days")[slot] = epoch_days(anchored_at)
-
-    def is_superseded(self) -> NDArray[np.bool_]:
-        """Tell for each slot whether a live memory supersedes it."""
-        superseded = np.zeros(len(self), dtype=np.bool_)
-        keys, values = self.links.pairs(RELATION_CODE["SUPERSEDES"])
-        live = self.column("is_live")
-        superseded[values[live[keys]]] = True
-        return superseded
 
     def supporting_ids(self, memory_id: str) -> list[str]:
         """Return the ids of the live memories that support this one, sorted."""
@@ -237,7 +240,6 @@ class Index:
 
     def _put_columns(self, slot: int, row: Row) -> None:
         project = row.get("project_id")
-        previous = self.slot(row.get("previous_id") or "")
         values: dict[str, Any] = {
             "is_live": True,
             "is_suppressed": row.get("is_suppressed", False),
@@ -263,7 +265,12 @@ class Index:
         }
         for name, value in values.items():
             self._columns[name].values[slot] = value
-        self._follow(slot, previous)
+        self._follow(slot, self._predecessor(row))
+
+    def _predecessor(self, row: Row) -> int:
+        """Return the slot of the memory before this one, or −1; one that was recorded later was not there to be followed."""
+        slot = self.slot(row.get("previous_id") or "")
+        return slot if slot >= 0 and self.column("seq")[slot] < row.get("seq", 0) else -1
 
     def _follow(self, slot: int, previous: int) -> None:
         """Set a slot's predecessor. Of several successors, the one recorded last is followed."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import struct
 import zipfile
@@ -17,8 +16,9 @@ from memgraph.errors import StorageError
 from memgraph.index.analyser import ANALYSER_VERSION
 from memgraph.index.index import INDEX_VERSION, Index, IndexOffset
 from memgraph.journal.files import make_private_folder
+from memgraph.logs import logger_of
 
-logger = logging.getLogger("memgraph.index")
+logger = logger_of(__name__)
 
 _DAMAGE = (
     OSError, ValueError, KeyError, IndexError, TypeError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error,
@@ -56,7 +56,7 @@ def load(path: Path, store_id: str) -> Index | None:
     except FileNotFoundError:
         return None
     except _DAMAGE as error:
-        logger.warning("the index snapshot %s is damaged (%s) and will be made anew", path, error)
+        logger.warning("the index snapshot %s is damaged (%s) and will be made anew", path, type(error).__name__)
         return None
     return index
 

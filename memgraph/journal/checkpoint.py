@@ -10,6 +10,7 @@ from pathlib import Path
 from memgraph.journal.envelope import Chain, canonical
 from memgraph.journal.files import write_private
 from memgraph.journal.segments import Position
+from memgraph.journal.vectors import NamedVectors
 from memgraph.ports import SigningKey
 
 
@@ -20,6 +21,7 @@ class Checkpoint:
     chain: Chain
     position: Position
     sha256: str
+    named: NamedVectors
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint, key: SigningKey) -> None:
@@ -35,8 +37,9 @@ def read_checkpoint(path: Path, key: SigningKey, store_id: str) -> Checkpoint | 
         body, mac = stored["body"], stored["hmac"]
         if not hmac.compare_digest(_mac(key, body), mac) or body["chain"]["store_id"] != store_id:
             return None
-        return Checkpoint(Chain(**body["chain"]), Position(**body["position"]), body["sha256"])
-    except (OSError, ValueError, KeyError, TypeError):
+        position, named = Position(**body["position"]), NamedVectors(**body["named"])
+        return Checkpoint(Chain(**body["chain"]), position, body["sha256"], named)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

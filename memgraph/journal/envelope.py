@@ -12,13 +12,14 @@ import hmac
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import orjson
 
 from memgraph.errors import InvalidInputError, PayloadError, ScopeError, UnknownEventError
-from memgraph.model.events import PAYLOADS, Actor, Payload, WriteScope
+from memgraph.model.events import PAYLOADS
+from memgraph.model.payload import Actor, Payload, WriteScope
 from memgraph.ports import SigningKey
 
 ENVELOPE_VERSION = 1
@@ -68,8 +69,7 @@ class CommitDraft:
                 )
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """A verified event of the journal.
 
     Attributes
@@ -121,7 +121,7 @@ class ForeignKeyError(LineError):
     """A line was signed with another key."""
 
 
-def canonical(value: Mapping[str, Any]) -> bytes:
+def canonical(value: object) -> bytes:
     """Canonical JSON: UTF-8, sorted keys, no white space, shortest round-trip numbers."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
@@ -161,10 +161,10 @@ def seal(drafts: Sequence[CommitDraft], chain: Chain, key: SigningKey, now: str)
                 "signature_version": SIGNATURE_VERSION,
                 "key_id": key.key_id,
                 "prev_signature": signature,
-                "payload_sha256": _payload_sha256(salt, content),
+                "payload_sha256": hashlib.sha256(salt + (body := canonical(content))).hexdigest(),
             }
-            signature = _sign(key, head)
-            line = canonical({"head": head, "payload": content, "salt": salt.hex(), "signature": signature})
+            signature = _sign(key, front := canonical(head))
+            line = _line(front, body, salt.hex(), signature)
             if len(line) >= MAX_LINE_BYTES:
                 raise PayloadError(
                     f"{payload.TYPE} takes {len(line):,} bytes, the limit is {MAX_LINE_BYTES:,}; shorten its lists"
@@ -199,8 +199,12 @@ def unseal(line: bytes, chain: Chain, key: SigningKey | None) -> tuple[Event, Ch
     head, content, salt, signature = (envelope[name] for name in ("head", "payload", "salt", "signature"))
     if not isinstance(head, dict) or head.keys() != _HEAD_FIELDS:
         raise LineError("the head's fields are not those of an event")
-    if canonical(envelope) != line:
-        raise LineError("the bytes are not in canonical form")
+    try:
+        front, body = canonical(head), canonical(content)
+        if _line(front, body, salt, signature) != line:
+            raise LineError("the bytes are not in canonical form")
+    except orjson.JSONEncodeError:
+        raise LineError("the line is nested too deep") from None
     if head["envelope_version"] != ENVELOPE_VERSION or head["signature_version"] != SIGNATURE_VERSION:
         raise LineError(
             f"envelope version {head['envelope_version']}, signature version {head['signature_version']} are unknown "
@@ -209,7 +213,7 @@ def unseal(line: bytes, chain: Chain, key: SigningKey | None) -> tuple[Event, Ch
     if key is not None:
         if head["key_id"] != key.key_id:
             raise ForeignKeyError(f"it was signed with key {head['key_id']}, not with the key given, {key.key_id}")
-        if not isinstance(signature, str) or not hmac.compare_digest(_sign(key, head).encode(), signature.encode()):
+        if not isinstance(signature, str) or not hmac.compare_digest(_sign(key, front).encode(), signature.encode()):
             raise LineError("the signature does not fit")
     if head["store_id"] != chain.store_id:
         raise LineError(f"the event belongs to store {head['store_id']}")
@@ -218,15 +222,31 @@ def unseal(line: bytes, chain: Chain, key: SigningKey | None) -> tuple[Event, Ch
     if not isinstance(content, dict) or not isinstance(salt, str):
         raise LineError("the payload is gone and no purge names it")
     try:
-        payload_sha256 = _payload_sha256(bytes.fromhex(salt), content)
+        raw_salt = bytes.fromhex(salt)
     except ValueError:
         raise LineError("the salt is not hexadecimal") from None
-    if bytes.fromhex(salt).hex() != salt:
+    if raw_salt.hex() != salt:
         raise LineError("the salt is not in canonical form")
-    if payload_sha256 != head["payload_sha256"]:
+    if hashlib.sha256(raw_salt + body).hexdigest() != head["payload_sha256"]:
         raise LineError("the payload is not the one that was signed")
     event = _event(head, _payload(head, content), content, signature)
     return event, Chain(chain.store_id, event.seq, signature, event.timestamp)
+
+
+def unseal_alone(line: bytes, store_id: str, key: SigningKey | None) -> Event:
+    """Verify one line by itself, whatever the line before it is, and return its event.
+
+    Raises
+    ------
+    LineError, PayloadError, UnknownEventError
+        As `unseal` does.
+    """
+    try:
+        head = orjson.loads(line)["head"]
+        before = Chain(store_id, head["seq"] - 1, head["prev_signature"])
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        raise LineError("the line is not an envelope with a head") from None
+    return unseal(line, before, key)[0]
 
 
 def _payload(head: Mapping[str, Any], content: Mapping[str, Any]) -> Payload:
@@ -261,9 +281,15 @@ def _event(head: Mapping[str, Any], payload: Payload, content: Mapping[str, Any]
     )
 
 
-def _sign(key: SigningKey, head: Mapping[str, Any]) -> str:
-    return hmac.digest(key.secret, canonical(head), "sha256").hex()
+def _line(head: bytes, payload: bytes, salt: object, signature: object) -> bytes:
+    """Return the canonical line of parts that are canonical."""
+    return b'{"head":%b,"payload":%b,"salt":%b,"signature":%b}' % (
+        head,
+        payload,
+        canonical(salt),
+        canonical(signature),
+    )
 
 
-def _payload_sha256(salt: bytes, content: Mapping[str, Any]) -> str:
-    return hashlib.sha256(salt + canonical(content)).hexdigest()
+def _sign(key: SigningKey, head: bytes) -> str:
+    return hmac.digest(key.secret, head, "sha256").hex()

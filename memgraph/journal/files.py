@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import resource
+import sys
 import threading
 from pathlib import Path
 
@@ -74,6 +76,18 @@ def write_all(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
+
+
+def room_left(path: Path) -> int:
+    """Return by how many bytes a file at `path` can grow."""
+    try:
+        disk = os.statvfs(next(folder for folder in path.parents if folder.exists()))
+        size = path.stat().st_size if path.is_file() else 0
+    except OSError:
+        return sys.maxsize  # what is wrong there, the next call says
+    free = disk.f_bavail * disk.f_frsize
+    largest = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    return free if largest == resource.RLIM_INFINITY else min(free, max(0, largest - size))
 
 
 def sync_folder(path: Path) -> None:

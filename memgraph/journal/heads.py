@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memgraph.errors import JournalError, StorageError
-from memgraph.journal.files import make_private_folder
+from memgraph.journal.envelope import Chain
+from memgraph.journal.files import make_private_file, make_private_folder, write_private
 
 _RECORD_BYTES = 128
 _SIGNATURE_BYTES = 32
@@ -20,6 +21,10 @@ class Head:
 
     seq: int
     signature: str
+
+    def can_follow(self, chain: Chain) -> bool:
+        """Tell whether it may name this point of a journal, or a later one."""
+        return self.seq > chain.seq or (self.seq, self.signature) == (chain.seq, chain.signature)
 
 
 class HeadFile:
@@ -51,12 +56,13 @@ class HeadFile:
             raise StorageError(f"the head file cannot be read: {error.strerror}", path=self.path) from None
         except (ValueError, KeyError, TypeError):
             raise JournalError(
-                f"the head file {self.path} is damaged; restore it from a backup, or remove it to adopt the journal as it is"
+                f"the head file {self.path} is damaged; restore it from a backup, or accept the journal as it is with "
+                "`memgraph repair --accept-head`"
             ) from None
 
     def write(self, head: Head) -> None:
         """Record the head."""
-        record = json.dumps({"seq": head.seq, "signature": head.signature}).ljust(_RECORD_BYTES - 1).encode() + b"\n"
+        record = _record(head)
         try:
             if not self.path.parent.exists():
                 make_private_folder(self.path.parent)
@@ -67,3 +73,17 @@ class HeadFile:
                 os.close(descriptor)
         except OSError as error:
             raise StorageError(f"the head file cannot be written: {error.strerror}", path=self.path) from None
+
+    def make(self, head: Head) -> None:
+        """Record the head where there is no file; one that is there stays as it is."""
+        make_private_folder(self.path.parent)
+        make_private_file(self.path, _record(head))
+
+    def replace(self, head: Head) -> None:
+        """Record the head in a new file that takes the place of whatever is there, and sync it."""
+        make_private_folder(self.path.parent)
+        write_private(self.path, _record(head))
+
+
+def _record(head: Head) -> bytes:
+    return json.dumps({"seq": head.seq, "signature": head.signature}).ljust(_RECORD_BYTES - 1).encode() + b"\n"

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, StorageError, TruncatedJournalError
@@ -17,38 +15,22 @@ from memgraph.journal.envelope import (
     Chain,
     CommitDraft,
     Event,
-    ForeignKeyError,
     LineError,
     seal,
-    unseal,
+    unseal_alone,
 )
 from memgraph.journal.heads import Head, HeadFile
 from memgraph.journal.lock import ProcessLock
+from memgraph.journal.replay import Committed, Offset, damaged, walk
 from memgraph.journal.segments import Line, Position, Segments
-from memgraph.journal.vectors import VectorFile
+from memgraph.journal.vectors import NamedVectors, VectorFile
+from memgraph.logs import logger_of
 from memgraph.ports import Progress, SigningKey
 
-logger = logging.getLogger("memgraph.journal")
+logger = logger_of(__name__)
 
 _CHECKPOINT_EVENTS = 10_000
 """So many events past the last checkpoint, a new one is written."""
-
-
-@dataclass(frozen=True, slots=True)
-class Offset:
-    """A point of the journal between two commits: the chain there and the place in the files."""
-
-    chain: Chain
-    position: Position
-
-
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """Events of one whole commit, and the point after them."""
-
-    events: tuple[Event, ...]
-    after: Offset
-    data: bytes = field(default=b"", repr=False)
 
 
 class Journal:
@@ -80,6 +62,7 @@ class Journal:
         self._checkpoint_seq = 0
         self._hash = hashlib.sha256()
         self.tail = self.start
+        self.named = NamedVectors()
         self.holds_lock = False
         self._is_adopted = False
 
@@ -146,6 +129,7 @@ class Journal:
         position = self._segments.append(self.tail.position, sealed.data, self.tail.chain.seq + 1)
         self._hash.update(sealed.data)
         self.tail = Offset(sealed.chain, position)
+        self._note_vectors(sealed.events)
         self._note_progress()
         commits, start = [], 0
         for draft in drafts:
@@ -162,6 +146,11 @@ class Journal:
         DamagedJournalError, TruncatedJournalError
             The journal is not what was signed.
         """
+        if self._take_in() is None:
+            self._adopt()
+
+    def _take_in(self) -> Head | None:
+        """Do what `refresh` says, and return the head that the journal was compared with."""
         head = self._heads.read()  # before the lines: a writer may append and move it meanwhile
         if self._segments.ends_before(self.tail.position):
             witness = "this process, which has it open,"
@@ -178,19 +167,34 @@ class Journal:
                 path=self.folder, seq=chain.seq, head_seq=head.seq, witness=f"its head file {self._heads.path}"
             )
         if head is not None and chain.seq == head.seq and chain.signature != head.signature:
-            raise self._damaged("the head file names another event of this number", self.tail.position, chain.seq)
-        if head is None and chain.seq and not self._is_adopted:
-            self._is_adopted = True
-            self._notice(
-                f"adopted a journal of {chain.seq} events that had no head file: a truncation would go unnoticed"
-            )
+            raise self._other_head(self.tail.position, chain.seq)
         if not self.holds_lock:
-            return
+            return head
         if torn is not None:
             removed = self._segments.cut(self.tail.position)
             self._notice(f"dropped a torn final commit after event {chain.seq} ({removed} bytes)")
         if head is None or head.seq < chain.seq:
             self._note_progress()
+        return head
+
+    def torn_tail(self) -> tuple[int, int]:
+        """Return how many events and bytes of a final commit that was cut short lie after the tail, (0, 0) for none.
+
+        The next writer drops them. What another process is just writing does not count.
+        """
+        if not any(True for _ in self._segments.lines(self.tail.position)):
+            return 0, 0
+        try:
+            if not self._lock.try_acquire():
+                return 0, 0
+        except StorageError:  # a store that can only be read has no writer either
+            pass
+        try:
+            self._take_in()
+            lines = [line.end.offset - line.start.offset for line in self._segments.lines(self.tail.position)]
+            return len(lines), sum(lines)
+        finally:
+            self._lock.release()
 
     def has_changed(self) -> bool:
         """Tell, at the cost of a stat, whether the journal no longer ends at the tail."""
@@ -211,14 +215,43 @@ class Journal:
                 return
             yield found
 
+    def lines(self) -> Iterator[Line]:
+        """Iterate over all lines up to the tail, as they lie there: taken in long ago, not verified again."""
+        for line in self._segments.lines(self.start.position):
+            if line.start >= self.tail.position:
+                return
+            yield line
+
+    def event(self, line: Line) -> Event:
+        """Verify one of the `lines` by itself and return its event.
+
+        Raises
+        ------
+        DamagedJournalError
+            The line is not what was signed.
+        """
+        try:
+            return unseal_alone(line.data, self.store_id, self._key)
+        except LineError as error:
+            raise damaged(self._segments, str(error), line.start, None) from None
+
     def resume_point(self, seq: int, signature: str, segment: str, offset: int, timestamp: str) -> Offset:
         """Return the point that a projection has kept. Replaying from a wrong one raises."""
         return Offset(Chain(self.store_id, seq, signature, timestamp), Position(segment, offset))
 
-    def verify(self, progress: Progress | None = None) -> int:
-        """Verify every event from the first, keep a checkpoint, and return how many there are."""
+    def verify(
+        self, progress: Progress | None = None, *, also: Callable[[Committed], None] = lambda _commit: None
+    ) -> int:
+        """Verify every event from the first, keep a checkpoint, and return how many there are.
+
+        Parameters
+        ----------
+        also : callable
+            Given each verified commit, in order.
+        """
         count = 0
         for commit in self.replay():
+            also(commit)
             count += len(commit.events)
             if progress:
                 progress(count, self.tail.chain.seq)
@@ -230,25 +263,31 @@ class Journal:
         return count
 
     def checkpoint(self) -> None:
-        """Remember how far the journal is verified."""
+        """Remember how far the journal is verified. It saves time and nothing else, so a failure is only told."""
         if self._key is not None and self.tail.chain.seq > self._checkpoint_seq:
-            state = Checkpoint(self.tail.chain, self.tail.position, self._hash.hexdigest())
-            write_checkpoint(self._checkpoint_path, state, self._key)
+            state = Checkpoint(self.tail.chain, self.tail.position, self._hash.hexdigest(), self.named)
+            try:
+                write_checkpoint(self._checkpoint_path, state, self._key)
+            except StorageError as error:
+                logger.warning("store %s: %s", self.store_id, error)
+                return
             self._checkpoint_seq = self.tail.chain.seq
 
     def load(self) -> None:
         """Take the journal in: by its checkpoint where that fits, else event by event."""
         checkpoint = read_checkpoint(self._checkpoint_path, self._key, self.store_id) if self._key else None
         head = self._heads.read()
-        if checkpoint is not None and (head is None or head.seq >= checkpoint.chain.seq):
+        # a head that was not synced before a power failure is behind: then every event is compared with it
+        is_usable = checkpoint is not None and (head is None or head.can_follow(checkpoint.chain))
+        if checkpoint is not None and is_usable:
             digest = hashlib.sha256()
             for block in self._segments.blocks(self.start.position, checkpoint.position):
                 digest.update(block)
             if digest.hexdigest() == checkpoint.sha256:
                 self._hash = digest
-                self.tail = Offset(checkpoint.chain, checkpoint.position)
+                self.tail, self.named = Offset(checkpoint.chain, checkpoint.position), checkpoint.named
                 self._checkpoint_seq = checkpoint.chain.seq
-        self.refresh()
+        head = self._take_in()
         if checkpoint is not None and self._checkpoint_seq == 0:
             # every event verifies, yet the bytes are not those once verified: an older or another copy of the journal
             if self.tail.chain.seq < checkpoint.chain.seq:
@@ -256,47 +295,26 @@ class Journal:
                 raise TruncatedJournalError(
                     path=self.folder, seq=self.tail.chain.seq, head_seq=checkpoint.chain.seq, witness=witness
                 )
-            self._notice("the checkpoint did not fit the journal; all events were verified anew")
+            if is_usable:
+                self._notice("the checkpoint did not fit the journal; all events were verified anew")
+        if head is None:
+            self._adopt()
 
     def _take(self, commit: Committed, head: Head | None) -> None:
         for event in commit.events:
             if head is not None and event.seq == head.seq and event.signature != head.signature:
-                raise self._damaged("the head file names another event of this number", self.tail.position, event.seq)
+                raise self._other_head(self.tail.position, event.seq)
         self._hash.update(commit.data)
         self.tail = commit.after
+        self._note_vectors(commit.events)
         self._maybe_checkpoint()
 
+    def _note_vectors(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self.named = self.named.after(event.payload)
+
     def _walk(self, offset: Offset) -> Iterator[Committed | Line]:
-        """Yield whole commits, then the first line of a trailing run without its end, if there is one."""
-        chain, first = offset.chain, None
-        run: list[Event] = []
-        data: list[bytes] = []
-        for line in self._segments.lines(offset.position):
-            first = first or line
-            if not line.whole:
-                if line.end.segment != self._segments.last():
-                    raise self._damaged("a line has no end, and others follow", line.start, chain.seq + 1)
-                yield first
-                return
-            try:
-                event, chain = unseal(line.data, chain, self._key)
-            except LineError as error:
-                if isinstance(error, ForeignKeyError) and chain.seq == 0:
-                    # its very first event: not the journal is wrong, but the key
-                    raise KeyMissingError(
-                        f"the journal at {self.folder} is not this key's: {error}; put the store's own key back, or set "
-                        "MEMGRAPH_KEY to it"
-                    ) from None
-                raise self._damaged(str(error), line.start, chain.seq + 1) from None
-            if run and event.commit_id != run[0].commit_id:
-                raise self._damaged("a commit has no end", line.start, event.seq)
-            run.append(event)
-            data.append(line.data + b"\n")
-            if event.last:
-                yield Committed(tuple(run), Offset(chain, line.end), b"".join(data))
-                run, data, first = [], [], None
-        if first is not None:
-            yield first
+        return walk(self._segments, offset, self._key)
 
     def _note_progress(self) -> None:
         """Move the head file and, now and then, the checkpoint.
@@ -309,12 +327,34 @@ class Journal:
         except StorageError as error:
             logger.warning("store %s: %s", self.store_id, error)
 
+    def _adopt(self) -> None:
+        """Make the head file that was missing, and say so once."""
+        chain = self.tail.chain
+        if chain.seq == 0 or self._is_adopted:
+            return
+        self._is_adopted = True
+        if self._key is not None:
+            try:
+                self._heads.make(Head(chain.seq, chain.signature))
+            except StorageError as error:
+                logger.warning("store %s: %s", self.store_id, error)
+        self._notice(
+            f"adopted a journal of {chain.seq} events that had no head file: a truncation before now would go unnoticed"
+        )
+
     def _maybe_checkpoint(self) -> None:
         if self.tail.chain.seq - self._checkpoint_seq >= _CHECKPOINT_EVENTS:
             self.checkpoint()
 
-    def _damaged(self, reason: str, position: Position, seq: int | None) -> DamagedJournalError:
-        return DamagedJournalError(reason, path=self._segments.path(position), offset=position.offset, seq=seq)
+    def _other_head(self, position: Position, seq: int) -> DamagedJournalError:
+        return DamagedJournalError(
+            "the head file names another event of this number",
+            path=self._segments.path(position),
+            offset=position.offset,
+            seq=seq,
+            advice="restore the journal and its head file from one backup or, to go on from this journal, run "
+            "`memgraph repair --accept-head`",
+        )
 
     def _notice(self, text: str) -> None:
         logger.warning("store %s: %s", self.store_id, text)

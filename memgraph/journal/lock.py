@@ -7,8 +7,10 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from memgraph.errors import BusyError, StorageError
+from memgraph.errors import BusyError, ClosedError, StorageError
 from memgraph.journal.files import write_small
+
+FORKED = "the store was opened in another process, which this one was forked off; open it again here"
 
 
 class ProcessLock:
@@ -26,6 +28,7 @@ class ProcessLock:
         self._lock = FileLock(path, thread_local=False, mode=0o600)
         self._pid_path = path.with_name(path.name + ".pid")
         self._what = what
+        self._pid = os.getpid()
 
     def acquire(self, timeout_s: float) -> None:
         """Take the lock.
@@ -34,7 +37,11 @@ class ProcessLock:
         ------
         BusyError
             Somebody else has held it for `timeout_s` seconds; names their pid.
+        ClosedError
+            This process was forked off the one that made it.
         """
+        if self._pid != os.getpid():
+            raise ClosedError(FORKED)
         try:
             self._lock.acquire(timeout=timeout_s, poll_interval=0.01)
         except Timeout:
@@ -57,7 +64,28 @@ class ProcessLock:
 
     def release(self) -> None:
         """Give the lock back."""
+        if self._pid == os.getpid():  # else it is the other process's
+            self._lock.release()
+
+    def is_held(self) -> bool:
+        """Tell whether somebody holds it now; leaves no mark."""
+        if not Path(self._lock.lock_file).exists():
+            return False
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            return True
+        except OSError:
+            return False  # who cannot open it cannot tell, and nobody of this user holds it
         self._lock.release()
+        return False
+
+    def taken_at(self) -> float | None:
+        """Return when it was last taken, in seconds since the epoch."""
+        try:
+            return self._pid_path.stat().st_mtime
+        except OSError:
+            return None
 
     def holder(self) -> int | None:
         """Return the pid of the last process that took it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
@@ -12,8 +13,11 @@ from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.files import make_private_folder, write_private
 from memgraph.journal.journal import Journal
 from memgraph.journal.lock import ProcessLock
+from memgraph.logs import logger_of, timed
 from memgraph.model.events import StoreCreated
 from memgraph.ports import KeyProvider, SigningKey
+
+logger = logger_of(__name__)
 
 FORMAT = 1
 _MANIFEST = "manifest.json"
@@ -51,10 +55,10 @@ def open_journal(
     """
     folder = home / "journal"
     if not (folder / _MANIFEST).exists():
-        _refuse_foreign(home)
+        refuse_foreign(home)
         make_private_folder(folder)
     lock = ProcessLock(folder / "lock", "the journal's writer lock")
-    store_id = _read_manifest(folder / _MANIFEST) if (folder / _MANIFEST).exists() else None
+    store_id = read_manifest(folder / _MANIFEST) if (folder / _MANIFEST).exists() else None
     key = keys.key(store_id) if store_id else None
     if store_id is None or (key is None and _is_empty(folder)):
         lock.acquire(lock_timeout_s)  # one process makes manifest and key, the others find them made
@@ -64,14 +68,41 @@ def open_journal(
         finally:
             lock.release()
     if key is None and not allow_unverified:
-        raise KeyMissingError(
-            f"the signing key of the store at {home} (id {store_id}) is missing: put its key file back as "
-            f"{keys_home / 'keys' / store_id}.json, or set MEMGRAPH_KEY"
-        )
+        raise _key_missing(home, store_id, keys_home)
     journal = Journal(home, store_id, key, keys_home=keys_home, lock_timeout_s=lock_timeout_s)
-    journal.load()
+    with timed(logger, logging.INFO, "opened the journal") as counts:
+        journal.load()
+        counts["events"] = journal.tail.chain.seq
     _make_first_event(journal, key, created_by, now)
     return journal
+
+
+def identify(home: Path, keys: KeyProvider, *, keys_home: Path) -> tuple[str, SigningKey]:
+    """Return the id and the key of a store that is there, and make nothing.
+
+    Raises
+    ------
+    NotAStoreError, StorageError
+        There is no store.
+    KeyMissingError
+        Its key is not to be had.
+    """
+    path = home / "journal" / _MANIFEST
+    if not path.exists():
+        refuse_foreign(home)
+        raise StorageError("there is no store yet; the first `memgraph remember` makes it", path=home)
+    store_id = read_manifest(path)
+    key = keys.key(store_id)
+    if key is None:
+        raise _key_missing(home, store_id, keys_home)
+    return store_id, key
+
+
+def _key_missing(home: Path, store_id: str, keys_home: Path) -> KeyMissingError:
+    return KeyMissingError(
+        f"the signing key of the store at {home} (id {store_id}) is missing: put its key file back as "
+        f"{keys_home / 'keys' / store_id}.json, or set MEMGRAPH_KEY"
+    )
 
 
 def _make_first_event(journal: Journal, key: SigningKey | None, created_by: str, now: Callable[[], str]) -> None:
@@ -86,14 +117,21 @@ def _made_manifest(path: Path, now: Callable[[], str]) -> str:
     if not path.exists():
         body = {"format": FORMAT, "store_id": str(uuid4()), "created_at": now()}
         write_private(path, json.dumps(body).encode())
-    return _read_manifest(path)
+    return read_manifest(path)
 
 
 def _is_empty(folder: Path) -> bool:
     return not any(path.stat().st_size for path in folder.glob("*.jsonl"))
 
 
-def _read_manifest(path: Path) -> str:
+def read_manifest(path: Path) -> str:
+    """Return the store's id.
+
+    Raises
+    ------
+    StorageError, JournalError
+        The file cannot be read, or is no manifest of a format known here.
+    """
     try:
         stored = json.loads(path.read_bytes())
         version, store_id = stored["format"], stored["store_id"]
@@ -106,8 +144,13 @@ def _read_manifest(path: Path) -> str:
     return str(store_id)
 
 
-def _refuse_foreign(home: Path) -> None:
-    """Refuse a directory that holds something, unless it is a store that is being made just now."""
+def refuse_foreign(home: Path) -> None:
+    """Refuse a directory that holds something, unless it is a store that is being made just now.
+
+    Raises
+    ------
+    NotAStoreError
+    """
     try:
         entries = {entry.name for entry in home.iterdir()}
         journal = home / "journal"

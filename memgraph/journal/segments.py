@@ -9,10 +9,12 @@ from pathlib import Path
 
 from memgraph.errors import StorageError
 from memgraph.journal.envelope import MAX_LINE_BYTES
-from memgraph.journal.files import sync_data, sync_folder, write_all
+from memgraph.journal.files import room_left, sync_data, sync_folder, write_all
 
 SEGMENT_BYTES = 64 << 20
 """A segment that has grown past this is followed by a new one."""
+RESERVE_BYTES = 40 << 20
+"""So much room is left to the graph, which cannot follow without, and whose engine takes a full disk badly."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -37,15 +39,15 @@ class Segments:
     """The ``*.jsonl`` files of a journal directory."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
 
     def path(self, position: Position) -> Path:
         """Return the file of a position."""
-        return self._folder / position.segment
+        return self.folder / position.segment
 
     def names(self) -> list[str]:
         """Return the segments' file names in order."""
-        return sorted(path.name for path in self._folder.glob("*.jsonl"))
+        return sorted(path.name for path in self.folder.glob("*.jsonl"))
 
     def first(self) -> Position:
         """Return the beginning of the journal."""
@@ -83,7 +85,7 @@ class Segments:
         for name in self.names():
             if name < start.segment:
                 continue
-            path = self._folder / name
+            path = self.folder / name
             offset = start.offset if name == start.segment else 0
             try:
                 with path.open("rb") as file:
@@ -100,12 +102,16 @@ class Segments:
         for name in self.names():
             if not start.segment <= name <= end.segment:
                 continue
-            with (self._folder / name).open("rb") as file:
-                file.seek(start.offset if name == start.segment else 0)
-                left = end.offset - file.tell() if name == end.segment else None
-                while block := file.read(1 << 20 if left is None else min(1 << 20, left)):
-                    yield block
-                    left = None if left is None else left - len(block)
+            path = self.folder / name
+            try:
+                with path.open("rb") as file:
+                    file.seek(start.offset if name == start.segment else 0)
+                    left = end.offset - file.tell() if name == end.segment else None
+                    while block := file.read(1 << 20 if left is None else min(1 << 20, left)):
+                        yield block
+                        left = None if left is None else left - len(block)
+            except OSError as error:
+                raise StorageError(f"cannot be read: {error.strerror}", path=path) from None
 
     def append(self, tail: Position, data: bytes, first_seq: int) -> Position:
         """Write lines after `tail`, sync them, and return the new tail. All or nothing.
@@ -118,6 +124,12 @@ class Segments:
         if tail.offset >= SEGMENT_BYTES:
             tail = Position(_name(first_seq), 0)
         path = self.path(tail)
+        if (room := room_left(path)) < len(data) + RESERVE_BYTES:
+            raise StorageError(
+                f"nothing was recorded: there is room for {room / 1e6:,.1f} MB, and {RESERVE_BYTES / 1e6:.0f} MB are kept "
+                "free for the graph; make room and try again",
+                path=path,
+            )
         try:
             is_new = not path.exists()
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -132,7 +144,7 @@ class Segments:
             finally:
                 os.close(descriptor)
             if is_new:
-                sync_folder(self._folder)
+                sync_folder(self.folder)
         except OSError as error:
             raise StorageError(f"nothing was recorded: {error.strerror}; make room and try again", path=path) from None
         return Position(tail.segment, tail.offset + len(data))
@@ -141,7 +153,7 @@ class Segments:
         """Remove everything after `tail` and return how many bytes that was."""
         removed = 0
         for name in self.names():
-            path = self._folder / name
+            path = self.folder / name
             if name > tail.segment:
                 removed += path.stat().st_size
                 path.unlink()
@@ -150,7 +162,7 @@ class Segments:
                 with path.open("r+b") as file:
                     file.truncate(tail.offset)
                     os.fsync(file.fileno())
-        sync_folder(self._folder)
+        sync_folder(self.folder)
         return removed
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,35 @@ from numpy.typing import NDArray
 
 from memgraph.errors import StorageError, VectorDamageError
 from memgraph.journal.files import make_private_folder, sync_data, write_all
+from memgraph.model.events import EmbeddingSwitched
 from memgraph.model.memory import Vector
+from memgraph.model.payload import Payload
+
+
+@dataclass(frozen=True, slots=True)
+class NamedVectors:
+    """What the events so far say of vectors.
+
+    Attributes
+    ----------
+    model, dimension : str or None, int
+        What makes them; None until the first.
+    rows : dict of str to int
+        Rows that are taken, by model: the next vector goes there.
+    """
+
+    model: str | None = None
+    dimension: int = 0
+    rows: dict[str, int] = field(default_factory=dict)
+
+    def after(self, payload: Payload) -> NamedVectors:
+        """Return what is said after one more event."""
+        if isinstance(payload, EmbeddingSwitched):
+            return replace(self, model=payload.model, dimension=payload.dimension)
+        vector = getattr(payload, "vector", None)
+        if vector is None:
+            return self
+        return replace(self, rows={**self.rows, vector.model: max(self.rows.get(vector.model, 0), vector.row + 1)})
 
 
 class VectorFile:
@@ -51,7 +80,9 @@ class VectorFile:
             finally:
                 os.close(descriptor)
         except OSError as error:
-            raise StorageError(f"vectors cannot be written: {error.strerror}", path=self.path) from None
+            raise StorageError(
+                f"nothing was recorded: {error.strerror}; make room and try again", path=self.path
+            ) from None
         return [row_sha256(row) for row in data]
 
     def rows(self, count: int) -> NDArray[np.float32]:
@@ -63,11 +94,14 @@ class VectorFile:
             The file is shorter than the journal says.
         """
         if count > len(self._mapped):
-            size = self.path.stat().st_size if self.path.exists() else 0
-            available = size // self.row_bytes
-            if available < count:
-                raise VectorDamageError(path=self.path, row=available, memory_id="unknown")
-            self._mapped = np.memmap(self.path, dtype="<f4", mode="r", shape=(available, self.dimension))
+            try:
+                size = self.path.stat().st_size if self.path.exists() else 0
+                available = size // self.row_bytes
+                if available < count:
+                    raise VectorDamageError(path=self.path, row=available, memory_id="unknown")
+                self._mapped = np.memmap(self.path, dtype="<f4", mode="r", shape=(available, self.dimension))
+            except OSError as error:
+                raise StorageError(f"vectors cannot be read: {error.strerror}", path=self.path) from None
         return self._mapped[:count]
 
 

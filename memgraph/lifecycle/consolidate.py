@@ -12,19 +12,23 @@ import numpy as np
 import orjson
 
 from memgraph.config import ConsolidationConfig
+from memgraph.embedding import embed_each
 from memgraph.errors import EmbeddingError, InvalidInputError, ModelMismatchError, NotFoundError
 from memgraph.extraction.rules import RuleExtractor
 from memgraph.index.index import OUTCOMES, TIERS, TRUST
+from memgraph.lifecycle.equal import equal_memory, is_equal
+from memgraph.lifecycle.forgotten import is_forgotten
 from memgraph.lifecycle.merge import merge_event, merged
 from memgraph.model.build import BuildEventLog, Candidate, ExtractionResult
-from memgraph.model.events import BuildConsolidated, Payload, WriteScope
+from memgraph.model.events import BuildConsolidated
 from memgraph.model.ids import natural_id, source_id
 from memgraph.model.memory import AgentMemory, MemoryType, Vector, parse_memory, to_vector
+from memgraph.model.payload import Payload, WriteScope
 from memgraph.model.results import ConsolidationResult
 from memgraph.model.similarity import cosine_similarity
 from memgraph.ports import Embedder, Extractor, Row
 from memgraph.store import AgentMemoryStore
-from memgraph.store.writer import Write
+from memgraph.store.appending import Write
 
 _SWITCHED_OFF = "consolidation is switched off (consolidation_enabled)"
 
@@ -41,8 +45,15 @@ class _Build:
     consumed: list[str] = field(default_factory=list)
     added: list[str] = field(default_factory=list)
     merged: int = 0
+    forgotten: int = 0
     complete: bool = True
     started: float = 0.0
+
+    @property
+    def notice(self) -> str | None:
+        """What the extractor has to tell, and what was left out."""
+        said = f"{self.forgotten} left out, saying again what was forgotten" if self.forgotten else None
+        return "; ".join(filter(None, [self.extraction.notice, said])) or None
 
 
 class ConsolidationPipeline:
@@ -67,11 +78,9 @@ class ConsolidationPipeline:
     ) -> None:
         self._store = store
         self._embedder = embedder or store.embedder
-        if self._embedder.name != store.embedder.name:
-            raise ModelMismatchError(
-                stored=(store.embedder.name, store.embedder.dimension),
-                given=(self._embedder.name, self._embedder.dimension),
-            )
+        stored, given = store.vector_model, (self._embedder.name, self._embedder.dimension)
+        if self._embedder.dimension and stored != given:
+            raise ModelMismatchError(stored=stored, given=given)
         self._extractor = extractor or RuleExtractor()
         self._config = config or ConsolidationConfig()
 
@@ -139,9 +148,11 @@ class ConsolidationPipeline:
             vector = to_vector(embedding)
         except ValueError as error:
             raise InvalidInputError(str(error), field="embedding", value=embedding) from None
-        if vector.size != self._store.embedder.dimension:
-            problem = f"must have {self._store.embedder.dimension} dimensions"
-            raise InvalidInputError(problem, field="embedding", value=vector.size)
+        wanted = self._store.vector_model.dimension
+        if not wanted:
+            return None  # a store without vectors has none near this one
+        if vector.size != wanted:
+            raise InvalidInputError(f"must have {wanted} dimensions", field="embedding", value=vector.size)
         with self._store.reader.frozen():
             mask = self._store.reader.listed(type=type, project_id=project_id)
             return self._nearest(vector, mask)[1]
@@ -157,8 +168,7 @@ class ConsolidationPipeline:
         if isinstance(candidate, Mapping):
             candidate = parse_memory({"type": existing.type, **candidate})
         if candidate.embedding is None and len(candidate.content) > len(existing.content):
-            vector = to_vector(self._embedder.embed([candidate.content])[0])
-            candidate = candidate.model_copy(update={"embedding": vector})
+            candidate = candidate.model_copy(update={"embedding": self._vectors([candidate.content])[0]})
         with self._store.exclusive():
             found = self._store.get_memory(existing.id or "")
             if found is None:
@@ -217,19 +227,22 @@ class ConsolidationPipeline:
             for place, candidate in enumerate(build.candidates)
             if candidate.memory.embedding is None
         ]
-        if not lacking:
-            return
-        try:
-            vectors = self._embedder.embed([build.candidates[place].memory.content for build, place in lacking])
-        except EmbeddingError:
-            return  # the store keeps them without vectors, and says so
+        vectors = self._vectors([build.candidates[place].memory.content for build, place in lacking])
         for (build, place), vector in zip(lacking, vectors, strict=True):
             candidate = build.candidates[place]
-            memory = candidate.memory.model_copy(update={"embedding": to_vector(vector)})
+            memory = candidate.memory.model_copy(update={"embedding": vector})
             build.candidates[place] = Candidate(key=candidate.key, memory=memory)
 
+    def _vectors(self, texts: Sequence[str]) -> list[Vector | None]:
+        """Embed texts; one that cannot be has None: the store keeps it without a vector, and says so."""
+        try:
+            made = embed_each(self._embedder, texts)
+        except EmbeddingError:
+            return [None] * len(texts)
+        return [None if isinstance(vector, EmbeddingError) else vector for vector in made]
+
     def _settle(self, build: _Build, batch: _Batch, writes: list[Write]) -> None:
-        """Decide for each candidate: new, or a duplicate. Out of time, the rest waits for the next run."""
+        """Decide for each candidate: new, a duplicate, or forgotten. Out of time, the rest waits for the next run."""
         build.started = time.monotonic()  # the extraction and embedding of other builds are not its time
         build.consumed = list((build.known or {}).get("consumed_keys", ()))
         consumed = set(build.consumed)
@@ -240,7 +253,11 @@ class ConsolidationPipeline:
                 build.complete = False
                 break
             memory = candidate.memory
-            if duplicate := self._duplicate_of(memory, batch):
+            alike, duplicate = self._duplicate_of(memory, batch)
+            threshold = self._config.deduplication_threshold
+            if is_forgotten(self._store, memory, threshold=threshold, alike=alike):
+                build.forgotten += 1
+            elif duplicate:
                 after = merged(duplicate, memory, batch.now)
                 event = merge_event(duplicate, after, candidate_id=memory.id, now=batch.now)
                 rewritten = after.content != duplicate.content and after.embedding is not None
@@ -253,26 +270,33 @@ class ConsolidationPipeline:
                 build.added.append(memory.id or "")
             build.consumed.append(candidate.key or "")
 
-    def _duplicate_of(self, memory: AgentMemory, batch: _Batch) -> AgentMemory | None:
-        """Return the nearest live memory of equal type, project, privacy tier, trust class and outcome."""
-        if memory.embedding is None:
-            return None
+    def _duplicate_of(self, memory: AgentMemory, batch: _Batch) -> tuple[float, AgentMemory | None]:
+        """Return the nearest memory in force of equal type, project, privacy tier, trust class and outcome, and its cosine.
+
+        Where one of two has no vector, they are the same only if their texts are.
+        """
         index = self._store.reader.index
         mask = self._store.reader.listed(type=memory.type, project_id=memory.project_id)
         mask &= index.column("task") == -1  # a task's own memories are nobody else's
         mask &= index.column("tier") == TIERS.index(memory.privacy_tier)
         mask &= index.column("trust") == TRUST.index(memory.trust_class)
         mask &= index.column("outcome") == OUTCOMES.index(memory.outcome)
-        stored, made = self._nearest(memory.embedding, mask), batch.nearest(memory)
-        _, nearest = max((stored, made), key=lambda pair: pair[0])
-        if nearest is None or max(stored[0], made[0]) < self._config.deduplication_threshold:
-            return None
-        return batch.touched.get(nearest.id or "", nearest)
+        cosine, nearest = -1.0, None
+        if memory.embedding is not None:
+            near = self._nearest(memory.embedding, mask), batch.nearest(memory)
+            cosine, nearest = max(near, key=lambda pair: pair[0])
+            nearest = nearest if cosine >= self._config.deduplication_threshold else None
+            mask &= index.column("vector_row") < 0
+        if nearest is None:
+            mask &= ~self._store.reader.superseded()
+            nearest = equal_memory(self._store, memory.content, mask) or batch.equal(memory)
+            cosine = 1.0
+        return (cosine, batch.touched.get(nearest.id or "", nearest)) if nearest else (-1.0, None)
 
     def _nearest(self, vector: Vector, mask: Any) -> tuple[float, AgentMemory | None]:
         """Return the cosine and the memory that is nearest among the masked ones."""
         index = self._store.reader.index
-        slots = np.flatnonzero(mask & ~index.is_superseded() & (index.column("vector_row") >= 0))
+        slots = np.flatnonzero(mask & ~self._store.reader.superseded() & (index.column("vector_row") >= 0))
         cosines = np.round(self._store.reader.cosines(vector, slots), 6)
         if not len(slots):
             return -1.0, None
@@ -310,10 +334,11 @@ class ConsolidationPipeline:
             consolidated_at=self._store.now(),
             memories_extracted=len(build.added) + build.merged,
             memories_deduplicated=build.merged,
+            memories_forgotten=build.forgotten,
             new_memory_ids=build.added,
             duration_ms=(time.monotonic() - build.started) * 1000,
             complete=build.complete,
-            notice=notice or build.extraction.notice,
+            notice=notice or build.notice,
         )
 
 
@@ -340,11 +365,21 @@ class _Batch:
 
     def nearest(self, memory: AgentMemory) -> tuple[float, AgentMemory | None]:
         """Return the cosine and the new memory that is nearest among those that could be the same."""
-        kin = [self.touched[key] for key in sorted(self._added) if _may_merge(self.touched[key], memory)]
+        kin = [known for known in self._kin_of(memory) if known.embedding is not None]
         scored = [(round(cosine_similarity(known.embedding, memory.embedding), 6), known) for known in kin]  # type: ignore[arg-type]
         return max(scored, key=lambda pair: pair[0], default=(-1.0, None))
 
+    def equal(self, memory: AgentMemory) -> AgentMemory | None:
+        """Return the new memory of an equal text among those that could be the same, where one of the two has no vector."""
+        compared = (one for one in self._kin_of(memory) if one.embedding is None or memory.embedding is None)
+        return next((known for known in compared if is_equal(known.content, memory.content)), None)
+
+    def _kin_of(self, memory: AgentMemory) -> list[AgentMemory]:
+        return [self.touched[key] for key in sorted(self._added) if _may_merge(self.touched[key], memory)]
+
 
 def _may_merge(known: AgentMemory, other: AgentMemory) -> bool:
+    if known.is_suppressed or known.archived_at or known.invalid_at:
+        return False  # an extractor may have said so at once
     fields = ("type", "project_id", "privacy_tier", "trust_class", "outcome")
-    return known.embedding is not None and all(getattr(known, name) == getattr(other, name) for name in fields)
+    return all(getattr(known, name) == getattr(other, name) for name in fields)

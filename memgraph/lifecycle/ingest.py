@@ -6,16 +6,22 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
+from memgraph.errors import EmbeddingError
 from memgraph.extraction.readers import Reader, SourceRecord
 from memgraph.lifecycle.consolidate import ConsolidationPipeline
+from memgraph.logs import logger_of
 from memgraph.model.events import SourceRead
 from memgraph.model.ids import natural_id
 from memgraph.model.results import ConsolidationResult, IngestReport
 from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
 
+logger = logger_of(__name__)
+
 BATCH_BUILDS = 32
 """Builds a commit: an interruption loses at most the work on these, and nothing that was committed."""
+_TAKEN_ALONG = 32
+"""So many memories that await their vectors are embedded beside each batch, as long as the model works."""
 
 
 def ingest(
@@ -58,7 +64,17 @@ def ingest(
         run.consolidate(batch)
     if progress:
         progress(run.read, total)
-    return run.report()
+    report = run.report()
+    logger.info(
+        "read a source in %.1f s, records %d, builds %d, memories %d, merged %d, skipped %d",
+        report.seconds,
+        report.read,
+        report.builds,
+        report.extracted,
+        report.merged,
+        report.skipped,
+    )
+    return report
 
 
 class _Run:
@@ -72,8 +88,9 @@ class _Run:
         self._known = store.reader.record("Source", natural_id("source", self._source_id)) or {}
         self._started = time.monotonic()
         self._reasons: Counter[str] = Counter()
+        self._embeds = bool(store.embedder.dimension)
         self.cursor: str | None = self._known.get("cursor")
-        self.read = self.builds = self.kept = self.extracted = self.merged = self.skipped = 0
+        self.read = self.builds = self.kept = self.extracted = self.merged = self.forgotten = self.skipped = 0
 
     def consolidate(self, batch: Sequence[SourceRecord]) -> None:
         """Consolidate one batch and commit it with the cursor after it."""
@@ -91,6 +108,7 @@ class _Run:
         def cursor_event(results: Sequence[ConsolidationResult]) -> list[SourceRead]:
             self.extracted += sum(len(result.new_memory_ids) for result in results)
             self.merged += sum(result.memories_deduplicated for result in results)
+            self.forgotten += sum(result.memories_forgotten for result in results)
             kept.update(result.build_id for result in results if result.memories_extracted)
             is_done = all(result.complete for result in results)
             return [self._event(cursor)] if changed and is_done else []
@@ -100,6 +118,11 @@ class _Run:
             pass
         self.kept += len(kept)
         self.cursor = cursor
+        if self._embeds:
+            try:
+                self._store.embed_awaiting(at_most=_TAKEN_ALONG)
+            except EmbeddingError:
+                self._embeds = False
 
     def report(self) -> IngestReport:
         """Return the counts of this run."""
@@ -109,6 +132,7 @@ class _Run:
             builds=self.builds,
             extracted=self.extracted,
             merged=self.merged,
+            forgotten=self.forgotten,
             skipped=self.skipped,
             kept_share=self.kept / self.builds if self.builds else 0.0,
             reasons=dict(self._reasons),

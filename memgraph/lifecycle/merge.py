@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from memgraph.model.base import MAX_ITEMS
-from memgraph.model.events import MemoryMerged, sparse
+from memgraph.model.events import MemoryMerged
 from memgraph.model.memory import AgentMemory
+from memgraph.model.payload import sparse
 from memgraph.store.drafts import patch, record_of
 
 _TOLD_BY_THE_TEXT = (

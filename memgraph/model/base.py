@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from functools import lru_cache
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
@@ -13,6 +12,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    StringConstraints,
     TypeAdapter,
     ValidationError,
 )
@@ -41,15 +41,14 @@ def storable(text: str) -> str:
     return text
 
 
-def _not_blank(text: str) -> str:
-    if not text.strip():
-        raise ValueError("must not be empty")
-    return storable(text)
+_STORABLE = r"^[^\x00]*$"
+_NOT_BLANK = r"^[^\x00]*[^\s\x00\x1c-\x1f][^\x00]*$"
+"""Patterns, and no functions, because a memory has dozens of texts: the validator looks at them without calling Python.
+It refuses surrogates by itself; `_complaint` says what is wrong."""
 
-
-Content = Annotated[str, Field(max_length=MAX_CONTENT_CHARS), AfterValidator(_not_blank)]
-Text = Annotated[str, Field(max_length=MAX_TEXT_CHARS), AfterValidator(storable)]
-Name = Annotated[str, Field(max_length=MAX_NAME_CHARS), AfterValidator(_not_blank)]
+Content = Annotated[str, StringConstraints(max_length=MAX_CONTENT_CHARS, pattern=_NOT_BLANK)]
+Text = Annotated[str, StringConstraints(max_length=MAX_TEXT_CHARS, pattern=_STORABLE)]
+Name = Annotated[str, StringConstraints(max_length=MAX_NAME_CHARS, pattern=_NOT_BLANK)]
 Timestamp = Annotated[str, BeforeValidator(to_iso)]
 Unit = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -59,17 +58,28 @@ Limit = Annotated[int, Field(ge=0, le=MAX_COUNT, strict=True)]
 QueryText = Annotated[str, AfterValidator(storable)]
 
 
-class _Refusing(BaseModel):
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)  # which has no public name
+
+
+class _RefusingMeta(ModelMetaclass):
+    """Translates errors where a constructor is called: an `__init__` would be called for every nested model, too."""
+
+    def __call__(self, *args: Any, **data: Any) -> Any:
+        try:
+            return super().__call__(*args, **data)
+        except ValidationError as error:
+            raise refused(self.__name__, error) from None
+
+
+class _Refusing(BaseModel, metaclass=_RefusingMeta):
     """Answers bad input with `InvalidInputError`, never with pydantic's own error."""
 
-    def __init__(self, **data: Any) -> None:
-        try:
-            super().__init__(**data)
-        except ValidationError as error:
-            raise refused(type(self).__name__, error) from None
-        except TypeError:
-            _refuse_keys(data)
-            raise
+    if TYPE_CHECKING:
+
+        def __init__(self, **data: Any) -> None: ...
 
     @classmethod
     def parse(cls, data: object) -> Self:
@@ -86,9 +96,6 @@ class _Refusing(BaseModel):
             return cls.model_validate(data)
         except ValidationError as error:
             raise refused(cls.__name__, error) from None
-        except TypeError:
-            _refuse_keys(data)
-            raise
 
 
 class Model(_Refusing):
@@ -132,20 +139,6 @@ def checked(kind: Any, value: object, field: str) -> Any:
         raise InvalidInputError(found.problem, field=name, value=found.value) from None
 
 
-def _refuse_keys(data: object) -> None:
-    """Refuse keys that are no strings, at any depth: pydantic hands them to constructors, which cannot take them."""
-    waiting: list[tuple[str, object]] = [("", data)]
-    while waiting:
-        path, value = waiting.pop()
-        if isinstance(value, Mapping):
-            for name, inner in value.items():
-                if not isinstance(name, str):
-                    raise InvalidInputError("must have strings as its keys", field=path or "keys", value=name) from None
-                waiting.append((f"{path}.{name}" if path else name, inner))
-        elif isinstance(value, list | tuple):
-            waiting += [(f"{path}.{place}" if path else str(place), inner) for place, inner in enumerate(value)]
-
-
 @lru_cache(maxsize=64)
 def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
@@ -153,15 +146,31 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 def refused(model: str, error: ValidationError) -> InvalidInputError:
     """Translate pydantic's first complaint into memgraph's error, naming field and value."""
-    first = error.errors(include_url=False)[0]
+    errors = error.errors(include_url=False)
+    first = next((found for found in errors if found["type"] == "invalid_key"), errors[0])
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, InvalidInputError):  # a nested model, or a validator, has already named its field
         path = ".".join(str(part) for part in first["loc"])
         return InvalidInputError(
             cause.problem, field=f"{path}.{cause.field}" if path else cause.field, value=cause.value
         )
-    problem = str(first["msg"]).removeprefix("Value error, ")
+    problem = _complaint(first)
     if error.error_count() > 1:
         problem += f"; {error.error_count() - 1} more are wrong"
-    field = ".".join(str(part) for part in first["loc"]) or model
-    return InvalidInputError(problem, field=field, value=first.get("input"))
+    place = first["loc"]
+    if first["type"] == "invalid_key":  # whose last part is the key itself
+        place, problem = place[:-1] or ("keys",), "must have strings as its keys"
+    return InvalidInputError(problem, field=".".join(map(str, place)) or model, value=first.get("input"))
+
+
+def _complaint(found: Any) -> str:
+    """Return what is wrong in words that help: for a text, which of its characters."""
+    if found["type"] in {"string_pattern_mismatch", "string_unicode"} and isinstance(found.get("input"), str):
+        text: str = found["input"]
+        try:
+            storable(text)
+        except ValueError as error:
+            return str(error)
+        if not text.strip():
+            return "must not be empty"
+    return str(found["msg"]).removeprefix("Value error, ")

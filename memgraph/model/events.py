@@ -7,49 +7,14 @@ the old one stays readable. Replay therefore calls no model and no clock.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, create_model
 
 from memgraph.model.base import MAX_ITEMS, Count, Finite, Name, Strict, Text, Timestamp
 from memgraph.model.ids import MemoryId
 from memgraph.model.memory import MemoryRecord, MemoryType
-
-WriteScope = Literal["global", "task", "system", "none"]
-Actor = Literal["user", "agent", "system"]
-Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-
-DURABLE: frozenset[WriteScope] = frozenset({"global", "task"})
-ANY: frozenset[WriteScope] = frozenset({"global", "task", "system"})
-SYSTEM: frozenset[WriteScope] = frozenset({"system"})
-
-
-class Payload(Strict):
-    """Base of all payloads.
-
-    Attributes
-    ----------
-    TYPE, VERSION : str, int
-        The event's name and schema version.
-    SCOPES : frozenset of str
-        Write scopes in which it may be committed.
-    """
-
-    TYPE: ClassVar[str]
-    VERSION: ClassVar[int] = 1
-    SCOPES: ClassVar[frozenset[WriteScope]] = DURABLE
-
-    def occurred_at(self) -> str | None:
-        """Return when it happened, where that differs from when it was recorded."""
-        return None
-
-    def memory_ids(self) -> list[str]:
-        """Return the memories whose row or links it changes."""
-        return []
-
-    def dump(self) -> dict[str, Any]:
-        """Return what the journal holds: neither None nor empty lists, so that a new optional field changes no byte."""
-        return sparse(self.model_dump())
+from memgraph.model.payload import ANY, SYSTEM, Payload, Sha256, Whole, sparse
 
 
 class VectorRef(Strict):
@@ -164,21 +129,59 @@ class MemoryDeleted(Payload):
         return [self.id]
 
 
-class MemoryLinked(Payload):
-    """A link was made, or its properties set."""
+class RecallAgain(Strict):
+    """One retrieval that had returned a memory which is back, and what became of it there."""
 
-    TYPE = "memory.linked"
+    query_id: MemoryId
+    rank: Count
+    score: Finite
+    tokens: Count
+    used: bool | None = None
 
+
+class MemoryUndeleted(Payload):
+    """A deleted memory is back as it was; its links come back by events of their own in the same commit."""
+
+    TYPE = "memory.undeleted"
+
+    memory: MemoryRecord
+    """`previous_id` names the nearest of its predecessors that is there now."""
+    vector: VectorRef | None = None
+    added_seq: Count
+    """Of the event that added it: its old place in the order of memories."""
+    follower_ids: list[MemoryId] = Field(default_factory=list)
+    """Memories that come after it again."""
+    recalls: list[RecallAgain] = Field(default_factory=list)
+
+    def memory_ids(self) -> list[str]:
+        """Return the memories whose row or links it changes."""
+        return [self.memory.id, *self.follower_ids]
+
+
+class _Between(Payload):
     source_id: MemoryId
     relation: Literal["DERIVED_FROM", "SUPPORTS", "SUPERSEDES", "CONTRADICTS", "RELATED_TO", "ELABORATES", "EXAMPLE_OF"]
     target_id: MemoryId
-    score: Finite | None = None
-    reason: Text | None = None
-    created_at: Timestamp
 
     def memory_ids(self) -> list[str]:
         """Return the memories whose row or links it changes."""
         return [self.source_id, self.target_id]
+
+
+class MemoryLinked(_Between):
+    """A link was made, or its properties set."""
+
+    TYPE = "memory.linked"
+
+    score: Finite | None = None
+    reason: Text | None = None
+    created_at: Timestamp
+
+
+class MemoryUnlinked(_Between):
+    """A link was taken back."""
+
+    TYPE = "memory.unlinked"
 
 
 class MemoryDerived(Payload):
@@ -313,6 +316,34 @@ class DecayApplied(Payload):
     below_threshold: Count
 
 
+class AcceptedWitness(Strict):
+    """What said that the journal should be another: the event that it names, where it could be read."""
+
+    kind: Literal["head", "checkpoint"]
+    state: Literal["ahead", "missing", "damaged", "other"]
+    seq: Whole | None = None
+    signature: Sha256 | None = None
+
+
+class JournalRepaired(Payload):
+    """The journal was accepted as it was, up to `seq`, although its head file or checkpoint said otherwise.
+
+    `events_lost` counts those that are known to have been written after it.
+    """
+
+    TYPE = "journal.repaired"
+    SCOPES = SYSTEM
+
+    seq: Whole
+    signature: Sha256
+    witnesses: Annotated[list[AcceptedWitness], Field(min_length=1, max_length=2)]
+    events_lost: Whole
+    dropped_bytes: Whole
+    repaired_at: Timestamp
+    repaired_by: Name
+    reason: Text | None = None
+
+
 PAYLOADS: dict[tuple[str, int], type[Payload]] = {
     (kind.TYPE, kind.VERSION): kind
     for kind in (
@@ -322,7 +353,9 @@ PAYLOADS: dict[tuple[str, int], type[Payload]] = {
         MemoryRevised,
         MemoryMerged,
         MemoryDeleted,
+        MemoryUndeleted,
         MemoryLinked,
+        MemoryUnlinked,
         MemoryDerived,
         AccessRecorded,
         RetrievalRecorded,
@@ -330,21 +363,6 @@ PAYLOADS: dict[tuple[str, int], type[Payload]] = {
         BuildConsolidated,
         SourceRead,
         DecayApplied,
+        JournalRepaired,
     )
 }
-
-
-def sparse(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values without None and empty lists, in nested dictionaries too."""
-    kept: dict[str, Any] = {}
-    for name, value in values.items():
-        if value is None:
-            continue
-        kind = type(value)
-        if kind is dict:
-            kept[name] = sparse(value)
-        elif kind is not list:
-            kept[name] = value
-        elif value:
-            kept[name] = [sparse(item) if type(item) is dict else item for item in value]
-    return kept

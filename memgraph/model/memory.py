@@ -289,13 +289,14 @@ class AgentMemory(Model, MemoryFields):
             is_pinned=row.get("is_pinned", False),
             floor=row.get("floor", 0.0),
         )
-        known: dict[str, Any] = {name: [] if default is None else default[0] for name, default in _defaults(kind)}
-        known |= {name: value for name, value in row.items() if name in known}
+        blank, fields, lists = _blank(kind)
+        known: dict[str, Any] = {name: [] for name in lists}
+        known |= {name: value for name, value in row.items() if name in fields}
         for name, model in _NESTED.items():
-            if name in known:
-                known[name] = [model.model_construct(**item) for item in known[name]]
-        fields = {**known, "relevance_score": relevance, **filled}
-        return kind.model_construct(_fields_set=set(fields), **fields)  # type: ignore[return-value]
+            if known.get(name):
+                nothing = _blank_part(model)
+                known[name] = [nothing.model_copy(update=item) for item in known[name]]
+        return blank.model_copy(update={**known, "relevance_score": relevance, **filled})  # type: ignore[return-value]
 
 
 class EpisodicMemory(AgentMemory, EpisodicFields):
@@ -332,10 +333,20 @@ _CLASS_OF_TYPE: dict[str, type[AgentMemory]] = {
 
 
 @cache
-def _defaults(kind: type[AgentMemory]) -> list[tuple[str, tuple[object] | None]]:
-    """Return each field's default in a tuple, None for a list: pydantic would work them out anew for every memory."""
-    fields = kind.model_fields.items()
-    return [(name, None if field.default_factory else (field.get_default(),)) for name, field in fields]
+def _blank(kind: type[AgentMemory]) -> tuple[AgentMemory, frozenset[str], list[str]]:
+    """Return a memory of nothing but defaults to be copied, its fields, and those that are lists, which no two may share.
+
+    Copying costs a fraction of what building does: pydantic would work out the default of every field anew.
+    """
+    fields = kind.model_fields
+    lists = [name for name, field in fields.items() if field.default_factory is list]
+    defaults = {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
+    return kind.model_construct(_fields_set=set(fields), **defaults), frozenset(fields), lists
+
+
+@cache
+def _blank_part(kind: type[Strict]) -> Strict:
+    return kind.model_construct(**{name: field.get_default() for name, field in kind.model_fields.items()})
 
 
 def parse_memory(data: AgentMemory | Mapping[str, Any]) -> AgentMemory:

@@ -39,11 +39,15 @@ class ForgettingCurveConfig(Model):
         Ceiling of any relevance, in (0, 5].
     """
 
-    decay_rate: Rate = 0.05
-    knowledge_decay_rate: Rate = -log(0.95) / 7
-    deletion_threshold: Unit = 0.1
-    reinforcement_boost: Unit = 0.2
-    max_relevance: Annotated[float, Field(gt=0.0, le=5.0, allow_inf_nan=False)] = 1.0
+    decay_rate: Rate = Field(default=0.05, description="How fast memories of what happened fade, per day.")
+    knowledge_decay_rate: Rate = Field(
+        default=-log(0.95) / 7, description="How fast other memories fade, per day (the default: 5 % a week)."
+    )
+    deletion_threshold: Unit = Field(default=0.1, description="Below this relevance a memory may be collected.")
+    reinforcement_boost: Unit = Field(default=0.2, description="What a use adds to relevance.")
+    max_relevance: Annotated[float, Field(gt=0.0, le=5.0, allow_inf_nan=False)] = Field(
+        default=1.0, description="No relevance goes beyond this."
+    )
 
     def rate(self, memory_type: str) -> float:
         """Return the daily rate for a memory type."""

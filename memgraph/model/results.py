@@ -94,12 +94,19 @@ class DecayResult(Model):
 
 
 class ConsolidationResult(Model):
-    """What consolidating one build log did."""
+    """What consolidating one build log did.
+
+    Attributes
+    ----------
+    memories_forgotten : int
+        How many were left out because they say again what was forgotten.
+    """
 
     build_id: str
     consolidated_at: Timestamp
     memories_extracted: Count
     memories_deduplicated: Count
+    memories_forgotten: Count = 0
     memories_compressed: Count = 0
     memories_deleted: Count = 0
     new_memory_ids: list[str] = Field(default_factory=list)
@@ -161,8 +168,9 @@ class IngestReport(Model):
 
     Attributes
     ----------
-    read, extracted, merged, skipped : int
-        Records read; memories added; memories merged into known ones; records that could not be read.
+    read, extracted, merged, forgotten, skipped : int
+        Records read; memories added; memories merged into known ones; left out because they say again what was forgotten;
+        records that could not be read.
     kept_share : float
         Builds that left at least one new or merged memory, over builds read.
     reasons : dict of str to int
@@ -174,6 +182,7 @@ class IngestReport(Model):
     builds: Count = 0
     extracted: Count = 0
     merged: Count = 0
+    forgotten: Count = 0
     skipped: Count = 0
     kept_share: Unit = 0.0
     reasons: dict[str, int] = Field(default_factory=dict)

@@ -6,6 +6,10 @@ import re
 from datetime import UTC, datetime, timedelta
 
 _CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
+_PLAINLY_VALID = re.compile(
+    r"[1-9]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z", re.ASCII
+)
+"""Canonical, and a day that every month has: needs no calendar."""
 _DAY_S = 86_400.0
 
 
@@ -18,6 +22,8 @@ def to_iso(value: object) -> str:
         Not a point in time. A time without an offset is taken as UTC.
     """
     if isinstance(value, str):
+        if _PLAINLY_VALID.fullmatch(value):
+            return value
         if _CANONICAL.fullmatch(value):
             datetime.fromisoformat(value)  # the pattern admits February 30th
             return value

@@ -63,9 +63,9 @@ def ranked(store: AgentMemoryStore, text: str, vector: Vector | None, scope: Sco
     """
     index = store.reader.index
     mask = admitted(index, scope, epoch_days(store.now()))
-    slots = np.flatnonzero(mask)
+    slots = np.flatnonzero(mask & (index.column("vector_row") >= 0))  # what awaits its vector is found by its text
     dense = np.zeros(len(index))
-    share = config.dense_weight if vector is not None else 0.0
+    share = config.dense_weight if vector is not None and len(slots) else 0.0
     if vector is not None:
         dense[slots] = seed.dense(store.reader.cosines(vector, slots), index.column("words")[slots], config)
     lexical = seed.text(index, text, mask, config)

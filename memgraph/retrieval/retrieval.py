@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from memgraph.config import RetrievalConfig
+from memgraph.embedding import embed_query
 from memgraph.errors import EmbeddingError, InvalidInputError
+from memgraph.logs import logger_of, timed
 from memgraph.model.base import Finite, Limit, Name, QueryText, checked
 from memgraph.model.events import DecayApplied, RecalledItem, RetrievalRecorded
 from memgraph.model.ids import new_id
@@ -21,6 +22,8 @@ from memgraph.retrieval.filter import Scope
 from memgraph.retrieval.pipeline import ranked
 from memgraph.retrieval.prefix import format_prefix
 from memgraph.store import AgentMemoryStore
+
+logger = logger_of(__name__)
 
 SETTINGS_VERSION = "1"
 """Recorded with every retrieval: results of different versions are not compared."""
@@ -77,9 +80,10 @@ class MemoryRetrieval:
             privacy_tiers=query.privacy_tiers,
             trust_classes=query.trust_classes,
         )
-        with self._store.reader.frozen():
+        with self._store.reader.frozen(), timed(logger, logging.DEBUG, "ranked for a recall") as counts:
             ranking = ranked(self._store, query.task_description, vector, scope, self._config)
             slots = ranking.best_of_types(self._most(query))
+            counts |= {"admitted": int(ranking.mask.sum()), "chosen": len(slots)}
             by_id = {memory.id: memory for memory in self._store.read_memories([ranking.id_of(slot) for slot in slots])}
             explained = [found for slot in slots if (found := ranking.explanation(slot)).memory_id in by_id]
         tokens = [self._count_tokens(by_id[found.memory_id].content) for found in explained]
@@ -186,15 +190,15 @@ class MemoryRetrieval:
 
     def _vector(self, text: str, given: Vector | None) -> tuple[Vector | None, str | None]:
         """Return the query's vector, and what to tell if there is none."""
-        if given is not None:
-            if given.shape != (self._store.embedder.dimension,):
-                wanted = self._store.embedder.dimension
+        wanted = self._store.vector_model.dimension
+        if given is not None and wanted:
+            if given.shape != (wanted,):
                 raise InvalidInputError(f"must have {wanted} dimensions", field="task_embedding", value=given.size)
             return given, None
-        if not text.strip():
+        if not text.strip() or not self._embedder.dimension:
             return None, None
         try:
-            return np.asarray(self._embedder.embed_query(text), dtype=np.float32), None
+            return embed_query(self._embedder, text), None
         except EmbeddingError as error:
             return None, f"text search only: {error}"
 

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.config import RetrievalConfig
-from memgraph.index.index import RELATION_CODE, Index
+from memgraph.index.index import Index
+from memgraph.index.succession import newest_of
 from memgraph.retrieval.rank import best
 
 Scores = NDArray[np.float64]
@@ -46,54 +47,12 @@ def hand_on(index: Index, scores: Scores, mask: Mask) -> tuple[Scores, Mask]:
 
     Without an admitted one the older memory stays: what replaced it may not be seen here.
     """
-    successor = _successors(index, mask)
-    if not successor:
+    newest = newest_of(index, mask)
+    if not newest:
         return scores, mask
     scores, kept = scores.copy(), mask.copy()
-    newest_of = {old: _newest(old, successor, mask, index.column("seq")) for old in successor if mask[old]}
-    for old, newest in newest_of.items():
-        if newest != old:
+    for old, new in newest.items():
+        if new != old and mask[old]:
             kept[old] = False
-            scores[newest] = max(scores[newest], scores[old])
+            scores[new] = max(scores[new], scores[old])
     return scores, kept
-
-
-def _successors(index: Index, mask: Mask) -> dict[int, int]:
-    """Return for each superseded slot its next newer one: of those that lead to an admitted one, the last recorded."""
-    newer, older = index.links.pairs(RELATION_CODE["SUPERSEDES"])
-    live = index.column("is_live")
-    valid = (newer != older) & live[newer] & live[older]
-    if not valid.any():
-        return {}
-    pairs = list(zip(newer[valid].tolist(), older[valid].tolist(), strict=True))
-    replaces: dict[int, list[int]] = {}
-    for new, old in pairs:
-        replaces.setdefault(new, []).append(old)
-    leads = {new for new in replaces if mask[new]}
-    waiting = list(leads)
-    while waiting:
-        found = [old for old in replaces.get(waiting.pop(), ()) if old not in leads]
-        leads.update(found)
-        waiting += found
-    seq = index.column("seq")
-    successor: dict[int, int] = {}
-    for new, old in pairs:
-        if new in leads and (old not in successor or (seq[new], new) > (seq[successor[old]], successor[old])):
-            successor[old] = new
-    return successor
-
-
-def _newest(old: int, successor: dict[int, int], mask: Mask, seq: NDArray[np.int64]) -> int:
-    """Return the last admitted slot on the way from `old`; of a cycle the last recorded one, so that one stays."""
-    path: dict[int, None] = {old: None}
-    at = old
-    while (following := successor.get(at)) is not None:
-        if following in path:
-            way = list(path)
-            cycle = [slot for slot in way[way.index(following) :] if mask[slot]]
-            if cycle:
-                return max(cycle, key=lambda slot: (seq[slot], slot))
-            break
-        path[following] = None
-        at = following
-    return next(slot for slot in reversed(path) if mask[slot])

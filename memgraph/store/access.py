@@ -7,19 +7,20 @@ so uses by several threads and processes add up.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from memgraph.errors import MemGraphError
+from memgraph.logs import logger_of
 from memgraph.model.base import MAX_COUNT
-from memgraph.model.events import AccessEffect, AccessRecorded, Payload
+from memgraph.model.events import AccessEffect, AccessRecorded
+from memgraph.model.payload import Payload
 from memgraph.model.relevance import ForgettingCurveConfig, decayed
 from memgraph.model.timestamps import days_between
 from memgraph.ports import Row
 
-logger = logging.getLogger("memgraph.store")
+logger = logger_of(__name__)
 
 FLUSH_AFTER_S = 1.0
 _BOOST_EVERY_DAYS = 1.0
@@ -104,7 +105,7 @@ class PendingAccess:
         try:
             self._flush()
         except MemGraphError as error:
-            logger.warning("access records are kept for later: %s", error)
+            logger.warning("access records are kept for later: %s", error.loggable)
             self._start_timer()
 
 
@@ -115,6 +116,9 @@ class Drained:
     payloads: list[Payload]
     uses: dict[str, list[Use]]
     others: list[Payload]
+
+
+NOTHING_DRAINED = Drained([], {}, [])
 
 
 def _effect(row: Row, uses: Sequence[Use], curve: ForgettingCurveConfig) -> AccessEffect:

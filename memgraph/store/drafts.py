@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from memgraph.errors import InvalidInputError
-from memgraph.model.events import RecordPatch, WriteScope, sparse
+from memgraph.model.events import RecordPatch
 from memgraph.model.ids import new_id
 from memgraph.model.memory import AgentMemory, MemoryRecord
+from memgraph.model.payload import WriteScope, sparse
 from memgraph.ports import Annotator, Row
 
-_NOT_RECORDED = {"embedding", "relevance_score", "supporting_memory_ids"}
+_NOT_RECORDED = frozenset({"embedding", "relevance_score", "supporting_memory_ids"})
+_REASONS = {"archived_at": ("archive_reason", "archive_summary"), "invalid_at": ("invalidation_reason",)}
+"""What is said of a memory while it is in a state."""
 
 
 def record_of(memory: AgentMemory, *, now: str, max_relevance: float, **settled: Any) -> MemoryRecord:
@@ -26,7 +30,8 @@ def record_of(memory: AgentMemory, *, now: str, max_relevance: float, **settled:
     InvalidInputError
         The relevance is above the configured maximum, or a field was changed into something that cannot be kept.
     """
-    fields = {name: value for name, value in memory if name not in _NOT_RECORDED and value is not None}
+    given = ((name, value) for name, value in vars(memory).items() if name not in _NOT_RECORDED)
+    fields = {name: value for name, value in given if value is not None and value != []}
     anchor = memory.relevance_score if memory.relevance_anchor is None else memory.relevance_anchor
     if anchor > max_relevance:
         raise InvalidInputError(f"must be at most {max_relevance:g}", field="relevance_score", value=anchor)
@@ -55,6 +60,12 @@ def annotated(memory: AgentMemory, annotator: Annotator) -> AgentMemory:
     if memory.failure_fingerprint is None and found.failure_fingerprint:
         updates["failure_fingerprint"] = found.failure_fingerprint
     return memory.model_copy(update=updates) if updates else memory
+
+
+def with_its_reasons(updates: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the updates with what follows: what was said of a state goes when the memory leaves it."""
+    left = [state for state in _REASONS if state in updates and updates[state] is None]
+    return {**{name: None for state in left for name in _REASONS[state]}, **updates}
 
 
 def patch(old: Row, new: MemoryRecord) -> tuple[Any, list[str]]:

@@ -7,13 +7,11 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 
 from memgraph.config import AgentMemoryConfig
-from memgraph.errors import ModelMismatchError
-from memgraph.fold import Projection
 from memgraph.graph.kuzu import KuzuEngine
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys import default_keys
 from memgraph.journal.opening import open_journal
-from memgraph.ports import Embedder, KeyProvider
+from memgraph.ports import KeyProvider
 from memgraph.store.projector import Projector
 
 
@@ -34,22 +32,6 @@ def open_projector(config: AgentMemoryConfig, journal: Journal) -> Projector:
     """Return the projections of a journal: a Kùzu graph and an index, both under the store's home."""
     engine = KuzuEngine(config.home / "graph", timeout_s=config.lock_timeout_s, idle_s=config.graph_idle_s)
     return Projector(journal, engine, config.home / "index" / "index.npz")
-
-
-def check_model(projection: Projection, embedder: Embedder) -> None:
-    """Refuse an embedder whose vectors could not be compared with the store's.
-
-    Raises
-    ------
-    ModelMismatchError
-        Names both models and the way to change.
-    """
-    if projection.embedding_model is None:
-        return
-    stored = (projection.embedding_model, projection.embedding_dimension)
-    given = (embedder.name, embedder.dimension)
-    if stored != given:
-        raise ModelMismatchError(stored=stored, given=given)
 
 
 def utc_now() -> datetime:

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from memgraph.errors import GraphError, JournalError, StorageError, VectorDamageError
+from memgraph.errors import DiskFullError, GraphError, JournalError, StorageError
 from memgraph.fold import EmptyView, Projection, Workspace, fold, project
 from memgraph.fold.projection import SCHEMA_VERSION, digest_after
 from memgraph.index import snapshot
 from memgraph.index.index import RELATION_CODE, Index, IndexOffset
 from memgraph.journal.envelope import CommitDraft, Event
-from memgraph.journal.journal import Committed, Journal, Offset
-from memgraph.journal.vectors import row_sha256
+from memgraph.journal.journal import Journal
+from memgraph.journal.replay import Committed, Offset
+from memgraph.logs import logger_of, timed
 from memgraph.model.events import AccessRecorded
 from memgraph.ports import Change, GraphEngine, Key, Progress, Row
 from memgraph.store.cache import RowCache
 
-logger = logging.getLogger("memgraph.store")
+logger = logger_of(__name__)
 
 _BATCH_EVENTS = 1_000
 _REBUILD_FROM_EVENTS = 5_000
 """A graph further behind than this is rebuilt by COPY rather than brought up by transactions."""
 _REFETCH_LIMIT = 5_000
+_ASIDE_FROM_ROWS = 1_000
 _SNAPSHOT_SHARE = 50
 """The index is saved when more than one in so many slots has changed."""
 
@@ -56,16 +59,18 @@ class Projector:
     def holding(self, progress: Progress | None = None) -> Iterator[None]:
         """Hold the graph, caught up, for a block: inside it nothing changes but by the block itself. Nests.
 
-        A graph that cannot be brought to the journal's end is rebuilt.
+        A graph that cannot be brought to the journal's end is rebuilt; if that fails too, the error comes out.
         """
         with self.guard, ExitStack() as stack:
             if self._depth == 0:
                 try:
                     stack.enter_context(self.engine.open())
                     self._catch_up(progress)
+                except DiskFullError:
+                    raise  # a rebuild would need more room, not less
                 except GraphError as error:
                     stack.close()
-                    logger.warning("rebuilding the graph from the journal: %s", error)
+                    logger.warning("rebuilding the graph from the journal: %s", error.loggable)
                     self.rebuild(progress)
                     stack.enter_context(self.engine.open())
                     self._catch_up(progress)
@@ -75,11 +80,17 @@ class Projector:
             finally:
                 self._depth -= 1
 
+    @property
+    def has_graph(self) -> bool:
+        """Whether the graph is held, by this thread's block."""
+        return self._depth > 0
+
     @contextmanager
-    def writing(self) -> Iterator[None]:
+    def writing(self, *, needs_graph: bool = True) -> Iterator[None]:
         """Hold the writer lock and the graph, caught up. Nests.
 
-        The journal's lock comes before the graph's: who waits for the former must not sit on the latter.
+        The journal's lock comes before the graph's: who waits for the former must not sit on the latter. A write that need
+        not look anything up does without a graph that is not open: whoever has it next brings it up.
         """
         with self.guard:
             if self.journal.holds_lock:
@@ -88,6 +99,9 @@ class Projector:
             if self._depth:
                 raise RuntimeError("a write was begun inside a block of reads")
             with self.journal.locked(before_waiting=self.engine.release):
+                if not needs_graph and not self.engine.is_held:
+                    yield
+                    return
                 with self.holding():
                     yield
                 self._mend()
@@ -97,11 +111,14 @@ class Projector:
 
         When the graph fails after the journal has taken the commit, the commit stands: the graph is rebuilt.
         """
-        commits = self.journal.append(drafts, now)
+        with timed(logger, logging.DEBUG, "appended to the journal") as counts:
+            commits = self.journal.append(drafts, now)
+            counts["events"] = sum(len(commit.events) for commit in commits)
         try:
-            self._apply(commits)
+            if self.has_graph:
+                self._apply(commits)
         except GraphError as error:
-            logger.warning("the graph failed after a commit (%s); it will be caught up", error)
+            logger.warning("the graph failed after a commit (%s); it will be caught up", error.loggable)
         return [event for commit in commits for event in commit.events]
 
     def catch_up(self, progress: Progress | None = None) -> None:
@@ -114,7 +131,9 @@ class Projector:
         """The index, at the journal's end; loaded or built at first use."""
         with self.holding():
             if self._index is None:
-                self._index = snapshot.load(self._index_path, self.journal.store_id)
+                with timed(logger, logging.INFO, "read the index's snapshot") as counts:
+                    self._index = snapshot.load(self._index_path, self.journal.store_id)
+                    counts["memories"] = len(self._index or ())
             if self._index is None or not self._advance_index(self._index):
                 self._index = self._build_index()
             return self._index
@@ -127,45 +146,23 @@ class Projector:
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """Replay the whole journal, verified, into a new graph; the index is made anew."""
-        with self.guard:
+        with self.guard, timed(logger, logging.INFO, "rebuilt graph and index") as counts:
             workspace = Workspace(EmptyView())
             projection = Projection(self.journal.store_id)
             total = self.journal.tail.chain.seq
             for commit in self.journal.replay():
                 for event in commit.events:
                     fold(workspace, event)
-                    projection = projection.with_event(event)
                 projection = projection.at(commit.after)
                 if progress:
                     progress(projection.seq, total)
             changes = list(workspace.changes())
+            counts |= {"events": projection.seq, "rows": len(changes)}
             projection = projection.with_digest(digest_after(0, changes))
-            self.engine.rebuild(changes, projection.as_row(), progress=progress)
+            with self._aside(lambda: self._take_index(_index_of(changes, projection))):
+                self.engine.rebuild(changes, projection.as_row(), progress=progress)
             self._generation = -1
-            self._index = _index_of(changes, projection)
             self._save_index()
-
-    def verify(self, progress: Progress | None = None) -> int:
-        """Verify the journal from its first event, then the graph's rows and their vectors against it."""
-        with self.holding():
-            count = self.journal.verify(progress)
-            digest = 0
-            with self.engine.open():
-                for table in ("Memory", *RELATION_CODE):
-                    for key, row in self.engine.scan_columns(table) if table == "Memory" else self.engine.scan(table):
-                        digest = digest_after(digest, [Change(table, key, None, row)])
-                        if "vector_row" in row:
-                            self._verify_vector(row)
-            if digest != self.projection.digest:
-                raise GraphError("the graph's rows are not those of the journal; run `memgraph rebuild`")
-            return count
-
-    def _verify_vector(self, row: Row) -> None:
-        model, place = row["embedding_model"], row["vector_row"]
-        file = self.journal.vectors(model, self.projection.embedding_dimension)
-        vector = file.rows(self.projection.vector_rows[model])[place]
-        if row_sha256(vector) != row["vector_sha256"]:
-            raise VectorDamageError(path=file.path, row=place, memory_id=row["id"])
 
     def close(self) -> None:
         """Save the index if much has changed, remember how far the journal is verified, and let go of the graph."""
@@ -194,7 +191,9 @@ class Projector:
             self.projection = self._behind()
             self._generation = self.engine.generation
         if self.projection.seq != self.journal.tail.chain.seq:
-            self._advance(progress)
+            with timed(logger, logging.INFO, "brought the graph up") as counts:
+                counts["events"] = self.journal.tail.chain.seq - self.projection.seq
+                self._advance(progress)
 
     def _mend(self) -> None:
         """Catch up after a commit that the graph failed to take. The commit stands, so a failure here is only told."""
@@ -202,7 +201,7 @@ class Projector:
             try:
                 self.catch_up()
             except GraphError as error:
-                logger.warning("the graph is behind and will be caught up later: %s", error)
+                logger.warning("the graph is behind and will be caught up later: %s", error.loggable)
 
     def _behind(self) -> Projection:
         """Return the graph's state.
@@ -242,7 +241,7 @@ class Projector:
                         progress(self.projection.seq, total)
         except JournalError as error:
             # either the graph's offset is not of this journal, or the journal is damaged: a full replay tells
-            raise GraphError(f"the graph's offset does not fit the journal: {error}") from error
+            raise GraphError(f"the graph's offset does not fit the journal: {error.loggable}") from error
         if batch:
             self._apply(batch)
 
@@ -251,13 +250,35 @@ class Projector:
         if not events:
             return
         index = self.loaded_index
-        changes, after = project(events, commits[-1].after, self.projection, self.rows)
-        self.engine.apply(changes, after.as_row())
+        with timed(logger, logging.DEBUG, "wrote to graph and index") as counts:
+            changes, after = project(events, commits[-1].after, self.projection, self.rows)
+            counts |= {"events": len(events), "rows": len(changes)}
+            if index is None or len(changes) < _ASIDE_FROM_ROWS:
+                self.engine.apply(changes, after.as_row())
+                if index is not None:
+                    index.apply(changes)
+            else:
+                with self._aside(lambda: index.apply(changes)):
+                    self.engine.apply(changes, after.as_row())
         self.rows.absorb(changes)
         self.projection = after
         if index is not None:
-            index.apply(changes)
             index.offset = _index_offset(after)
+
+    @contextmanager
+    def _aside(self, work: Callable[[], None]) -> Iterator[None]:
+        """Bring the index up while the block waits for the engine, which works outside of the interpreter's lock."""
+        with ThreadPoolExecutor(1, "memgraph-index") as pool:
+            done = pool.submit(work)
+            try:
+                yield
+            except BaseException:
+                self._index = None  # it is where the graph did not get to
+                raise
+            done.result()
+
+    def _take_index(self, index: Index) -> None:
+        self._index = index
 
     def _offset(self, state: Projection | IndexOffset) -> Offset:
         if state.seq == 0:
@@ -284,10 +305,11 @@ class Projector:
                 if row is not None:
                     index.put(row, None if touched[memory_id] else row)
                     continue
-                follower = self.rows.get("Memory", index.follower(memory_id) or "")
+                followers = [self.rows.get("Memory", key) for key in index.followers(memory_id)]
                 index.remove(memory_id)
-                if follower is not None:
+                for follower in filter(None, followers):
                     index.put(follower)
+            index.refollow(row for row in rows.values() if row is not None)
             for memory_id, row in rows.items():
                 if row is not None and touched[memory_id]:
                     index.relink(memory_id, ((table, key) for table, key, _ in self.engine.links_of(memory_id)))
@@ -296,7 +318,7 @@ class Projector:
 
     def _build_index(self) -> Index:
         index = Index()
-        with self.engine.open():
+        with self.engine.open(), timed(logger, logging.INFO, "built the index"):
             rows = sorted((row for _, row in self.engine.scan("Memory")), key=lambda row: row["seq"])
             links = [(table, key) for table in RELATION_CODE for key, _ in self.engine.scan(table)]
         index.build(rows, links)
@@ -311,7 +333,7 @@ class Projector:
         try:
             snapshot.save(self._index, self._index_path, self.journal.store_id)
         except StorageError as error:  # a snapshot only saves time
-            logger.warning("%s", error)
+            logger.warning("%s", error.loggable)
 
 
 def _index_of(changes: Sequence[Change], projection: Projection) -> Index:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.index.index import Index, scope_name
+from memgraph.index.succession import superseded
 from memgraph.index.vectors import VectorSearch
 from memgraph.model.ids import stored_form
 from memgraph.model.link import EXPLICIT_RELATIONS, Link
@@ -24,6 +25,7 @@ from memgraph.store.projector import Projector
 
 Mask = NDArray[np.bool_]
 ORDERS = ("relevance", "created", "accessed")
+STATES = ("suppressed", "archived", "invalidated", "superseded")
 
 
 class Reader:
@@ -104,20 +106,48 @@ class Reader:
         type: MemoryType | None = None,
         project_id: str | None = None,
         include_suppressed: bool = False,
+        state: str | None = None,
     ) -> Mask:
-        """Return which slots a listing shows: neither archived nor invalidated nor, unless asked, suppressed."""
+        """Return which slots a listing shows: neither archived nor invalidated nor, unless asked, suppressed.
+
+        With a state: those that are in it, whatever else they are.
+        """
         if type is not None and type not in MEMORY_TYPES:
             raise InvalidInputError(f"must be one of {', '.join(MEMORY_TYPES)}", field="type", value=type)
         index = self.index
-        mask = self._current(index) & (index.column("invalid_days") > self._days())
-        if not include_suppressed:
-            mask &= ~index.column("is_suppressed")
+        if state is None:
+            mask = self._current(index) & (index.column("invalid_days") > self._days())
+            if not include_suppressed:
+                mask &= ~index.column("is_suppressed")
+        else:
+            mask = self._in_state(index, state)
         if type is not None:
             mask &= index.column("type") == MEMORY_TYPES.index(type)
         if project_id is not None:
             code = index.scopes.find(scope_name("project", project_id))
             mask &= (index.column("project") == code) & (code >= 0)
         return mask
+
+    def superseded(self) -> Mask:
+        """Return which slots a memory that is listed stands for, whatever its type and project."""
+        return superseded(self.index, self.listed())
+
+    def _in_state(self, index: Index, state: str) -> Mask:
+        if state not in STATES:
+            raise InvalidInputError(f"must be one of {', '.join(STATES)}", field="state", value=state)
+        live: Mask = index.column("is_live")
+        if state == "superseded":
+            return live & self.superseded()
+        if state == "invalidated":
+            return live & (index.column("invalid_days") <= self._days())
+        out: Mask = live & index.column(f"is_{state}")
+        return out
+
+    def ids_from(self, beginning: str) -> list[str]:
+        """Return the ids that begin so, of memories that are not deleted; one pass over all."""
+        with self.frozen():
+            index = self.index
+            return [one for one in index.ids.names if one.startswith(beginning) and index.slot(one) >= 0]
 
     def ranked_ids(self, mask: Mask, *, by: str = "relevance", limit: int | None = None) -> list[str]:
         """Return the ids of masked slots by relevance, creation or last access, highest first, ties in id order."""
@@ -138,13 +168,13 @@ class Reader:
 
     def cosines(self, query: Vector, slots: NDArray[Any]) -> NDArray[np.float64]:
         """Cosine of a query with each slot's vector; 0 where a slot has none."""
-        index, projection = self.index, self._projector.projection
+        index = self.index
         rows = index.column("vector_row")[slots]
         result = np.zeros(len(slots))
         search = self._vector_search()
         if search is not None:
             with_vector = rows >= 0
-            count = projection.vector_rows.get(search.file.model, 0)
+            count = self._projector.journal.named.rows.get(search.file.model, 0)
             result[with_vector] = search.cosines(query, rows[with_vector], count)
         return result
 
@@ -188,15 +218,15 @@ class Reader:
         search = self._vector_search()
         if search is None or "vector_row" not in row or row.get("embedding_model") != search.file.model:
             return None
-        count = self._projector.projection.vector_rows.get(search.file.model, 0)
+        count = self._projector.journal.named.rows.get(search.file.model, 0)
         return np.asarray(search.file.rows(count)[row["vector_row"]])
 
     def _vector_search(self) -> VectorSearch | None:
-        projection = self._projector.projection
-        if projection.embedding_model is None:
+        named = self._projector.journal.named
+        if named.model is None:
             return None
-        if self._search is None or self._search.file.model != projection.embedding_model:
-            file = self._projector.journal.vectors(projection.embedding_model, projection.embedding_dimension)
+        if self._search is None or self._search.file.model != named.model:
+            file = self._projector.journal.vectors(named.model, named.dimension)
             self._search = VectorSearch(file)
         return self._search
 

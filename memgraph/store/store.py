@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
@@ -12,28 +13,29 @@ from memgraph.embedding import default_embedder
 from memgraph.errors import ClosedError, InvalidInputError, NotFoundError
 from memgraph.extraction.annotate import RuleAnnotator
 from memgraph.journal.envelope import Event
-from memgraph.model.events import (
-    Actor,
-    MemoryDeleted,
-    MemoryLinked,
-    OutcomeRecorded,
-    RetrievalRecorded,
-    WriteScope,
-)
-from memgraph.model.ids import new_id
-from memgraph.model.link import Link, oriented
+from memgraph.logs import logger_of, timed
+from memgraph.model.events import MemoryUndeleted, OutcomeRecorded, RetrievalRecorded
+from memgraph.model.link import Link
 from memgraph.model.memory import AgentMemory, MemoryType
+from memgraph.model.payload import Actor, WriteScope
 from memgraph.model.results import MemoryStats
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Annotator, Clock, Embedder, KeyProvider, Progress, Row
 from memgraph.store.access import Use
-from memgraph.store.opening import check_model, open_projector, open_store_journal, utc_now
+from memgraph.store.appending import Write
+from memgraph.store.awaiting import AwaitingVectors
+from memgraph.store.opening import open_projector, open_store_journal, utc_now
 from memgraph.store.outcome import check_outcome
 from memgraph.store.reading import Reader
-from memgraph.store.writer import Write, Writer
+from memgraph.store.vectors import check_model
+from memgraph.store.verifying import Verification, refuse, verify
+from memgraph.store.ways import Ways
+from memgraph.store.writer import Writer
+
+logger = logger_of(__name__)
 
 
-class AgentMemoryStore:
+class AgentMemoryStore(AwaitingVectors, Ways):
     """A store of memories in one directory: a context manager, thread-safe.
 
     Every write is durable and visible when its call returns; access records follow within a second.
@@ -43,7 +45,7 @@ class AgentMemoryStore:
     config : AgentMemoryConfig, optional
         Default: what environment and ``config.toml`` say.
     embedder : Embedder, optional
-        Default: the packaged MiniLM. A store keeps to the model of its first vector.
+        Default: what ``embedding_model`` says. A store keeps to the model of its first vector.
     clock : callable, optional
         Returns the time as an aware datetime.
     keys : KeyProvider, optional
@@ -71,7 +73,7 @@ class AgentMemoryStore:
         annotator: Annotator | None = None,
     ) -> None:
         self.config = config or load_config()
-        self.embedder = embedder or default_embedder()
+        self.embedder = embedder or default_embedder(self.config.embedding_model)
         self._clock = clock or utc_now
         self._is_closed = False
         self._journal = open_store_journal(self.config, keys, lambda: to_iso(self._clock()))
@@ -80,12 +82,7 @@ class AgentMemoryStore:
         annotator = annotator or RuleAnnotator()
         self._writer = Writer(self._projector, embedder=self.embedder, annotator=annotator, now=self.now, curve=curve)
         self._reader = Reader(self._projector, pending=self._writer.pending, now=self.now, curve=curve)
-        try:
-            self._projector.catch_up()
-            check_model(self._projector.projection, self.embedder)
-        except BaseException:
-            self._projector.engine.close()
-            raise
+        check_model(self._journal.named, self.embedder)
 
     def __enter__(self) -> Self:
         return self
@@ -99,11 +96,6 @@ class AgentMemoryStore:
     def store_id(self) -> str:
         """Names the store's key and head file."""
         return self._journal.store_id
-
-    @property
-    def notices(self) -> list[str]:
-        """What the user should know."""
-        return [*self._journal.notices, *self._writer.notices]
 
     def now(self) -> str:
         """Return the clock's time, never before the last event's."""
@@ -134,16 +126,12 @@ class AgentMemoryStore:
         self._check_open()
         if isinstance(memories, str | Mapping) or not isinstance(memories, Iterable):
             raise InvalidInputError("must be a list of memories", field="memories", value=memories)
-        return self._reader.read(self._writer.insert(list(memories), annotate=annotate))
+        return self._writer.insert(list(memories), annotate=annotate)
 
     def insert_parts(self, memories: Sequence[AgentMemory]) -> list[AgentMemory]:
         """Add the parts of one text in one commit, each with the part before as its predecessor."""
-        ids = [new_id() for _ in memories]
-        chained = [
-            memory.model_copy(update={"id": ids[place], "previous_id": ids[place - 1] if place else None})
-            for place, memory in enumerate(memories)
-        ]
-        return self.insert_memories(chained)
+        self._check_open()
+        return self._writer.insert(list(memories), parts=True)
 
     def import_memories(self, memories: Sequence[AgentMemory], links: Sequence[Link]) -> None:
         """Add memories exactly as given, and their links, in one commit for each write scope.
@@ -170,36 +158,6 @@ class AgentMemoryStore:
         self._writer.update(id, updates)
         return self._known(id)
 
-    def delete_memory(self, id: str) -> bool:
-        """Remove a memory and its links from every view, and tell whether it was there. Its history stays."""
-        self._check_open()
-        try:
-            self._writer.append_about(id, lambda row, _now: MemoryDeleted(id=row["id"]))
-        except NotFoundError:
-            return False
-        return True
-
-    def link(self, source_id: str, relation: str, target_id: str, **properties: Any) -> Link:
-        """Link two memories, or set an existing link's properties (`score`, `reason`).
-
-        Raises
-        ------
-        NotFoundError
-            An end is missing.
-        InvalidInputError
-            The relation or a property is unknown.
-        """
-        self._check_open()
-        source, name, target = oriented(source_id, relation, target_id)
-        link = Link.parse(
-            {"created_at": self.now(), **properties, "source_id": source, "relation": name, "target_id": target}
-        )
-        if link.source_id == link.target_id:
-            raise InvalidInputError("is the memory itself", field="target_id", value=target_id)
-        fields = link.model_dump()
-        self._writer.append_about(link.source_id, lambda _row, _now: MemoryLinked(**fields))
-        return link
-
     def commit(
         self, write_scope: WriteScope, events: Sequence[Write], *, task_id: str | None = None, actor: Actor = "agent"
     ) -> list[Event]:
@@ -211,8 +169,12 @@ class AgentMemoryStore:
         ------
         ScopeError
             The events do not share the scope; nothing is written.
+        InvalidInputError
+            An event is one that the store alone can make.
         """
         self._check_open()
+        if any(isinstance(event, MemoryUndeleted) for event in events):
+            raise InvalidInputError("is made by undelete alone", field="events", value=MemoryUndeleted.TYPE)
         return self._writer.commit(write_scope, events, task_id=task_id, actor=actor)
 
     def record_access(self, id: str) -> AgentMemory:
@@ -289,6 +251,7 @@ class AgentMemoryStore:
         type: MemoryType | None = None,
         project_id: str | None = None,
         include_suppressed: bool = False,
+        state: str | None = None,
         limit: int | None = None,
         by: str = "relevance",
     ) -> list[AgentMemory]:
@@ -296,12 +259,16 @@ class AgentMemoryStore:
 
         Parameters
         ----------
+        state : {"suppressed", "archived", "invalidated", "superseded"}, optional
+            Those instead that are in this state, whatever else they are.
         by : {"relevance", "created", "accessed"}
             Highest or newest first; ties in id order.
         """
         self._check_open()
         with self._reader.frozen():
-            mask = self._reader.listed(type=type, project_id=project_id, include_suppressed=include_suppressed)
+            mask = self._reader.listed(
+                type=type, project_id=project_id, include_suppressed=include_suppressed, state=state
+            )
             return self._reader.read(self._reader.ranked_ids(mask, by=by, limit=limit))
 
     def get_all_memories(self, *, include_suppressed: bool = False) -> list[AgentMemory]:
@@ -329,16 +296,20 @@ class AgentMemoryStore:
         return self._reader.stats()
 
     def cypher(self, query: str, /, **params: Any) -> list[Row]:
-        """Run a reading Cypher query over the graph.
+        """Run a reading Cypher query over the graph, in a process of its own: what it does there harms nobody.
+
+        It may take 30 s and 2 GB, and give 100,000 rows; `params` are values for exactly the names that it holds as ``$name``.
 
         Raises
         ------
         QueryError
-            The query is not one plain reading statement, or the engine refuses it.
+            The query is not one plain reading statement, lacks a parameter, fails, or takes more than it may.
         """
         self.flush()
-        with self._projector.holding():
-            return self._projector.engine.cypher(query, params)
+        with self._projector.holding(), timed(logger, logging.DEBUG, "answered a query") as counts:
+            rows = self._projector.engine.cypher(query, params)
+            counts["rows"] = len(rows)
+            return rows
 
     def digest(self) -> str:
         """Digest of the state: 64 hexadecimal digits, equal for equal memories and links however they came about."""
@@ -361,16 +332,28 @@ class AgentMemoryStore:
         self.flush()
         self._projector.rebuild(progress)
 
-    def verify(self, progress: Progress | None = None) -> int:
-        """Verify every journal event, every vector and the graph's digest; return the number of events.
+    def verify(self, progress: Progress | None = None, *, deep: bool = False) -> int:
+        """Verify journal, vectors and graph, with `deep` every row of the graph and the index too; return the number of events.
 
         Raises
         ------
         JournalError, VectorDamageError, GraphError
-            Names what does not fit, and where.
+            Names what differs first, where, and how many things do.
+        """
+        found = self.verification(progress, deep=deep)
+        refuse(found, self._projector)
+        return found.events
+
+    def verification(self, progress: Progress | None = None, *, deep: bool = False) -> Verification:
+        """Verify as `verify` does, and return what was found instead of raising it.
+
+        Raises
+        ------
+        JournalError
+            The journal itself does not verify.
         """
         self.flush()
-        return self._projector.verify(progress)
+        return verify(self._projector, deep=deep, progress=progress)
 
     def close(self) -> None:
         """Commit what is pending and let go of everything. Closing twice is fine."""

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from memgraph.embedding import MiniLMEmbedder
+from memgraph.embedding import MiniLMEmbedder, NoEmbedder
+from memgraph.errors import EmbeddingError
 from memgraph.ports import Embedder
 from memgraph.testing import FakeEmbedder
 
@@ -82,3 +83,25 @@ class TestEmbedder:
 
     def test_any_sequence_of_texts_is_accepted(self, any_embedder: Embedder) -> None:
         assert np.array_equal(any_embedder.embed(tuple(TEXTS[:2])), any_embedder.embed(TEXTS[:2]))
+
+
+class TestWithoutAModel:
+    """The one that makes no vectors keeps the rest of the promise: it refuses every text, by the port's error."""
+
+    def test_it_is_one(self) -> None:
+        embedder = NoEmbedder()
+        assert isinstance(embedder, Embedder)
+        assert embedder.name
+        assert embedder.dimension == 0
+
+    @pytest.mark.parametrize("text", TEXTS)
+    def test_every_text_is_refused(self, text: str) -> None:
+        with pytest.raises(EmbeddingError, match="embedding_model"):
+            NoEmbedder().embed([text])
+        with pytest.raises(EmbeddingError, match="embedding_model"):
+            NoEmbedder().embed_query(text)
+
+    def test_no_texts(self) -> None:
+        vectors = NoEmbedder().embed([])
+        assert vectors.shape == (0, 0)
+        assert vectors.dtype == np.float32

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import memgraph
+from memgraph.embedding import NoEmbedder
 
 DIMENSION = 64
 START = "2026-02-01T09:00:00.000Z"
@@ -335,3 +336,39 @@ def test_a_rebuilt_store_is_the_same(given_memories, choices, seed):
         assert after == before
         assume(any(not memory.is_suppressed for memory in before[2].values()))
         assert after[4]
+
+
+@few
+@given(
+    given_memories=memories(min_size=2),
+    choices=st.lists(st.integers(0, 1000), max_size=6),
+    batch=st.integers(1, 4),
+    query=texts,
+)
+def test_vectors_that_come_late_make_no_difference(given_memories, choices, batch, query):
+    bare = [memory.model_copy(update={"embedding": None}) for memory in given_memories]
+
+    def lived(folder, name, embedder):
+        clock = fakes()["clock"]
+        with opened(folder, name, embedder=embedder, clock=clock) as store:
+            live_through(store, clock, bare, choices)
+
+    def seen(folder, name):
+        parts = fakes("2026-06-01T00:00:00.000Z")
+        with opened(folder, name, **parts) as store:
+            waiting = store.awaiting_vectors()
+            assert store.embed_awaiting(batch=batch) == waiting
+            found = memgraph.MemoryRetrieval(store, parts["embedder"]).search_memories(query, limit=20)
+            vectors = {memory.id: memory.embedding.tobytes() for memory in store.every_memory()}
+            store.verify()
+            return waiting, [store.digest(), vectors, [(hit.memory.id, hit.score) for hit in found]]
+
+    with fresh_folder() as folder:
+        lived(folder, "from the start", fakes()["embedder"])
+        lived(folder, "late", NoEmbedder())
+
+        nothing, expected = seen(folder, "from the start")
+        waiting, late = seen(folder, "late")
+
+        assert (nothing, waiting) == (0, len(late[1]))
+        assert late == expected

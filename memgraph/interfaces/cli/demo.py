@@ -86,7 +86,7 @@ def _store(settings: Settings) -> Iterator[MemGraph]:
             yield memory
         return
     with tempfile.TemporaryDirectory(prefix="memgraph-demo-") as folder:
-        throw_away = Settings(home=str(Path(folder) / "store"))
+        throw_away = Settings(home=str(Path(folder) / "store"), verbosity=settings.verbosity)
         with opened(throw_away, keys_home=Path(folder) / "keys") as memory:
             yield memory
 

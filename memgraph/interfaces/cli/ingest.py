@@ -73,6 +73,8 @@ def told(report: IngestReport) -> list[str]:
     merged = f", {count(report.merged, 'merged into a known one', 'merged into known ones')}" if report.merged else ""
     source = f"{count(report.read, 'record')} as {count(report.builds, 'build')}"
     lines = [f"Read {source} in {report.seconds:.1f} s: {count(report.extracted, 'memory', 'memories')} added{merged}."]
+    if report.forgotten:
+        lines.append(f"Left out {count(report.forgotten, 'memory', 'memories')} that say again what was forgotten.")
     if report.skipped:
         lines.append(f"Skipped {count(report.skipped, 'record')} that could not be read:")
         lines += [f"  {plain(reason)}" for reason in list(report.reasons)[:_REASONS_SHOWN]]

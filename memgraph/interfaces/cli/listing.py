@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _TYPES = ("episodic", "semantic", "procedural")
 _ORDERS = ("relevance", "created", "accessed")
+_STATES = ("suppressed", "archived", "invalidated", "superseded")
 _SHOWN_FIRST = ("type", "outcome", "reason", "project_id", "tags", "agents_involved", "occurred_at", "relevance_score")
 _NOT_SHOWN = frozenset({"id", "content", "embedding", "relevance_anchor", "relevance_at", "supporting_memory_ids"})
 
@@ -25,6 +26,7 @@ _NOT_SHOWN = frozenset({"id", "content", "embedding", "relevance_anchor", "relev
 @click.option("--type", "kind", type=click.Choice(_TYPES), help="Only memories of this type.")
 @click.option("--project", metavar="NAME", help="Only this project's memories.")
 @click.option("--include-suppressed", is_flag=True, help="Also what was forgotten.")
+@click.option("--state", type=click.Choice(_STATES), help="Only what is out in this way.")
 @click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Most memories to list.")
 @click.option("--sort-by", type=click.Choice(_ORDERS), default="relevance", show_default=True, help="What comes first.")
 @pass_settings
@@ -33,13 +35,19 @@ def list_(
     kind: MemoryType | None,
     project: str | None,
     include_suppressed: bool,
+    state: Any,
     limit: int,
     sort_by: Any,
 ) -> None:
     """List memories."""
     with opened(settings) as memory:
         entries = memory.commands.list(
-            type=kind, project=project, include_suppressed=include_suppressed, limit=limit, sort_by=sort_by
+            type=kind,
+            project=project,
+            include_suppressed=include_suppressed,
+            state=state,
+            limit=limit,
+            sort_by=sort_by,
         )
     if settings.as_json:
         emit_json([entry.model_dump(mode="json") for entry in entries])
@@ -61,11 +69,12 @@ def list_(
 def show(settings: Settings, id_: str) -> None:
     """Show a memory, field by field, and what it is linked to."""
     with opened(settings) as memory:
-        found = memory.commands.show(id_)
+        memory_id = memory.store.find_id(id_)
+        found = memory.commands.show(memory_id)
         if found is None:
             raise NotFoundError("memory", id_)
-        links = memory.store.links(id_)
-        ends = {other for link in links for other in (link.source_id, link.target_id)} - {id_}
+        links = memory.store.links(memory_id)
+        ends = {other for link in links for other in (link.source_id, link.target_id)} - {memory_id}
         content_of = {end.id: end.content for end in memory.store.read_memories(sorted(ends))}
     document = {"memory": without_vectors(found), "links": [link.model_dump(mode="json") for link in links]}
     emit(settings, document, [*_fields(found), *(_linked(link, found, content_of) for link in links)])
@@ -77,15 +86,17 @@ def stats(settings: Settings) -> None:
     """Print counts over what is neither archived nor deleted."""
     with opened(settings) as memory:
         counts = memory.commands.stats()
+        waiting = memory.store.awaiting_vectors()
     by_type = ", ".join(f"{number:,} {kind}" for kind, number in counts.by_type.items())
     lines = [
         f"memories           {counts.total:,} ({by_type})",
         f"pinned             {counts.pinned_count:,}",
         f"suppressed         {counts.suppressed_count:,}",
         f"average relevance  {counts.avg_relevance:.2f}",
+        f"awaiting vectors   {waiting:,}",
         f"size on disk       {counts.db_size_bytes / 1e6:,.1f} MB",
     ]
-    emit(settings, counts, lines)
+    emit(settings, {**counts.model_dump(mode="json"), "awaiting_vectors": waiting}, lines)
 
 
 def _fields(memory: AgentMemory) -> list[str]:

@@ -1,8 +1,9 @@
-"""Opens the store that the command line names."""
+"""Opens the store that the command line names, and shows what the library logs."""
 
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,19 @@ from memgraph.interfaces.cli.options import Settings
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
 
+LOG_VARIABLE = "MEMGRAPH_LOG"
+_LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+
 
 @contextmanager
 def opened(settings: Settings, **config: Any) -> Iterator[MemGraph]:
-    """Open the store for a block; what the library warns of goes to stderr, a line each."""
-    with warnings_shown():
+    """Open the store for a block; what the library warns of goes to stderr, a line each, or all that it logs."""
+    with logs_shown(settings):
         from memgraph.facade import MemGraph
 
         with MemGraph.open(settings.home, **config) as memory:
@@ -24,14 +33,54 @@ def opened(settings: Settings, **config: Any) -> Iterator[MemGraph]:
 
 
 @contextmanager
-def warnings_shown() -> Iterator[None]:
-    """Print the library's warnings (a healed journal, a rebuilt graph) as notices."""
-    logger, handler = logging.getLogger("memgraph"), _Notices(logging.WARNING)
+def logs_shown(settings: Settings) -> Iterator[None]:
+    """Print the library's warnings (a healed journal, a rebuilt graph) as notices; its log where that was asked for.
+
+    Raises
+    ------
+    ConfigError
+        ``MEMGRAPH_LOG`` names no level.
+    """
+    level = _level(settings)
+    logger = logging.getLogger("memgraph")
+    handler: logging.Handler = _Notices(logging.WARNING)
+    if level is not None:
+        handler = _Log()
+        handler.setLevel(level)
+        handler.setFormatter(
+            logging.Formatter("%(asctime)s.%(msecs)03d %(levelname)s %(name)s: %(message)s", "%H:%M:%S")
+        )
+    before = logger.level
     logger.addHandler(handler)
+    logger.setLevel(min(level if level is not None else logging.WARNING, before or logging.WARNING))
     try:
         yield
     finally:
         logger.removeHandler(handler)
+        logger.setLevel(before)
+
+
+def _level(settings: Settings) -> int | None:
+    """Return what is to be logged; None: nothing was asked for. ``-v`` goes before the environment."""
+    if settings.verbosity:
+        return logging.INFO if settings.verbosity == 1 else logging.DEBUG
+    named = os.environ.get(LOG_VARIABLE, "").strip().lower()
+    if not named:
+        return None
+    if named not in _LEVELS:
+        from memgraph.errors import ConfigError
+
+        raise ConfigError(f"{LOG_VARIABLE} is {named!r}; it must be one of {', '.join(_LEVELS)}")
+    return _LEVELS[named]
+
+
+class _Log(logging.Handler):
+    """Prints each record as one harmless line."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        from memgraph.interfaces.cli.output import stderr_line
+
+        stderr_line(self.format(record))
 
 
 class _Notices(logging.Handler):

@@ -1,4 +1,4 @@
-"""Options that every command takes, before or after its name: ``--home``, ``--json``, ``--version``."""
+"""Options that every command takes, before or after its name: ``--home``, ``--json``, ``--verbose``, ``--version``."""
 
 from __future__ import annotations
 
@@ -18,10 +18,13 @@ class Settings:
         The store's directory if it was named on the command line.
     as_json : bool
         One JSON document on standard output instead of text.
+    verbosity : int
+        How often ``-v`` was given.
     """
 
     home: str | None = None
     as_json: bool = False
+    verbosity: int = 0
 
 
 pass_settings = click.make_pass_decorator(Settings, ensure=True)
@@ -39,6 +42,13 @@ def shared_options() -> list[click.Option]:
         ),
         click.Option(
             ["--json"], is_flag=True, expose_value=False, callback=_json, help="One JSON document on standard output."
+        ),
+        click.Option(
+            ["--verbose", "-v"],
+            count=True,
+            expose_value=False,
+            callback=_verbose,
+            help="Log on standard error what takes time; -vv: every step (or MEMGRAPH_LOG).",
         ),
         click.Option(
             ["--version"],
@@ -76,6 +86,11 @@ def _home(ctx: click.Context, param: click.Parameter, value: str | None) -> None
 def _json(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: ARG001 - click's signature
     if value:
         ctx.ensure_object(Settings).as_json = True
+
+
+def _verbose(ctx: click.Context, param: click.Parameter, value: int) -> None:  # noqa: ARG001 - click's signature
+    if value:
+        ctx.ensure_object(Settings).verbosity += value
 
 
 def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: ARG001 - click's signature

@@ -55,6 +55,11 @@ def notice(text: str) -> None:
     click.echo(f"memgraph: {plain(text)}", err=True)
 
 
+def stderr_line(text: str) -> None:
+    """Print one harmless line on standard error."""
+    click.echo(plain(text), err=True)
+
+
 def wrapped(text: str, *, indent: str = "", first: str | None = None) -> str:
     """Return a text of one line, broken to the width of a page."""
     return textwrap.fill(

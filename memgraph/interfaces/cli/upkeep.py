@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from memgraph.errors import InvalidInputError
+from memgraph.interfaces.cli.group import Refused
 from memgraph.interfaces.cli.opening import opened
 from memgraph.interfaces.cli.options import Command, Settings, pass_settings
-from memgraph.interfaces.cli.output import count, emit, progress
+from memgraph.interfaces.cli.output import count, emit, plain, progress
+
+if TYPE_CHECKING:
+    from memgraph.store.verifying import Verification
 from memgraph.model.timestamps import age, to_iso
 
 
@@ -26,16 +31,51 @@ def rebuild(settings: Settings) -> None:
 
 
 @click.command(cls=Command)
+@click.option("--deep", is_flag=True, help="Also every row of the graph against a replay, and the index.")
 @pass_settings
-def verify(settings: Settings) -> None:
-    """Check the journal from its first event, and graph and vectors against it."""
-    with opened(settings) as memory:
-        with progress(settings, "verifying") as bar:
-            events = memory.store.verify(bar)
-        digest = memory.store.digest()
-    emit(
-        settings, {"events": events, "digest": digest}, f"Verified {count(events, 'event')}, the vectors and the graph."
-    )
+def verify(settings: Settings, deep: bool) -> None:
+    """Check the journal from its first event, and vectors and graph against it."""
+    with opened(settings) as memory, progress(settings, "verifying") as bar:
+        found = memory.store.verification(bar, deep=deep)
+    emit(settings, _document(found), _told(found))
+    if found.differing:
+        more = f", first {found.first[0]}" if settings.as_json else ""
+        raise Refused(f"{count(found.differing, 'difference')} from the journal{more}; {_advice(found)}")
+
+
+def _document(found: Verification) -> dict[str, Any]:
+    names = ("events", "vectors", "nodes", "edges", "indexed", "digest", "differing", "seconds")
+    return {
+        "deep": found.is_deep,
+        **{name: getattr(found, name) for name in names},
+        "first": [difference._asdict() for difference in found.first],
+        "torn": {"events": found.torn_events, "bytes": found.torn_bytes},
+    }
+
+
+def _told(found: Verification) -> list[str]:
+    parts = [count(found.events, "event"), count(found.vectors, "vector")]
+    if found.is_deep:
+        parts += [count(found.nodes, "node"), count(found.edges, "edge"), f"the index of {count(found.indexed, 'memory', 'memories')}"]  # fmt: skip
+    else:
+        parts += [count(found.nodes, "memory", "memories"), f"{count(found.edges, 'link')} of the graph"]
+    lines = [f"Verified {', '.join(parts[:-1])} and {parts[-1]} in {sum(found.seconds.values()):.1f} s."]
+    lines += [f"  {plain(str(difference))}" for difference in found.first]
+    if found.differing > len(found.first):
+        lines.append(f"  … and {found.differing - len(found.first):,} more")
+    if found.torn_events:
+        torn = f"{count(found.torn_events, 'event')}, {count(found.torn_bytes, 'byte')}"
+        lines.append(f"After the last event lies a commit that was cut short ({torn}); the next write drops it.")
+    return lines
+
+
+def _advice(found: Verification) -> str:
+    advice = []
+    if any(difference.part == "vectors" for difference in found.first):
+        advice.append("restore the vector file from a backup")
+    if any(difference.part != "vectors" for difference in found.first):
+        advice.append("`memgraph rebuild` makes graph and index anew")
+    return " and ".join(advice)
 
 
 @click.command("format-age", cls=Command)

@@ -11,9 +11,9 @@ import pytest
 from memgraph.fold import EmptyView, Projection, Workspace, project
 from memgraph.fold.projection import digest_after
 from memgraph.journal.envelope import Chain, Event
-from memgraph.journal.journal import Offset
+from memgraph.journal.replay import Offset
 from memgraph.journal.segments import Position
-from memgraph.model.events import EmbeddingSwitched, MemoryAdded, MemoryDeleted, VectorRef
+from memgraph.model.events import MemoryAdded, MemoryDeleted
 from memgraph.ports import Change
 
 NOW = "2026-02-01T09:00:00.000Z"
@@ -30,7 +30,7 @@ def at(seq: int) -> Offset:
 
 def test_it_survives_the_graph() -> None:
     state = Projection(
-        "store", 5, "sig", NOW, "seg", 7, 2**255 + 1, embedding_model="m", embedding_dimension=3, vector_rows={"m": 2}
+        "store", 5, "sig", NOW, "seg", 7, 2**255 + 1
     )
     assert Projection.from_row(state.as_row()) == state
     assert Projection.from_row(Projection("store").as_row()) == Projection("store")
@@ -46,14 +46,6 @@ def test_it_moves_with_the_journal(added: Added) -> None:
         300,
     )
     assert after.digest == digest_after(0, changes) != 0
-
-
-def test_vector_rows_are_counted_by_model(added: Added) -> None:
-    state = Projection("store").with_event(event(EmbeddingSwitched(model="m", dimension=4)))
-    for number, row in enumerate((0, 1, 5, 2)):
-        state = state.with_event(event(added(number, vector=VectorRef(model="m", row=row, sha256="a" * 64))))
-    state = state.with_event(event(added(9, vector=VectorRef(model="n", row=0, sha256="a" * 64))))
-    assert (state.embedding_model, state.embedding_dimension, state.vector_rows) == ("m", 4, {"m": 6, "n": 1})
 
 
 def test_the_digest_does_not_know_the_order() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memgraph.errors import QueryError
+from memgraph.graph import file as limits
 from memgraph.graph import kuzu as module
 from memgraph.graph.guard import MAX_QUERY_CHARS, check_read_only
 
@@ -313,16 +315,50 @@ def test_several_statements_do_not_run_even_past_the_guard(stocked: Any, monkeyp
 
 
 def test_a_query_that_takes_long_is_stopped(stocked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_QUERY_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(limits, "QUERY_TIMEOUT_S", 0.2)
     ranges = " ".join(f"UNWIND range(1, 10000) AS x{n}" for n in range(3))
     with pytest.raises(QueryError, match=r"0\.2 s"):
         stocked.cypher(f"{ranges} RETURN sum(x0 * x1 * x2) AS x")
     assert stocked.cypher("MATCH (m:Memory) RETURN count(*) > 0 AS x") == [{"x": True}]
 
 
+EXHAUSTING = {
+    "a list that doubles": "WITH range(1, 10000) AS a " + "WITH list_concat(a, a) AS a " * 20 + "RETURN size(a) AS n",
+    "a text that doubles": "WITH 'xxxxxxxxxx' AS a " + "WITH a + a AS a " * 32 + "RETURN size(a) AS n",
+    "a long text": "RETURN size(repeat('x', 4000000000)) AS n",
+    "a padded text": "RETURN size(lpad('x', 2000000000, 'y')) AS n",
+    "many long texts": "UNWIND range(1, 10000) AS i RETURN collect(rpad('x', 1000000, 'y')) AS n",
+    "many matches of a pattern": "RETURN size(regexp_replace(repeat('a', 10000000), 'a', repeat('b', 1000), 'g')) AS x",
+    "a text cut into many": "RETURN size(string_split(repeat('a,', 50000000), ',')) AS x",
+    "a lambda of lists": "RETURN size(list_transform(range(1, 10000), x -> range(1, 10000))) AS n",
+    "two long texts compared": "RETURN levenshtein(repeat('a', 100000), repeat('b', 100000)) AS n",
+    "a cross product": "UNWIND range(1, 10000) AS a UNWIND range(1, 10000) AS b RETURN count(DISTINCT a * 10000 + b) AS n",
+    "one long row": "UNWIND range(1, 10000) AS a UNWIND range(1, 10000) AS b RETURN collect(a + b) AS n",
+    "long paths": "MATCH p = (a)-[* TRAIL 1..30]-(b) RETURN count(p) AS n",
+    "a date beyond dates": "RETURN date('20000-01-01') AS x",
+    "an id of nothing": "RETURN id(null) AS x",
+    "brackets in JSON": "RETURN json_structure(concat(repeat('[', 1000000), repeat(']', 1000000))) AS x",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXHAUSTING)
+def test_what_the_guard_lets_pass_ends_all_the_same(stocked: Any, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """By the engine's own limits, or by the end of its process."""
+    check_read_only(EXHAUSTING[name])
+    with monkeypatch.context() as patched:
+        patched.setattr(limits, "QUERY_TIMEOUT_S", 0.2)
+        patched.setattr(limits, "GRACE_S", 0.2)
+        patched.setattr(limits, "QUERY_MEMORY_BYTES", 200 << 20)
+        start = time.monotonic()
+        with pytest.raises(QueryError):
+            stocked.cypher(EXHAUSTING[name])
+        assert time.monotonic() - start < 15
+    assert stocked.cypher("MATCH (m:Memory) RETURN count(*) > 0 AS x") == [{"x": True}]
+
+
 def test_rows_are_counted(stocked: Any) -> None:
     many = "UNWIND range(1, 10000) AS x UNWIND range(1, {}) AS y RETURN x, y"
-    assert len(stocked.cypher(many.format(10))) == module.MAX_QUERY_ROWS
+    assert len(stocked.cypher(many.format(10))) == limits.MAX_QUERY_ROWS
     with pytest.raises(QueryError, match="LIMIT"):
         stocked.cypher(many.format(11))
 

@@ -403,11 +403,24 @@ class TestProcesses:
             engine.close()
 
     def test_a_killed_holder_holds_nothing(self, tmp_path: Path) -> None:
+        """What it wrote last is the journal's to say again: the engine's own log is not trusted after a kill."""
+        engine = KuzuEngine(tmp_path / "graph", timeout_s=5.0)
+        engine.apply([Change("Tag", "before", None, {"id": "before"})], {"seq": 0})
+        engine.release()
         command = [sys.executable, "-c", CHILD, str(tmp_path / "graph")]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
             assert self.tell(process, "write x") == "done"
             assert self.tell(process, "hold") == "held"
             process.kill()
-        engine = KuzuEngine(tmp_path / "graph", timeout_s=5.0)
-        assert engine.get("Tag", "x") == {"id": "x"}
+        assert engine.state() == {"seq": 0}
+        assert [key for key, _ in engine.scan("Tag")] == ["before"]
+        engine.close()
+
+    def test_a_program_that_closes_nothing_leaves_the_graph_closed(self, tmp_path: Path) -> None:
+        program = CHILD.replace("print(", "continue; print(")
+        command = [sys.executable, "-W", "error", "-c", program, str(tmp_path / "graph")]
+        done = subprocess.run(command, input="write x\n", capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        engine = KuzuEngine(tmp_path / "graph")
+        assert engine.state() == {"seq": 1}
         engine.close()

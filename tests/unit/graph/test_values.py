@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 
 import pytest
 
-from memgraph.graph.values import from_engine, plain, to_engine, to_json
+from memgraph.graph.values import from_engine, to_engine, to_json
 
 
 def test_times_become_naive_utc_and_come_back() -> None:
@@ -64,18 +64,3 @@ def test_other_values_pass_as_they_are(value: object, kind: str) -> None:
 def test_what_is_not_set_is_left_out() -> None:
     values = {"a": None, "b": [], "c": "", "d": 0, "e": False, "_id": {"offset": 1}, "_label": "Memory"}
     assert from_engine(values) == {"c": "", "d": 0, "e": False}
-
-
-def test_results_are_plain_data() -> None:
-    moment = datetime(2026, 2, 1, tzinfo=timezone(timedelta(hours=1)))
-    value = {"_id": 1, "at": moment, "list": [moment, {"_src": 1, "x": [1]}], "none": None}
-    assert plain(value) == {
-        "at": "2026-01-31T23:00:00.000Z",
-        "list": ["2026-01-31T23:00:00.000Z", {"x": [1]}],
-        "none": None,
-    }
-
-
-def test_a_memorys_record_is_not_shown() -> None:
-    assert plain([{"_label": "Memory", "_id": 1, "id": "a", "record": "{}"}]) == [{"id": "a"}]
-    assert plain({"record": "{}"}) == {"record": "{}"}

@@ -18,6 +18,7 @@ from memgraph.fold import Workspace, fold
 from memgraph.index import snapshot
 from memgraph.index.analyser import analyse
 from memgraph.index.index import RELATION_CODE, Index, IndexOffset
+from memgraph.index.succession import superseded
 from memgraph.journal.envelope import Event
 from memgraph.model.events import (
     AccessEffect,
@@ -26,6 +27,8 @@ from memgraph.model.events import (
     MemoryDeleted,
     MemoryLinked,
     MemoryRevised,
+    MemoryUndeleted,
+    MemoryUnlinked,
     Payload,
     RecordPatch,
 )
@@ -140,7 +143,7 @@ def answers(index: Index) -> dict[str, Any]:
             name[s]: sorted((name[o], int(w)) for o, w in zip(*index.links.get(s), strict=True) if live[o])
             for s in slots
         },
-        "superseded": {name[s]: bool(index.is_superseded()[s]) for s in slots},
+        "superseded": {name[s]: bool(superseded(index, live)[s]) for s in slots},
         "supporting": {name[s]: index.supporting_ids(name[s]) for s in slots},
         "ids": sorted(name[s] for s in slots),
     }
@@ -302,6 +305,41 @@ class TestAnswers:
         world.live(added(2, content="Back again"))
         assert world.index.slot(source_id("tests", 2)) >= 0
         assert answers(world.index) == answers(world.built())
+
+    def test_an_undeleted_one_is_back_in_its_place(self, world: World) -> None:
+        world.live(linked(2, "SUPERSEDES", 1))
+        world.live(added(4, project_id="P", session_id="s", previous_id=source_id("tests", 2)))
+        before, row = answers(world.built()), world.get("Memory", source_id("tests", 2))
+        links = [linked(2, "SUPPORTS", 3), linked(2, "SUPERSEDES", 1)]
+        world.live(MemoryDeleted(id=source_id("tests", 2)))
+        assert world.index.followers(source_id("tests", 1)) == [source_id("tests", 4)]
+        back = MemoryUndeleted(
+            memory=MemoryRecord.parse({name: row[name] for name in row if name != "seq"}),  # type: ignore[union-attr]
+            added_seq=row["seq"],  # type: ignore[index]
+            follower_ids=[source_id("tests", 4)],
+        )
+        effect = AccessEffect(  # the follower's row comes first in the commit
+            id=source_id("tests", 4), access_count=0, last_accessed_at=LATER, relevance_anchor=1.0, relevance_at=NOW
+        )
+        world.live(AccessRecorded(accesses=[effect]), back, *links)
+        after = answers(world.index)
+        assert after == answers(world.built())
+        assert {**after, "columns": {**after["columns"], "accessed_days": None}} == {
+            **before,
+            "columns": {**before["columns"], "accessed_days": None},
+        }
+
+    def test_an_unlinked_pair_is_gone(self, world: World) -> None:
+        ends = {"source_id": source_id("tests", 1), "target_id": source_id("tests", 3)}
+        world.live(MemoryUnlinked(relation="SUPPORTS", **ends))  # type: ignore[arg-type]
+        assert world.index.supporting_ids(source_id("tests", 3)) == [source_id("tests", 2)]
+        assert answers(world.index) == answers(world.built())
+
+    def test_one_that_was_recorded_later_precedes_nobody(self, world: World) -> None:
+        world.live(added(6, previous_id=source_id("tests", 7)))
+        world.live(added(7), MemoryRevised(id=source_id("tests", 6), changed=RecordPatch(is_pinned=True)))
+        assert answers(world.index) == answers(world.built())
+        assert answers(world.index)["columns"]["previous"][source_id("tests", 6)] is None
 
     def test_order_and_ties(self, world: World) -> None:
         index = world.index

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from memgraph.journal.envelope import CommitDraft
-from memgraph.journal.journal import Committed, Journal
+from memgraph.journal.journal import Journal
+from memgraph.journal.replay import Committed
 from memgraph.journal.keys import FileKeys
 from memgraph.journal.opening import open_journal
 from memgraph.model.events import MemoryAdded, Payload

@@ -11,7 +11,7 @@ import pytest
 
 from memgraph.errors import DamagedJournalError, JournalError, TruncatedJournalError
 from memgraph.journal import journal as module
-from memgraph.journal import segments
+from memgraph.journal import replay, segments
 from memgraph.journal.journal import Journal
 from memgraph.model.events import MemoryAdded
 
@@ -34,13 +34,13 @@ def checked(journal: Journal, write: Callable[..., Any], added: Added) -> Journa
 def unsealed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of the events that are verified one by one from here on."""
     seen: list[int] = []
-    real = module.unseal
+    real = replay.unseal
 
     def counting(line: bytes, chain: Any, key: Any) -> Any:
         seen.append(chain.seq + 1)
         return real(line, chain, key)
 
-    monkeypatch.setattr(module, "unseal", counting)
+    monkeypatch.setattr(replay, "unseal", counting)
     return seen
 
 
@@ -166,6 +166,7 @@ def test_one_is_written_now_and_then(
 def test_a_store_leaves_one_when_it_closes(open_store: Callable[..., Any], tmp_path: Path, unsealed: list[int]) -> None:
     store = open_store()
     store.insert_memories([{"type": "episodic", "content": f"memory {n}"} for n in range(20)])
+    store.digest()
     store.close()
     unsealed.clear()
     assert open_store().get_stats().total == 20

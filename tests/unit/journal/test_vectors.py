@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from memgraph.errors import InvalidInputError, VectorDamageError
-from memgraph.journal.vectors import VectorFile, row_sha256
+from memgraph.journal.vectors import NamedVectors, VectorFile, row_sha256
+from memgraph.model.events import EmbeddingSwitched, MemoryAdded, VectorRef
 
 DIMENSION = 64
 ODD = np.array([1e-45, -1e-45, 3.4028235e38, -0.0, 1 / 3, 1.1754944e-38, *range(DIMENSION - 6)], dtype=np.float32)
@@ -150,3 +151,11 @@ class TestInAStore:
 
 def _broken(*_: Any) -> None:
     raise OSError("broken")
+
+
+def test_rows_are_counted_by_model(added: Callable[..., MemoryAdded]) -> None:
+    named = NamedVectors().after(EmbeddingSwitched(model="m", dimension=4))
+    for number, (model, row) in enumerate([("m", 0), ("m", 1), ("m", 5), ("m", 2), ("n", 0)]):
+        vector = VectorRef(model=model, row=row, sha256="a" * 64)
+        named = named.after(added(number).model_copy(update={"vector": vector}))
+    assert named == NamedVectors("m", 4, {"m": 6, "n": 1})

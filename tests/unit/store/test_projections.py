@@ -57,15 +57,15 @@ class TestCatchingUp:
         old = one.insert_memory({"type": "semantic", "content": "the build fails on locks"})
         new = one.insert_memory({"type": "semantic", "content": "the build fails on time"})
         one.link(new.id, "SUPERSEDES", old.id)
-        assert not one.reader.index.is_superseded()[one.reader.index.slot(new.id)]
-        assert one.reader.index.is_superseded()[one.reader.index.slot(old.id)]
+        assert not one.reader.superseded()[one.reader.index.slot(new.id)]
+        assert one.reader.superseded()[one.reader.index.slot(old.id)]
         other.delete_memory(new.id)
         assert one.get_memory(new.id) is None
-        assert not one.reader.index.is_superseded().any()
+        assert not one.reader.superseded().any()
         one.insert_memory({"type": "semantic", "content": "the build fails on time", "id": new.id})
         assert one.links(old.id) == []
         index = one.reader.index
-        assert not index.is_superseded()[index.slot(old.id)], "a link that was deleted is back with its memory's id"
+        assert not one.reader.superseded()[index.slot(old.id)], "a link that was deleted is back with its memory's id"
 
     def test_a_graph_that_is_behind_is_brought_up(
         self, open_store: Open, seen: See, live: Live, tmp_path: Path

@@ -1,0 +1,44 @@
+"""LangGraph's store in memory. (Its durable stores need a database server.)"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from uuid import uuid4
+
+from langgraph.store.base import PutOp
+from langgraph.store.memory import InMemoryStore
+
+from benchmarks.data import DIMENSION, Memory, Vector
+
+_PLACE = ("memories",)
+
+
+class Store:
+    """One namespace, its contents indexed by given vectors."""
+
+    def __init__(self, folder: Path) -> None:  # noqa: ARG002
+        self._vectors: dict[str, Vector] = {}
+        self._store = InMemoryStore(index={"dims": DIMENSION, "embed": self._embed, "fields": ["content"]})
+
+    def insert(self, memories: Sequence[Memory]) -> list[str]:
+        ids = [str(uuid4()) for _ in memories]
+        self._vectors = {memory["content"]: memory["embedding"] for memory in memories}
+        self._store.batch(
+            PutOp(_PLACE, key, {name: value for name, value in memory.items() if name != "embedding"})
+            for key, memory in zip(ids, memories, strict=True)
+        )
+        return ids
+
+    def query(self, text: str, vector: Vector, limit: int) -> list[str]:
+        self._vectors = {text: vector}
+        return [item.key for item in self._store.search(_PLACE, query=text, limit=limit)]
+
+    def count(self, ids: Sequence[str]) -> int:
+        return sum(self._store.get(_PLACE, key) is not None for key in ids)
+
+    def close(self) -> None:
+        pass
+
+    def _embed(self, texts: Sequence[str]) -> list[list[float]]:
+        return [self._vectors[text].tolist() for text in texts]

@@ -1,0 +1,138 @@
+"""The graph's file: looked at before the engine opens it, given room before it writes, lent to a process that may die of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from memgraph.graph.opened import OpenNote, remove, remove_log
+from memgraph.graph.process import EndedError, EngineProcess, Limits
+from memgraph.graph.room import need
+from memgraph.journal.files import make_private_folder, room_left
+from memgraph.logs import logger_of
+from memgraph.ports import Change, Row
+
+logger = logger_of(__name__)
+
+BUFFER_POOL_BYTES = 512 << 20
+MOST_DATABASE_BYTES = 1 << 36
+QUERY_TIMEOUT_S = 30.0
+"""For a query from outside. The engine looks at the clock between batches of rows, so it may end somewhat later."""
+GRACE_S = 2.0
+"""So much later its process is killed."""
+MAX_QUERY_ROWS = 100_000
+MAX_ANSWER_BYTES = 256 << 20
+QUERY_MEMORY_BYTES = 2 << 30
+"""That a query may take beyond the buffer pool."""
+_PROBE_TIMEOUT_S = 120.0
+_CHECKPOINT_BYTES = 32 << 20
+"""Bringing a log of one memory into the file has made it 25 MB larger; a longer log needs some times its own size more."""
+_LONG_LOG_BYTES = 8 << 20
+"""Some thousand commits."""
+_BYTES_A_MEMORY = 8_000
+_BYTES_A_ROW = 300
+"""What a bulk write takes at its peak, by measurement, and as much again."""
+_ASIDE = EngineProcess()
+
+
+class GraphFile:
+    """A graph's file and what lies beside it. The graph's lock is held when it is used."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._log = path.with_name(path.name + ".wal")
+        self._note = OpenNote(path)
+
+    def before_opening(self) -> bool:
+        """Make sure that the engine may open the file, and return whether there is none yet.
+
+        Raises
+        ------
+        GraphError
+            It is damaged, or not the one that was closed last: rebuild it.
+        DiskFullError
+            There is no room for a new one; a graph that is there can be read on a full disk.
+        """
+        make_private_folder(self.path.parent)
+        self._note.admit(self._probe)
+        is_new = not self.path.exists()
+        if is_new:
+            need(self.path, _CHECKPOINT_BYTES)
+        self._note.opened()
+        if is_new:
+            logger.info("a new graph at %s", self.path)
+        return is_new
+
+    def after_checkpoint(self) -> None:
+        """Note that everything is in the file."""
+        self._note.opened()
+
+    def before_writing(self, path: Path, changes: Sequence[Change]) -> None:
+        """Make sure that there is room for changes, and for bringing them into the file at `path`.
+
+        Raises
+        ------
+        DiskFullError
+            There is not.
+        """
+        memories = sum(change.table == "Memory" for change in changes)
+        need(path, self._checkpoint_bytes() + memories * _BYTES_A_MEMORY + len(changes) * _BYTES_A_ROW)
+
+    def has_long_log(self) -> bool:
+        """Return whether the log is long enough to be brought into the file."""
+        return self._log_bytes() > _LONG_LOG_BYTES
+
+    def can_take_log(self) -> bool:
+        """Return whether there is a log to be brought into the file, and room for it."""
+        return bool(self._log_bytes()) and room_left(self.path) >= self._checkpoint_bytes()
+
+    def after_closing(self) -> None:
+        """Note that file and log are as they shall be found."""
+        self._note.closed()
+
+    def replace(self, fresh: Path) -> None:
+        """Put another file, closed and without a log, in this one's place."""
+        remove_log(self.path)
+        remove(self.path)
+        fresh.replace(self.path)
+        self._note.closed()
+
+    def query(self, query: str, params: Mapping[str, Any]) -> list[Row]:
+        """Run a checked query from outside in another process, which opens the file: here it is closed meanwhile.
+
+        Raises
+        ------
+        QueryError
+            The query is refused by the engine, or had to be stopped.
+        """
+        request = {
+            **self._request(),
+            "query": query,
+            "params": dict(params),
+            "timeout_s": QUERY_TIMEOUT_S,
+            "most_rows": MAX_QUERY_ROWS,
+            "most_bytes": MAX_ANSWER_BYTES,
+        }
+        try:
+            return _ASIDE.query(request, Limits(QUERY_TIMEOUT_S + GRACE_S, BUFFER_POOL_BYTES + QUERY_MEMORY_BYTES))
+        except EndedError:
+            self._note.suspect()  # was it the query, or the file?
+            raise
+
+    def _probe(self) -> None:
+        need(self.path, self._checkpoint_bytes())
+        _ASIDE.probe(self._request(), Limits(_PROBE_TIMEOUT_S, BUFFER_POOL_BYTES + QUERY_MEMORY_BYTES))
+
+    def _request(self) -> dict[str, Any]:
+        return {
+            "path": str(self.path.absolute()),
+            "buffer_pool_bytes": BUFFER_POOL_BYTES,
+            "most_database_bytes": MOST_DATABASE_BYTES,
+        }
+
+    def _checkpoint_bytes(self) -> int:
+        return _CHECKPOINT_BYTES + 4 * self._log_bytes()
+
+    def _log_bytes(self) -> int:
+        return self._log.stat().st_size if self._log.exists() else 0

@@ -1,0 +1,88 @@
+"""Where two indexes of the same memories differ. Slots and codes are each one's own affair: names and ids are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memgraph.index.arrays import Multimap, Names
+from memgraph.index.index import COLUMNS, Index
+
+_NAMED = ("project", "session", "task", "domain")
+_SLOTS = ("previous", "following")
+_BY_NAME = {"postings": "vocabulary", "mentions": "entities", "agents": "agent_names"}
+"""Maps from a name's code to slots, and where the names are."""
+Codes = NDArray[np.int64]
+
+
+def differences(given: Index, built: Index) -> Iterator[tuple[str, str, str]]:
+    """Yield (memory id, part, problem) for everything that `given` answers otherwise than `built`.
+
+    Parts are columns (``anchor``), and ``postings``, ``mentions``, ``agents``, ``named``, ``links``. Linear in the size of
+    both, in numpy.
+    """
+    ours, theirs = _live(given), _live(built)
+    yield from ((memory_id, "memory", "missing") for memory_id in theirs if memory_id not in ours)
+    yield from ((memory_id, "memory", "not in the journal") for memory_id in ours if memory_id not in theirs)
+    common = [memory_id for memory_id in theirs if memory_id in ours]
+    own = np.array([ours[memory_id] for memory_id in common], dtype=np.int64)
+    other = np.array([theirs[memory_id] for memory_id in common], dtype=np.int64)
+    slots = np.full(len(given) + 1, -1, dtype=np.int64)  # of `built`, for each of `given`; the last one is for −1
+    slots[own] = other
+    live = np.full(len(built) + 1, -1, dtype=np.int64)
+    live[other] = other
+    for name in COLUMNS:
+        mine, right = given.column(name)[own], built.column(name)[other]
+        if name in _NAMED:
+            mine = _translation(given.scopes, built.scopes)[mine]
+        elif name in _SLOTS:
+            mine, right = slots[mine], live[right]
+        yield from ((common[place], name, "differs") for place in np.flatnonzero(mine != right).tolist())
+    id_of = dict(zip(other.tolist(), common, strict=True))
+    for kind, names in _BY_NAME.items():
+        codes, same = _translation(getattr(given, names), getattr(built, names)), _identity(getattr(built, names))
+        mine, right = _pairs(getattr(given, kind), codes, slots), _pairs(getattr(built, kind), same, live)
+        yield from ((id_of[slot], kind, "differs") for slot in _only_in_one(mine, right)[:, 1].tolist())
+    codes, same = _translation(given.entities, built.entities), _identity(built.entities)
+    mine, right = _pairs(given.named, slots, codes), _pairs(built.named, live, same)
+    yield from ((id_of[slot], "named", "differs") for slot in _only_in_one(mine, right)[:, 0].tolist())
+    mine, right = _pairs(given.links, slots, slots), _pairs(built.links, live, live)
+    yield from ((id_of[slot], "links", "differs") for slot in _only_in_one(mine, right)[:, 0].tolist())
+
+
+def _live(index: Index) -> dict[str, int]:
+    return {index.ids.names[slot]: slot for slot in np.flatnonzero(index.column("is_live")).tolist()}
+
+
+def _translation(given: Names, built: Names) -> Codes:
+    """Return the code in `built` for each code of `given`; names that it lacks get codes beyond; −1 stays −1."""
+    codes = [built.find(name) for name in given.names]
+    return np.array([code if code >= 0 else len(built) + own for own, code in enumerate(codes)] + [-1], dtype=np.int64)
+
+
+def _identity(names: Names) -> Codes:
+    codes: Codes = np.append(np.arange(len(names), dtype=np.int64), -1)
+    return codes
+
+
+def _pairs(pairs: Multimap, keys: Codes, values: Codes) -> Codes:
+    """Return (key, value, weight) rows in the codes given, without those of dead slots."""
+    held: dict[str, NDArray[Any]] = pairs.arrays()
+    table: Codes = np.stack([keys[held["keys"]], values[held["values"]], held["weights"].astype(np.int64)], axis=1)
+    alive: Codes = table[(table[:, 0] >= 0) & (table[:, 1] >= 0)]
+    return alive
+
+
+def _only_in_one(mine: Codes, right: Codes) -> Codes:
+    """Return the rows that are not equally often in both, each once."""
+    if len(mine) == len(right):
+        order = [np.lexsort(table.T) for table in (mine, right)]
+        if np.array_equal(mine[order[0]], right[order[1]]):
+            return mine[:0]
+    rows, inverse = np.unique(np.concatenate([mine, right]), axis=0, return_inverse=True)
+    signs = np.concatenate([np.ones(len(mine), dtype=np.int64), -np.ones(len(right), dtype=np.int64)])
+    uneven: Codes = rows[np.bincount(inverse.ravel(), weights=signs, minlength=len(rows)) != 0]
+    return uneven

@@ -1,0 +1,310 @@
+"""What ``doctor`` looks at. The store is not opened: nothing is healed, caught up or made, and one that is refused is told of."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memgraph.errors import BusyError, MemGraphError
+from memgraph.interfaces.cli.options import installed_version
+
+if TYPE_CHECKING:
+    from memgraph.config import AgentMemoryConfig
+    from memgraph.journal.repair import Condition
+
+KEY_VARIABLE = "MEMGRAPH_KEY"
+_OTHER_VARIABLES = {"MEMGRAPH_KEY", "MEMGRAPH_LOG"}
+_ROOM_BYTES = 64 << 20
+"""So much beside the graph's own size: a rebuild writes it a second time."""
+_FOR_OTHERS = 0o077
+
+
+@dataclass(slots=True)
+class Diagnosis:
+    """What was found, and what is wrong: each problem with what to do about it."""
+
+    found: dict[str, Any] = field(default_factory=dict)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+
+    def problem(self, what: str, todo: str = "") -> None:
+        """Note a problem; without `todo` it says itself what to do."""
+        self.problems.append((what, todo))
+
+
+def diagnose(home: str | None) -> Diagnosis:
+    """Look at everything there is."""
+    report = Diagnosis()
+    report.found["versions"] = {
+        "memgraph": installed_version(),
+        **{name: installed_version(name) for name in ("kuzu", "numpy", "onnxruntime", "pydantic")},
+        "python": platform.python_version(),
+        "platform": platform.platform(terse=True),
+    }
+    config = _settings(home, report)
+    store_id = _store(config, report)
+    condition = None
+    if store_id is not None:
+        condition = _journal(config, store_id, report)
+        _locks(config.home, report)
+        _projections(config, store_id, condition, report)
+        _modes(config, store_id, report)
+    _room(config.home, report)
+    _model(config, condition, report)
+    return report
+
+
+def _settings(home: str | None, report: Diagnosis) -> AgentMemoryConfig:
+    """Return the settings; where they are refused, the defaults with the places that were named."""
+    from memgraph.config import AgentMemoryConfig, config_path, default_settings, load_config
+
+    path = config_path(home)
+    known = {one.variable for one in default_settings()} | _OTHER_VARIABLES
+    unknown = sorted(name for name in os.environ if name.startswith("MEMGRAPH_") and name not in known)
+    report.found["config"] = {"path": str(path), "present": path.is_file(), "unknown_variables": unknown}
+    try:
+        return load_config({"home": home})
+    except MemGraphError as error:
+        report.problem(str(error), "`memgraph config init` shows every setting; with --force it replaces the file")
+    named = os.environ.get("MEMGRAPH_KEYS_HOME")
+    if named:
+        return AgentMemoryConfig.model_construct(home=path.parent, keys_home=Path(named).expanduser().absolute())
+    return AgentMemoryConfig.model_construct(home=path.parent)
+
+
+def _store(config: AgentMemoryConfig, report: Diagnosis) -> str | None:
+    """Return the store's id; None where there is none."""
+    from memgraph.journal.opening import read_manifest, refuse_foreign
+
+    home, store_id = config.home, None
+    try:
+        manifest = home / "journal" / "manifest.json"
+        if manifest.exists():
+            store_id = read_manifest(manifest)
+        else:
+            refuse_foreign(home)
+    except MemGraphError as error:
+        report.problem(str(error))
+    except OSError as error:
+        report.problem(f"{home} cannot be read: {error.strerror}", "see to its permissions")
+    report.found["store"] = {"path": str(home), "exists": home.exists(), "id": store_id}
+    return store_id
+
+
+def _journal(config: AgentMemoryConfig, store_id: str, report: Diagnosis) -> Condition | None:
+    """Verify the journal as opening does, and compare it with what lies outside the store."""
+    from memgraph.journal.heads import HeadFile
+    from memgraph.journal.keys import FileKeys, default_keys
+    from memgraph.journal.repair import examine
+
+    path, head = FileKeys(config.keys_home).path(store_id), HeadFile(config.keys_home, store_id)
+    from_environment = bool(os.environ.get(KEY_VARIABLE))
+    events, size = _extent(config.home / "journal")
+    report.found["key"] = {"path": str(path), "present": path.is_file(), "from_environment": from_environment}
+    report.found["head"] = {"path": str(head.path), "present": head.path.is_file()}
+    report.found["journal"] = {"events": events, "bytes": size, "torn": None}
+    try:
+        key = default_keys(config.keys_home).key(store_id)
+        if key is None:
+            if events:
+                report.problem(f"the signing key is missing: {path}", f"put its file back, or set {KEY_VARIABLE}")
+            return None
+        condition = examine(config.home, store_id, key, keys_home=config.keys_home, by_checkpoint=True)
+    except MemGraphError as error:
+        report.problem(str(error))
+        return None
+    torn = {"events": condition.torn_events, "bytes": condition.torn_bytes} if condition.torn_events else None
+    report.found["journal"] |= {"events": condition.seq, "torn": torn}
+    _witnesses(condition, report)
+    _vectors(config, condition, report)
+    return condition
+
+
+def _witnesses(condition: Condition, report: Diagnosis) -> None:
+    accept = "`memgraph repair --accept-head` takes the journal as it is"
+    for witness in condition.contradicting[:1]:  # the head file before the checkpoint: one word settles both
+        name = f"the {'head file' if witness.kind == 'head' else witness.kind} {witness.path}"
+        if witness.state == "ahead":
+            what = f"the journal ends at event {condition.seq}, but {name} names {witness.seq}: it was truncated or is an old copy"  # fmt: skip
+            report.problem(what, f"restore the journal from a backup, or {accept}")
+        elif witness.state == "other":
+            what = f"{name} names another event {witness.seq} than the journal holds"
+            report.problem(what, f"restore both from one backup, or {accept}")
+        elif witness.state == "damaged":
+            report.problem(f"{name} is damaged", f"restore it from a backup, or {accept}")
+        else:
+            report.problem(f"{name} is missing, so a truncation would go unnoticed", f"put it back, or {accept} and makes it")  # fmt: skip
+
+
+def _vectors(config: AgentMemoryConfig, condition: Condition, report: Diagnosis) -> None:
+    """Compare the length of the vector files with what the events say."""
+    from memgraph.journal.vectors import VectorFile
+
+    named = condition.named
+    if named.model is None or named.model not in named.rows:
+        return
+    file = VectorFile(config.home / "journal" / "vectors", named.model, named.dimension)
+    needed = named.rows[named.model] * file.row_bytes
+    size = file.path.stat().st_size if file.path.exists() else 0
+    if size < needed:
+        report.problem(f"{file.path} has {size:,} bytes, the journal names vectors in {needed:,}", "restore it from a backup")  # fmt: skip
+
+
+def _extent(folder: Path) -> tuple[int, int]:
+    """Return how many lines and bytes the journal's segments hold."""
+    events = size = 0
+    for path in sorted(folder.glob("*.jsonl")):
+        try:
+            with path.open("rb") as stream:
+                while block := stream.read(1 << 20):
+                    events += block.count(b"\n")
+                    size += len(block)
+        except OSError:
+            continue  # verifying says why
+    return events, size
+
+
+def _locks(home: Path, report: Diagnosis) -> None:
+    from datetime import UTC, datetime
+
+    from memgraph.journal.lock import ProcessLock
+    from memgraph.model.timestamps import to_iso
+
+    report.found["locks"] = {}
+    for name, path in (("journal", home / "journal" / "lock"), ("graph", home / "graph.lock")):
+        lock = ProcessLock(path, name)
+        if not lock.is_held():
+            report.found["locks"][name] = {"held": False}
+            continue
+        pid, taken_at = lock.holder(), lock.taken_at()
+        since = to_iso(datetime.fromtimestamp(taken_at, UTC)) if taken_at else None
+        report.found["locks"][name] = {"held": True, "pid": pid, "alive": _is_alive(pid), "since": since}
+
+
+def _is_alive(pid: int | None) -> bool | None:
+    if pid is None:
+        return None
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass  # another user's
+    return True
+
+
+def _projections(config: AgentMemoryConfig, store_id: str, condition: Condition | None, report: Diagnosis) -> None:
+    """Tell how far graph and index are behind the journal, and count what is in them."""
+    from memgraph.index import snapshot
+
+    seq = condition.seq if condition else report.found["journal"]["events"]
+    graph = _graph(config, seq, report)
+    index = snapshot.load(config.home / "index" / "index.npz", store_id)
+    report.found["graph"] = graph
+    report.found["index"] = {
+        "lag_events": seq - index.offset.seq if index else None,
+        "note": "" if index else "the next use that needs it makes it",
+    }
+    store = report.found["store"]
+    if "memories" not in store and index is not None:
+        live = index.column("is_live")
+        store |= {"memories": int(live.sum()), "awaiting_vectors": int((live & (index.column("vector_row") < 0)).sum())}
+
+
+def _graph(config: AgentMemoryConfig, seq: int, report: Diagnosis) -> dict[str, Any]:
+    from memgraph.graph.kuzu import KuzuEngine
+
+    folder = config.home / "graph"
+    told: dict[str, Any] = {"path": str(folder), "lag_events": None, "note": ""}
+    if report.found["locks"]["graph"]["held"]:
+        return told | {"note": "another process has it"}
+    if not any(folder.glob("*.kuzu")):
+        return told | {"lag_events": seq, "note": "the next use makes it"}
+    engine = KuzuEngine(folder, timeout_s=0.0, idle_s=0.0)
+    try:
+        with engine.open():
+            lag = seq - int((engine.state() or {}).get("seq", 0))
+            if lag >= 0:
+                found = engine.cypher("MATCH (m:Memory) RETURN count(m) AS memories, count(m.vector_row) AS vectors", {})  # fmt: skip
+                memories, vectors = found[0]["memories"], found[0]["vectors"]
+                report.found["store"] |= {"memories": memories, "awaiting_vectors": memories - vectors}
+    except BusyError:
+        return told | {"note": "another process has it"}
+    except MemGraphError as error:
+        return told | {"note": f"the next use rebuilds it: {error}"}
+    finally:
+        engine.close()
+    if lag < 0:
+        return told | {"lag_events": lag, "note": "it is ahead of the journal: the next use rebuilds it"}
+    return told | {"lag_events": lag, "note": "the next use brings it up" if lag else ""}
+
+
+def _modes(config: AgentMemoryConfig, store_id: str, report: Diagnosis) -> None:
+    """Name what others than the owner may read or change: keys, heads, and what holds or tells of memories."""
+    from memgraph.journal.heads import HeadFile
+    from memgraph.journal.keys import FileKeys
+
+    outside = [FileKeys(config.keys_home).path(store_id), HeadFile(config.keys_home, store_id).path]
+    exposed = [path for path in (*_private(config.home), *outside) if _is_open(path)]
+    for path in exposed:
+        mode = "0700" if path.is_dir() else "0600"
+        report.problem(f"others than its owner may use {path}", f"chmod {mode} {path}")
+
+
+def _private(home: Path) -> Iterator[Path]:
+    """Yield the folders that hold what is remembered; where one of them is closed, what is in it is too."""
+    for name in ("journal", "graph", "index"):
+        folder = home / name
+        if folder.is_dir() and _is_open(folder):
+            yield folder
+            yield from sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _is_open(path: Path) -> bool:
+    try:
+        found = path.stat()
+    except OSError:
+        return False
+    return bool(stat.S_IMODE(found.st_mode) & _FOR_OTHERS)
+
+
+def _room(home: Path, report: Diagnosis) -> None:
+    """Compare what is free with what a rebuild takes."""
+    there = next((path for path in (home, *home.parents) if path.is_dir()), None)
+    if there is None:
+        return
+    free = shutil.disk_usage(there).free
+    needed = _ROOM_BYTES + sum(path.stat().st_size for path in (home / "graph").glob("*.kuzu"))
+    report.found["disk"] = {"free_bytes": free, "needed_bytes": needed}
+    if free < needed:
+        report.problem(
+            f"{there} has {free:,} bytes free, a rebuild of the graph may take {needed:,}", "free some space"
+        )
+
+
+def _model(config: AgentMemoryConfig, condition: Condition | None, report: Diagnosis) -> None:
+    from memgraph.embedding import default_embedder, embed_query
+
+    embedder = default_embedder(config.embedding_model)
+    stored = condition.named if condition else None
+    told = {"name": embedder.name, "dimension": embedder.dimension, "available": False, "stored": None}
+    if stored and stored.model is not None:
+        told["stored"] = {"name": stored.model, "dimension": stored.dimension}
+        if embedder.dimension and (stored.model, stored.dimension) != (embedder.name, embedder.dimension):
+            report.problem(
+                f"the store's vectors are {stored.model}'s with {stored.dimension} dimensions, the model is {embedder.name} "
+                f"with {embedder.dimension}",
+                "open the store with the former from Python, or export it and import it into a new store",
+            )
+    if embedder.dimension:
+        try:
+            embed_query(embedder, "ready")
+            told["available"] = True
+        except MemGraphError as error:
+            report.problem(str(error), "until it works, memories are kept and found by text alone")
+    report.found["model"] = told

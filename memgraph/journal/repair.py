@@ -1,0 +1,250 @@
+"""Accepting a journal as it is, where its head file or its checkpoint says that it should be another.
+
+Nothing else is mended: a journal whose own lines do not verify is refused here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from memgraph.errors import JournalError, TruncatedJournalError
+from memgraph.journal.checkpoint import read_checkpoint
+from memgraph.journal.envelope import CommitDraft
+from memgraph.journal.heads import Head, HeadFile
+from memgraph.journal.journal import Journal
+from memgraph.journal.replay import Committed
+from memgraph.journal.vectors import NamedVectors
+from memgraph.model.events import AcceptedWitness, JournalRepaired, StoreCreated
+from memgraph.model.payload import MAX_WHOLE, Payload
+from memgraph.ports import SigningKey
+
+WitnessState = Literal["agrees", "missing", "damaged", "ahead", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """What the head file or the checkpoint says of the journal.
+
+    Attributes
+    ----------
+    state : {"agrees", "missing", "damaged", "ahead", "other"}
+        "agrees" also where it names an earlier event of this journal; "ahead" where it names one that the journal does not
+        hold; "other" where it names another event of the same number.
+    seq, signature : int, str, optional
+        The event that it names.
+    """
+
+    kind: Literal["head", "checkpoint"]
+    path: Path
+    state: WitnessState
+    seq: int | None = None
+    signature: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """How a journal is: its own end, what its witnesses say, and a final commit that was cut short.
+
+    Attributes
+    ----------
+    seq, signature : int, str
+        The last event of the last whole commit.
+    torn_events, torn_bytes : int
+        What lies after it.
+    named : NamedVectors
+        What its events say of vectors.
+    """
+
+    folder: Path
+    seq: int
+    signature: str
+    witnesses: tuple[Witness, ...]
+    torn_events: int = 0
+    torn_bytes: int = 0
+    named: NamedVectors = field(default_factory=NamedVectors)
+
+    @property
+    def contradicting(self) -> tuple[Witness, ...]:
+        """The witnesses that an acceptance would set right."""
+        return tuple(witness for witness in self.witnesses if witness.state != "agrees")
+
+    @property
+    def lost(self) -> range:
+        """Numbers of the events that are known to have been written and are not there."""
+        named = [witness.seq for witness in self.contradicting if witness.state == "ahead" and witness.seq is not None]
+        return range(self.seq + 1, max(named, default=self.seq) + 1)
+
+
+def examine(home: Path, store_id: str, key: SigningKey, *, keys_home: Path, by_checkpoint: bool = False) -> Condition:
+    """Verify a journal by itself, whatever its witnesses say, and change nothing.
+
+    Parameters
+    ----------
+    by_checkpoint : bool
+        Trust the checkpoint where it fits, as opening does; else every event is verified.
+
+    Raises
+    ------
+    JournalError
+        The journal's own lines do not verify.
+    """
+    return _examined(_Unwitnessed(home, store_id, key, keys_home=keys_home), by_checkpoint=by_checkpoint)
+
+
+def accept(
+    home: Path,
+    store_id: str,
+    key: SigningKey,
+    *,
+    keys_home: Path,
+    expected: Condition,
+    now: Callable[[], str],
+    accepted_by: str,
+    reason: str | None = None,
+    lock_timeout_s: float = 10.0,
+) -> Condition:
+    """Record that the journal is accepted as it is, then bring its witnesses to its end; return how it is then.
+
+    The record comes first: after a crash in between the journal is refused as before, and accepted by the same call.
+
+    Parameters
+    ----------
+    expected : Condition
+        What was found before; if the journal is otherwise by now, nothing is done.
+
+    Raises
+    ------
+    JournalError
+        The journal's own lines do not verify, or it is not what was expected.
+    """
+    journal = _Unwitnessed(home, store_id, key, keys_home=keys_home, lock_timeout_s=lock_timeout_s)
+    found = _examined(journal)
+    if found != expected:
+        raise _changed(journal)
+    if not found.contradicting:
+        raise JournalError(f"the journal under {journal.folder} ends where its head file says: nothing to accept")
+    with journal.locked():  # which also drops a final commit that was cut short
+        if journal.tail.chain.seq != found.seq or journal.witnesses() != found.witnesses:
+            raise _changed(journal)
+        time = max(now(), journal.tail.chain.timestamp)
+        record = _record(found, time, accepted_by, reason)
+        first: list[Payload] = [] if found.seq else [StoreCreated(created_by=accepted_by)]
+        journal.append([CommitDraft("system", [*first, record], actor="user")], time)
+        end = journal.tail.chain
+        HeadFile(keys_home, store_id).replace(Head(end.seq, end.signature))
+        for witness in found.contradicting:
+            if witness.kind == "checkpoint":
+                witness.path.unlink(missing_ok=True)  # the next one to open verifies all and makes another
+        return journal.condition()
+
+
+class _NoHead(HeadFile):
+    """A head file that is neither heeded nor written."""
+
+    def read(self) -> Head | None:
+        return None
+
+    def write(self, head: Head) -> None:
+        """Write nothing."""
+
+
+class _Unwitnessed(Journal):
+    """A journal taken as it is: its head file and checkpoint are looked at, but neither heeded nor written."""
+
+    def __init__(
+        self, home: Path, store_id: str, key: SigningKey, *, keys_home: Path, lock_timeout_s: float = 10.0
+    ) -> None:
+        super().__init__(home, store_id, key, keys_home=keys_home, lock_timeout_s=lock_timeout_s)
+        self._head_file = self._heads
+        self._heads = _NoHead(keys_home, store_id)
+        self._signing_key = key
+        self._signatures: dict[int, str] = {}
+        self._wanted: set[int] = set()
+
+    def checkpoint(self) -> None:
+        """Write nothing."""
+
+    def take(self, *, by_checkpoint: bool) -> None:
+        """Verify everything up to the end, noting the signatures that the witnesses name."""
+        head, checkpoint = (
+            self._named_by_head(),
+            read_checkpoint(self._checkpoint_path, self._signing_key, self.store_id),
+        )
+        self._wanted = {head.seq if head else 0, checkpoint.chain.seq if checkpoint else 0}
+        if by_checkpoint and checkpoint is not None and head is not None and head.can_follow(checkpoint.chain):
+            self._signatures[checkpoint.chain.seq] = checkpoint.chain.signature
+            with suppress(TruncatedJournalError):  # its checkpoint is further on: the comparison will tell
+                self.load()
+        else:
+            self.refresh()
+
+    def condition(self) -> Condition:
+        """Return how it is."""
+        end = self.tail.chain
+        self._signatures[end.seq] = end.signature
+        return Condition(self.folder, end.seq, end.signature, self.witnesses(), *self.torn_tail(), self.named)
+
+    def witnesses(self) -> tuple[Witness, ...]:
+        """Compare what the witnesses say with the journal up to its tail."""
+        checkpoint = read_checkpoint(self._checkpoint_path, self._signing_key, self.store_id)
+        told = Head(checkpoint.chain.seq, checkpoint.chain.signature) if checkpoint else None
+        found = [self._compared("head", self._head_file.path, self._named_by_head())]
+        if told is not None:  # without a checkpoint nothing is said and nothing lost
+            found.append(self._compared("checkpoint", self._checkpoint_path, told))
+        return tuple(found)
+
+    def _adopt(self) -> None:
+        """Make no head file and say nothing."""
+
+    def _named_by_head(self) -> Head | None:
+        try:
+            head = self._head_file.read()
+        except JournalError:
+            return None
+        return head if head is None or head.seq <= MAX_WHOLE else None
+
+    def _compared(self, kind: Literal["head", "checkpoint"], path: Path, named: Head | None) -> Witness:
+        if named is None:
+            if self.tail.chain.seq == 0 and not path.exists():
+                return Witness(kind, path, "agrees")
+            return Witness(kind, path, "damaged" if path.exists() else "missing")
+        signature = bytes.fromhex(named.signature).hex()
+        if named.seq > self.tail.chain.seq:
+            state: WitnessState = "ahead"
+        else:
+            state = "agrees" if named.seq == 0 or self._signatures.get(named.seq) == signature else "other"
+        return Witness(kind, path, state, named.seq, signature)
+
+    def _take(self, commit: Committed, head: Head | None) -> None:
+        self._signatures |= {event.seq: event.signature for event in commit.events if event.seq in self._wanted}
+        super()._take(commit, head)
+
+
+def _examined(journal: _Unwitnessed, *, by_checkpoint: bool = False) -> Condition:
+    journal.take(by_checkpoint=by_checkpoint)
+    return journal.condition()
+
+
+def _changed(journal: Journal) -> JournalError:
+    return JournalError(f"the journal under {journal.folder} has changed meanwhile; look at it again")
+
+
+def _record(found: Condition, now: str, accepted_by: str, reason: str | None) -> JournalRepaired:
+    return JournalRepaired(
+        seq=found.seq,
+        signature=found.signature,
+        witnesses=[
+            AcceptedWitness(kind=witness.kind, state=witness.state, seq=witness.seq, signature=witness.signature)
+            for witness in found.contradicting
+            if witness.state != "agrees"
+        ],
+        events_lost=len(found.lost),
+        dropped_bytes=found.torn_bytes,
+        repaired_at=now,
+        repaired_by=accepted_by,
+        reason=reason,
+    )

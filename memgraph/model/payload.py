@@ -1,0 +1,64 @@
+"""What every event's payload is: a strict class that says its name, its version and where it may be committed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from memgraph.model.base import Strict
+
+WriteScope = Literal["global", "task", "system", "none"]
+Actor = Literal["user", "agent", "system"]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+MAX_WHOLE = 2**53
+Whole = Annotated[int, Field(ge=0, le=MAX_WHOLE)]
+"""Numbers of events and of bytes: what every reader of JSON holds exactly."""
+
+DURABLE: frozenset[WriteScope] = frozenset({"global", "task"})
+ANY: frozenset[WriteScope] = frozenset({"global", "task", "system"})
+SYSTEM: frozenset[WriteScope] = frozenset({"system"})
+
+
+class Payload(Strict):
+    """Base of all payloads.
+
+    Attributes
+    ----------
+    TYPE, VERSION : str, int
+        The event's name and schema version.
+    SCOPES : frozenset of str
+        Write scopes in which it may be committed.
+    """
+
+    TYPE: ClassVar[str]
+    VERSION: ClassVar[int] = 1
+    SCOPES: ClassVar[frozenset[WriteScope]] = DURABLE
+
+    def occurred_at(self) -> str | None:
+        """Return when it happened, where that differs from when it was recorded."""
+        return None
+
+    def memory_ids(self) -> list[str]:
+        """Return the memories whose row or links it changes."""
+        return []
+
+    def dump(self) -> dict[str, Any]:
+        """Return what the journal holds: neither None nor empty lists, so that a new optional field changes no byte."""
+        return sparse(self.model_dump(exclude_none=True))
+
+
+def sparse(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values without None and empty lists, in nested dictionaries too."""
+    kept: dict[str, Any] = {}
+    for name, value in values.items():
+        if value is None:
+            continue
+        kind = type(value)
+        if kind is dict:
+            kept[name] = sparse(value)
+        elif kind is not list:
+            kept[name] = value
+        elif value:
+            kept[name] = [sparse(item) if type(item) is dict else item for item in value]
+    return kept

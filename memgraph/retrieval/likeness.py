@@ -1,0 +1,74 @@
+"""Likeness: how near a memory is to a text, by meaning where both have a vector, else by the words they share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import sqrt
+
+import numpy as np
+
+from memgraph.index.analyser import analyse
+from memgraph.index.index import Index
+from memgraph.model.memory import Vector
+from memgraph.retrieval.filter import Mask
+from memgraph.retrieval.rank import Scores, best
+from memgraph.store import AgentMemoryStore
+
+_READ = 50
+"""So many of the memories without vectors are compared word by word: those that share the rarest words."""
+_DECIMALS = 6
+
+
+def likeness(store: AgentMemoryStore, text: str, vector: Vector | None, mask: Mask) -> tuple[Scores, Mask]:
+    """Return how near each masked memory is to a text, and which of them could be compared with it.
+
+    Call it within ``with store.reader.frozen():``.
+
+    Parameters
+    ----------
+    vector : ndarray, shape (d,), float32, or None
+        Of the text; None: words alone are compared.
+    mask : ndarray, shape (slots,), bool
+
+    Returns
+    -------
+    scores : ndarray, shape (slots,), float64
+        The cosine of the vectors; of a memory that has none, of the words: 1 for equal texts. 0 where nothing could be
+        compared.
+    compared : ndarray, shape (slots,), bool
+        Those with a vector, and those that share a word with the text.
+    """
+    index = store.reader.index
+    by_meaning = (
+        mask & (index.column("vector_row") >= 0) if vector is not None else np.zeros(len(index), dtype=np.bool_)
+    )
+    scores = np.zeros(len(index))
+    if vector is not None:
+        scores[by_meaning] = np.round(store.reader.cosines(vector, np.flatnonzero(by_meaning)), _DECIMALS)
+    shared = _shared_words(store, index, text, mask & ~by_meaning)
+    for slot, score in shared.items():
+        scores[slot] = score
+    compared = by_meaning.copy()
+    compared[list(shared)] = True
+    return scores, compared
+
+
+def _shared_words(store: AgentMemoryStore, index: Index, text: str, mask: Mask) -> dict[int, float]:
+    """Return the word likeness of the best masked slots that share a word with a text."""
+    weights = np.zeros(len(index))
+    for term in sorted(set(analyse(text))) if mask.any() else ():
+        code = index.vocabulary.find(term)
+        slots = index.postings.get(code)[0] if code >= 0 else np.empty(0, np.int32)
+        slots = slots[mask[slots]]
+        weights[slots] += np.log1p(mask.sum() / max(1, len(slots)))  # the rarer a word, the more it says
+    chosen = best(index, weights, weights > 0, _READ)
+    memories = store.read_memories([index.ids.names[slot] for slot in chosen])
+    return {index.slot(memory.id or ""): _cosine_of_words(text, memory.content) for memory in memories}
+
+
+def _cosine_of_words(one: str, other: str) -> float:
+    """Cosine of the counts of two texts' terms, in [0, 1]."""
+    left, right = Counter(analyse(one)), Counter(analyse(other))
+    product = sum(count * right[term] for term, count in left.items())
+    lengths = sqrt(sum(count**2 for count in left.values()) * sum(count**2 for count in right.values()))
+    return round(product / lengths, _DECIMALS) if lengths else 0.0

@@ -1,0 +1,125 @@
+"""The way back from deletion: what a memory was, and what it was linked to, is in the journal."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import orjson
+
+from memgraph.errors import NotFoundError
+from memgraph.fold.past import Known, last_known
+from memgraph.journal.journal import Journal
+from memgraph.model.events import MemoryLinked, MemoryUndeleted, RecallAgain, VectorRef
+from memgraph.model.link import EXPLICIT_RELATIONS
+from memgraph.model.memory import MemoryRecord
+
+IsLive = Callable[[str], bool]
+_ADDED = b'"type":"memory.added"'
+_DELETED = b'"type":"memory.deleted"'
+
+
+def undeletion(
+    journal: Journal, memory_id: str, is_live: IsLive, *, model: str | None
+) -> tuple[MemoryUndeleted, list[MemoryLinked]]:
+    """Return the events that bring a deleted memory back as it was.
+
+    Where it stands in a row of memories, and which links it has, depends on who is there now and on nothing else: memories
+    that were deleted together may come back in any order. Costs one pass over the journal; only what names the memory is
+    verified and folded.
+
+    Parameters
+    ----------
+    model : str or None
+        The store's embedding model: a vector of another one stays behind.
+
+    Raises
+    ------
+    NotFoundError
+        There never was such a memory.
+    """
+    order, events = _Order(), []
+    needle = memory_id.encode()
+    for line in journal.lines():
+        if _ADDED in line.data:
+            memory = orjson.loads(line.data)["payload"]["memory"]
+            order.previous[memory["id"]] = memory.get("previous_id")
+        if needle in line.data:
+            events.append(journal.event(line))
+    known = last_known(events, memory_id)
+    if known is None:
+        raise NotFoundError("memory", memory_id)
+    return _undeleted(known, order, is_live, model), _links(known, is_live)
+
+
+def deleted_ids(journal: Journal, beginning: str) -> list[str]:
+    """Return the ids that begin so and were deleted at some time; one pass over the journal."""
+    found: dict[str, None] = {}
+    needle = f'"id":"{beginning}'.encode()
+    for line in journal.lines():
+        if _DELETED in line.data and needle in line.data:
+            found[orjson.loads(line.data)["payload"]["id"]] = None
+    return list(found)
+
+
+@dataclass(slots=True)
+class _Order:
+    """Which memory was recorded as coming after which, of all that were ever added."""
+
+    previous: dict[str, str | None] = field(default_factory=dict)
+
+    def before(self, memory_id: str, is_live: IsLive) -> str | None:
+        """Return the nearest predecessor that is there; one that nobody ever saw is named as it was."""
+        found, passed = self.previous[memory_id], {memory_id}
+        while found in self.previous and found not in passed and not is_live(found):
+            passed.add(found)
+            found = self.previous[found]
+        return found if found not in passed else None
+
+    def after(self, memory_id: str, is_live: IsLive) -> list[str]:
+        """Return the memories that come after this one, with nobody who is there in between."""
+        following: dict[str, list[str]] = defaultdict(list)
+        for later, earlier in self.previous.items():
+            if earlier is not None:
+                following[earlier].append(later)
+        found: dict[str, None] = {}
+        passed, waiting = {memory_id}, following[memory_id]
+        while waiting:
+            later = waiting.pop()
+            if is_live(later):
+                found[later] = None
+            elif later not in passed:
+                passed.add(later)
+                waiting += following[later]
+        return sorted(found)
+
+
+def _undeleted(known: Known, order: _Order, is_live: IsLive, model: str | None) -> MemoryUndeleted:
+    row = known.row
+    fields = {name: value for name, value in row.items() if name in MemoryRecord.model_fields}
+    fields["previous_id"] = order.before(row["id"], is_live)
+    vector = None
+    if "vector_row" in row and row.get("embedding_model") == model:
+        vector = VectorRef(model=row["embedding_model"], row=row["vector_row"], sha256=row["vector_sha256"])
+    else:
+        fields |= {"embedding_model": None, "embedded_at": None}
+    recalls = [
+        RecallAgain.parse({"query_id": key[0], **edge}) for table, key, edge in known.edges if table == "RECALLED"
+    ]
+    return MemoryUndeleted(
+        memory=MemoryRecord.parse(fields),
+        vector=vector,
+        added_seq=row["seq"],
+        follower_ids=order.after(row["id"], is_live),
+        recalls=recalls,
+    )
+
+
+def _links(known: Known, is_live: IsLive) -> list[MemoryLinked]:
+    me = known.row["id"]
+    return [
+        MemoryLinked.parse({"source_id": key[0], "relation": table, "target_id": key[1], **edge})
+        for table, key, edge in known.edges
+        if table in EXPLICIT_RELATIONS and all(end == me or is_live(end) for end in key)
+    ]

@@ -1,0 +1,58 @@
+"""Which vectors a store keeps: all of one model, each bit for bit as it was given or made."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from memgraph.errors import InvalidInputError, ModelMismatchError
+from memgraph.journal.vectors import NamedVectors
+from memgraph.model.memory import Vector, to_vector
+from memgraph.ports import Embedder
+
+
+class VectorModel(NamedTuple):
+    """What makes the vectors that a store keeps; with `dimension` 0 nothing does, and it keeps none."""
+
+    name: str
+    dimension: int
+
+
+def vector_model(named: NamedVectors, embedder: Embedder) -> VectorModel:
+    """Return the model of the store's vectors: that of the first one, and until there is one the embedder."""
+    if named.model is not None:
+        return VectorModel(named.model, named.dimension)
+    return VectorModel(embedder.name, embedder.dimension)
+
+
+def check_model(named: NamedVectors, embedder: Embedder) -> None:
+    """Refuse an embedder whose vectors could not be compared with the store's; one that makes none fits any store.
+
+    Raises
+    ------
+    ModelMismatchError
+        Names both models and the way to change.
+    """
+    stored, given = vector_model(named, embedder), VectorModel(embedder.name, embedder.dimension)
+    if given.dimension and stored != given:
+        raise ModelMismatchError(stored=stored, given=given)
+
+
+def checked_vector(vector: object, model: VectorModel) -> Vector:
+    """Return a vector that can be kept: of the model's dimension, finite, not zero.
+
+    Raises
+    ------
+    InvalidInputError
+    """
+    try:
+        kept = to_vector(vector)
+    except ValueError as error:
+        raise InvalidInputError(str(error), field="embedding", value=vector) from None
+    shown = f"{kept.size} dimensions"
+    if not model.dimension:
+        problem = "cannot be kept by a store without an embedding model; leave it out, or set embedding_model to minilm"
+        raise InvalidInputError(problem, field="embedding", value=shown)
+    if kept.size != model.dimension:
+        problem = f"must have {model.dimension} dimensions, as {model.name} has"
+        raise InvalidInputError(problem, field="embedding", value=shown)
+    return kept

@@ -1,0 +1,313 @@
+"""Verification: the journal against its signatures, and vectors, graph and index against the journal."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from memgraph.errors import GraphError, VectorDamageError
+from memgraph.fold import EmptyView, Workspace, fold
+from memgraph.fold.projection import digest_after
+from memgraph.graph.schema import tables
+from memgraph.index.comparing import differences
+from memgraph.index.index import RELATION_CODE, Index
+from memgraph.journal.envelope import Event
+from memgraph.journal.replay import Committed
+from memgraph.model.events import EmbeddingSwitched
+from memgraph.ports import Change, Key, Progress, Row
+from memgraph.store.projector import Projector
+
+MOST_SHOWN = 20
+"""So many differences are kept; all are counted."""
+_STATE_TABLE = "Projection"
+_STEP = 1_000
+"""Progress is told once in so many rows."""
+
+
+class Difference(NamedTuple):
+    """One thing that is not what the journal says. Names places, never content.
+
+    Attributes
+    ----------
+    part : str
+        ``vectors``, ``graph`` or ``index``.
+    table, key, column : str
+        A graph's table, a row's key and its column; a vector's model, row number and memory; an index's part and memory.
+    """
+
+    part: str
+    table: str
+    key: str
+    column: str
+    problem: str
+
+    def __str__(self) -> str:
+        column = f", {self.column}" if self.column else ""
+        return f"{self.part}: {self.table} {self.key}{column}: {self.problem}"
+
+
+@dataclass(slots=True)
+class Verification:
+    """What was verified, and what was found wrong.
+
+    Attributes
+    ----------
+    events, vectors, nodes, edges, indexed : int
+        How many were compared. Without `is_deep` nodes are memories, edges the explicit links, and the index is left out.
+    digest : str
+        Of the journal's state.
+    differing : int
+        How many things differ; `first` are the first of them.
+    torn_events, torn_bytes : int
+        A final commit that was cut short by a crash; the next writer drops it.
+    seconds : dict
+        Time taken by part.
+    """
+
+    is_deep: bool
+    digest: str = ""
+    events: int = 0
+    vectors: int = 0
+    nodes: int = 0
+    edges: int = 0
+    indexed: int = 0
+    differing: int = 0
+    first: list[Difference] = field(default_factory=list)
+    torn_events: int = 0
+    torn_bytes: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def note(self, difference: Difference) -> None:
+        """Take a difference in."""
+        self.differing += 1
+        if len(self.first) < MOST_SHOWN:
+            self.first.append(difference)
+
+    @contextmanager
+    def timed(self, part: str) -> Iterator[None]:
+        """Count a block's time as that of a part."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[part] = round(time.perf_counter() - start, 3)
+
+
+def verify(projector: Projector, *, deep: bool = False, progress: Progress | None = None) -> Verification:
+    """Verify everything and tell what differs.
+
+    Always: every line of the journal and its payload; every vector that an event names, by its SHA-256; the graph's rows
+    and columns by their digest, and where each row says its vector lies. With `deep` also every node, edge and column of
+    every table of the graph against a fold of the journal in memory, and the index against one that is built anew.
+
+    Raises
+    ------
+    JournalError
+        The journal itself does not verify: then there is nothing to compare with.
+    """
+    found = Verification(deep)
+    with projector.holding(), projector.engine.open():
+        with found.timed("journal"):
+            told = _Told(deep=deep)
+            found.events = projector.journal.verify(progress, also=told.take)
+            found.torn_events, found.torn_bytes = projector.journal.torn_tail()
+        with found.timed("vectors"):
+            _vectors(projector, told, found, progress)
+        with found.timed("graph"):
+            expected = told.tables()
+            if deep:
+                digest = digest_after(0, told.changes())
+                _state(projector, digest, found)
+                _tables(projector, expected, found, progress)
+            else:
+                digest = projector.projection.digest
+                _digests(projector, told, found, progress)
+        if deep:
+            with found.timed("index"):
+                _index(projector, expected, found)
+        found.digest = f"{digest:064x}"
+    return found
+
+
+def refuse(found: Verification, projector: Projector) -> None:
+    """Raise what a verification found wrong, if anything.
+
+    Raises
+    ------
+    VectorDamageError
+        The first difference is a vector's.
+    GraphError
+        It is the graph's or the index's.
+    """
+    if not found.first:
+        return
+    first = found.first[0]
+    if first.part == "vectors":
+        path = projector.journal.vectors(first.table, projector.journal.named.dimension).path
+        raise VectorDamageError(path=path, row=int(first.key), memory_id=first.column)
+    how_many = f"{found.differing:,} things differ" if found.differing > 1 else "one thing differs"
+    raise GraphError(f"{how_many} from what the journal says; first {first}; run `memgraph rebuild`")
+
+
+class _Told:
+    """What the journal says of vectors and, for a deep look, of rows."""
+
+    def __init__(self, *, deep: bool) -> None:
+        self.dimensions: dict[str, int] = {}
+        self.vectors: dict[str, dict[int, list[tuple[str, str]]]] = defaultdict(lambda: defaultdict(list))
+        self._workspace = Workspace(EmptyView()) if deep else None
+
+    def take(self, commit: Committed) -> None:
+        for event in commit.events:
+            self._note(event)
+            if self._workspace is not None:
+                fold(self._workspace, event)
+
+    def changes(self) -> Iterator[Change]:
+        """Iterate over the rows that the graph should hold, as changes from nothing."""
+        return self._workspace.changes() if self._workspace else iter(())
+
+    def tables(self) -> dict[str, dict[Key, Row]]:
+        """Return the same by table and key."""
+        rows: dict[str, dict[Key, Row]] = defaultdict(dict)
+        for change in self.changes():
+            if change.new is not None:
+                rows[change.table][change.key] = change.new
+        return rows
+
+    def names(self, row: Row) -> bool:
+        """Tell whether an event has said that this memory's vector lies where the row says."""
+        places = self.vectors.get(row.get("embedding_model", ""), {}).get(row["vector_row"], ())
+        return (row["id"], row.get("vector_sha256")) in places
+
+    def _note(self, event: Event) -> None:
+        if isinstance(event.payload, EmbeddingSwitched):
+            self.dimensions[event.payload.model] = event.payload.dimension
+        vector = getattr(event.payload, "vector", None)
+        if vector is not None:
+            self.vectors[vector.model][vector.row].append((event.payload.memory_ids()[0], vector.sha256))
+
+
+def _vectors(projector: Projector, told: _Told, found: Verification, progress: Progress | None) -> None:
+    """Read each named row once, in the file's order."""
+    total = sum(map(len, told.vectors.values()))
+    for model, places in told.vectors.items():
+        file = projector.journal.vectors(model, told.dimensions.get(model, 0))
+        try:
+            stream = file.path.open("rb", buffering=1 << 20)
+        except OSError:
+            stream = None
+        for row in sorted(places):
+            data = b""
+            if stream is not None:
+                if stream.tell() != row * file.row_bytes:
+                    stream.seek(row * file.row_bytes)
+                data = stream.read(file.row_bytes)
+            found.vectors += 1
+            sha256 = hashlib.sha256(data).hexdigest()
+            for memory_id, named in places[row]:
+                if named != sha256:
+                    problem = "differs" if len(data) == file.row_bytes else "missing"
+                    found.note(Difference("vectors", model, str(row), memory_id, problem))
+            if progress and found.vectors % _STEP == 0:
+                progress(found.vectors, total)
+        if stream is not None:
+            stream.close()
+
+
+def _digests(projector: Projector, told: _Told, found: Verification, progress: Progress | None) -> None:
+    """Compare the digests of what the graph's rows say and of what its columns say with the state's."""
+    by_record = by_column = links = 0
+    for key, row in projector.engine.scan_columns("Memory"):
+        by_column = digest_after(by_column, [Change("Memory", key, None, row)])
+        found.nodes += 1
+        if "vector_row" in row and not told.names(row):
+            found.note(Difference("graph", "Memory", str(key), "vector_row", "no event says so"))
+        if progress and found.nodes % _STEP == 0:
+            progress(found.nodes, None)
+    for key, row in projector.engine.scan("Memory"):
+        by_record = digest_after(by_record, [Change("Memory", key, None, row)])
+    for table in RELATION_CODE:
+        for key, row in projector.engine.scan(table):
+            links = digest_after(links, [Change(table, key, None, row)])
+            found.edges += 1
+    for column, digest in (("", by_column), ("record", by_record)):
+        if (digest + links - projector.projection.digest) % (1 << 256):
+            problem = "the digest is not the journal's; `memgraph verify --deep` names the rows"
+            found.note(Difference("graph", "Memory", "and links", column, problem))
+
+
+def _state(projector: Projector, digest: int, found: Verification) -> None:
+    """Compare what the graph says of itself with the journal."""
+    expected = projector.projection.at(projector.journal.tail).with_digest(digest).as_row()
+    state = projector.engine.state() or {}
+    for column, value in expected.items():
+        if state.get(column) != value:
+            found.note(Difference("graph", _STATE_TABLE, "projection", column, "differs"))
+
+
+def _tables(
+    projector: Projector, expected: Mapping[str, Mapping[Key, Row]], found: Verification, progress: Progress | None
+) -> None:
+    """Compare every row of every table, a memory's columns and its record each by themselves."""
+    total = sum(map(len, expected.values()))
+    for name, table in tables().items():
+        if name == _STATE_TABLE:
+            continue
+        count = 0
+        for count, _ in enumerate(_compared(projector, name, expected.get(name, {}), found), start=1):
+            if progress and count % _STEP == 0:
+                progress(found.nodes + found.edges + count, total)
+        if table.ends:
+            found.edges += count
+        else:
+            found.nodes += count
+
+
+def _compared(projector: Projector, table: str, expected: Mapping[Key, Row], found: Verification) -> Iterator[Key]:
+    """Compare a table's rows, and yield the key of each."""
+    is_memory = table == "Memory"
+    seen: set[Key] = set()
+    for key, row in projector.engine.scan_columns(table) if is_memory else projector.engine.scan(table):
+        if key in seen:
+            found.note(Difference("graph", table, _shown(key), "", "twice"))
+        seen.add(key)
+        _compare(table, key, row, expected.get(key), found)
+        yield key
+    for key in expected:
+        if key not in seen:
+            found.note(Difference("graph", table, _shown(key), "", "missing"))
+    if is_memory:
+        for key, row in projector.engine.scan(table):
+            if key in expected:
+                _compare(table, key, row, expected[key], found, prefix="record.")
+
+
+def _compare(table: str, key: Key, row: Row, expected: Row | None, found: Verification, prefix: str = "") -> None:
+    if expected is None:
+        found.note(Difference("graph", table, _shown(key), "", "not in the journal"))
+        return
+    if row == expected:
+        return
+    for column in sorted(row.keys() | expected.keys()):
+        if row.get(column) != expected.get(column):
+            found.note(Difference("graph", table, _shown(key), prefix + column, "differs"))
+
+
+def _index(projector: Projector, expected: Mapping[str, Mapping[Key, Row]], found: Verification) -> None:
+    """Compare the index with one that is built anew from the journal's rows."""
+    built = Index()
+    rows = sorted(expected.get("Memory", {}).values(), key=lambda row: row["seq"])
+    built.build(rows, ((table, key) for table in RELATION_CODE for key in expected.get(table, {})))
+    found.indexed = len(rows)
+    for memory_id, part, problem in differences(projector.index, built):
+        found.note(Difference("index", part, memory_id, "", problem))
+
+
+def _shown(key: Key) -> str:
+    return key if isinstance(key, str) else " → ".join(key)

@@ -1,0 +1,114 @@
+"""A fuse: counts everything that touches the disk or the engine, and at a chosen place sends this process a signal.
+
+The code under test knows nothing of it: the functions of the system and of the engine are wrapped from outside.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import kuzu
+import numpy as np
+from places import say
+
+import memgraph.journal.segments
+import memgraph.journal.vectors
+from memgraph.testing import FakeEmbedder
+
+_SYSTEM = ("pwrite", "fsync", "ftruncate", "replace", "link", "unlink", "mkdir", "rmdir")
+
+
+class Fuse:
+    """Lays itself around the system's and the engine's calls.
+
+    Parameters
+    ----------
+    at : int
+        The place, counted from 1, at which the signal is sent; 0: nowhere.
+    number : signal.Signals
+
+    Attributes
+    ----------
+    places : list of str
+        What it passed.
+    """
+
+    def __init__(self, at: int = 0, number: signal.Signals = signal.SIGKILL) -> None:
+        self.places: list[str] = []
+        self._at = at
+        self._signal = number
+        self._is_laid = False
+
+    def pass_(self, place: str) -> None:
+        """Pass a place, perhaps the last one."""
+        if not self._is_laid:
+            return
+        self.places.append(place)
+        if len(self.places) == self._at:
+            if self._signal is signal.SIGSTOP:
+                say("stopping")  # who waits for it cannot see it otherwise
+            os.kill(os.getpid(), self._signal)
+
+    def lay(self) -> None:
+        """Wrap the calls; from here on they count."""
+        self._is_laid = True
+        for name in _SYSTEM:
+            self._wrap(os, name, f"before {name}")
+        for module in (memgraph.journal.segments, memgraph.journal.vectors):
+            what = module.__name__.rpartition(".")[2]
+            self._wrap(module, "sync_data", f"before the sync of {what}")
+        self._wrap(np, "savez", "before the index is saved")
+        self._wrap(FakeEmbedder, "embed", "before texts are embedded")
+        self._wrap(kuzu.Database, "__init__", "before the graph is opened")
+        self._wrap(kuzu.Database, "close", "before the graph is closed")
+        self._wrap_execute()
+        self._wrap_open()
+        self._wrap_write()
+
+    def _wrap(self, owner: Any, name: str, place: str) -> None:
+        real = getattr(owner, name)
+
+        def wrapped(*args: Any, **options: Any) -> Any:
+            self.pass_(place)
+            return real(*args, **options)
+
+        setattr(owner, name, wrapped)
+
+    def _wrap_execute(self) -> None:
+        real = kuzu.Connection.execute
+
+        def executing(connection: Any, query: Any, *args: Any, **options: Any) -> Any:
+            self.pass_(f"before {_statement(query)}")
+            return real(connection, query, *args, **options)
+
+        kuzu.Connection.execute = executing
+
+    def _wrap_open(self) -> None:
+        real = os.open
+
+        def opening(path: Any, flags: int, *args: Any, **options: Any) -> int:
+            if flags & os.O_CREAT:
+                self.pass_("before a file is opened")
+            return real(path, flags, *args, **options)
+
+        os.open = opening  # type: ignore[assignment]
+
+    def _wrap_write(self) -> None:
+        real = os.write
+
+        def writing(descriptor: int, data: Any) -> int:
+            self.pass_("before write")
+            if len(self.places) + 1 == self._at:
+                real(descriptor, data[: len(data) // 2])
+            self.pass_("half of write")
+            if len(self.places) == self._at:  # a signal that does not kill: the system took a part of it
+                return len(data) // 2
+            return real(descriptor, data)
+
+        os.write = writing
+
+
+def _statement(query: Any) -> str:
+    return query.split()[0] if isinstance(query, str) else "a prepared statement"

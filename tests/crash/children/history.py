@@ -1,0 +1,175 @@
+"""Works a history into a store, step by step, and says which steps are done. ``FOLDER HISTORY [PLACE SIGNAL]``.
+
+With a place, a fuse burns there. Without one, each step is acknowledged with the digest after it, and the places that the
+fuse passed are told at the end: what runs that are broken off are held against.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fuse import Fuse
+from places import opened, say
+
+import memgraph.journal.journal
+import memgraph.journal.segments
+from memgraph import AgentMemoryStore, MemoryCommands
+from memgraph.extraction.readers import BuildLogReader
+from memgraph.lifecycle import ingest
+from memgraph.model.ids import source_id
+
+Step = Callable[[AgentMemoryStore], object]
+
+is_whole = len(sys.argv) == 3
+fuse = Fuse() if is_whole else Fuse(int(sys.argv[3]), signal.Signals(int(sys.argv[4])))
+
+
+def acknowledge(store: AgentMemoryStore) -> None:
+    """Say that all so far is done."""
+    fuse.pass_("before it is acknowledged")
+    say(store.digest() if is_whole else "done")
+
+
+def an_id(number: int) -> str:
+    """Return the same id at every run."""
+    return source_id("crash", number)
+
+
+def memory(number: int, **fields: Any) -> dict[str, Any]:
+    """Return a memory with edges of many kinds."""
+    given = {
+        "id": an_id(number), "type": "episodic", "content": f"memory {number}: the build failed in login{number}.py",
+        "project_id": "P", "tags": [f"t{number % 5}", "auth"], "agents_involved": ["MARS"], "session_id": "s",
+    }  # fmt: skip
+    return {**given, **fields}
+
+
+def build(number: int) -> dict[str, Any]:
+    """Return one build of a log."""
+    what = ("the login token expired", "the cache was cold", "a migration locked the table")[number % 3]
+    task = {
+        "task_id": f"t{number}", "agent_name": "MARS", "description": f"Deploy service number {number}",
+        "output": f"Error: {what} in service{number}.py while deploying step {number}", "outcome": "failure",
+    }  # fmt: skip
+    times = {"started_at": "2026-01-01T00:00:00Z", "completed_at": f"2026-01-01T01:00:{number:02d}Z"}
+    return {"build_id": f"b{number}", "project_id": "P", "tasks": [task], "build_outcome": "failure", **times}
+
+
+def stock() -> list[Step]:
+    """What a store holds before the others begin."""
+    general = {"type": "semantic", "supporting_memory_ids": [an_id(800)], "session_id": None}
+    return [
+        lambda store: store.insert_memories([memory(number) for number in range(800, 804)]),
+        lambda store: store.insert_memory(memory(804, **general)),
+    ]
+
+
+def more() -> list[Step]:
+    """What is added to it, so that something can be behind."""
+    return [lambda store: store.insert_memory(memory(805)), lambda store: store.delete_memory(an_id(803))]
+
+
+def singles() -> list[Step]:
+    """Commits of few events, of every kind."""
+    return [
+        lambda store: store.insert_memory(memory(1)),
+        lambda store: store.insert_memory(memory(2)),
+        lambda store: store.update_memory(an_id(1), content="memory 1: it was the token", title="token"),
+        lambda store: store.link(an_id(2), "SUPERSEDES", an_id(1)),
+        lambda store: (store.record_access(an_id(2)), store.flush()),
+        lambda store: store.update_memory(an_id(2), is_suppressed=True),
+        lambda store: store.delete_memory(an_id(1)),
+    ]
+
+
+def bulk() -> list[Step]:
+    """Commits of many events: by statements, and by COPY."""
+    return [
+        lambda store: store.insert_memories([memory(number) for number in range(100, 120)]),
+        lambda store: store.insert_memories([memory(number) for number in range(200, 315)]),
+    ]
+
+
+def importing(tasks: tuple[str | None, ...] = (None,)) -> list[Step]:
+    """An export with links: all of it or nothing."""
+    memories = [memory(number, task_id=tasks[number % len(tasks)]) for number in range(12)]
+    links = [{"source_id": an_id(n), "relation": "RELATED_TO", "target_id": an_id(n + 1)} for n in range(5)]
+    export = {"version": "1.0.0", "total_memories": 12, "memories": memories, "links": links}
+    document = {**export, "exported_at": "2026-01-01T00:00:00.000Z"}
+    return [lambda store: MemoryCommands(store).import_memories(document)]
+
+
+def intake() -> list[Step]:
+    """A source, in batches; again, it goes on."""
+    sys.modules["memgraph.lifecycle.ingest"].BATCH_BUILDS = 3  # type: ignore[attr-defined]
+
+    def step(store: AgentMemoryStore) -> None:
+        path = store.config.home.parent / "builds.jsonl"
+        path.write_text("".join(json.dumps(build(number)) + "\n" for number in range(9)))
+        ingest(store, BuildLogReader(path, project_id="P"), progress=lambda *_: acknowledge(store))
+
+    return [step]
+
+
+def rollover() -> list[Step]:
+    """Segments and checkpoints of few events."""
+    memgraph.journal.segments.SEGMENT_BYTES = 4_000
+    memgraph.journal.journal._CHECKPOINT_EVENTS = 3
+    return [lambda store, n=number: store.insert_memory(memory(n)) for number in range(6)]  # type: ignore[misc]
+
+
+def rebuilding() -> list[Step]:
+    """A rebuild, and life after it."""
+    return [lambda store: store.rebuild(), lambda store: store.insert_memory(memory(900))]
+
+
+def living() -> list[Step]:
+    """Hardly more than opening and closing: what a store does by itself (healing, catching up, saving the index)."""
+    return [lambda store: store.get_all_memories(), lambda store: store.insert_memory(memory(901))]
+
+
+HISTORIES: dict[str, Callable[[], list[Step]]] = {
+    "stock": stock,
+    "more": more,
+    "singles": singles,
+    "bulk": bulk,
+    "import": importing,
+    "import of scopes": lambda: importing((None, "T1", "T2")),
+    "intake": intake,
+    "roll-over": rollover,
+    "rebuild": rebuilding,
+    "living": living,
+}
+
+
+def work(folder: Path, steps: list[Step]) -> None:
+    """Open the store, take the steps, close it."""
+    fuse.lay()
+    with opened(folder, graph_idle_s=60.0) as store:
+        acknowledge(store)
+        try:
+            for step in steps:
+                step(store)
+                acknowledge(store)
+        except KeyboardInterrupt:  # who catches it can go on with the same store
+            after = store.digest()
+            store.verify()
+            say({"digest": after})
+            raise
+
+
+def main() -> None:
+    """Work, and tell what became of it."""
+    try:
+        work(Path(sys.argv[1]), HISTORIES[sys.argv[2]]())
+    except KeyboardInterrupt:
+        sys.exit(130)
+    say(fuse.places)
+
+
+main()

@@ -1,0 +1,25 @@
+"""Where a child's store lies, and how it tells what it has done."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import memgraph
+from memgraph.testing import FakeClock, FakeEmbedder
+
+DIMENSION = 16
+_WRITE = os.write  # as it is before a fuse is laid
+
+
+def opened(folder: Path, **settings: Any) -> memgraph.AgentMemoryStore:
+    """Open the store of a folder."""
+    config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys", **settings)
+    return memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(DIMENSION), clock=FakeClock())
+
+
+def say(word: Any) -> None:
+    """Print one JSON line: in one write, so it is there whole or not."""
+    _WRITE(1, json.dumps(word).encode() + b"\n")

@@ -1,0 +1,33 @@
+"""Reads again and again until the file ``stop`` is there. ``FOLDER``. What it once saw must stay, and fit together."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from places import opened, say
+
+import memgraph
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    seen: set[str | None] = set()
+    rounds = 0
+    with opened(folder, lock_timeout_s=120.0, graph_idle_s=0.0) as store:
+        retrieval = memgraph.MemoryRetrieval(store)
+        while not (folder / "stop").exists():
+            found = {memory.id for memory in store.get_all_memories()}
+            assert seen <= found, "memories have gone"
+            seen = found
+            hits = retrieval.search_memories("the build failed in login", limit=10)
+            assert bool(hits) == bool(store.get_all_memories())
+            count = store.cypher("MATCH (m:Memory) RETURN count(m) AS count")[0]["count"]
+            assert count >= len(found)
+            rounds += 1
+            time.sleep(0.02)
+    say({"rounds": rounds, "seen": len(seen)})
+
+
+main()

@@ -1,0 +1,52 @@
+"""Opens what is left of a store, looks at all of it, and goes on working. ``FOLDER [quickly]``: then without a rebuild."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections import Counter
+from pathlib import Path
+
+from places import opened, say
+
+from memgraph.model.ids import source_id
+
+
+class _Heard(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    heard = _Heard()
+    logging.getLogger("memgraph").addHandler(heard)
+    with opened(folder, graph_idle_s=60.0) as store:
+        digest = store.digest()
+        memories = {memory.id: memory for memory in store.every_memory()}
+        seen = Counter(row["id"] for row in store.cypher("MATCH (m:Memory) RETURN m.id AS id"))
+        assert seen == Counter(memories.keys()), "graph and index differ"
+        store.verify()
+        if len(sys.argv) == 2:
+            store.rebuild()
+        assert store.digest() == digest, "replay gives another state"
+        assert {memory.id: memory for memory in store.every_memory()} == memories, "replay gives other memories"
+        new = {"id": source_id("crash", "life goes on"), "type": "episodic", "content": "life goes on in login.py"}
+        store.insert_memory(new)
+        assert store.get_memory(new["id"]) is not None
+        assert store.verify() > 1
+    lines = [
+        line for path in sorted((folder / "store/journal").glob("*.jsonl")) for line in path.read_bytes().splitlines()
+    ]
+    events = [json.loads(line) for line in lines]
+    added = Counter(event["payload"]["memory"]["id"] for event in events if event["head"]["type"] == "memory.added")
+    assert set(added.values()) <= {1}, "a memory was recorded twice"
+    say({"digest": digest, "memories": len(memories), "heard": heard.messages})
+
+
+main()

@@ -1,0 +1,672 @@
+"""Damage to what is not derived: the journal, its witnesses, its key, its vectors. Each row of the table, each way to it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+import memgraph
+from memgraph.testing import FakeClock
+
+Harm = Callable[[Any, Any], None]
+
+
+@dataclass
+class Case:
+    """Ways to one row of the table.
+
+    Attributes
+    ----------
+    outcome : str
+        "refused": nothing is served, and nothing is changed. "verify": verifying refuses. "told": it goes on, and says so.
+        "silent": it goes on, and nothing needs to be said.
+    error : type
+        What it is refused with.
+    """
+
+    what: str
+    outcome: str
+    error: type[Exception] = memgraph.JournalError
+    ways: dict[str, Harm] = field(default_factory=dict)
+
+
+CASES: list[Case] = []
+
+
+def way(what: str, outcome: str, error: type[Exception] = memgraph.JournalError) -> Callable[[Harm], Harm]:
+    """Add a way to a row of the table."""
+
+    def add(harm: Harm) -> Harm:
+        found = next((case for case in CASES if case.what == what), None)
+        if found is None:
+            CASES.append(found := Case(what, outcome, error))
+        assert (found.outcome, found.error) == (outcome, error)
+        found.ways[harm.__name__] = harm
+        return harm
+
+    return add
+
+
+def head_at(scene: Any, seq: int) -> str:
+    return json.dumps({"seq": seq, "signature": json.loads(scene.lines[seq - 1])["signature"]})
+
+
+def without_checkpoint(harm: Harm) -> Harm:
+    def both(scene: Any, stranger: Any) -> None:
+        scene.checkpoint.unlink()
+        harm(scene, stranger)
+
+    both.__name__ = harm.__name__
+    return both
+
+
+def split(scene: Any) -> list[Path]:
+    """Spread the journal over three segments, as a store with a small limit would."""
+    lines = scene.lines
+    paths = []
+    for first, end in ((0, 5), (5, 11), (11, len(lines))):
+        paths.append(scene.segment.with_name(f"{first + 1:012d}.jsonl"))
+        paths[-1].write_bytes(b"".join(lines[first:end]))
+    return paths
+
+
+# -- the end of the journal --------------------------------------------------------------------------------------------
+
+TORN = "the last commit is cut short, and was not acknowledged"
+
+
+def cut_short(scene: Any, removed: int) -> None:
+    """Make the last commit one that was never acknowledged, and cut it."""
+    with scene.open() as store:
+        store.insert_memories([{"type": "episodic", "content": f"never acknowledged {n}"} for n in range(2)])
+    events = [json.loads(line) for line in scene.lines]
+    seq = events[-2]["head"]["seq"] - 1
+    scene.checkpoint.unlink()
+    scene.head.write_text(head_at(scene, seq))
+    scene.segment.write_bytes(scene.segment.read_bytes()[:-removed])
+
+
+@way(TORN, "told")
+def within_its_last_line(scene: Any, stranger: Any) -> None:
+    cut_short(scene, 100)
+
+
+@way(TORN, "told")
+def before_its_last_line(scene: Any, stranger: Any) -> None:
+    cut_short(scene, len(scene.lines[-1]) + 20)
+
+
+@way(TORN, "told")
+def before_its_last_end_of_line(scene: Any, stranger: Any) -> None:
+    cut_short(scene, 1)
+
+
+@way(TORN, "told")
+def something_else_without_an_end_of_line(scene: Any, stranger: Any) -> None:
+    with scene.segment.open("ab") as file:
+        file.write(b"garbage")
+
+
+SHORT = "the journal ends before its head file says"
+
+
+@way(SHORT, "refused")
+@without_checkpoint
+def cut_by_a_commit(scene: Any, stranger: Any) -> None:
+    scene.lines = scene.lines[:-1]
+
+
+@way(SHORT, "refused")
+def cut_by_a_commit_before_the_checkpoint(scene: Any, stranger: Any) -> None:
+    scene.lines = scene.lines[:-1]
+
+
+@way(SHORT, "refused")
+def cut_within_a_line(scene: Any, stranger: Any) -> None:
+    scene.segment.write_bytes(scene.segment.read_bytes()[:-10])
+
+
+@way(SHORT, "refused")
+def emptied(scene: Any, stranger: Any) -> None:
+    scene.segment.write_bytes(b"")
+
+
+@way(SHORT, "refused")
+def its_file_is_gone(scene: Any, stranger: Any) -> None:
+    scene.segment.unlink()
+
+
+@way(SHORT, "refused")
+def a_head_file_that_is_ahead(scene: Any, stranger: Any) -> None:
+    scene.head.write_text(json.dumps({"seq": 99, "signature": "f" * 64}))
+
+
+@way(SHORT, "refused")
+@without_checkpoint
+def the_last_of_three_segments_is_gone(scene: Any, stranger: Any) -> None:
+    split(scene)[2].unlink()
+
+
+SHORT_BY_CHECKPOINT = "the journal ends before its checkpoint says, and there is no head file"
+
+
+@way(SHORT_BY_CHECKPOINT, "refused")
+def cut_by_three_lines(scene: Any, stranger: Any) -> None:
+    scene.head.unlink()
+    scene.lines = scene.lines[:-3]
+
+
+@way(SHORT_BY_CHECKPOINT, "refused")
+def nothing_is_left(scene: Any, stranger: Any) -> None:
+    scene.head.unlink()
+    scene.segment.unlink()
+
+
+# -- what the lines say ------------------------------------------------------------------------------------------------
+
+CHANGED = "a byte of the journal is changed"
+
+
+@way(CHANGED, "refused")
+def in_a_payload(scene: Any, stranger: Any) -> None:
+    scene.segment.write_bytes(scene.segment.read_bytes().replace(b"Try 3", b"Try 4"))
+
+
+@way(CHANGED, "refused")
+def in_a_head(scene: Any, stranger: Any) -> None:
+    scene.segment.write_bytes(scene.segment.read_bytes().replace(b'"actor":"agent"', b'"actor":"user"', 1))
+
+
+@way(CHANGED, "refused")
+def crlf(scene: Any, stranger: Any) -> None:
+    scene.segment.write_bytes(scene.segment.read_bytes().replace(b"\n", b"\r\n"))
+
+
+@way(CHANGED, "refused")
+def a_byte_order_mark(scene: Any, stranger: Any) -> None:
+    scene.segment.write_bytes(b"\xef\xbb\xbf" + scene.segment.read_bytes())
+
+
+@way(CHANGED, "refused")
+def a_blank_line(scene: Any, stranger: Any) -> None:
+    scene.lines = [*scene.lines[:3], b"\n", *scene.lines[3:]]
+
+
+@way(CHANGED, "refused")
+def a_line_of_garbage_at_the_end(scene: Any, stranger: Any) -> None:
+    scene.lines = [*scene.lines, b"garbage\n"]
+
+
+MOVED = "events are swapped, dropped, repeated, or come from an older copy"
+
+
+@way(MOVED, "refused")
+def swapped(scene: Any, stranger: Any) -> None:
+    lines = scene.lines
+    scene.lines = [*lines[:4], lines[5], lines[4], *lines[6:]]
+
+
+@way(MOVED, "refused")
+def dropped(scene: Any, stranger: Any) -> None:
+    scene.lines = scene.lines[:4] + scene.lines[5:]
+
+
+@way(MOVED, "refused")
+def repeated(scene: Any, stranger: Any) -> None:
+    scene.lines = [*scene.lines, scene.lines[-1]]
+
+
+@way(MOVED, "refused")
+def of_an_older_copy(scene: Any, stranger: Any) -> None:
+    older = scene.copy(scene.folder.with_name("older"))
+    for place in (older, scene):
+        with place.open() as store:
+            store.insert_memory({"type": "episodic", "content": str(place.folder)})
+    scene.lines = [*scene.lines, older.lines[-1]]
+
+
+@way(MOVED, "refused")
+@without_checkpoint
+def the_first_of_three_segments_is_gone(scene: Any, stranger: Any) -> None:
+    split(scene)[0].unlink()
+
+
+@way(MOVED, "refused")
+@without_checkpoint
+def the_second_of_three_segments_is_gone(scene: Any, stranger: Any) -> None:
+    split(scene)[1].unlink()
+
+
+@way(MOVED, "refused")
+@without_checkpoint
+def two_segments_have_changed_names(scene: Any, stranger: Any) -> None:
+    paths = split(scene)
+    other = paths[0].with_suffix(".other")
+    paths[1].rename(other)
+    paths[2].rename(paths[1])
+    other.rename(paths[2])
+
+
+@way(MOVED, "refused")
+@without_checkpoint
+def a_segment_is_there_twice(scene: Any, stranger: Any) -> None:
+    paths = split(scene)
+    shutil.copy(paths[1], paths[2].with_name("000000000099.jsonl"))
+
+
+FOREIGN = "events of another store stand in the journal"
+
+
+@way(FOREIGN, "refused")
+def with_another_key(scene: Any, stranger: Any) -> None:
+    scene.lines = [*scene.lines[:5], stranger.lines[5], *scene.lines[6:]]
+
+
+ALL_FOREIGN = "the journal, or its key, is another store's"
+
+
+@way(ALL_FOREIGN, "refused", memgraph.KeyMissingError)
+def a_journal_of_another_store(scene: Any, stranger: Any) -> None:
+    shutil.copy(stranger.segment, scene.segment)
+
+
+@way(ALL_FOREIGN, "refused", memgraph.KeyMissingError)
+def a_key_of_another_store(scene: Any, stranger: Any) -> None:
+    shutil.copy(stranger.key, scene.key)
+
+
+# -- manifest and key --------------------------------------------------------------------------------------------------
+
+MANIFEST = "the manifest is damaged"
+
+
+@way(MANIFEST, "refused")
+def manifest_of_zeros(scene: Any, stranger: Any) -> None:
+    scene.manifest.write_bytes(bytes(scene.manifest.stat().st_size))
+
+
+@way(MANIFEST, "refused")
+def manifest_emptied(scene: Any, stranger: Any) -> None:
+    scene.manifest.write_bytes(b"")
+
+
+@way(MANIFEST, "refused")
+def manifest_cut(scene: Any, stranger: Any) -> None:
+    scene.manifest.write_bytes(scene.manifest.read_bytes()[:-10])
+
+
+NO_MANIFEST = "the manifest is missing"
+
+
+@way(NO_MANIFEST, "refused", memgraph.NotAStoreError)
+def manifest_gone(scene: Any, stranger: Any) -> None:
+    scene.manifest.unlink()
+
+
+KEY_GONE = "the signing key is missing, or the manifest is another store's"
+
+
+@way(KEY_GONE, "refused", memgraph.KeyMissingError)
+def key_gone(scene: Any, stranger: Any) -> None:
+    scene.key.unlink()
+
+
+@way(KEY_GONE, "refused", memgraph.KeyMissingError)
+def manifest_of_another_store(scene: Any, stranger: Any) -> None:
+    shutil.copy(stranger.manifest, scene.manifest)
+
+
+KEY = "the key file is damaged"
+
+
+@way(KEY, "refused", memgraph.KeyMissingError)
+def key_emptied(scene: Any, stranger: Any) -> None:
+    scene.key.write_bytes(b"")
+
+
+@way(KEY, "refused", memgraph.KeyMissingError)
+def key_flipped(scene: Any, stranger: Any) -> None:
+    stored = json.loads(scene.key.read_bytes())
+    digit = "1" if stored["secret"][0] == "0" else "0"
+    scene.key.write_text(json.dumps({**stored, "secret": digit + stored["secret"][1:]}))
+
+
+# -- witnesses ---------------------------------------------------------------------------------------------------------
+
+NO_HEAD = "the head file is missing"
+
+
+@way(NO_HEAD, "told")
+def head_gone(scene: Any, stranger: Any) -> None:
+    scene.head.unlink()
+
+
+@way(NO_HEAD, "told")
+@without_checkpoint
+def head_and_checkpoint_gone(scene: Any, stranger: Any) -> None:
+    scene.head.unlink()
+
+
+@way(NO_HEAD, "told")
+def all_heads_gone(scene: Any, stranger: Any) -> None:
+    shutil.rmtree(scene.head.parent)
+
+
+HEAD = "the head file is damaged"
+
+
+@way(HEAD, "refused")
+def head_emptied(scene: Any, stranger: Any) -> None:
+    scene.head.write_bytes(b"")
+
+
+@way(HEAD, "refused")
+def head_of_zeros(scene: Any, stranger: Any) -> None:
+    scene.head.write_bytes(bytes(128))
+
+
+@way(HEAD, "refused")
+def head_flipped(scene: Any, stranger: Any) -> None:
+    scene.head.write_bytes(scene.head.read_bytes().replace(b'"seq"', b'"sep"'))
+
+
+OTHER_HEAD = "the head file is another journal's"
+
+
+@way(OTHER_HEAD, "refused", memgraph.DamagedJournalError)
+def head_of_another_store(scene: Any, stranger: Any) -> None:
+    shutil.copy(stranger.head, scene.head)
+
+
+@way(OTHER_HEAD, "refused", memgraph.DamagedJournalError)
+def head_with_another_signature(scene: Any, stranger: Any) -> None:
+    scene.head.write_text(json.dumps({**json.loads(scene.head.read_bytes()), "signature": "f" * 64}))
+
+
+@way(OTHER_HEAD, "refused", memgraph.DamagedJournalError)
+def head_of_an_earlier_event_with_another_signature(scene: Any, stranger: Any) -> None:
+    scene.head.write_text(json.dumps({"seq": 5, "signature": "f" * 64}))
+
+
+BEHIND = "the head file is behind, as after a power failure"
+
+
+@way(BEHIND, "silent")
+@without_checkpoint
+def head_behind(scene: Any, stranger: Any) -> None:
+    scene.head.write_text(head_at(scene, 7))
+
+
+CHECKPOINT = "the checkpoint (`verified.json`) is missing, damaged, another store's, or old"
+
+
+@way(CHECKPOINT, "silent")
+@without_checkpoint
+def checkpoint_gone(scene: Any, stranger: Any) -> None:
+    pass
+
+
+@way(CHECKPOINT, "silent")
+def checkpoint_of_zeros(scene: Any, stranger: Any) -> None:
+    scene.checkpoint.write_bytes(bytes(300))
+
+
+@way(CHECKPOINT, "silent")
+def checkpoint_flipped(scene: Any, stranger: Any) -> None:
+    scene.checkpoint.write_bytes(scene.checkpoint.read_bytes().replace(b'"sha256": "', b'"sha256": "0'))
+
+
+@way(CHECKPOINT, "silent")
+def checkpoint_of_another_store(scene: Any, stranger: Any) -> None:
+    shutil.copy(stranger.checkpoint, scene.checkpoint)
+
+
+@way(CHECKPOINT, "silent")
+def checkpoint_of_earlier(scene: Any, stranger: Any) -> None:
+    old = scene.checkpoint.read_bytes()
+    with scene.open() as store:
+        store.insert_memory({"type": "episodic", "content": "later"})
+        scene.digest = store.digest()
+    assert scene.checkpoint.read_bytes() != old
+    scene.checkpoint.write_bytes(old)
+
+
+@way("the checkpoint cannot be written", "told")
+def a_directory_as_checkpoint(scene: Any, stranger: Any) -> None:
+    scene.checkpoint.unlink()
+    scene.checkpoint.mkdir()
+
+
+LOCKS = "lock, pid and temporary files are left behind"
+
+
+@way(LOCKS, "silent")
+def locks_left_behind(scene: Any, stranger: Any) -> None:
+    for name in ("journal/lock.pid", "graph.lock.pid"):
+        (scene.home / name).write_text("1")
+    for name in ("journal/lock", "graph.lock", "graph.wanted"):
+        (scene.home / name).touch()
+
+
+@way(LOCKS, "silent")
+def pids_that_are_no_numbers(scene: Any, stranger: Any) -> None:
+    for name in ("journal/lock.pid", "graph.lock.pid"):
+        (scene.home / name).write_bytes(b"\xff\xfe nobody")
+
+
+@way(LOCKS, "silent")
+def temporary_files_left_behind(scene: Any, stranger: Any) -> None:
+    for name in ("journal/.verified.json.1.tmp", "journal/.manifest.json.1.tmp", "index/.index.npz.1.tmp"):
+        (scene.home / name).write_bytes(b"half")
+    (scene.home / "graph" / "load-x").mkdir()
+    (scene.home / "graph" / "load-x" / "Memory.json").write_bytes(b"half")
+    (scene.home / "graph" / "memgraph.new").write_bytes(b"half")
+
+
+# -- vectors -----------------------------------------------------------------------------------------------------------
+
+LONG_VECTORS = "the vector file is longer than the journal says"
+
+
+@way(LONG_VECTORS, "silent")
+def vectors_of_a_torn_commit(scene: Any, stranger: Any) -> None:
+    with scene.vectors.open("ab") as file:
+        file.write(os.urandom(1_000))
+
+
+SHORT_VECTORS = "the vector file is short or missing"
+
+
+@way(SHORT_VECTORS, "verify", memgraph.VectorDamageError)
+def vectors_cut(scene: Any, stranger: Any) -> None:
+    scene.vectors.write_bytes(scene.vectors.read_bytes()[:-3])
+
+
+@way(SHORT_VECTORS, "verify", memgraph.VectorDamageError)
+def vectors_emptied(scene: Any, stranger: Any) -> None:
+    scene.vectors.write_bytes(b"")
+
+
+@way(SHORT_VECTORS, "verify", memgraph.VectorDamageError)
+def vectors_gone(scene: Any, stranger: Any) -> None:
+    scene.vectors.unlink()
+
+
+FLIPPED_VECTORS = "a vector is changed"
+
+
+@way(FLIPPED_VECTORS, "verify", memgraph.VectorDamageError)
+def a_vector_is_flipped(scene: Any, stranger: Any) -> None:
+    data = bytearray(scene.vectors.read_bytes())
+    data[70] ^= 1
+    scene.vectors.write_bytes(bytes(data))
+
+
+@way(FLIPPED_VECTORS, "verify", memgraph.VectorDamageError)
+def vectors_of_zeros(scene: Any, stranger: Any) -> None:
+    scene.vectors.write_bytes(bytes(scene.vectors.stat().st_size))
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+DIRECTORY = "a directory is in the place of a file, or a file may not be read"
+
+
+def directory_instead(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+    (path / "something").touch()
+
+
+@way(DIRECTORY, "refused", memgraph.StorageError)
+def a_directory_as_segment(scene: Any, stranger: Any) -> None:
+    directory_instead(scene.segment)
+
+
+@way(DIRECTORY, "refused", memgraph.StorageError)
+def a_directory_as_manifest(scene: Any, stranger: Any) -> None:
+    directory_instead(scene.manifest)
+
+
+@way(DIRECTORY, "refused", memgraph.StorageError)
+def a_directory_as_head(scene: Any, stranger: Any) -> None:
+    directory_instead(scene.head)
+
+
+@way(DIRECTORY, "refused", memgraph.StorageError)
+def a_directory_as_key(scene: Any, stranger: Any) -> None:
+    directory_instead(scene.key)
+
+
+UNREADABLE_VECTORS = "the vector file may not be read"
+
+CLOCK = "the clock is set back"
+
+
+@way(CLOCK, "silent")
+def last_written_next_year(scene: Any, stranger: Any) -> None:
+    with scene.open(clock=FakeClock("2027-01-01T00:00:00.000Z")) as store:
+        store.insert_memory({"type": "episodic", "content": "next year"})
+        scene.digest = store.digest()
+
+
+ALL = [pytest.param(case, name, id=name) for case in CASES for name in case.ways]
+
+
+@pytest.mark.parametrize(("case", "name"), ALL)
+def test_each_way(scene: Any, stranger: Any, rows: Any, case: Case, name: str) -> None:
+    case.ways[name](scene, stranger)
+    scene.heard.clear()
+    row = rows[case.what]
+    if case.outcome == "refused":
+        refused(scene, case, row)
+    elif case.outcome == "verify":
+        refused_at_verify(scene, case, row)
+    else:
+        goes_on(scene, with_rebuild=name == next(iter(case.ways)))
+        said = [message for message in scene.heard if not message.startswith("rebuilding the graph")]
+        assert {row.fits(message) for message in said} == ({True} if case.outcome == "told" else set()), said
+
+
+def refused(scene: Any, case: Case, row: Any) -> None:
+    before = scene.files()
+    for _ in range(2):
+        with pytest.raises(case.error) as error:
+            scene.open()
+        assert row.fits(str(error.value)), error.value
+    assert scene.files() == before, "who refuses changes nothing"
+
+
+def refused_at_verify(scene: Any, case: Case, row: Any) -> None:
+    with scene.open() as store:
+        assert store.digest() == scene.digest
+        with pytest.raises(case.error) as error:
+            store.verify()
+        assert row.fits(str(error.value)), error.value
+        if "searches" in row.does:
+            with pytest.raises(case.error) as error:
+                memgraph.MemoryRetrieval(store).search_memories("the build failed")
+            assert row.fits(str(error.value)), error.value
+
+
+def goes_on(scene: Any, *, with_rebuild: bool) -> None:
+    with scene.open() as store:
+        assert store.digest() == scene.digest
+        new = store.insert_memory({"type": "episodic", "content": "life goes on"})
+        assert new.created_at == max(memory.created_at for memory in store.every_memory())
+        store.verify()
+        if with_rebuild:
+            digest = store.digest()
+            store.rebuild()
+            assert store.digest() == digest
+
+
+def file_in_its_place(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.write_bytes(b"a file")
+
+
+@pytest.mark.parametrize("name", ["graph", "journal"])
+def test_a_file_in_the_place_of_a_directory(scene: Any, rows: Any, name: str) -> None:
+    row = rows["a file is in the place of a directory"]
+    file_in_its_place(scene.home / name)
+    with pytest.raises(memgraph.StorageError) as error, scene.open() as store:
+        store.cypher("MATCH (m:Memory) RETURN m.id")
+    assert row.fits(str(error.value)), error.value
+
+
+class TestPermissions:
+    """As a user who may do what the files' modes say; the administrator may do everything."""
+
+    NOBODY = 65534
+
+    @pytest.fixture
+    def theirs(self, template: Any) -> Iterator[Any]:
+        with TemporaryDirectory(prefix="memgraph-theirs-") as folder:
+            Path(folder).chmod(0o755)
+            scene = template.copy(Path(folder) / "scene")
+            if os.geteuid() == 0:
+                for path in (scene.folder, *scene.folder.rglob("*")):
+                    os.chown(path, self.NOBODY, self.NOBODY)
+            yield scene
+            for path in (scene.folder, *scene.folder.rglob("*")):
+                path.chmod(0o700)
+
+    def said(self, scene: Any, nursery: Any, tmp_path: Path, template: Any) -> list[Any]:
+        said = nursery.run("unprivileged", scene.folder, template.copy(tmp_path / "rehearsal").folder)
+        return said[said.index("rehearsed") + 1 :]
+
+    def test_all_is_well_when_everything_may_be_read_and_written(
+        self, theirs: Any, nursery: Any, tmp_path: Path, template: Any
+    ) -> None:
+        assert self.said(theirs, nursery, tmp_path, template) == ["read", "written", "done"]
+
+    @pytest.mark.parametrize("name", ["manifest", "segment", "key", "head", "vectors"])
+    def test_what_may_not_be_read(
+        self, theirs: Any, nursery: Any, rows: Any, tmp_path: Path, template: Any, name: str
+    ) -> None:
+        row = rows[UNREADABLE_VECTORS if name == "vectors" else DIRECTORY]
+        getattr(theirs, name).chmod(0)
+        (refusal,) = self.said(theirs, nursery, tmp_path, template)
+        assert refusal["type"] == "StorageError", refusal
+        assert row.fits(refusal["message"]), refusal
+
+    @pytest.mark.parametrize("name", ["journal", "journal/vectors"])
+    def test_what_may_not_be_written(
+        self, theirs: Any, nursery: Any, rows: Any, tmp_path: Path, template: Any, name: str
+    ) -> None:
+        row = rows["the store may not be written"]
+        place = theirs.home / name
+        for path in (*place.glob("*"), place):
+            path.chmod(0o500 if path.is_dir() else 0o400)
+        said = self.said(theirs, nursery, tmp_path, template)
+        assert said[-1]["type"] == "StorageError", said
+        assert row.fits(said[-1]["message"]), said

@@ -1,0 +1,75 @@
+"""No room: a write is refused in clear words, or it is acknowledged and there. With room again all is well."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+KILOBYTE = 1 << 10
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 96 MB, where one may be mounted."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=96m", "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("a small disk cannot be mounted here")
+    yield folder
+    gc.collect()  # a memory map that is still referred to keeps the disk busy
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def try_it(scene: Any, nursery: Any, rows: Any, how: str, size: int) -> tuple[int, int, str]:
+    """Let a child write without room, look at what is left, and return what happened."""
+    row = rows["the disk is full"]
+    child = nursery.start("cramped", scene.folder, how, size)
+    code = child.wait()
+    (scene.folder / "ballast").unlink(missing_ok=True)
+    said = child.said()
+    refusals = [word for word in said if isinstance(word, dict)]
+    acknowledged = {word for word in said if isinstance(word, str)} - {"closed"}
+    ended = "went on with room" if code == 0 else signal.Signals(-code).name if code < 0 else "failed"
+    assert code in {0, -signal.SIGABRT}, f"exit {code}: {child.errors()[-1_500:]}"
+    for refusal in refusals:
+        assert refusal["type"] == "StorageError", refusal
+        assert row.fits(refusal["refused"]), refusal
+    assert refusals or code, "there was room"
+    nursery.run("survey", scene.folder)
+    with scene.open() as store:
+        assert acknowledged <= {memory.id for memory in store.every_memory()}
+    return len(acknowledged), len(refusals), ended
+
+
+@pytest.mark.parametrize("limit", [40 * KILOBYTE, 100 * KILOBYTE])
+def test_a_file_may_not_grow(scene: Any, nursery: Any, rows: Any, show: Any, limit: int) -> None:
+    outcome = try_it(scene, nursery, rows, "limit", limit)
+    show(f"No file may grow past {limit >> 10} kB", ("acknowledged", "refused", "the process"), [outcome])
+
+
+@pytest.mark.parametrize("left", [0, 8 * KILOBYTE, 200 * KILOBYTE])
+def test_a_full_disk(template: Any, small_disk: Path, nursery: Any, rows: Any, show: Any, left: int) -> None:
+    scene = template.copy(small_disk / "scene")
+    outcome = try_it(scene, nursery, rows, "fill", left)
+    show(f"{left >> 10} kB left on the disk", ("acknowledged", "refused", "the process"), [outcome])
+
+
+def test_nothing_can_be_made_on_a_full_disk(small_disk: Path, nursery: Any) -> None:
+    free = os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize
+    (small_disk / "ballast").write_bytes(bytes(free))
+    folder = small_disk / "scene"
+    child = nursery.start("survey", folder)
+    assert child.wait() == 1
+    assert "memgraph.errors.StorageError" in child.errors(), child.errors()
+    (small_disk / "ballast").unlink()
+    nursery.run("survey", folder)

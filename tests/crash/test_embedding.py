@@ -1,0 +1,46 @@
+"""Who embeds is killed at random moments: no memory is lost, none has another's vector, and the next run goes on."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import memgraph
+from memgraph.embedding import NoEmbedder
+from memgraph.testing import FakeClock, FakeEmbedder
+
+DIMENSION = 16
+BATCH = 2
+LONGEST_LIFE_S = 0.03
+
+
+def test_a_killed_run_keeps_what_it_committed_and_the_next_goes_on(tmp_path: Path, nursery: Any, is_long: bool) -> None:
+    count = 400 if is_long else 16
+    config = memgraph.AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys")
+    chance = random.Random(20260201)
+    with memgraph.AgentMemoryStore(config, embedder=NoEmbedder(), clock=FakeClock()) as store:
+        store.insert_memories([{"type": "episodic", "content": f"try {number}"} for number in range(count)])
+        digest = store.digest()
+
+    left = count
+    while left:
+        child = nursery.start("embedding", tmp_path)
+        batches = chance.randint(0, min(3, left // BATCH))
+        child.hears(BATCH * batches)
+        time.sleep(chance.uniform(0, LONGEST_LIFE_S))
+        child.send(signal.SIGKILL)
+        assert child.wait() == -signal.SIGKILL
+        with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(DIMENSION), clock=FakeClock()) as store:
+            assert store.awaiting_vectors() <= left - BATCH * batches, "a committed vector is gone"
+            left = store.awaiting_vectors()
+            assert store.digest() == digest
+            store.verify()
+    with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(DIMENSION), clock=FakeClock()) as store:
+        for memory in store.every_memory():
+            assert memory.embedding.tobytes() == FakeEmbedder(DIMENSION).embed([memory.content])[0].tobytes()
+        store.rebuild()
+        assert store.awaiting_vectors() == 0
+        assert store.digest() == digest

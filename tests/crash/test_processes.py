@@ -1,0 +1,181 @@
+"""Many processes on one store: all that they write is there, once; who must wait does, and is refused when it is too long."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def recorded(scene: Any) -> Counter[str]:
+    """Count each memory's events of being added."""
+    lines = [
+        line for path in sorted((scene.home / "journal").glob("*.jsonl")) for line in path.read_bytes().splitlines()
+    ]
+    events = [json.loads(line) for line in lines]
+    return Counter(event["payload"]["memory"]["id"] for event in events if event["head"]["type"] == "memory.added")
+
+
+def all_well(scene: Any, expected: set[str]) -> None:
+    """Look whether these memories are there, once, and everything fits."""
+    with scene.open(lock_timeout_s=60.0) as store:
+        assert expected <= {memory.id for memory in store.every_memory()}
+        assert len(list(store.every_memory())) == len(store.cypher("MATCH (m:Memory) RETURN m.id"))
+        store.verify()
+        digest = store.digest()
+        store.rebuild()
+        assert store.digest() == digest
+    assert set(recorded(scene).values()) == {1}
+
+
+def test_they_write_at_once(scene: Any, nursery: Any, is_long: bool, show: Any) -> None:
+    writers, each = (8, 500) if is_long else (4, 15)
+    children = [nursery.start("writer", scene.folder, f"w{number}", each) for number in range(writers)]
+    began = time.monotonic()
+    (scene.folder / "go").touch()
+    codes = [child.wait(1_800) for child in children]
+    seconds = time.monotonic() - began
+    assert codes == [0] * writers, [child.errors()[-800:] for child in children]
+    acknowledged = [word for child in children for word in child.said() if word != "open"]
+    all_well(scene, set(acknowledged))
+    times = recorded(scene)
+    show(
+        "Many processes",
+        ("writers", "writes each", "acknowledged", "recorded once", "seconds", "writes a second"),
+        [
+            (
+                writers,
+                each,
+                len(set(acknowledged)),
+                sum(times[key] == 1 for key in set(acknowledged)),
+                f"{seconds:.1f}",
+                f"{writers * each / seconds:.0f}",
+            )
+        ],
+    )
+    assert len(set(acknowledged)) == len(acknowledged) == writers * each
+
+
+def test_writers_readers_and_a_hook_at_once(scene: Any, nursery: Any, is_long: bool) -> None:
+    count = 100 if is_long else 4
+    (scene.folder / "go").touch()
+    readers = [nursery.start("reader", scene.folder) for _ in range(2)]
+    others = [nursery.start("writer", scene.folder, f"w{number}", count) for number in range(2)]
+    others.append(nursery.start("hook", scene.folder, count))
+    for child in others:
+        assert child.wait(600) == 0, child.errors()[-800:]
+    (scene.folder / "stop").touch()
+    for reader in readers:
+        assert reader.wait() == 0, reader.errors()[-800:]
+        assert reader.said()[-1]["rounds"] > 0
+    written = {word for child in others[:2] for word in child.said() if word != "open"}
+    assert len(written) == 2 * count
+    all_well(scene, written)
+    with scene.open() as store:
+        contents = Counter(memory.content for memory in store.every_memory())
+        assert [contents[f"Hook says {number}"] for number in range(count)] == [1] * count
+
+
+class TestWaiting:
+    """A process stops where it holds a lock."""
+
+    @pytest.mark.parametrize("place", ["before the sync of segments", "before COMMIT"])
+    def test_others_wait_then_are_refused_then_go_on(self, scene: Any, nursery: Any, rows: Any, place: str) -> None:
+        row = rows["another process holds the store for too long"]
+        places = nursery.run("history", scene.copy(scene.folder.with_name("rehearsal")).folder, "singles")[-1]
+        (scene.folder / "go").touch()
+        stopped = nursery.start("history", scene.folder, "singles", places.index(place) + 1, int(signal.SIGSTOP))
+        stopped.hears("stopping")
+
+        hasty = nursery.start("writer", scene.folder, "hasty", 1, 0.5)
+        began = time.monotonic()
+        assert hasty.wait() == 0, hasty.errors()
+        (refusal,) = (word for word in hasty.said() if word != "open")
+        assert row.fits(refusal["busy"]), refusal
+        assert refusal["pid"] == stopped.pid
+        assert time.monotonic() - began > 0.5
+
+        patient = nursery.start("writer", scene.folder, "patient", 2)
+        time.sleep(0.7)
+        assert patient.poll() is None
+        stopped.send(signal.SIGCONT)
+        assert patient.wait() == 0, patient.errors()
+        assert stopped.wait() == 0, stopped.errors()
+        all_well(scene, {word for word in patient.said() if word != "open"})
+
+    def test_one_that_is_killed_while_it_holds_everything_holds_nothing(self, scene: Any, nursery: Any) -> None:
+        (scene.folder / "go").touch()
+        places = nursery.run("history", scene.copy(scene.folder.with_name("rehearsal")).folder, "singles")[-1]
+        held = nursery.start("history", scene.folder, "singles", places.index("before COMMIT") + 1, int(signal.SIGSTOP))
+        held.hears("stopping")
+        patient = nursery.start("writer", scene.folder, "patient", 2)
+        time.sleep(0.3)
+        held.send(signal.SIGKILL)
+        assert patient.wait() == 0, patient.errors()
+        all_well(scene, {word for word in patient.said() if word != "open"})
+
+
+def test_a_store_that_was_opened_before_a_fork_is_refused_in_it(scene: Any, nursery: Any, rows: Any) -> None:
+    row = rows["a process is forked off one that has a store open"]
+    said = nursery.run("forker", scene.folder)
+    assert said[-1] == "the fork is done"
+    tried = {name: outcome for word in said[:-1] for name, outcome in word.items()}
+    assert tried.keys() == {"read", "search", "write", "verify"}
+    for name, outcome in tried.items():
+        assert outcome[0] == "ClosedError", f"{name}: {outcome}"
+        assert row.fits(outcome[1]), outcome
+    with scene.open() as store:
+        contents = Counter(memory.content for memory in store.every_memory())
+        written = ("before the fork", "after the fork", "by the fork's own store", "in the fork")
+        assert [contents[content] for content in written] == [1, 1, 1, 0]
+    all_well(scene, set())
+
+
+class TestInOneProcess:
+    def test_two_directories_know_nothing_of_each_other(self, scene: Any, stranger: Any, tmp_path: Path) -> None:
+        other = stranger.copy(tmp_path / "other")
+        with scene.open() as one, other.open() as two:
+            mine = one.insert_memory({"type": "episodic", "content": "mine"})
+            theirs = two.insert_memory({"type": "episodic", "content": "theirs"})
+            assert one.get_memory(theirs.id) is None
+            assert two.get_memory(mine.id) is None
+        for place in (scene, other):
+            all_well(place, set())
+
+    @pytest.mark.parametrize("stores", [1, 3])
+    def test_threads_write_and_read_through_stores_on_one_directory(
+        self, scene: Any, is_long: bool, stores: int
+    ) -> None:
+        each = 50 if is_long else 5
+        opened = [scene.open(lock_timeout_s=60.0) for _ in range(stores)]
+        made: list[str] = []
+        failures: list[BaseException] = []
+
+        def work(thread: int) -> None:
+            store = opened[thread % stores]
+            try:
+                for number in range(each):
+                    memory = store.insert_memory({"type": "episodic", "content": f"thread {thread}, memory {number}"})
+                    made.append(memory.id)
+                    assert store.get_memory(memory.id) is not None
+            except BaseException as error:
+                failures.append(error)
+                raise
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(120)
+        assert failures == []
+        for store in opened:
+            assert set(made) <= {memory.id for memory in store.every_memory()}
+            store.close()
+        assert len(set(made)) == 4 * each
+        all_well(scene, set(made))

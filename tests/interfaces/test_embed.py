@@ -1,0 +1,124 @@
+"""``memgraph embed``, and what the other commands say of memories without vectors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from memgraph.errors import EmbeddingError
+from memgraph.interfaces.cli.group import cli
+from memgraph.testing import FakeEmbedder
+
+TEXTS = ["Deploy on Tuesdays only", "Use pnpm, never npm", "The staging database is read-only"]
+Run = Callable[..., Result]
+
+
+class Model(FakeEmbedder):
+    """What stands for the packaged model: it fails on all texts, or on one."""
+
+    works = True
+    bad = ""
+
+    def embed(self, texts: Any) -> Any:
+        if not self.works or self.bad in texts:
+            raise EmbeddingError("the model cannot be loaded")
+        return super().embed(texts)
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Model:
+    from memgraph.embedding import NoEmbedder
+
+    made = Model(64)
+
+    def chosen(name: str = "minilm") -> Any:
+        return NoEmbedder() if name == "none" else made
+
+    monkeypatch.setattr("memgraph.store.store.default_embedder", chosen)
+    monkeypatch.setattr("memgraph.embedding.default_embedder", chosen)
+    return made
+
+
+@pytest.fixture
+def run(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run one command; ``model`` sets ``MEMGRAPH_EMBEDDING_MODEL``."""
+
+    def call(*args: str, model: str = "minilm") -> Result:
+        monkeypatch.setenv("MEMGRAPH_EMBEDDING_MODEL", model)
+        return CliRunner().invoke(cli, ["--home", str(tmp_path / "store"), *args], prog_name="memgraph")
+
+    return call
+
+
+@pytest.fixture
+def waiting(run: Run) -> None:
+    """Three memories without vectors."""
+    for text in TEXTS:
+        result = run("remember", text, model="none")
+        assert (result.exit_code, result.stderr) == (0, "")
+
+
+def test_what_awaits_vectors_is_embedded(run: Run, waiting: None) -> None:
+    stats = run("stats")
+    assert "awaiting vectors   3\n" in stats.stdout
+    assert "3 memories have no vector (run `memgraph embed`)" in run("doctor").stdout
+
+    assert run("embed").stdout == "Embedded 3 memories.\n"
+
+    assert json.loads(run("stats", "--json").stdout)["awaiting_vectors"] == 0
+    again = run("embed")
+    assert (again.exit_code, again.stdout) == (0, "Nothing awaits a vector.\n")
+    assert json.loads(run("embed", "--json").stdout) == {"embedded": 0, "awaiting": 0}
+    assert "no vector" not in run("doctor").stdout
+    assert run("verify").exit_code == 0
+
+
+def test_text_only_mode_says_how_to_get_a_model(run: Run, waiting: None) -> None:
+    refused = run("embed", model="none")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert refused.stderr.count("\n") == 1
+    assert "MEMGRAPH_EMBEDDING_MODEL=minilm" in refused.stderr
+    doctor = run("doctor", model="none")
+    assert doctor.exit_code == 0
+    assert " none: found by text alone\n" in doctor.stdout
+    assert "all well" in doctor.stdout
+    assert json.loads(run("doctor", "--json", model="none").stdout)["model"]["available"] is False
+
+
+def test_a_model_that_cannot_be_loaded_is_one_line(run: Run, waiting: None, model: Model) -> None:
+    model.works = False
+    refused = run("embed")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert refused.stderr == "memgraph: the model cannot be loaded\n"
+    kept = run("remember", "one more")
+    assert kept.exit_code == 0
+    assert "memgraph embed" in kept.stderr
+    model.works = True
+    assert json.loads(run("embed", "--json").stdout) == {"embedded": 4, "awaiting": 0}
+
+
+def test_a_text_that_cannot_be_embedded_is_named_and_the_others_are(run: Run, waiting: None, model: Model) -> None:
+    ids = {entry["content"]: entry["id"] for entry in json.loads(run("list", "--json").stdout)}
+    model.bad = TEXTS[1]
+    done = run("embed")
+    assert done.exit_code == 0
+    assert done.stdout == "Embedded 2 memories; left without a vector: 1.\n"
+    assert ids[TEXTS[1]] in done.stderr
+    nothing = run("embed")
+    assert nothing.exit_code == 1
+    assert "left without a vector: 1" in nothing.stderr
+
+
+def test_forget_and_ask_in_text_only_mode(run: Run, waiting: None) -> None:
+    refused = run("forget", "no such thing", model="none")
+    assert refused.exit_code == 1
+    assert "own words" in refused.stderr
+    done = run("forget", "deploy only on tuesdays", model="none")
+    assert done.exit_code == 0
+    assert TEXTS[0] in done.stdout
+    assert "words alone" not in run("ask", "what happened?", model="none").stdout  # there are no episodes at all

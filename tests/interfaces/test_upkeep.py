@@ -1,0 +1,314 @@
+"""``verify``, ``repair`` and ``doctor`` on stores that are well and on stores that are not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from memgraph.interfaces.cli.group import cli
+from memgraph.testing import FakeEmbedder
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run one command in this process, against one store, with a fake model."""
+
+    def fake(_model: str = "minilm") -> FakeEmbedder:
+        return FakeEmbedder(dimension=64)
+
+    monkeypatch.setattr("memgraph.store.store.default_embedder", fake)
+    monkeypatch.setattr("memgraph.embedding.default_embedder", fake)
+
+    def call(*args: str, stdin: str | None = None) -> Result:
+        return CliRunner().invoke(cli, ["--home", str(tmp_path / "store"), *args], input=stdin, prog_name="memgraph")
+
+    return call
+
+
+@pytest.fixture
+def kept(run: Run) -> Run:
+    """Make a store of two memories."""
+    for text in ("Deploy on Tuesdays only", "Never on Fridays"):
+        assert run("remember", text).exit_code == 0
+    assert run("recall", "deploy").exit_code == 0
+    return run
+
+
+@pytest.fixture
+def segment(tmp_path: Path) -> Callable[[], Path]:
+    return lambda: max((tmp_path / "store" / "journal").glob("*.jsonl"))
+
+
+def told(result: Result) -> Any:
+    return json.loads(result.stdout)
+
+
+def problems(run: Run) -> list[dict[str, str]]:
+    result = run("doctor", "--json")
+    document = told(result)
+    assert result.exit_code == (1 if document["problems"] else 0)
+    assert document["healthy"] == (not document["problems"])
+    found: list[dict[str, str]] = document["problems"]
+    return found
+
+
+def cut(path: Path, lines: int) -> None:
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:lines]))
+
+
+class TestVerify:
+    def test_counts_and_durations(self, kept: Run) -> None:
+        plain, deep = told(kept("verify", "--json")), told(kept("verify", "--deep", "--json"))
+        assert (plain["vectors"], plain["nodes"], plain["differing"]) == (2, 2, 0)
+        assert deep["edges"] >= 2
+        assert deep["seconds"].keys() == {"journal", "vectors", "graph", "index"}
+        assert plain["digest"] == deep["digest"]
+        assert "the index of 2 memories" in kept("verify", "--deep").stdout
+
+    def test_what_differs_first_and_how_many(self, kept: Run, tmp_path: Path) -> None:
+        from memgraph.graph.kuzu import KuzuEngine
+
+        engine = KuzuEngine(tmp_path / "store" / "graph")
+        with engine._session.use() as connection:
+            connection.execute("MATCH (m:Memory) SET m.title = 'tampered'")
+        engine.close()
+        result = kept("verify", "--deep", "--json")
+        assert result.exit_code == 1
+        document = told(result)
+        assert document["differing"] == 2
+        assert document["first"][0]["table"] == "Memory"
+        assert document["first"][0]["column"] == "title"
+        spoken = kept("verify", "--deep")
+        assert "2 differences" in spoken.stderr
+        assert "memgraph rebuild" in spoken.stderr
+        assert "title: differs" in spoken.stdout
+        assert "tampered" not in spoken.output + result.output
+        assert kept("verify").exit_code == 1
+        assert kept("rebuild").exit_code == 0
+        assert kept("verify", "--deep").exit_code == 0
+
+    def test_a_vector_is_no_matter_of_rebuilding(self, kept: Run, tmp_path: Path) -> None:
+        path = next((tmp_path / "store" / "journal" / "vectors").iterdir())
+        path.write_bytes(b"\x00\x01" + path.read_bytes()[2:])
+        result = kept("verify")
+        assert result.exit_code == 1
+        assert "backup" in result.stderr
+        assert "rebuild" not in result.stderr
+
+    def test_a_torn_tail_is_told_and_left(self, kept: Run, segment: Callable[[], Path]) -> None:
+        data = segment().read_bytes() + b'{"head":'
+        segment().write_bytes(data)
+        assert told(kept("verify", "--json"))["torn"] == {"events": 1, "bytes": 8}
+        assert "cut short (1 event, 8 bytes)" in kept("verify").stdout
+        document = told(kept("doctor", "--json"))
+        assert document["journal"]["torn"] == {"events": 1, "bytes": 8}
+        assert "the next write drops it" in kept("doctor").stdout
+        assert segment().read_bytes() == data
+        assert kept("remember", "and on").exit_code == 0
+        assert told(kept("doctor", "--json"))["journal"]["torn"] is None
+
+
+class TestRepair:
+    def test_a_whole_store_has_nothing_to_repair(self, kept: Run) -> None:
+        for args in (["repair"], ["repair", "--accept-head"], ["repair", "--accept-head", "--yes"]):
+            result = kept(*args)
+            assert result.exit_code == 0
+            assert "Nothing is to be repaired" in result.stdout
+
+    def test_it_says_what_is_lost_and_does_nothing_without_a_word(self, kept: Run, segment: Callable[[], Path]) -> None:
+        whole = len(segment().read_bytes().splitlines())
+        cut(segment(), 2)
+        before = segment().read_bytes()
+        assert "memgraph repair --accept-head" in kept("list").stderr
+        looked = kept("repair")
+        assert looked.exit_code == 0
+        assert f"{whole - 2} events, numbers 3 to {whole}" in " ".join(looked.stdout.split())
+        assert "--accept-head" in looked.stdout
+        refused = kept("repair", "--accept-head")
+        assert refused.exit_code == 1
+        assert "--yes" in refused.stderr
+        assert segment().read_bytes() == before
+
+    def test_accepting(self, kept: Run, segment: Callable[[], Path]) -> None:
+        whole = len(segment().read_bytes().splitlines())
+        cut(segment(), 2)
+        document = told(kept("repair", "--accept-head", "--yes", "--reason", "an old copy", "--json"))
+        assert document["accepted"]
+        assert document["lost"] == {"events": whole - 2, "first": 3, "last": whole}
+        record = json.loads(segment().read_bytes().splitlines()[-1])
+        assert record["head"]["type"] == "journal.repaired"
+        assert record["head"]["seq"] == document["recorded_as"]
+        assert record["payload"]["reason"] == "an old copy"
+        assert kept("list").exit_code == 0  # the graph, which is ahead of the journal, is rebuilt
+        assert kept("list").stderr == ""
+        assert kept("verify", "--deep").exit_code == 0
+        assert problems(kept) == []
+
+    @pytest.mark.parametrize(("answer", "accepted"), [("y\n", True), ("n\n", False)])
+    def test_on_a_terminal_it_asks(
+        self, kept: Run, segment: Callable[[], Path], monkeypatch: pytest.MonkeyPatch, answer: str, accepted: bool
+    ) -> None:
+        cut(segment(), 2)
+        monkeypatch.setattr("memgraph.interfaces.cli.repair._is_terminal", lambda: True)
+        result = kept("repair", "--accept-head", stdin=answer)
+        assert result.exit_code == (0 if accepted else 1)
+        assert "numbers 3 to" in result.stderr
+        assert (kept("list").exit_code == 0) == accepted
+
+    def test_real_damage_is_refused(self, kept: Run, segment: Callable[[], Path]) -> None:
+        segment().write_bytes(segment().read_bytes().replace(b"Tuesdays", b"Saturday"))
+        for args in (["repair"], ["repair", "--accept-head", "--yes"]):
+            result = kept(*args)
+            assert result.exit_code == 1
+            assert "damaged" in result.stderr
+            assert "accept-head" not in result.stderr
+
+
+class TestDoctor:
+    def test_all_well(self, kept: Run, tmp_path: Path) -> None:
+        document = told(kept("doctor", "--json"))
+        assert document["healthy"]
+        assert (document["store"]["memories"], document["store"]["awaiting_vectors"]) == (2, 0)
+        assert document["graph"]["lag_events"] is not None
+        assert document["locks"] == {"journal": {"held": False}, "graph": {"held": False}}
+        assert document["model"]["stored"]["dimension"] == 64
+        assert document["disk"]["free_bytes"] > document["disk"]["needed_bytes"]
+        assert document["versions"].keys() >= {"memgraph", "kuzu", "python", "numpy"}
+        assert "all well" in kept("doctor").stdout
+
+    def test_it_changes_nothing_in_the_journal_and_makes_no_head(
+        self, kept: Run, tmp_path: Path, segment: Callable[[], Path]
+    ) -> None:
+        head = next((tmp_path / "user" / "keys" / "heads").iterdir())
+        head.unlink()
+        journal = {path: path.read_bytes() for path in (tmp_path / "store" / "journal").iterdir() if path.suffix in {".jsonl", ".json"}}  # fmt: skip
+        (found,) = problems(kept)
+        assert str(head) in found["problem"]
+        assert "repair --accept-head" in found["what_to_do"]
+        assert not head.exists()
+        assert all(path.read_bytes() == data for path, data in journal.items())
+
+    @pytest.mark.parametrize(
+        ("case", "said", "todo"),
+        [
+            ("truncated", "truncated or is an old copy", "repair --accept-head"),
+            ("damaged head", "is damaged", "repair --accept-head"),
+            ("other head", "names another event", "repair --accept-head"),
+            ("damaged journal", "journal damaged", ""),
+            ("no key", "signing key is missing", "MEMGRAPH_KEY"),
+            ("no manifest", "not a memgraph store", ""),
+            ("damaged manifest", "manifest", ""),
+            ("short vectors", "names vectors in", "backup"),
+            ("open journal", "others than its owner", "chmod 0700"),
+            ("open key", "others than its owner", "chmod 0600"),
+            ("unknown setting", "graph_idel_s", "memgraph config init"),
+            ("no toml", "not TOML", "memgraph config init"),
+        ],
+    )
+    def test_each_problem_is_told_once_with_what_to_do(
+        self, kept: Run, tmp_path: Path, segment: Callable[[], Path], case: str, said: str, todo: str
+    ) -> None:
+        home, keys = tmp_path / "store", tmp_path / "user" / "keys"
+        key, head = next((keys / "keys").iterdir()), next((keys / "heads").iterdir())
+        if case == "truncated":
+            cut(segment(), 2)
+        elif case == "damaged head":
+            head.write_text("noise")
+        elif case == "other head":
+            head.write_text(json.dumps({"seq": 2, "signature": "f" * 64}))
+        elif case == "damaged journal":
+            segment().write_bytes(segment().read_bytes().replace(b"Fridays", b"Mondays"))
+        elif case == "no key":
+            key.unlink()
+        elif case == "no manifest":
+            (home / "journal" / "manifest.json").unlink()
+        elif case == "damaged manifest":
+            (home / "journal" / "manifest.json").write_text("{")
+        elif case == "short vectors":
+            with next((home / "journal" / "vectors").iterdir()).open("r+b") as file:
+                file.truncate(300)
+        elif case == "open journal":
+            (home / "journal").chmod(0o755)
+        elif case == "open key":
+            key.chmod(0o644)
+        elif case == "unknown setting":
+            (home / "config.toml").write_text("graph_idel_s = 3\n")
+        elif case == "no toml":
+            (home / "config.toml").write_text("no toml\n")
+        found = problems(kept)
+        assert len(found) == 1, found
+        assert said in found[0]["problem"]
+        assert todo in found[0]["what_to_do"]
+        spoken = kept("doctor")
+        assert spoken.exit_code == 1
+        assert spoken.output.count(found[0]["problem"]) == 1
+        assert spoken.stderr == "memgraph: 1 problem found\n"
+
+    def test_who_holds_what(self, kept: Run, tmp_path: Path) -> None:
+        program = (
+            "import sys, memgraph\n"
+            "from pathlib import Path\n"
+            "from memgraph.journal.lock import ProcessLock\n"
+            "home = Path(sys.argv[1])\n"
+            "held = [ProcessLock(home / 'journal' / 'lock', 'x'), ProcessLock(home / 'graph.lock', 'y')]\n"
+            "[lock.acquire(1) for lock in held]\n"
+            "print('held', flush=True); sys.stdin.read()\n"
+        )
+        holder = subprocess.Popen(
+            [sys.executable, "-c", program, str(tmp_path / "store")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        try:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == b"held\n"
+            document = told(kept("doctor", "--json"))
+            for name in ("journal", "graph"):
+                lock = document["locks"][name]
+                assert (lock["held"], lock["pid"], lock["alive"]) == (True, holder.pid, True)
+                assert lock["since"].startswith("20")
+            assert document["graph"]["lag_events"] is None
+            assert document["store"]["memories"] >= 0
+            assert document["healthy"]
+            assert f"graph held by process {holder.pid} (alive) since 20" in kept("doctor").stdout
+        finally:
+            holder.communicate()
+        assert holder.returncode == 0
+
+    def test_the_lag_of_graph_and_index(self, kept: Run, tmp_path: Path, segment: Callable[[], Path]) -> None:
+        kept("verify", "--deep")
+        document = told(kept("doctor", "--json"))
+        assert document["graph"]["lag_events"] == 0
+        events = document["journal"]["events"]
+        for path in (tmp_path / "store" / "graph").iterdir():
+            path.unlink()
+        document = told(kept("doctor", "--json"))
+        assert document["graph"]["lag_events"] == events
+        assert not any((tmp_path / "store" / "graph").iterdir())
+        assert document["healthy"]
+
+    def test_a_model_that_is_not_the_stores(self, kept: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("memgraph.embedding.default_embedder", lambda _model="minilm": FakeEmbedder(dimension=32))
+        (found,) = problems(kept)
+        assert "64 dimensions" in found["problem"]
+        assert "32" in found["problem"]
+
+    def test_a_disk_that_is_nearly_full(self, kept: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(
+            "memgraph.interfaces.cli.diagnosis.shutil.disk_usage", lambda _path: type("Usage", (), {"free": 1_000})()
+        )
+        (found,) = problems(kept)
+        assert "1,000 bytes free" in found["problem"]
+
+    def test_variables_that_are_none_of_ours_are_named(self, kept: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("MEMGRAPH_GRAPH_IDEL_S", "3")
+        document = told(kept("doctor", "--json"))
+        assert document["config"]["unknown_variables"] == ["MEMGRAPH_GRAPH_IDEL_S"]
+        assert document["healthy"]
