@@ -198,7 +198,9 @@ class MemoryCommands:
         )
 
     def import_memories(self, data: MemoryExport | Mapping[str, Any]) -> MemoryCommandResult:
-        """Add the memories and links of an export that are not known yet, in one commit: all of them, or none.
+        """Add the memories and links of an export that are not known yet, in one commit for each write scope.
+
+        What is refused is refused as a whole. After a kill in the midst of the write, import it again.
 
         Vectors of another model are left out and the texts embedded anew; a store without a model takes the texts alone.
 

@@ -31,6 +31,7 @@ PUBLIC = [
     "ConsolidationPipeline",
     "ConsolidationResult",
     "DamagedJournalError",
+    "DiskFullError",
     "DecayResult",
     "DuplicateIdError",
     "Embedder",

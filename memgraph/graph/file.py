@@ -28,6 +28,8 @@ QUERY_MEMORY_BYTES = 2 << 30
 _PROBE_TIMEOUT_S = 120.0
 _CHECKPOINT_BYTES = 32 << 20
 """Bringing a log of one memory into the file has made it 25 MB larger; a longer log needs some times its own size more."""
+_SHORT_LOG_BYTES = 256 << 10
+"""Some thirty commits."""
 _LONG_LOG_BYTES = 8 << 20
 """Some thousand commits."""
 _BYTES_A_MEMORY = 8_000
@@ -84,8 +86,12 @@ class GraphFile:
         return self._log_bytes() > _LONG_LOG_BYTES
 
     def can_take_log(self) -> bool:
-        """Return whether there is a log to be brought into the file, and room for it."""
-        return bool(self._log_bytes()) and room_left(self.path) >= self._checkpoint_bytes()
+        """Return whether there is a log worth bringing into the file, and room for it.
+
+        A short one is sooner played back at the next opening: it takes a millisecond or two a commit, and bringing it in rewrites
+        much of the file.
+        """
+        return self._log_bytes() > _SHORT_LOG_BYTES and room_left(self.path) >= self._checkpoint_bytes()
 
     def after_closing(self) -> None:
         """Note that file and log are as they shall be found."""

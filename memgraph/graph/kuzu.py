@@ -1,4 +1,4 @@
-"""The Kùzu adapter: the only module that imports kuzu. Every engine error leaves it as a `GraphError`."""
+"""The Kùzu adapter: with its own child process, the only module that imports kuzu. Every engine error leaves it as a `GraphError`."""
 
 from __future__ import annotations
 

@@ -86,9 +86,11 @@ class OpenNote:
         if file == note.file:
             logger.info("process %d did not close the graph; what it wrote last comes from the journal", note.pid)
             remove_log(self._path)
-        else:
-            logger.info("process %d did not close the graph; whether it opens is tried first", note.pid)
+        elif note.file is None:
+            logger.info("a query ended the engine; whether the graph opens is tried first")
             probe()
+        else:
+            raise GraphError(f"process {note.pid} ended while {self._path} was being rewritten")
 
     def opened(self) -> None:
         """Note that this process is about to have the file open."""

@@ -207,7 +207,9 @@ class EngineProcess:
             while True:
                 is_ready = bool(selector.select(_LOOK_S))
                 if self._memory_of(process.pid) > limits.resident_bytes:
-                    raise QueryError(f"the query took over {limits.resident_bytes >> 20:,} MB of memory and was stopped")
+                    raise QueryError(
+                        f"the query took over {limits.resident_bytes >> 20:,} MB of memory and was stopped"
+                    )
                 if is_ready:
                     return pipe
                 if time.monotonic() > until:
@@ -227,8 +229,10 @@ class EngineProcess:
 
 
 def _search_path() -> list[str]:
+    """Return where this process finds its modules, in its order, so that the child finds the same."""
     package = str(Path(__file__).resolve().parents[2])
-    return [package, *(str(Path(entry).absolute()) for entry in sys.path if entry)]
+    found = [str(Path(entry).absolute()) for entry in sys.path if entry]
+    return found if package in found else [*found, package]
 
 
 def resident_bytes(pid: int) -> int:

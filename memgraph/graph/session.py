@@ -204,6 +204,7 @@ class Session(Generic[T]):
 
     def _opened(self) -> T:
         if self._resource is None:
+            self._opened_in = 0
             self._resource = self._open_resource()
             self._opened_in = self.generation
         return self._resource

@@ -20,6 +20,7 @@ import orjson
 from memgraph.errors import InvalidInputError, PayloadError, ScopeError, UnknownEventError
 from memgraph.model.events import PAYLOADS
 from memgraph.model.payload import Actor, Payload, WriteScope
+from memgraph.model.timestamps import is_canonical
 from memgraph.ports import SigningKey
 
 ENVELOPE_VERSION = 1
@@ -28,10 +29,13 @@ SIGNATURE_VERSION = 1
 """1: HMAC-SHA256 over the canonical head."""
 MAX_LINE_BYTES = 16 << 20
 FIRST_SIGNATURE = "0" * 64
-_HEAD_FIELDS = frozenset(
-    "store_id seq commit_id last event_id type event_version write_scope task_id actor timestamp occurred_at "
-    "envelope_version signature_version key_id prev_signature payload_sha256".split()
-)
+_HEAD_FIELDS: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("store_id", "commit_id", "event_id", "type", "write_scope", "actor", "key_id"), (str,)),
+    **dict.fromkeys(("timestamp", "occurred_at", "prev_signature", "payload_sha256"), (str,)),
+    **dict.fromkeys(("seq", "event_version", "envelope_version", "signature_version"), (int,)),
+    "last": (bool,),
+    "task_id": (str, type(None)),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +201,12 @@ def unseal(line: bytes, chain: Chain, key: SigningKey | None) -> tuple[Event, Ch
     if not isinstance(envelope, dict) or envelope.keys() != {"head", "payload", "salt", "signature"}:
         raise LineError("the line is not an envelope of head, payload, salt and signature")
     head, content, salt, signature = (envelope[name] for name in ("head", "payload", "salt", "signature"))
-    if not isinstance(head, dict) or head.keys() != _HEAD_FIELDS:
+    if not isinstance(head, dict) or head.keys() != _HEAD_FIELDS.keys():
         raise LineError("the head's fields are not those of an event")
+    if wrong := next((name for name, kinds in _HEAD_FIELDS.items() if type(head[name]) not in kinds), None):
+        raise LineError(f"the head's {wrong} is not of its kind")
+    if not is_canonical(head["timestamp"]):
+        raise LineError("the head's timestamp is no time")
     try:
         front, body = canonical(head), canonical(content)
         if _line(front, body, salt, signature) != line:

@@ -54,7 +54,7 @@ class HeadFile:
             return None
         except OSError as error:
             raise StorageError(f"the head file cannot be read: {error.strerror}", path=self.path) from None
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise JournalError(
                 f"the head file {self.path} is damaged; restore it from a backup, or accept the journal as it is with "
                 "`memgraph repair --accept-head`"
@@ -69,6 +69,8 @@ class HeadFile:
             descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 os.pwrite(descriptor, record, 0)
+                if os.fstat(descriptor).st_size > _RECORD_BYTES:  # what was there was longer, and its end would stay
+                    os.ftruncate(descriptor, _RECORD_BYTES)
             finally:
                 os.close(descriptor)
         except OSError as error:

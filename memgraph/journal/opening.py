@@ -15,6 +15,7 @@ from memgraph.journal.journal import Journal
 from memgraph.journal.lock import ProcessLock
 from memgraph.logs import logger_of, timed
 from memgraph.model.events import StoreCreated
+from memgraph.model.ids import stored_form
 from memgraph.ports import KeyProvider, SigningKey
 
 logger = logger_of(__name__)
@@ -135,9 +136,11 @@ def read_manifest(path: Path) -> str:
     try:
         stored = json.loads(path.read_bytes())
         version, store_id = stored["format"], stored["store_id"]
+        if version == FORMAT and not (store_id and stored_form(store_id) == store_id):
+            raise ValueError("names no store")  # files beside the keys are called so
     except OSError as error:
         raise StorageError(f"cannot be read: {error.strerror}", path=path) from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise JournalError(f"{path} is not a journal's manifest; restore it from a backup") from None
     if version != FORMAT:
         raise JournalError(f"{path}: journal format {version!r} is unknown to this release; install a newer memgraph")

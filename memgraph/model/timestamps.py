@@ -38,6 +38,14 @@ def to_iso(value: object) -> str:
     return utc.strftime("%Y-%m-%dT%H:%M:%S.").rjust(20, "0") + f"{utc.microsecond // 1000:03d}Z"
 
 
+def is_canonical(text: str) -> bool:
+    """Tell whether a text is a point in time as memgraph writes it."""
+    try:
+        return _CANONICAL.fullmatch(text) is not None and bool(datetime.fromisoformat(text))
+    except ValueError:
+        return False
+
+
 def from_iso(text: str) -> datetime:
     """Parse the canonical form into an aware UTC datetime."""
     return datetime.fromisoformat(text)

@@ -33,6 +33,7 @@ def record_of(memory: AgentMemory, *, now: str, max_relevance: float, **settled:
     given = ((name, value) for name, value in vars(memory).items() if name not in _NOT_RECORDED)
     fields = {name: value for name, value in given if value is not None and value != []}
     anchor = memory.relevance_score if memory.relevance_anchor is None else memory.relevance_anchor
+    anchor = settled.get("relevance_anchor", anchor)  # what an update says
     if anchor > max_relevance:
         raise InvalidInputError(f"must be at most {max_relevance:g}", field="relevance_score", value=anchor)
     created_at = memory.created_at or now

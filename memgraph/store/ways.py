@@ -125,7 +125,8 @@ class Ways:
         with self._writer.exclusive():
             newer = self._superseding(self._known(older_id).id or "")
             if by is not None:
-                newer = [one for one in newer if one == self._known(by).id]
+                wanted = self._known(by).id
+                newer = [one for one in newer if one == wanted]
             return [one for one in newer if self.unlink(one, "SUPERSEDES", older_id)]
 
     def link(self, source_id: str, relation: str, target_id: str, **properties: Any) -> Link:

@@ -126,9 +126,10 @@ class Writer:
             yield
 
     def restore(self, memories: Sequence[AgentMemory], links: Sequence[Link]) -> None:
-        """Add memories exactly as given, and links: appended together or not at all, in the order they are given.
+        """Add memories exactly as given, and links, in one write: what is refused is refused as a whole.
 
-        Each run of memories of one write scope is a commit; the links come last, when their ends are there.
+        Each run of memories of one write scope is a commit, in the order they are given; the links come last, when their ends
+        are there. A process that is killed in the midst of the write leaves the first commits.
         """
         completed = self._completed(memories, annotate=False)
         with self._projector.writing():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import signal
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+import memgraph
 
 KILOBYTE = 1 << 10
 
@@ -62,6 +65,32 @@ def test_a_full_disk(template: Any, small_disk: Path, nursery: Any, rows: Any, s
     scene = template.copy(small_disk / "scene")
     outcome = try_it(scene, nursery, rows, "fill", left)
     show(f"{left >> 10} kB left on the disk", ("acknowledged", "refused", "the process"), [outcome])
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [("segments", "write_all"), ("segments", "sync_data"), ("vectors", "write_all"), ("vectors", "sync_data")],
+)
+def test_the_last_room_is_taken_by_somebody_else(
+    scene: Any, rows: Any, monkeypatch: pytest.MonkeyPatch, module: str, name: str
+) -> None:
+    """It is there when it is asked for, and gone when it is needed."""
+
+    def full(descriptor: int, data: bytes = b"") -> None:
+        os.write(descriptor, data[: len(data) // 2])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    row = rows["the disk is full"]
+    with scene.open() as store:
+        with monkeypatch.context() as patched:
+            patched.setattr(f"memgraph.journal.{module}.{name}", full)
+            with pytest.raises(memgraph.StorageError) as refused:
+                store.insert_memories([{"type": "episodic", "content": "a long memory " * 40} for _ in range(3)])
+        assert row.fits(str(refused.value)), refused.value
+        assert store.digest() == scene.digest
+        store.insert_memory({"type": "episodic", "content": "with room again"})
+        store.verify()
+    assert scene.heard == []
 
 
 def test_nothing_can_be_made_on_a_full_disk(small_disk: Path, nursery: Any) -> None:

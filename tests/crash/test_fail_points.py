@@ -60,6 +60,7 @@ PLOTS = [
     Plot("single writes", "singles", as_it_is),
     Plot("writes of many", "bulk", as_it_is),
     Plot("an import", "import", as_it_is),
+    Plot("vectors that were awaited", "embedding", as_it_is),
     Plot("intake of builds", "intake", as_it_is),
     Plot("new segments and checkpoints", "roll-over", as_it_is),
     Plot("a rebuild", "rebuild", as_it_is),

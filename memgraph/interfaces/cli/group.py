@@ -54,7 +54,7 @@ COMMANDS: dict[str, Entry] = {
     "link": Entry("ways", "link", "Link two memories."),
     "unlink": Entry("ways", "unlink", "Remove a link between two memories."),
     "export": Entry("transfer", "export", "Write all memories and links as JSON to FILE, or to standard output."),
-    "import": Entry("transfer", "import_", "Add the memories of an export: all, or none."),
+    "import": Entry("transfer", "import_", "Add the memories of an export that are not known yet."),
     "embed": Entry("embed", "embed", "Embed the memories that were kept without vectors."),
     "format-age": Entry("upkeep", "format_age", "Say how long ago TIME was."),
     "rebuild": Entry("upkeep", "rebuild", "Make graph and index anew from the journal."),

@@ -35,6 +35,8 @@ def main() -> None:
                 say({"refused": str(error), "type": type(error).__name__})
                 refusals += 1
                 if refusals == 3:
+                    assert store.get_all_memories(), "reading needs no room"
+                    assert memgraph.MemoryRetrieval(store).search_memories("the build failed")
                     break
             else:
                 say(memory.id)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fuse import Fuse
-from places import opened, say
+from places import MoodyEmbedder, opened, say
 
 import memgraph.journal.journal
 import memgraph.journal.segments
@@ -84,6 +84,9 @@ def singles() -> list[Step]:
         lambda store: (store.record_access(an_id(2)), store.flush()),
         lambda store: store.update_memory(an_id(2), is_suppressed=True),
         lambda store: store.delete_memory(an_id(1)),
+        lambda store: store.archive(an_id(2), reason="done"),
+        lambda store: store.invalidate(an_id(800)),
+        lambda store: store.undelete(an_id(1)),
     ]
 
 
@@ -116,6 +119,17 @@ def intake() -> list[Step]:
     return [step]
 
 
+def embedding() -> list[Step]:
+    """Memories that are written while the model is ill, and given their vectors later, batch by batch."""
+
+    def add(store: AgentMemoryStore) -> None:
+        MoodyEmbedder.is_ill = True
+        store.insert_memories([memory(number) for number in range(5)])
+        MoodyEmbedder.is_ill = False
+
+    return [add, lambda store: store.embed_awaiting(batch=2, progress=lambda *_: acknowledge(store))]
+
+
 def rollover() -> list[Step]:
     """Segments and checkpoints of few events."""
     memgraph.journal.segments.SEGMENT_BYTES = 4_000
@@ -140,6 +154,7 @@ HISTORIES: dict[str, Callable[[], list[Step]]] = {
     "bulk": bulk,
     "import": importing,
     "import of scopes": lambda: importing((None, "T1", "T2")),
+    "embedding": embedding,
     "intake": intake,
     "roll-over": rollover,
     "rebuild": rebuilding,

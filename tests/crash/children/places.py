@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,22 @@ DIMENSION = 16
 _WRITE = os.write  # as it is before a fuse is laid
 
 
+class MoodyEmbedder(FakeEmbedder):
+    """Embeds nothing while it is ill."""
+
+    is_ill = False
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        """Embed texts."""
+        if self.is_ill:
+            raise memgraph.EmbeddingError("the model is ill")
+        return super().embed(texts)
+
+
 def opened(folder: Path, **settings: Any) -> memgraph.AgentMemoryStore:
     """Open the store of a folder."""
     config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys", **settings)
-    return memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(DIMENSION), clock=FakeClock())
+    return memgraph.AgentMemoryStore(config, embedder=MoodyEmbedder(DIMENSION), clock=FakeClock())
 
 
 def say(word: Any) -> None:

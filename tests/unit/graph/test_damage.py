@@ -70,6 +70,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
             store.insert_memory(
                 {"type": "episodic", "content": f"memory {number}", "tags": ["auth", "db"], "project_id": "P"}
             )
+        store.rebuild()  # brings everything into the file
         digest = store.digest()
     return folder, digest
 
@@ -142,10 +143,14 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
     "a log alone": lambda path: path.rename(path.with_name(path.name + ".wal")),
     "everything gone": lambda path: shutil.rmtree(path.parent),
 }
+SELDOM = {"a byte less", "a byte more", "half", "unreadable", "a pipe", "a note of nothing"}
+"""Much like the others: tried with --long only."""
 
 
 class TestAfterAClose:
-    @pytest.mark.parametrize("name", DAMAGES)
+    @pytest.mark.parametrize(
+        "name", [pytest.param(name, marks=[pytest.mark.long] if name in SELDOM else []) for name in DAMAGES]
+    )
     def test_a_damaged_graph_is_rebuilt(self, folder: Path, digest: str, name: str, rebuilds: list[int]) -> None:
         DAMAGES[name](graph(folder))
         check(folder, digest)
@@ -173,7 +178,7 @@ class TestAfterAClose:
         """Many places, in one go: at most a few of them make the engine crash, which no test may hang on."""
         path = graph(folder)
         data, chance = path.read_bytes(), random.Random(7)
-        for _ in range(4):
+        for _ in range(2):
             for place in (chance.randrange(len(data)) for _ in range(64)):
                 data = flipped(data, place)
             path.write_bytes(data)
@@ -213,14 +218,20 @@ class TestAfterAKill:
         check(folder, digest)
         assert rebuilds == []
 
-    def test_a_file_that_was_written_to_is_tried_first(
+    def test_a_file_that_was_being_rewritten_is_rebuilt(
         self, folder: Path, rebuilds: list[int], probes: list[int]
     ) -> None:
         self.killed(folder, "checkpoint")
         check(folder, self.expected(folder))
-        assert (rebuilds, probes) == ([], [1])
+        assert (len(rebuilds), probes) == (1, [])
 
-    @pytest.mark.parametrize("what", ["noise for a log", "noise for a file", "a log cut short", "empty"])
+    @pytest.mark.parametrize(
+        "what",
+        [
+            "noise for a file",
+            *(pytest.param(what, marks=pytest.mark.long) for what in ("noise for a log", "a log cut short", "empty")),
+        ],
+    )
     def test_one_that_does_not_open_is_rebuilt(self, folder: Path, rebuilds: list[int], what: str) -> None:
         self.killed(folder, "checkpoint")
         digest = self.expected(folder)
@@ -234,27 +245,7 @@ class TestAfterAKill:
         else:
             log.write_bytes(log.read_bytes()[:-7])
         check(folder, digest)
-        assert len(rebuilds) == (what in {"noise for a file", "empty"})
-
-    def test_a_log_that_makes_the_engine_crash_is_an_error_in_another_process(
-        self, folder: Path, rebuilds: list[int], probes: list[int]
-    ) -> None:
-        self.killed(folder, "checkpoint")
-        digest = self.expected(folder)
-        log = graph(folder, "memgraph.kuzu.wal")
-        data, chance = log.read_bytes(), random.Random(3)
-        for _ in range(6):
-            shutil.rmtree(folder.with_name("again"), ignore_errors=True)
-            shutil.copytree(folder, folder.with_name("again"))
-            damaged = bytearray(data)
-            for place in (chance.randrange(len(data)) for _ in range(20)):
-                damaged[place] ^= 0xFF
-            graph(folder.with_name("again"), "memgraph.kuzu.wal").write_bytes(damaged)
-            with opened(folder.with_name("again")) as store:
-                assert store.get_stats().total == 13
-                store.rebuild()
-                assert store.digest() == digest
-        assert len(probes) == 6
+        assert len(rebuilds) == 1
 
     def test_the_third_in_a_row_that_was_killed_is_rebuilt(self, folder: Path, rebuilds: list[int]) -> None:
         for _ in range(3):

@@ -150,12 +150,11 @@ class TestLeftOpen:
         admit(left_open)
         assert not log(left_open).exists()
 
-    def test_one_that_was_written_to_is_tried(self, left_open: Path) -> None:
+    def test_one_that_was_written_to_is_refused(self, left_open: Path) -> None:
         left_open.write_bytes(b"graph")
         log(left_open).write_bytes(b"log")
-        with pytest.raises(ProbedError):
-            admit(left_open, probe)
-        assert log(left_open).exists()
+        with pytest.raises(GraphError, match="being rewritten"):
+            admit(left_open)
 
     def test_what_a_killed_write_left_is_swept_up(self, left_open: Path) -> None:
         (left_open.parent / "load-x").mkdir()

@@ -179,7 +179,7 @@ class TestOneThatGoesAstray:
         for kind in (signal.SIGKILL, signal.SIGTERM):
             alive(engine)
             os.kill(pid_of(aside), kind)
-            until(lambda: not is_running(pid_of(aside)))
+            until(lambda: aside._process is not None and aside._process.poll() is not None)
             alive(engine)
 
     def test_a_child_that_is_stopped_is_killed(

@@ -241,7 +241,7 @@ class TestSeveral:
         def wait(session: Session[str]) -> None:
             try:
                 with session.use():
-                    seen.append((tmp_path / "graph.wanted").exists())
+                    seen.append(_comes((tmp_path / "graph.wanted").exists))
             except BusyError:
                 seen.append(False)
 
@@ -300,6 +300,12 @@ class TestSeveral:
 def _use(session: Session[str]) -> str:
     with session.use() as resource:
         return resource
+
+
+def _comes(condition: Callable[[], bool]) -> bool:
+    """Wait a second for a condition."""
+    wait = threading.Event()
+    return any(condition() or wait.wait(0.01) for _ in range(100))
 
 
 def _until(condition: Callable[[], bool]) -> None:

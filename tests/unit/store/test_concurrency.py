@@ -72,6 +72,7 @@ def memgraph_fake():
 def test_a_graph_deleted_under_an_open_store_comes_back(open_store):
     with open_store() as store:
         first = store.insert_memory(episode())
+        store.digest()  # opens the graph
         store._projector.engine.release()  # as it does by itself after the idle time
         shutil.rmtree(store.config.home / "graph")
 

@@ -72,6 +72,7 @@ class TestCatchingUp:
     ) -> None:
         first = open_store()
         first.insert_memory({"type": "episodic", "content": "early"})
+        first.digest()  # opens the graph
         first.close()
         shutil.copytree(tmp_path / "store" / "graph", tmp_path / "early")
         store = open_store()
