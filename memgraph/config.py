@@ -318,7 +318,7 @@ def _absolute(path: Path) -> Path:
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
         settings = tomllib.loads(path.read_text("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{path} is not TOML: {error}; mend it or remove it") from None
     except OSError as error:
         if error.errno in _NO_STORE_YET:

@@ -223,9 +223,7 @@ class DiskFullError(GraphError):
 
     def __init__(self, problem: str, *, path: Path) -> None:
         self.path = path
-        super().__init__(
-            f"{path}: {problem}; free some space and go on: the journal holds all that was acknowledged"
-        )
+        super().__init__(f"{path}: {problem}; free some space and go on: the journal holds all that was acknowledged")
 
 
 class EmbeddingError(MemGraphError):

@@ -25,7 +25,7 @@ _HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
     "source.read": records.source_read,
 }
 _WITHOUT_ROWS = frozenset({"store.created", "embedding.switched", "decay.applied", "journal.repaired"})
-"""Events that change no row: they are history, or change the projection's state alone."""
+"""Events that change no row: they are history, or (which model makes the vectors) the journal itself keeps account of them."""
 
 
 def fold(workspace: Workspace, event: Event) -> None:

@@ -1,4 +1,4 @@
-"""The projection's own state: how far it is, its digest, and where the next vector goes."""
+"""The projection's own state: how far it is, and its digest."""
 
 from __future__ import annotations
 

@@ -12,7 +12,6 @@ import shutil
 import stat
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,8 +105,12 @@ class OpenNote:
         self._put(_Note(is_open=True, pid=os.getpid(), unclean=self._unclean, file=None, log=None))
 
     def _write(self, *, is_open: bool) -> None:
-        with suppress(FileNotFoundError):  # the system's own ticks are too coarse to tell two writes apart
+        try:  # the system's own ticks are too coarse to tell two writes apart
             os.utime(self._path, ns=(time.time_ns(),) * 2)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise refusal(error, self._path) from None
         self._put(
             _Note(
                 is_open=is_open,

@@ -19,9 +19,13 @@ from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
 from memgraph.errors import BusyError, ClosedError, MemGraphError
-from memgraph.journal.lock import ProcessLock
+from memgraph.journal.lock import FORKED, ProcessLock
+from memgraph.logs import logger_of
+
+logger = logger_of(__name__)
 
 _POLL_S = 0.02
+_AT_EXIT_S = 1.0
 _YIELD_S = 0.2
 """For so long, who has just let go for another process stays away."""
 _WISH_AGAIN_S = 0.05
@@ -86,7 +90,7 @@ class Session(Generic[T]):
                 # One that does not open is given back at once: who takes it next finds out anew what is there.
                 is_broken = self._opened_in != self.generation and self._resource is None
                 if self._depth == 0 and (self._idle_s == 0 or is_broken or self._is_wanted()):
-                    self.release()
+                    self._let_go()
 
     @contextmanager
     def use(self) -> Iterator[T]:
@@ -150,7 +154,7 @@ class Session(Generic[T]):
 
     def release_at_exit(self) -> None:
         """Release, unless a thread still uses it."""
-        if self._guard.acquire(blocking=False):
+        if self._guard.acquire(timeout=_AT_EXIT_S):
             try:
                 self.release()
             finally:
@@ -164,19 +168,24 @@ class Session(Generic[T]):
             time.sleep(_POLL_S)
         if not self._lock.try_acquire():
             self._wait_for_lock()
-        self._wanted.unlink(missing_ok=True)  # one's own wish is met; of who still waits, it will be back
+        self._take_back_wish()  # one's own is met; that of who still waits will be back
 
     def _wait_for_lock(self) -> None:
         until = time.monotonic() + self._timeout_s
         while True:
-            self._wanted.touch(mode=0o600)
+            with suppress(OSError):
+                self._wanted.touch(mode=0o600)
             left_s = until - time.monotonic()
             try:
                 return self._lock.acquire(max(0.0, min(left_s, _WISH_AGAIN_S)))
             except BusyError as error:
                 if left_s <= _WISH_AGAIN_S:
-                    self._wanted.unlink(missing_ok=True)
+                    self._take_back_wish()
                     raise BusyError("the graph", pid=error.pid, timeout_s=self._timeout_s) from None
+
+    def _take_back_wish(self) -> None:
+        with suppress(OSError):
+            self._wanted.unlink()
 
     def _is_wanted(self) -> bool:
         """Tell whether somebody uttered a wish and, since it is not old, still waits."""
@@ -188,9 +197,7 @@ class Session(Generic[T]):
 
     def _check_process(self) -> None:
         if self._pid != os.getpid():
-            raise ClosedError(
-                "the store was opened in another process, which this one was forked off; open it again here"
-            )
+            raise ClosedError(FORKED)
 
     def _begin(self) -> None:
         """Begin a turn: the lock was just taken."""
@@ -221,8 +228,15 @@ class Session(Generic[T]):
                 if not self.is_held or self.generation != turn or self._depth:
                     continue
                 if time.monotonic() - self._last_use >= self._idle_s or self._is_wanted():
-                    self.release()
+                    self._let_go()
                     return
+
+    def _let_go(self) -> None:
+        """Release after the work is done, which a failure to close must not make look failed."""
+        try:
+            self.release()
+        except MemGraphError as error:  # who opens it next finds out what is there
+            logger.warning("the graph was not closed as it should be: %s", error.loggable)
 
 
 @atexit.register

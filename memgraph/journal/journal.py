@@ -279,16 +279,19 @@ class Journal:
         head = self._heads.read()
         # a head that was not synced before a power failure is behind: then every event is compared with it
         is_usable = checkpoint is not None and (head is None or head.can_follow(checkpoint.chain))
+        fits = False
         if checkpoint is not None and is_usable:
             digest = hashlib.sha256()
             for block in self._segments.blocks(self.start.position, checkpoint.position):
                 digest.update(block)
-            if digest.hexdigest() == checkpoint.sha256:
+            fits = digest.hexdigest() == checkpoint.sha256
+            if fits:
                 self._hash = digest
                 self.tail, self.named = Offset(checkpoint.chain, checkpoint.position), checkpoint.named
-                self._checkpoint_seq = checkpoint.chain.seq
+        if checkpoint is not None:
+            self._checkpoint_seq = checkpoint.chain.seq  # also of one that does not fit: it is a witness still
         head = self._take_in()
-        if checkpoint is not None and self._checkpoint_seq == 0:
+        if checkpoint is not None and not fits:
             # every event verifies, yet the bytes are not those once verified: an older or another copy of the journal
             if self.tail.chain.seq < checkpoint.chain.seq:
                 witness = f"its checkpoint {self._checkpoint_path}"
@@ -297,6 +300,8 @@ class Journal:
                 )
             if is_usable:
                 self._notice("the checkpoint did not fit the journal; all events were verified anew")
+            self._checkpoint_seq = 0
+            self._maybe_checkpoint()
         if head is None:
             self._adopt()
 

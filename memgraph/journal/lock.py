@@ -65,7 +65,7 @@ class ProcessLock:
     def release(self) -> None:
         """Give the lock back."""
         if self._pid == os.getpid():  # else it is the other process's
-            self._lock.release()
+            self._lock.release(force=True)  # also what an interrupted call has taken and nobody knew of
 
     def is_held(self) -> bool:
         """Tell whether somebody holds it now; leaves no mark."""

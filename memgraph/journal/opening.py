@@ -153,6 +153,9 @@ def refuse_foreign(home: Path) -> None:
     Raises
     ------
     NotAStoreError
+        It holds something else.
+    StorageError
+        It is a file, or cannot be read.
     """
     try:
         entries = {entry.name for entry in home.iterdir()}

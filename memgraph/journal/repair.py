@@ -170,10 +170,8 @@ class _Unwitnessed(Journal):
 
     def take(self, *, by_checkpoint: bool) -> None:
         """Verify everything up to the end, noting the signatures that the witnesses name."""
-        head, checkpoint = (
-            self._named_by_head(),
-            read_checkpoint(self._checkpoint_path, self._signing_key, self.store_id),
-        )
+        head = self._named_by_head()
+        checkpoint = read_checkpoint(self._checkpoint_path, self._signing_key, self.store_id)
         self._wanted = {head.seq if head else 0, checkpoint.chain.seq if checkpoint else 0}
         if by_checkpoint and checkpoint is not None and head is not None and head.can_follow(checkpoint.chain):
             self._signatures[checkpoint.chain.seq] = checkpoint.chain.signature

@@ -131,7 +131,6 @@ class Segments:
                 path=path,
             )
         try:
-            is_new = not path.exists()
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 os.lseek(descriptor, tail.offset, os.SEEK_SET)
@@ -143,26 +142,38 @@ class Segments:
                     raise
             finally:
                 os.close(descriptor)
-            if is_new:
+            if tail.offset == 0:  # the file is new, or was left empty by a process that was killed
                 sync_folder(self.folder)
         except OSError as error:
             raise StorageError(f"nothing was recorded: {error.strerror}; make room and try again", path=path) from None
         return Position(tail.segment, tail.offset + len(data))
 
     def cut(self, tail: Position) -> int:
-        """Remove everything after `tail` and return how many bytes that was."""
-        removed = 0
-        for name in self.names():
-            path = self.folder / name
-            if name > tail.segment:
-                removed += path.stat().st_size
-                path.unlink()
-            elif name == tail.segment:
-                removed += path.stat().st_size - tail.offset
-                with path.open("r+b") as file:
-                    file.truncate(tail.offset)
-                    os.fsync(file.fileno())
-        sync_folder(self.folder)
+        """Remove everything after `tail` and return how many bytes that was.
+
+        Raises
+        ------
+        StorageError
+            The system refused.
+        """
+        removed, path = 0, self.folder
+        try:
+            for name in self.names():
+                path = self.folder / name
+                if name > tail.segment:
+                    removed += path.stat().st_size
+                    path.unlink()
+                elif name == tail.segment:
+                    removed += path.stat().st_size - tail.offset
+                    with path.open("r+b") as file:
+                        file.truncate(tail.offset)
+                        os.fsync(file.fileno())
+            sync_folder(self.folder)
+        except OSError as error:
+            reason = (
+                f"its torn final commit cannot be cut off: {error.strerror}; see to the file's permissions and the disk"
+            )
+            raise StorageError(reason, path=path) from None
         return removed
 
 

@@ -29,6 +29,7 @@ class StoreCreated(Payload):
     """The first event of every journal."""
 
     TYPE = "store.created"
+    BY_STORE_ALONE = True
     SCOPES = SYSTEM
 
     created_by: Name
@@ -38,6 +39,7 @@ class EmbeddingSwitched(Payload):
     """From here on vectors are made by this model."""
 
     TYPE = "embedding.switched"
+    BY_STORE_ALONE = True
     SCOPES = ANY
 
     model: Name
@@ -143,6 +145,7 @@ class MemoryUndeleted(Payload):
     """A deleted memory is back as it was; its links come back by events of their own in the same commit."""
 
     TYPE = "memory.undeleted"
+    BY_STORE_ALONE = True
 
     memory: MemoryRecord
     """`previous_id` names the nearest of its predecessors that is there now."""
@@ -212,6 +215,7 @@ class AccessRecorded(Payload):
     """Memories were used."""
 
     TYPE = "access.recorded"
+    BY_STORE_ALONE = True
     SCOPES = SYSTEM
 
     accesses: Annotated[list[AccessEffect], Field(min_length=1)]
@@ -332,6 +336,7 @@ class JournalRepaired(Payload):
     """
 
     TYPE = "journal.repaired"
+    BY_STORE_ALONE = True
     SCOPES = SYSTEM
 
     seq: Whole

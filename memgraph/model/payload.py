@@ -29,11 +29,14 @@ class Payload(Strict):
         The event's name and schema version.
     SCOPES : frozenset of str
         Write scopes in which it may be committed.
+    BY_STORE_ALONE : bool
+        Whether it says what only the store itself can know, so that nobody else may commit it.
     """
 
     TYPE: ClassVar[str]
     VERSION: ClassVar[int] = 1
     SCOPES: ClassVar[frozenset[WriteScope]] = DURABLE
+    BY_STORE_ALONE: ClassVar[bool] = False
 
     def occurred_at(self) -> str | None:
         """Return when it happened, where that differs from when it was recorded."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from memgraph.embedding import embed_each
 from memgraph.errors import EmbeddingError, InvalidInputError
+from memgraph.model.base import Limit, checked
 from memgraph.model.events import MemoryRevised, RecordPatch
 from memgraph.model.memory import Vector
 from memgraph.ports import Embedder, Progress, Row
@@ -70,13 +71,14 @@ class AwaitingVectors:
         Raises
         ------
         InvalidInputError
-            `batch` is below 1.
+            `batch` is below 1, or `at_most` below 0.
         EmbeddingError
             There are some, and no model to embed them with.
         """
         self._check_open()
-        if batch < 1:
+        if checked(Limit, batch, "batch") < 1:
             raise InvalidInputError("must be a whole number, 1 or more", field="batch", value=batch)
+        at_most = checked(Limit | None, at_most, "at_most")
         done, waiting = 0, len(self._awaiting())
         left = waiting if at_most is None else at_most
         tried: set[str] = set()

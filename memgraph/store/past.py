@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import orjson
 
 from memgraph.errors import NotFoundError
 from memgraph.fold.past import Known, last_known
 from memgraph.journal.journal import Journal
+from memgraph.journal.segments import Line
 from memgraph.model.events import MemoryLinked, MemoryUndeleted, RecallAgain, VectorRef
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import MemoryRecord
@@ -43,7 +45,7 @@ def undeletion(
     needle = memory_id.encode()
     for line in journal.lines():
         if _ADDED in line.data:
-            memory = orjson.loads(line.data)["payload"]["memory"]
+            memory = _payload(journal, line)["memory"]
             order.previous[memory["id"]] = memory.get("previous_id")
         if needle in line.data:
             events.append(journal.event(line))
@@ -59,8 +61,16 @@ def deleted_ids(journal: Journal, beginning: str) -> list[str]:
     needle = f'"id":"{beginning}'.encode()
     for line in journal.lines():
         if _DELETED in line.data and needle in line.data:
-            found[orjson.loads(line.data)["payload"]["id"]] = None
+            found[_payload(journal, line)["id"]] = None
     return list(found)
+
+
+def _payload(journal: Journal, line: Line) -> Any:
+    """Return a line's payload as it lies there: verified when the journal was opened."""
+    try:
+        return orjson.loads(line.data)["payload"]
+    except (ValueError, KeyError, TypeError):  # no longer what it was: verifying it says so
+        return journal.event(line).content
 
 
 @dataclass(slots=True)

@@ -20,6 +20,7 @@ from memgraph.journal.replay import Committed, Offset
 from memgraph.logs import logger_of, timed
 from memgraph.model.events import AccessRecorded
 from memgraph.ports import Change, GraphEngine, Key, Progress, Row
+from memgraph.store.bulk import no_collections
 from memgraph.store.cache import RowCache
 
 logger = logger_of(__name__)
@@ -111,12 +112,15 @@ class Projector:
 
         When the graph fails after the journal has taken the commit, the commit stands: the graph is rebuilt.
         """
+        before = self.journal.tail.chain.seq
         with timed(logger, logging.DEBUG, "appended to the journal") as counts:
             commits = self.journal.append(drafts, now)
             counts["events"] = sum(len(commit.events) for commit in commits)
         try:
-            if self.has_graph:
+            if self.has_graph and self.projection.seq == before:
                 self._apply(commits)
+            elif self.has_graph:  # an earlier commit of this block did not get into the graph
+                self._advance(None)
         except GraphError as error:
             logger.warning("the graph failed after a commit (%s); it will be caught up", error.loggable)
         return [event for commit in commits for event in commit.events]
@@ -146,7 +150,7 @@ class Projector:
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """Replay the whole journal, verified, into a new graph; the index is made anew."""
-        with self.guard, timed(logger, logging.INFO, "rebuilt graph and index") as counts:
+        with self.guard, no_collections(), timed(logger, logging.INFO, "rebuilt graph and index") as counts:
             workspace = Workspace(EmptyView())
             projection = Projection(self.journal.store_id)
             total = self.journal.tail.chain.seq

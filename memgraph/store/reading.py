@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -234,8 +236,12 @@ class Reader:
         return epoch_days(self._now())
 
     def _size(self) -> int:
-        home = self._projector.journal.folder.parent
-        return sum(path.stat().st_size for path in home.rglob("*") if path.is_file())
+        total = 0
+        for folder, _, names in os.walk(self._projector.journal.folder.parent):
+            for name in names:
+                with suppress(OSError):  # another process has just removed it
+                    total += (Path(folder) / name).stat().st_size
+        return total
 
 
 def _link(table: str, key: Key, row: Row) -> Link:

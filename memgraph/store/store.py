@@ -14,10 +14,10 @@ from memgraph.errors import ClosedError, InvalidInputError, NotFoundError
 from memgraph.extraction.annotate import RuleAnnotator
 from memgraph.journal.envelope import Event
 from memgraph.logs import logger_of, timed
-from memgraph.model.events import MemoryUndeleted, OutcomeRecorded, RetrievalRecorded
+from memgraph.model.events import OutcomeRecorded, RetrievalRecorded
 from memgraph.model.link import Link
 from memgraph.model.memory import AgentMemory, MemoryType
-from memgraph.model.payload import Actor, WriteScope
+from memgraph.model.payload import Actor, Payload, WriteScope
 from memgraph.model.results import MemoryStats
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Annotator, Clock, Embedder, KeyProvider, Progress, Row
@@ -173,8 +173,10 @@ class AgentMemoryStore(AwaitingVectors, Ways):
             An event is one that the store alone can make.
         """
         self._check_open()
-        if any(isinstance(event, MemoryUndeleted) for event in events):
-            raise InvalidInputError("is made by undelete alone", field="events", value=MemoryUndeleted.TYPE)
+        for event in events:
+            payload = event[0] if isinstance(event, tuple) and event else event
+            if isinstance(payload, Payload) and payload.BY_STORE_ALONE:
+                raise InvalidInputError("is made by the store alone", field="events", value=payload.TYPE)
         return self._writer.commit(write_scope, events, task_id=task_id, actor=actor)
 
     def record_access(self, id: str) -> AgentMemory:

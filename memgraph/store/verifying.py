@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -198,26 +198,24 @@ def _vectors(projector: Projector, told: _Told, found: Verification, progress: P
     total = sum(map(len, told.vectors.values()))
     for model, places in told.vectors.items():
         file = projector.journal.vectors(model, told.dimensions.get(model, 0))
-        try:
-            stream = file.path.open("rb", buffering=1 << 20)
-        except OSError:
+        with ExitStack() as stack:
             stream = None
-        for row in sorted(places):
-            data = b""
-            if stream is not None:
-                if stream.tell() != row * file.row_bytes:
-                    stream.seek(row * file.row_bytes)
-                data = stream.read(file.row_bytes)
-            found.vectors += 1
-            sha256 = hashlib.sha256(data).hexdigest()
-            for memory_id, named in places[row]:
-                if named != sha256:
-                    problem = "differs" if len(data) == file.row_bytes else "missing"
-                    found.note(Difference("vectors", model, str(row), memory_id, problem))
-            if progress and found.vectors % _STEP == 0:
-                progress(found.vectors, total)
-        if stream is not None:
-            stream.close()
+            with suppress(OSError):
+                stream = stack.enter_context(file.path.open("rb", buffering=1 << 20))
+            for row in sorted(places):
+                data = b""
+                if stream is not None:
+                    if stream.tell() != row * file.row_bytes:
+                        stream.seek(row * file.row_bytes)
+                    data = stream.read(file.row_bytes)
+                found.vectors += 1
+                sha256 = hashlib.sha256(data).hexdigest()
+                for memory_id, named in places[row]:
+                    if named != sha256:
+                        problem = "differs" if len(data) == file.row_bytes else "missing"
+                        found.note(Difference("vectors", model, str(row), memory_id, problem))
+                if progress and found.vectors % _STEP == 0:
+                    progress(found.vectors, total)
 
 
 def _digests(projector: Projector, told: _Told, found: Verification, progress: Progress | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import groupby
 from typing import Any
 
@@ -33,6 +33,7 @@ from memgraph.model.payload import Actor, Payload, WriteScope
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.ports import Annotator, Embedder, Row
 from memgraph.store.appending import Appender, Write, with_vector
+from memgraph.store.bulk import BULK_FROM, no_collections
 from memgraph.store.drafts import annotated, patch, record_of, scope_of, with_its_reasons
 from memgraph.store.projector import Projector
 from memgraph.store.vectors import VectorModel
@@ -103,6 +104,12 @@ class Writer:
         """Add memories in one commit and return them as they are kept; `parts` follow one another."""
         if not memories:
             return []
+        with no_collections() if len(memories) >= BULK_FROM else nullcontext():
+            return self._insert(memories, annotate=annotate, parts=parts, actor=actor)
+
+    def _insert(
+        self, memories: Sequence[AgentMemory | Mapping[str, Any]], *, annotate: bool, parts: bool, actor: Actor
+    ) -> list[AgentMemory]:
         completed = self._completed([parse_memory(memory) for memory in memories], annotate=annotate)
         task_id, chains = completed[0].task_id, _chains(annotate=annotate, parts=parts)
         needs_graph = any(_refers(memory) or chains(memory) not in (None, _PARTS) for memory in completed)

@@ -247,16 +247,8 @@ WAYS: dict[str, list[Callable[[Any, Any, Any], None]]] = {
 }
 
 
-SWAPPED = pytest.mark.xfail(strict=True, reason="the engine applies the log to whatever file is there")
-
-
 @pytest.mark.parametrize(
-    ("what", "way"),
-    [
-        pytest.param(what, way, id=way.__name__, marks=[SWAPPED] if way is crashed_and_graph_of_another_store else [])
-        for what, ways in WAYS.items()
-        for way in ways
-    ],
+    ("what", "way"), [pytest.param(what, way, id=way.__name__) for what, ways in WAYS.items() for way in ways]
 )
 def test_it_heals(
     scene: Any,

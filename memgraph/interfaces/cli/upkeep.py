@@ -12,10 +12,10 @@ from memgraph.interfaces.cli.group import Refused
 from memgraph.interfaces.cli.opening import opened
 from memgraph.interfaces.cli.options import Command, Settings, pass_settings
 from memgraph.interfaces.cli.output import count, emit, plain, progress
+from memgraph.model.timestamps import age, to_iso
 
 if TYPE_CHECKING:
     from memgraph.store.verifying import Verification
-from memgraph.model.timestamps import age, to_iso
 
 
 @click.command(cls=Command)

@@ -85,7 +85,7 @@ def singles() -> list[Step]:
         lambda store: store.update_memory(an_id(2), is_suppressed=True),
         lambda store: store.delete_memory(an_id(1)),
         lambda store: store.archive(an_id(2), reason="done"),
-        lambda store: store.invalidate(an_id(800)),
+        lambda store: store.invalidate(an_id(2)),
         lambda store: store.undelete(an_id(1)),
     ]
 

@@ -29,9 +29,7 @@ def at(seq: int) -> Offset:
 
 
 def test_it_survives_the_graph() -> None:
-    state = Projection(
-        "store", 5, "sig", NOW, "seg", 7, 2**255 + 1
-    )
+    state = Projection("store", 5, "sig", NOW, "seg", 7, 2**255 + 1)
     assert Projection.from_row(state.as_row()) == state
     assert Projection.from_row(Projection("store").as_row()) == Projection("store")
 

@@ -411,8 +411,7 @@ class TestProcesses:
     def test_a_killed_holder_holds_nothing(self, tmp_path: Path) -> None:
         """What it wrote last is the journal's to say again: the engine's own log is not trusted after a kill."""
         engine = KuzuEngine(tmp_path / "graph", timeout_s=5.0)
-        engine.apply([Change("Tag", "before", None, {"id": "before"})], {"seq": 0})
-        engine.release()
+        engine.rebuild([Change("Tag", "before", None, {"id": "before"})], {"seq": 0})  # in the file, not in its log
         command = [sys.executable, "-c", CHILD, str(tmp_path / "graph")]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
             assert self.tell(process, "write x") == "done"

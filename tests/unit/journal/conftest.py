@@ -10,9 +10,9 @@ import pytest
 
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.journal import Journal
-from memgraph.journal.replay import Committed
 from memgraph.journal.keys import FileKeys
 from memgraph.journal.opening import open_journal
+from memgraph.journal.replay import Committed
 from memgraph.model.events import MemoryAdded, Payload
 from memgraph.model.ids import source_id
 from memgraph.model.memory import MemoryRecord

@@ -177,3 +177,23 @@ def test_a_foreign_head_before_it_is_refused_too(checked: Journal, open_one: Ope
     head_path(checked).write_text(json.dumps({"seq": 2, "signature": "f" * 64}))
     with pytest.raises(JournalError, match="another event"):
         open_one()
+
+
+def test_it_is_a_witness_also_of_a_journal_long_enough_for_another(
+    checked: Journal,
+    open_one: Open,
+    head_path: Paths,
+    write: Any,
+    added: Callable[[int], MemoryAdded],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for number in range(20, 26):
+        write(checked, added(number))
+    checked.verify()
+    cut = checked.folder / "000000000001.jsonl"
+    cut.write_bytes(b"".join(cut.read_bytes().splitlines(keepends=True)[:-2]))
+    head_path(checked).unlink()
+    monkeypatch.setattr(module, "_CHECKPOINT_EVENTS", 2)
+    for _ in range(2):
+        with pytest.raises(TruncatedJournalError, match="checkpoint"):
+            open_one()

@@ -328,3 +328,27 @@ with opened() as store:
             assert search(again) == found
             assert seen(again) == expected
             again.close()
+
+
+def test_a_commit_that_the_graph_refused_is_not_passed_over(open_store: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within one block the next commit must not be put on a graph that lacks the one before."""
+    store = open_store()
+    store.insert_memory({"type": "episodic", "content": "before", "project_id": "P"})
+    engine = store._projector.engine
+    real = engine.apply
+    refusals = [memgraph.GraphError("no room")]
+
+    def apply(*given: Any) -> None:
+        if refusals:
+            raise refusals.pop()
+        real(*given)
+
+    monkeypatch.setattr(engine, "apply", apply)
+    with store.exclusive():
+        refused = store.insert_memory({"type": "episodic", "content": "refused", "project_id": "P"})
+        after = store.insert_memory({"type": "episodic", "content": "after", "project_id": "P"})
+    assert not refusals
+    assert {refused.id, after.id} <= {memory.id for memory in store.get_all_memories()}
+    found = store.cypher("MATCH (m:Memory)-[:IN_PROJECT]->() RETURN m.content AS content ORDER BY content")
+    assert [row["content"] for row in found] == ["after", "before", "refused"]
+    store.verify(deep=True)
