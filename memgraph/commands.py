@@ -36,7 +36,7 @@ from memgraph.model.text import split_text
 from memgraph.model.timestamps import age, to_iso
 from memgraph.ports import Embedder
 from memgraph.retrieval import MemoryRetrieval
-from memgraph.retrieval.likeness import likeness
+from memgraph.retrieval.likeness import holding, likeness
 from memgraph.retrieval.rank import best
 from memgraph.retrieval.walk import hand_on
 from memgraph.store import AgentMemoryStore
@@ -104,10 +104,10 @@ class MemoryCommands:
         )
 
     def forget(self, query: str) -> MemoryCommandResult:
-        """Suppress a memory: that of an id, else the listed one nearest to a text.
+        """Suppress a memory: that of an id, else the listed one that a text means.
 
-        Their cosine must be above 0.5; without vectors, that of their words. Eight or more characters that begin only one id
-        stand for it.
+        One that holds the text as it stands is meant before any other, else the nearest, if their cosine is above 0.5; without
+        vectors, that of their words. Eight or more characters that begin only one id stand for it.
         """
         memory_id, why_not = self._meant(query)
         if memory_id is None:
@@ -259,8 +259,11 @@ class MemoryCommands:
         vector = self._vector(query)
         with self._store.reader.frozen():
             index = self._store.reader.index
-            scores, near = likeness(self._store, query, vector, self._store.reader.listed(state=state))
-            nearest = [index.ids.names[slot] for slot in best(index, scores, near & (scores > _FORGET_ABOVE), 1)]
+            listed = self._store.reader.listed(state=state)
+            literal = holding(self._store, query, listed)
+            scores, near = likeness(self._store, query, vector, literal if literal.any() else listed)
+            meant = literal if literal.any() else near & (scores > _FORGET_ABOVE)
+            nearest = [index.ids.names[slot] for slot in best(index, scores, meant, 1)]
         if nearest:
             return nearest[0], ""
         kind = f"{state} memory" if state else "memory"

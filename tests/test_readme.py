@@ -56,7 +56,7 @@ def test_every_command_is_named():
     "parts",
     [
         ("python3 -m venv .venv", ".venv/bin/pip install -q .", ".venv/bin/memgraph demo"),
-        ("python3 -m venv .venv", ".venv/bin/pip install -q '.[test]'", ".venv/bin/python -m pytest -q"),
+        ("python3 -m venv .venv", ".venv/bin/pip install -q '.[test]'", ".venv/bin/python -m pytest -q -n auto"),
     ],
 )
 def test_a_fresh_machine_needs_one_line(parts):

@@ -16,6 +16,7 @@ from memgraph.store import AgentMemoryStore
 
 _READ = 50
 """So many of the memories without vectors are compared word by word: those that share the rarest words."""
+_MOST_HOLDING = 500
 _DECIMALS = 6
 
 
@@ -51,6 +52,35 @@ def likeness(store: AgentMemoryStore, text: str, vector: Vector | None, mask: Ma
     compared = by_meaning.copy()
     compared[list(shared)] = True
     return scores, compared
+
+
+def holding(store: AgentMemoryStore, text: str, mask: Mask) -> Mask:
+    """Return which masked memories hold a text as it stands, case and white space aside.
+
+    Those that are it, else those that begin with it, else those that have it within; a single word must be all of it. None if
+    its words are so common that more than some hundreds hold them all. Call it within ``with store.reader.frozen():``.
+    """
+    index, found = store.reader.index, mask.copy()
+    terms = set(analyse(text))
+    for term in terms:
+        code = index.vocabulary.find(term)
+        has_term = np.zeros(len(index), dtype=np.bool_)
+        if code >= 0:
+            has_term[index.postings.get(code)[0]] = True
+        found &= has_term
+    ways = np.zeros(len(index), dtype=np.int8)
+    if terms and found.sum() <= _MOST_HOLDING:
+        wanted = _plain(text)
+        for memory in store.read_memories([index.ids.names[slot] for slot in np.flatnonzero(found)]):
+            content = _plain(memory.content)
+            way = 3 if content == wanted else 2 if content.startswith(wanted) else int(wanted in content)
+            ways[index.slot(memory.id or "")] = way if way == 3 or len(terms) > 1 else 0
+    literal: Mask = (ways > 0) & (ways == ways.max(initial=0))
+    return literal
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
 
 
 def _shared_words(store: AgentMemoryStore, index: Index, text: str, mask: Mask) -> dict[int, float]:

@@ -173,7 +173,9 @@ class Trial:
         # opening changes no memory: before it is acknowledged, the store is as after it
         before, after = digests[max(0, acknowledged - 1)], digests[min(acknowledged, len(digests) - 1)]
         if self._signal is signal.SIGKILL:
-            assert code == -signal.SIGKILL, f"it was not killed (exit {code}): {child.errors()[-500:]}"
+            # a rebuild works in two threads, so one run may have a few places less than the run that counted them
+            is_late = at > 0.9 * len(self.places[plot])
+            assert code == -signal.SIGKILL or (is_late and code == 0), f"not killed ({code}): {child.errors()[-500:]}"
         else:
             assert code == 130, f"exit {code}: {child.errors()[-1_500:]}"
             for word in said:

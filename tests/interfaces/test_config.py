@@ -46,7 +46,7 @@ def test_the_file_holds_every_setting_with_its_default_and_its_variable() -> Non
     assert {name.partition(".")[0] for name in names} == AgentMemoryConfig.model_fields.keys() - {"home"}
     assert all(f"Environment: {name}\n" in text for name, field in _ENVIRONMENT.items() if field != "home")
     assert all(one.meaning and one.meaning[:20] in text for one in default_settings() if one.name != "home")
-    assert max(map(len, text.splitlines())) <= 100
+    assert max(len(line) for line in text.splitlines() if "keys_home" not in line) <= 100  # which holds a path
 
 
 @pytest.mark.parametrize("change", [str, uncommented])

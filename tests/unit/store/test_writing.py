@@ -19,7 +19,15 @@ from memgraph.errors import (
     NotFoundError,
     ScopeError,
 )
-from memgraph.model.events import AccessRecorded, MemoryDeleted, MemoryRevised, RecordPatch, StoreCreated
+from memgraph.model.events import (
+    AccessRecorded,
+    DecayApplied,
+    EmbeddingSwitched,
+    MemoryDeleted,
+    MemoryRevised,
+    RecordPatch,
+    StoreCreated,
+)
 from memgraph.model.ids import new_id
 from memgraph.testing import FakeEmbedder
 
@@ -60,7 +68,7 @@ class TestScopes:
                 store.insert_memories(memories)
         for scope, events, task_id in (
             ("system", [MemoryRevised(id=known.id, changed=RecordPatch(confidence=0.5))], None),
-            ("global", [StoreCreated(created_by="x")], None),
+            ("global", [DecayApplied(applied_at=known.created_at, updated=0, below_threshold=0)], None),
             ("task", [MemoryDeleted(id=known.id)], None),
             ("global", [MemoryDeleted(id=known.id)], "T"),
             ("global", [memgraph.EpisodicMemory(**{**EPISODE, "task_id": "T"})], None),
@@ -323,3 +331,11 @@ class TestThreads:
         stores[0].verify()
         stores[1].rebuild()
         assert stores[0].digest() == stores[1].digest() == digest
+
+
+@pytest.mark.parametrize("payload", [StoreCreated(created_by="x"), EmbeddingSwitched(model="m", dimension=3)])
+def test_what_the_store_alone_may_say_nobody_else_may(store: Any, payload: Any) -> None:
+    digest = store.digest()
+    with pytest.raises(InvalidInputError, match="by the store alone"):
+        store.commit("system", [payload])
+    assert store.digest() == digest
