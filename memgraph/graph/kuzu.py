@@ -43,6 +43,9 @@ from memgraph.ports import Change, Key, Progress, Row
 _COPY_FROM_ROWS = 1_000
 """New rows in one commit from which COPY beats one statement each (some 100 memories with their edges); it also wastes space in the file."""
 _COPY_FROM_TABLE_ROWS = 30
+_ROWS_A_COPY = 25_000
+_POOL_BYTES_A_MEMORY = 12_000
+"""100,000 memories that are copied at once do not fit into 512 MB."""
 _PLAIN = frozenset({str, int, float, bool, datetime})
 _MOST_PREPARED = 200
 _PREPARED: WeakKeyDictionary[kuzu.Connection, dict[Any, Any]] = WeakKeyDictionary()
@@ -196,11 +199,11 @@ class KuzuEngine:
             sweep(self._path)
             self._file.before_writing(fresh, [change for table in rows.values() for change in table])
             try:
-                connection = _connect(fresh)
+                connection = _connect(fresh, _POOL_BYTES_A_MEMORY * len(rows["Memory"]))
                 try:
-                    with _transaction(connection):
-                        self._copy(connection, rows, progress)
-                        _run(connection, *state_statement(state))
+                    # in no transaction: it counts when it takes the old one's place
+                    self._copy(connection, rows, progress)
+                    _run(connection, *state_statement(state))
                     _run(connection, "CHECKPOINT")
                 finally:
                     _disconnect(connection)
@@ -259,19 +262,22 @@ class KuzuEngine:
                             _add_edges(connection, [change])
                         else:
                             _run(connection, *statement(change))
-                elif changes:
+                    done += len(changes)
+                    continue
+                for start in range(0, len(changes), _ROWS_A_COPY):
+                    part = changes[start : start + _ROWS_A_COPY]
                     path = Path(folder) / f"{name}.json"
-                    write_json(path, table, changes)
+                    write_json(path, table, part)
                     _run(connection, f"COPY {name} FROM {quoted(path)}")
                     path.unlink()
-                done += len(changes)
-                if progress and changes:
-                    progress(done, total)
+                    done += len(part)
+                    if progress:
+                        progress(done, total)
 
 
-def _connect(path: Path) -> kuzu.Connection:
-    """Open a database, with its tables."""
-    connection = _connection(path)
+def _connect(path: Path, pool_bytes: int = 0) -> kuzu.Connection:
+    """Open a database, with its tables, and a buffer pool of at least so many bytes."""
+    connection = _connection(path, max(pool_bytes, BUFFER_POOL_BYTES))
     try:
         known = {row[1] for row in _run(connection, "CALL show_tables() RETURN *")}
         for name, table in tables().items():
@@ -286,11 +292,11 @@ def _connect(path: Path) -> kuzu.Connection:
     return connection
 
 
-def _connection(path: Path) -> kuzu.Connection:
+def _connection(path: Path, pool_bytes: int) -> kuzu.Connection:
     until = time.monotonic() + _ORPHAN_S
     while True:
         try:
-            sizes: dict[str, Any] = {"buffer_pool_size": BUFFER_POOL_BYTES, "max_db_size": MOST_DATABASE_BYTES}
+            sizes: dict[str, Any] = {"buffer_pool_size": pool_bytes, "max_db_size": MOST_DATABASE_BYTES}
             return kuzu.Connection(kuzu.Database(str(path), auto_checkpoint=False, **sizes))
         except _ENGINE_ERRORS as error:
             if "Could not set lock" not in str(error):

@@ -30,6 +30,8 @@ _REBUILD_FROM_EVENTS = 5_000
 """A graph further behind than this is rebuilt by COPY rather than brought up by transactions."""
 _REFETCH_LIMIT = 5_000
 _ASIDE_FROM_ROWS = 1_000
+_MOST_ROWS_AT_ONCE = 600_000
+"""Some 45,000 memories: more do not fit into the engine's buffer pool, and are brought in by a rebuild."""
 _SNAPSHOT_SHARE = 50
 """The index is saved when more than one in so many slots has changed."""
 
@@ -123,6 +125,7 @@ class Projector:
                 self._advance(None)
         except GraphError as error:
             logger.warning("the graph failed after a commit (%s); it will be caught up", error.loggable)
+            self._generation = -1  # what it says of itself counts, not what it should have come to
         return [event for commit in commits for event in commit.events]
 
     def catch_up(self, progress: Progress | None = None) -> None:
@@ -256,6 +259,8 @@ class Projector:
         index = self.loaded_index
         with timed(logger, logging.DEBUG, "wrote to graph and index") as counts:
             changes, after = project(events, commits[-1].after, self.projection, self.rows)
+            if len(changes) > _MOST_ROWS_AT_ONCE:
+                raise GraphError(f"{len(changes):,} rows are too many for one transaction of the engine")
             counts |= {"events": len(events), "rows": len(changes)}
             if index is None or len(changes) < _ASIDE_FROM_ROWS:
                 self.engine.apply(changes, after.as_row())
