@@ -141,7 +141,6 @@ class Trial:
         self._is_long = is_long
         self.places = {plot: places for plot, (_, places) in whole.items()}
         self.wrong: list[str] = []
-        self.unreached = 0
         self.kept: Counter[str] = Counter()
         self.heard: Counter[str] = Counter()
         assert "torn commit" in rows["the process is killed, anywhere"].says
@@ -170,9 +169,6 @@ class Trial:
         child = self._nursery.start("history", folder, plot.history, at, int(self._signal))
         code = child.wait()
         said = child.said()
-        if code == 0 and len(said[-1]) < at:  # asking for digests, as the whole run does, may pass some places more
-            self.unreached += 1
-            return
         acknowledged = said.count("done")
         # opening changes no memory: before it is acknowledged, the store is as after it
         before, after = digests[max(0, acknowledged - 1)], digests[min(acknowledged, len(digests) - 1)]
@@ -212,7 +208,6 @@ def test_what_was_acknowledged_is_there_once_and_the_rest_whole_or_not_at_all(
         ("history", "places", "tried", "unacknowledged yet kept whole"),
         [*rows, ("all", total, len(scenes), sum(trial.kept.values()))],
     )
-    assert trial.unreached <= len(scenes) // 20
     show("What was said at the next opening", ("row", "times"), trial.heard.most_common())
     assert trial.heard.keys() <= {row.what for row in trial.may_say}
     assert not trial.wrong, f"{len(trial.wrong)} of {len(scenes)}:\n" + "\n".join(trial.wrong[:20])

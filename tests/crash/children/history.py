@@ -32,7 +32,8 @@ fuse = Fuse() if is_whole else Fuse(int(sys.argv[3]), signal.Signals(int(sys.arg
 def acknowledge(store: AgentMemoryStore) -> None:
     """Say that all so far is done."""
     fuse.pass_("before it is acknowledged")
-    say(store.digest() if is_whole else "done")
+    digest = store.digest()  # in any case, so that every run passes the same places
+    say(digest if is_whole else "done")
 
 
 def an_id(number: int) -> str:
