@@ -380,9 +380,9 @@ def _rows(result: Any) -> Iterator[list[Any]]:
 
 
 @contextmanager
-def _transaction(connection: kuzu.Connection, mode: str = "") -> Iterator[None]:
+def _transaction(connection: kuzu.Connection) -> Iterator[None]:
     """All or nothing. An error inside has mostly rolled back already, hence the suppressed ROLLBACK."""
-    _run(connection, f"BEGIN TRANSACTION {mode}")
+    _run(connection, "BEGIN TRANSACTION")
     try:
         yield
     except BaseException:

@@ -100,9 +100,7 @@ class Appender:
         try:
             appended = self._projector.append(drafts, self._now())
         except BaseException:
-            if (
-                self._projector.journal.tail.chain.seq == before
-            ):  # else the uses are recorded: they must not count twice
+            if self._projector.journal.tail.chain.seq == before:  # else they are recorded, and must not count twice
                 self.pending.put_back(drained)
             raise
         return appended[len(drafts[0].payloads) :]

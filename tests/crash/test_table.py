@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 HERE = Path(__file__).parent
 README = HERE.parents[1] / "README.md"
 TABLE = (HERE / "table.md").read_text("utf-8")
@@ -24,8 +22,7 @@ def test_no_row_is_there_twice(rows: dict[str, Any]) -> None:
 def test_it_is_in_the_readme() -> None:
     text = README.read_text("utf-8")
     first = TABLE.splitlines()[0]
-    if first not in text:
-        pytest.skip("the README does not hold the table yet")
+    assert first in text
     assert [line for line in TABLE.splitlines() if line not in text] == []
     begin = text.index(first)
     held = text[begin:].split("\n\n", 1)[0].splitlines()

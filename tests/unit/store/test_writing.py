@@ -339,3 +339,17 @@ def test_what_the_store_alone_may_say_nobody_else_may(store: Any, payload: Any) 
     with pytest.raises(InvalidInputError, match="by the store alone"):
         store.commit("system", [payload])
     assert store.digest() == digest
+
+
+def test_a_text_to_remember_needs_no_graph(open_store: Any, tmp_path: Path) -> None:
+    """It is recorded without opening the graph, or waiting for who has it, and whoever has it next brings it up."""
+    hook = open_store(lock_timeout_s=0.1)
+    first = memgraph.MemoryCommands(hook).remember("Deploy on Tuesdays only")
+    assert first.success
+    assert not (tmp_path / "store" / "graph").exists()
+    reader = open_store()
+    with reader.reader.frozen():  # sits on the graph
+        second = memgraph.MemoryCommands(hook).remember("Never on Fridays")
+    known = {memory.id for memory in reader.get_all_memories()}
+    assert known == {*first.data["ids"], *second.data["ids"]}
+    reader.verify()
