@@ -46,7 +46,7 @@ class Setting:
 
     def __init__(self, log: BuildEventLog) -> None:
         self.log = log
-        self.is_git = log.build_id.startswith("git-") and all(is_sha(task.task_id) for task in log.tasks[:1])
+        self.is_git = log.source == "git"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,9 @@ def composed(finding: Finding, setting: Setting) -> AgentMemory:
         "agents_involved": agents,
         "tags": _tags(finding),
         "title": _title(finding),
-        "source": "git" if setting.is_git else "build log",
+        "session_id": log.session_id,
+        "source": log.source,
+        "trust_class": log.trust_class,
         "reason": finding.reason,
     }
     if fields["outcome"] == "negative" and finding.errors:

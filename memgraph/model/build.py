@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from memgraph.model.base import Finite, Model, Name, Timestamp, storable
-from memgraph.model.memory import AgentMemory, parse_memory
+from memgraph.model.memory import AgentMemory, TrustClass, parse_memory
 
 TaskOutcome = Literal["success", "failure", "partial"]
 LogText = Annotated[str, Field(max_length=200_000), AfterValidator(storable)]
@@ -17,8 +17,22 @@ LogText = Annotated[str, Field(max_length=200_000), AfterValidator(storable)]
 class BuildTask(Model):
     """One task of a build: what an agent was asked, what came out.
 
-    The optional fields say what only some sources know: the files it changed, when it happened, and which earlier task
-    (in this build or another) it undid.
+    The optional fields say what only some sources know.
+
+    Attributes
+    ----------
+    command : str
+        What was run, where the task is one call of a tool or program; `output` is what that printed.
+    reasoning : str
+        What the agent said before it did this.
+    lesson : str
+        What whoever did it says was learned, such as a reflection after a failed trial.
+    files_changed : list of str
+        Paths; of a repository, relative to it.
+    occurred_at : str or None
+        When it happened, if the source says so.
+    reverts : str or None
+        The earlier task (in this build or another) that it undid.
     """
 
     task_id: Name
@@ -27,6 +41,9 @@ class BuildTask(Model):
     output: LogText = ""
     outcome: TaskOutcome
     ace_score: Finite | None = None
+    command: LogText = ""
+    reasoning: LogText = ""
+    lesson: LogText = ""
     files_changed: Annotated[list[LogText], Field(max_length=100_000)] = Field(default_factory=list)
     occurred_at: Timestamp | None = None
     reverts: Name | None = None
@@ -41,7 +58,17 @@ class UserIntervention(Model):
 
 
 class BuildEventLog(Model):
-    """Everything that happened in one build."""
+    """Everything that happened in one build: a CI run, an author's sitting, an agent's session, a trial.
+
+    Attributes
+    ----------
+    source : str
+        What kind of record this was read from (``git``, ``transcript``, …): its memories' `source`.
+    session_id : str or None
+        The agent's session that it was, for its memories' order.
+    trust_class : str
+        Its memories' trust class.
+    """
 
     build_id: Name
     project_id: Name
@@ -51,6 +78,9 @@ class BuildEventLog(Model):
     build_outcome: TaskOutcome
     started_at: Timestamp
     completed_at: Timestamp
+    source: Name = "build log"
+    session_id: Name | None = None
+    trust_class: TrustClass = "agent"
 
 
 class Candidate(Model):

@@ -152,6 +152,7 @@ def _build(group: list[Commit], project_id: str, recent: RecentCommits) -> Build
         build_outcome=outcomes.pop() if len(outcomes) == 1 else "partial",
         started_at=to_iso(times[0]),
         completed_at=to_iso(times[-1]),
+        source="git",
     )
 
 
