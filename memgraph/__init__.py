@@ -12,9 +12,9 @@ _NAMES = {
     "memgraph.commands": "MemoryCommands",
     "memgraph.config": "AgentMemoryConfig ConsolidationConfig RetrievalBudget RetrievalConfig",
     "memgraph.errors": (
-        "BusyError ClosedError ConfigError DamagedJournalError DiskFullError DuplicateIdError EmbeddingError ExtractionError GraphError "
+        "BudgetSpentError BusyError ClosedError ConfigError DamagedJournalError DiskFullError DuplicateIdError EmbeddingError ExtractionError GraphError "
         "InvalidInputError JournalError KeyMissingError MemGraphError ModelMismatchError NotAStoreError NotFoundError "
-        "PayloadError QueryError ScopeError SourceError StorageError TruncatedJournalError UnknownEventError "
+        "PayloadError ProviderError QueryError ScopeError SourceError StorageError TruncatedJournalError UnknownEventError "
         "VectorDamageError"
     ),
     "memgraph.facade": "MemGraph",
@@ -25,9 +25,10 @@ _NAMES = {
     "memgraph.model.relevance": "ForgettingCurveConfig",
     "memgraph.model.results": (
         "ConsolidationResult DecayResult Explanation MemoryCommandResult MemoryExport MemoryListEntry MemoryStats "
-        "RetrievalQuery RetrievalResult ScoredMemory"
+        "RetrievalQuery RetrievalResult SavedEpisode SavedObservation ScoredMemory"
     ),
     "memgraph.model.similarity": "cosine_similarity",
+    "memgraph.model.usage": "ModelBudget ModelUsage",
     "memgraph.ports": (
         "Annotation Annotator Clock Embedder Extractor GraphEngine KeyProvider LanguageModel SigningKey TokenCounter"
     ),

@@ -32,7 +32,7 @@ from memgraph.model.results import (
     MemoryListEntry,
     MemoryStats,
 )
-from memgraph.model.text import split_text
+from memgraph.model.text import preview, split_text
 from memgraph.model.timestamps import age, to_iso
 from memgraph.ports import Embedder
 from memgraph.retrieval import MemoryRetrieval
@@ -49,7 +49,6 @@ _FORGET_ABOVE = 0.5
 _LIKE_AN_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F-]*)?")
 _ASK_MOST = 5
 _SHOWN_CHARS = 80
-_PREVIEW_CHARS = 60
 _NO_SUCH_WORDS = "Without an embedding model words alone are compared, and nothing shares enough of them: use the memory's own words."
 
 
@@ -113,7 +112,7 @@ class MemoryCommands:
         if memory_id is None:
             return MemoryCommandResult(command="forget", success=False, message=why_not)
         memory = self._store.suppress(memory_id)
-        message = f"Forgot: '{memory.content[:_PREVIEW_CHARS]}'; undo: memgraph unforget {memory.id}"
+        message = f"Forgot: '{preview(memory.content)}'; undo: memgraph unforget {memory.id}"
         return MemoryCommandResult(command="forget", success=True, message=message, data={"id": memory.id})
 
     def unforget(self, query: str) -> MemoryCommandResult:
@@ -123,7 +122,7 @@ class MemoryCommands:
             return MemoryCommandResult(command="unforget", success=False, message=why_not)
         known = self._store.get_memory(memory_id)
         memory = self._store.unsuppress(memory_id)
-        shown = f"'{memory.content[:_PREVIEW_CHARS]}'"
+        shown = f"'{preview(memory.content)}'"
         if known is not None and not known.is_suppressed:
             message = f"{shown} was not forgotten."
         else:

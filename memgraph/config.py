@@ -8,28 +8,45 @@ import tomllib
 from collections.abc import Mapping
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import platformdirs
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from memgraph.errors import ConfigError, InvalidInputError
-from memgraph.model.base import Count, Model, Unit, storable
+from memgraph.model.base import Count, Model, Name, Text, Unit, storable
 from memgraph.model.relevance import ForgettingCurveConfig
+from memgraph.model.usage import ModelBudget
 
 DEFAULT_HOME = "~/.memgraph"
-EmbeddingModel = Literal["minilm", "none"]
+OLLAMA_PREFIX = "ollama:"
+
+
+def _known_model(name: str) -> str:
+    if name in {"minilm", "none"} or (name.startswith(OLLAMA_PREFIX) and name.removeprefix(OLLAMA_PREFIX).strip()):
+        return name
+    raise ValueError("must be minilm, none, or ollama: and a model's name, as in ollama:nomic-embed-text")
+
+
+EmbeddingModel = Annotated[Name, AfterValidator(_known_model)]
 _ENVIRONMENT = {
     "MEMGRAPH_HOME": "home",
     "MEMGRAPH_KEYS_HOME": "keys_home",
     "MEMGRAPH_SECURITY_MODE": "security_mode",
     "MEMGRAPH_LOCK_TIMEOUT_S": "lock_timeout_s",
     "MEMGRAPH_GRAPH_IDLE_S": "graph_idle_s",
+    "MEMGRAPH_REDACT_SECRETS": "redact_secrets",
     "MEMGRAPH_CONSOLIDATION_ENABLED": "consolidation_enabled",
     "MEMGRAPH_COMPRESSION_CYCLE_INTERVAL": "compression_cycle_interval",
     "MEMGRAPH_GARBAGE_COLLECTION": "garbage_collection",
     "MEMGRAPH_EMBEDDING_MODEL": "embedding_model",
+    "MEMGRAPH_EXTRACTOR": "extractor",
+    "MEMGRAPH_OLLAMA_HOST": "ollama_host",
+    "MEMGRAPH_OLLAMA_MODEL": "ollama_model",
+    "MEMGRAPH_OLLAMA_TIMEOUT_S": "ollama_timeout_s",
+    "MEMGRAPH_OLLAMA_CONTEXT_TOKENS": "ollama_context_tokens",
+    "MEMGRAPH_OLLAMA_EMBEDDING_DIMENSION": "ollama_embedding_dimension",
 }
 _NO_STORE_YET = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 """There is no file because `home` is not there, or no directory: opening the store says so."""
@@ -58,8 +75,11 @@ class AgentMemoryConfig(Model):
         In ``dev`` a store whose key is missing is served read-only; anything unknown counts as ``prod``.
     lock_timeout_s, graph_idle_s : float
         How long a lock is waited for; how long an idle graph stays open to this process alone.
-    embedding_model : {"minilm", "none"}
-        What makes vectors: the packaged model; or nothing, and memories are found by text alone.
+    embedding_model : str
+        What makes vectors: ``minilm``, the packaged model; ``ollama:`` and a model's name, that model of an Ollama server; or
+        ``none``, and memories are found by text alone.
+    extractor : {"rules", "ollama"}
+        What finds memories in build logs: the rules; or a model of an Ollama server, for which the rules step in.
 
     Raises
     ------
@@ -78,6 +98,9 @@ class AgentMemoryConfig(Model):
         default_factory=lambda: Path(platformdirs.user_config_dir("memgraph")),
         validate_default=True,
         description="Where signing keys and head files lie, outside the store.",
+    )
+    redact_secrets: bool = Field(
+        default=True, description="Whether keys, tokens and passwords are taken out of what is kept."
     )
     consolidation_enabled: bool = Field(default=True, description="Whether build logs become memories.")
     retrieval_budget: RetrievalBudget = Field(
@@ -107,7 +130,38 @@ class AgentMemoryConfig(Model):
     )
     embedding_model: EmbeddingModel = Field(
         default="minilm",
-        description="What makes vectors: the packaged model; or nothing, and memories are found by text alone.",
+        description="What makes vectors: minilm, the packaged model; ollama: and a name, as in ollama:nomic-embed-text, that "
+        "model of an Ollama server; or none, and memories are found by text alone.",
+    )
+    extractor: Literal["rules", "ollama"] = Field(
+        default="rules",
+        description="What finds memories in build logs: rules; or a model of an Ollama server, for which the rules step in "
+        "when it fails or its budget is spent.",
+    )
+    ollama_host: Text = Field(
+        default="", description="The Ollama server's address. Empty: OLLAMA_HOST, else http://127.0.0.1:11434."
+    )
+    ollama_model: Name = Field(default="llama3.2", description="The Ollama server's model that finds memories.")
+    ollama_timeout_s: float = Field(
+        default=60.0,
+        gt=0.0,
+        allow_inf_nan=False,
+        description="How long the Ollama server may take to answer, in seconds.",
+    )
+    ollama_context_tokens: int = Field(
+        default=8192,
+        ge=2048,
+        le=1_048_576,
+        description="Tokens that ollama_model takes in and writes at a time; longer logs are shortened to fit.",
+    )
+    ollama_embedding_dimension: int = Field(
+        default=0,
+        ge=0,
+        le=65_536,
+        description="Length of the embedding model's vectors. 0: what is known of it, or it is asked.",
+    )
+    model_budget: ModelBudget = Field(
+        default_factory=ModelBudget, description="What one run may ask of Ollama; when it is spent, the rules serve."
     )
 
     @model_validator(mode="before")

@@ -147,14 +147,17 @@ class DamagedJournalError(JournalError):
 
 
 class TruncatedJournalError(JournalError):
-    """The journal ends before the event that its head file, or its checkpoint, names (`witness`)."""
+    """The journal ends before the event that its head file, or its checkpoint, names (`witness`).
 
-    def __init__(self, *, path: Path, seq: int, head_seq: int, witness: str) -> None:
+    `seq` is the last event that is there; None where that was not looked for.
+    """
+
+    def __init__(self, *, path: Path, seq: int | None, head_seq: int, witness: str) -> None:
         self.path = path
         self.seq = seq
         self.head_seq = head_seq
         super().__init__(
-            f"the journal under {path} ends at event {seq}, but {witness} says {head_seq} were written: it was truncated or is "
+            f"the journal under {path} ends {'too soon' if seq is None else f'at event {seq}'}, but {witness} says {head_seq} were written: it was truncated or is "
             "an old copy; restore the journal from a backup or, to go on from what is there, run "
             "`memgraph repair --accept-head`"
         )
@@ -242,6 +245,49 @@ class ModelMismatchError(EmbeddingError):
             f"this store's vectors are {stored[0]} with {stored[1]} dimensions, the embedder given is "
             f"{given[0]} with {given[1]}: open it with the former, or export it and import it into a new store "
             "opened with the latter (import embeds anew when the model differs)"
+        )
+
+
+class ProviderError(MemGraphError):
+    """A model's server cannot be reached, refused a request, or answered with what no answer looks like.
+
+    Parameters
+    ----------
+    problem : str
+        What happened, and what to do.
+    model, host : str
+        Which model was asked, and where.
+    status : int, optional
+        The HTTP status, or -1 for a failure in the midst of an answer.
+    server_says : str
+        The server's own words, which may quote what it was given: told, never logged.
+    """
+
+    def __init__(
+        self, problem: str, *, model: str, host: str = "", status: int | None = None, server_says: str = ""
+    ) -> None:
+        self.model = model
+        self.host = host
+        self.status = status
+        self._own_words = problem
+        super().__init__(f"{problem}: {server_says}" if server_says else problem)
+
+    @property
+    def loggable(self) -> str:
+        """What happened, without the server's words."""
+        return self._own_words
+
+
+class BudgetSpentError(MemGraphError):
+    """A run has used up what it may ask of models: `what` is ``calls``, ``tokens`` or ``seconds``."""
+
+    _names_places_only = True
+
+    def __init__(self, what: str, *, most: float) -> None:
+        self.what = what
+        self.most = most
+        super().__init__(
+            f"the budget of {most:,.12g} {what} for models is spent; raise model_budget.{what} to ask for more"
         )
 
 

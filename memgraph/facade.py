@@ -10,8 +10,11 @@ from typing import Any, Self
 from memgraph.commands import MemoryCommands
 from memgraph.config import load_config
 from memgraph.extraction.readers import Reader
-from memgraph.lifecycle import ConsolidationPipeline, ingest
-from memgraph.model.results import IngestReport, RetrievalResult
+from memgraph.lifecycle import ConsolidationPipeline, give_feedback, ingest, save_episode, save_observation
+from memgraph.model.base import Prose, checked
+from memgraph.model.memory import AgentMemory, EpisodicMemory
+from memgraph.model.results import IngestReport, RetrievalResult, SavedEpisode, SavedObservation, ScoredMemory
+from memgraph.model.tools import Episode, Feedback, Observation
 from memgraph.ports import Clock, Embedder, Extractor, KeyProvider, Progress
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.store import AgentMemoryStore
@@ -77,11 +80,88 @@ class MemGraph:
         asked = {"task_description": task, "agent_name": agent, "project_id": project, **query}
         return self.retrieval.retrieve(asked)
 
+    def search_memories(self, text: str, **options: Any) -> list[ScoredMemory]:
+        """Return the best memories for a text, of whatever type; `options` as of `MemoryRetrieval.search_memories`."""
+        return self.retrieval.search_memories(text, **options)
+
     def record_outcome(
         self, query_id: str, outcome: str, *, used: Sequence[str] = (), overridden: Sequence[str] = ()
     ) -> None:
-        """Say what became of a recall."""
+        """Say what became of a recall: each memory that was used counts, and is reinforced, once."""
         self.store.record_outcome(query_id, outcome, used=used, overridden=overridden)
+
+    def save_observation(
+        self,
+        content: str,
+        *,
+        context: str | None = None,
+        confidence: float = 0.7,
+        episode_id: str | None = None,
+        project: str | None = None,
+        **details: Any,
+    ) -> SavedObservation:
+        """Keep a fact or preference that was learned, or merge it into the memory that says the same.
+
+        Parameters
+        ----------
+        context : str, optional
+            The domain it belongs to: only observations of one domain are merged.
+        confidence : float
+            In [0, 1].
+        episode_id : str, optional
+            The episode it was learned from.
+        details : Any
+            Further fields of `memgraph.model.tools.Observation`: outcome, valid_at, privacy_tier, trust_class, session_id, tags.
+
+        Raises
+        ------
+        InvalidInputError, NotFoundError
+            A field is refused, or there is no such episode; nothing is stored.
+        """
+        given = {"content": content, "context": context, "confidence": confidence, "episode_id": episode_id}
+        return save_observation(self.store, Observation.parse({**given, "project": project, **details}))
+
+    def save_episode(
+        self, situation: str, reasoning: str, action: str, outcome: str, *, project: str | None = None, **details: Any
+    ) -> SavedEpisode:
+        """Keep a complete interaction: what was wanted, why it was approached so, what was done, what came of it.
+
+        Parameters
+        ----------
+        outcome : {"success", "failure", "partial", "pending"}
+        details : Any
+            Further fields of `memgraph.model.tools.Episode`: user_feedback, agent_name, mission_id, context, task_id, session_id,
+            build_id, occurred_at, privacy_tier, trust_class, tags.
+
+        Raises
+        ------
+        InvalidInputError
+            A field is refused; nothing is stored.
+        """
+        given = {"situation": situation, "reasoning": reasoning, "action": action, "outcome": outcome}
+        return save_episode(self.store, Episode.parse({**given, "project": project, **details}))
+
+    def update_episode_with_feedback(
+        self, episode_id: str, feedback: str, *, comment: str | None = None
+    ) -> EpisodicMemory:
+        """Say what the user thought of an episode: ``love`` and ``like`` make it a success and bring it back to mind, ``meh`` a failure.
+
+        Raises
+        ------
+        InvalidInputError, NotFoundError
+            Another word, or no episode has this id; nothing is changed.
+        """
+        return give_feedback(self.store, episode_id, Feedback.parse({"feedback": feedback, "comment": comment}))
+
+    def invalidate_memory(self, memory_id: str, *, reason: str, invalid_at: str | None = None) -> AgentMemory:
+        """Say that a memory is no longer true, and why; it is kept, and no longer recalled from `invalid_at` on (default: now).
+
+        Raises
+        ------
+        InvalidInputError, NotFoundError
+            The reason is empty, the time is none, or no memory has this id; nothing is changed.
+        """
+        return self.store.invalidate(memory_id, reason=checked(Prose, reason, "reason"), at=invalid_at)
 
     def close(self) -> None:
         """Close the store. Closing twice is fine."""

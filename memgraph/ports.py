@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from memgraph.model.build import BuildEventLog, ExtractionResult
 from memgraph.model.memory import AgentMemory, Entity
+from memgraph.model.usage import UsageMeter
 
 Clock = Callable[[], datetime]
 """Returns the current time as an aware UTC datetime."""
@@ -90,10 +91,37 @@ class TokenCounter(Protocol):
 
 @runtime_checkable
 class LanguageModel(Protocol):
-    """Completes a conversation, as JSON that fits `schema` where one is given."""
+    """Completes a conversation, as JSON that fits `schema` where one is given; or fails with a `ProviderError`."""
 
     def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> str:
         """Return the reply's text."""
+        ...
+
+
+class ModelReply(NamedTuple):
+    """A reply, and the tokens that the model read and wrote; None: it did not say."""
+
+    text: str
+    prompt_tokens: int | None
+    completion_tokens: int | None
+
+
+@runtime_checkable
+class CountingLanguageModel(LanguageModel, Protocol):
+    """A language model that knows what a reply cost."""
+
+    def reply(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> ModelReply:
+        """Return the reply with its tokens."""
+        ...
+
+
+@runtime_checkable
+class Metered(Protocol):
+    """An embedder or extractor that asks models' servers and counts that."""
+
+    @property
+    def meter(self) -> UsageMeter:
+        """The counts of this run; several may share one."""
         ...
 
 

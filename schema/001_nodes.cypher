@@ -118,7 +118,8 @@ CREATE NODE TABLE Task (id STRING PRIMARY KEY, name STRING, project_id STRING);
 
 CREATE NODE TABLE Tag (id STRING PRIMARY KEY, name STRING);
 
-CREATE NODE TABLE Entity (id STRING PRIMARY KEY, name STRING, kind STRING, project_id STRING);
+// `short_name` is how a thing is called where it is clear which is meant: session.ts of auth/session.ts, smith of Dr. Anna Smith.
+CREATE NODE TABLE Entity (id STRING PRIMARY KEY, name STRING, kind STRING, project_id STRING, short_name STRING);
 
 CREATE NODE TABLE Recall (
   id STRING PRIMARY KEY,

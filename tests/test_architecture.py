@@ -20,7 +20,7 @@ MODULES = {
 MAX_LINES = 400
 
 LAYERS = (
-    ("model", "errors", "ports", "config", "assets", "logs"),
+    ("model", "errors", "ports", "config", "assets", "logs", "ollama"),
     ("journal",),
     ("fold",),
     ("graph", "index", "embedding", "extraction"),
@@ -35,6 +35,7 @@ SIBLINGS = {
     "model": {"errors"},
     "ports": {"model"},
     "config": {"model", "errors"},
+    "ollama": {"errors", "ports"},
     "assets": {"errors"},
     "facade": {"commands"},
     "interfaces": {"viz"},
@@ -228,6 +229,11 @@ def test_the_engine_is_imported_in_one_file():
     """And in the program of its own process, which must start quickly."""
     elsewhere = {"where": lambda module, _path: module != "memgraph.graph.child"}
     assert every_module(vendor_imports, vendor="kuzu", home="memgraph.graph.kuzu", **elsewhere) == []
+
+
+@pytest.mark.parametrize("vendor", ["ollama", "httpx"])
+def test_the_client_of_ollama_is_imported_in_one_file(vendor):
+    assert every_module(vendor_imports, vendor=vendor, home="memgraph.ollama") == []
 
 
 def test_modules_fit_on_a_few_screens():

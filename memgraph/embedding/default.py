@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from memgraph.config import EmbeddingModel
+from memgraph.config import OLLAMA_PREFIX, AgentMemoryConfig
 from memgraph.embedding.none import NoEmbedder
+from memgraph.embedding.ollama import OllamaEmbedder
 from memgraph.embedding.onnx import MiniLMEmbedder
+from memgraph.model.usage import UsageMeter
 from memgraph.ports import Embedder
 
 
-def default_embedder(model: EmbeddingModel = "minilm") -> Embedder:
-    """Return the embedder that the setting names: ``minilm``, loaded at its first use, or ``none``."""
+def default_embedder(config: AgentMemoryConfig | None = None) -> Embedder:
+    """Return the embedder that ``embedding_model`` names, without loading or asking anything; no settings: ``minilm``."""
+    model = config.embedding_model if config else "minilm"
+    if config and model.startswith(OLLAMA_PREFIX):
+        return OllamaEmbedder(
+            model.removeprefix(OLLAMA_PREFIX),
+            host=config.ollama_host,
+            timeout_s=config.ollama_timeout_s,
+            dimension=config.ollama_embedding_dimension,
+            meter=UsageMeter(config.model_budget),
+        )
     return NoEmbedder() if model == "none" else MiniLMEmbedder()

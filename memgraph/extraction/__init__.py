@@ -2,6 +2,15 @@
 
 from memgraph.extraction.annotate import RuleAnnotator
 from memgraph.extraction.failures import error_lines, failure_fingerprint
+from memgraph.extraction.model import ModelExtractor
+from memgraph.extraction.ollama import OllamaLanguageModel
 from memgraph.extraction.rules import RuleExtractor
 
-__all__ = ["RuleAnnotator", "RuleExtractor", "error_lines", "failure_fingerprint"]
+__all__ = [
+    "ModelExtractor",
+    "OllamaLanguageModel",
+    "RuleAnnotator",
+    "RuleExtractor",
+    "error_lines",
+    "failure_fingerprint",
+]

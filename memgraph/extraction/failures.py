@@ -25,6 +25,10 @@ _WEAK = re.compile(
 _NOISE = re.compile(
     r"\b(?:0 errors?|0 failed|0 failures|no errors?|without errors?)\b|^Traceback \(most recent", re.IGNORECASE
 )
+_CODE = re.compile(
+    r"^(?:[+-]?\d{0,6}[:|]?\s{0,20})(?:raise|except|class|import|from|def|return|catch|throw|with pytest)\b"
+)
+"""A line of source that a log shows names errors that did not happen."""
 _ERROR_TYPE = re.compile(r"\b([A-Z]\w{0,80}(?:Error|Exception|Fault|Warning)|[A-Z]{2,6}\d{3,6}|E[A-Z]{4,12})\b")
 
 _QUOTED = re.compile(r"\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|`[^`\n]{0,200}`|“[^”\n]{0,200}”")
@@ -45,7 +49,7 @@ def error_lines(text: str, *, limit: int = 2) -> list[str]:
     found: dict[str, tuple[int, int]] = {}
     for index, raw in enumerate(lines):
         line = raw[:_MAX_LINE_CHARS].strip()
-        if not line or _NOISE.search(line):
+        if not line or _NOISE.search(line) or _CODE.match(line):
             continue
         rank = 3 if _NAMED.search(line) else 2 if _STRONG.search(line) else 1 if _WEAK.search(line) else 0
         if rank:

@@ -27,10 +27,17 @@ _MAX_WHY_CHARS = 360
 _OUTCOME: dict[str, Outcome] = {
     "failure": "negative",
     "revert": "negative",
+    "lesson": "negative",
     "correction": "negative",
     "partial": "neutral",
 }
-_OUTCOME |= {"instruction": "unknown", "intervention": "unknown", "removal": "neutral", "procedure": "positive"}
+_OUTCOME |= {
+    "insight": "unknown",
+    "instruction": "unknown",
+    "intervention": "unknown",
+    "removal": "neutral",
+    "procedure": "positive",
+}
 _LEAD = {"fix": "Fix", "breaking": "Breaking change", "release": "Release", "partial": "Partly done"}
 _CHAFF = re.compile(
     r"^\W*(?:[A-Za-z][\w-]{1,20}(?: (?:to|from|also))?:?\s+)?(?:[\w./-]{0,60}#\d+|https?://\S+)(?:[\s,;&]+(?:and )?[\w./-]{0,60}#\d+){0,20}\W*$"
@@ -59,6 +66,8 @@ class Finding:
         What it is, how much it matters, which part of the log it is, what was done or said, why it is kept.
     task, said, earlier
         The task or intervention it comes from; the failed task that a recovery mends.
+    told : str
+        The memory's text, where the rule that found it has composed one.
     """
 
     kind: str
@@ -73,6 +82,7 @@ class Finding:
     steps: tuple[str, ...] = ()
     said: UserIntervention | None = None
     earlier: BuildTask | None = None
+    told: str = ""
 
 
 def composed(finding: Finding, setting: Setting) -> AgentMemory:
@@ -130,6 +140,8 @@ def composed(finding: Finding, setting: Setting) -> AgentMemory:
 
 def _content(finding: Finding, setting: Setting) -> str:
     task, text = finding.task, _one_line(finding.text)
+    if finding.told:
+        return finding.told
     if finding.said:
         return _said(finding)
     if finding.steps:

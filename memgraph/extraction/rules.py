@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from memgraph.extraction.components import component_name, components_of, is_incidental
 from memgraph.extraction.failures import error_lines
 from memgraph.extraction.findings import Finding, Setting, composed
+from memgraph.extraction.sessions import from_session
 from memgraph.extraction.statements import (
     Decision,
     find_decision,
@@ -31,6 +32,7 @@ from memgraph.extraction.subjects import (
     is_vague,
     parse_subject,
 )
+from memgraph.extraction.trials import from_trial
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult, UserIntervention
 from memgraph.model.ids import canonical_name
 
@@ -73,7 +75,7 @@ class RuleExtractor:
     def extract(self, build_log: BuildEventLog) -> ExtractionResult:
         """Return at most `limit` candidates, most salient first, equally salient ones in the order of the log."""
         setting = Setting(build_log)
-        findings = [*_from_interventions(build_log), *_from_tasks(build_log), *_from_summary(build_log)]
+        findings = list(_RULES.get(build_log.source, _from_build)(build_log))
         findings.sort(key=lambda finding: -finding.salience)
         candidates: list[Candidate] = []
         seen: set[str] = set()
@@ -86,6 +88,16 @@ class RuleExtractor:
                 seen.add(said)
                 candidates.append(Candidate(key=finding.key[:400], memory=memory))
         return ExtractionResult(candidates=candidates, extractor="rules")
+
+
+def _from_build(log: BuildEventLog) -> Iterator[Finding]:
+    yield from _from_interventions(log)
+    yield from _from_tasks(log)
+    yield from _from_summary(log)
+
+
+_RULES = {"transcript": from_session, "trajectory": from_session, "trial": from_trial}
+"""Of sources that are neither histories nor build logs."""
 
 
 def _from_tasks(log: BuildEventLog) -> Iterator[Finding]:

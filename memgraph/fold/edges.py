@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from memgraph.fold.workspace import Workspace
-from memgraph.model.ids import canonical_name, natural_id
+from memgraph.model.ids import canonical_name, natural_id, short_name
 from memgraph.ports import Row
 
 FIELDS = frozenset(
@@ -80,7 +80,7 @@ def _node(table: str, name: str, project_id: str | None = None) -> Node:
 @lru_cache(maxsize=65_536)
 def _entity_node(kind: str, name: str, project_id: str | None) -> Node:
     key = natural_id(f"entity:{kind}", canonical_name(name), project_id=project_id)
-    row = {"id": key, "name": name, "kind": kind, "project_id": project_id}
+    row = {"id": key, "name": name, "kind": kind, "project_id": project_id, "short_name": short_name(kind, name)}
     return Node("Entity", key, {field: value for field, value in row.items() if value is not None})
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memgraph.index.aliases import Aliases
 from memgraph.index.analyser import analyse
 from memgraph.index.arrays import GrowingArray, Multimap, Names
 from memgraph.index.text import indexed_text
@@ -86,6 +87,8 @@ class Index:
         Entity → (slot, 1 mentioned or 2 about), and slot → (entity, the same).
     links : Multimap
         Slot → (other slot, ± code of the relation; positive where the slot is the source).
+    aliases : Aliases
+        Which entities are one thing under several names.
     """
 
     def __init__(
@@ -100,6 +103,7 @@ class Index:
             setattr(self, kind, Multimap(part))
         for kind in _NAMES:
             setattr(self, kind, Names(list(names[kind]) if data else None))
+        self.aliases = Aliases(self.entities, self.mentions)
         self.offset = IndexOffset()
         self.changed = 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+import time
 import zipfile
 import zlib
 from dataclasses import asdict
@@ -25,6 +26,8 @@ _DAMAGE = (
     struct.error,
 )  # fmt: skip
 """What reading a file that is not what was written may raise."""
+_LEFT_AFTER_S = 3600.0
+"""A half-written snapshot this old has no writer any more."""
 
 
 def save(index: Index, path: Path, store_id: str) -> None:
@@ -37,10 +40,18 @@ def save(index: Index, path: Path, store_id: str) -> None:
             temporary.chmod(0o600)
             np.savez(file, header=np.frombuffer(orjson.dumps(header), dtype=np.uint8), **index.arrays())  # type: ignore[arg-type]
         temporary.replace(path)
+        _sweep(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise StorageError(f"the index cannot be saved: {error.strerror}", path=path) from None
     index.changed = 0
+
+
+def _sweep(path: Path) -> None:
+    """Remove what processes left that were killed while they saved."""
+    for left in path.parent.glob(f".{path.name}.*.tmp"):
+        if left.stat().st_mtime < time.time() - _LEFT_AFTER_S:
+            left.unlink(missing_ok=True)
 
 
 def load(path: Path, store_id: str) -> Index | None:

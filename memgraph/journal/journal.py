@@ -154,7 +154,7 @@ class Journal:
         head = self._heads.read()  # before the lines: a writer may append and move it meanwhile
         if self._segments.ends_before(self.tail.position):
             witness = "this process, which has it open,"
-            raise TruncatedJournalError(path=self.folder, seq=0, head_seq=self.tail.chain.seq, witness=witness)
+            raise TruncatedJournalError(path=self.folder, seq=None, head_seq=self.tail.chain.seq, witness=witness)
         torn: Line | None = None
         for found in self._walk(self.tail):
             if isinstance(found, Line):

@@ -8,17 +8,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import orjson
 
 from memgraph.config import ConsolidationConfig
-from memgraph.embedding import embed_each
-from memgraph.errors import EmbeddingError, InvalidInputError, ModelMismatchError, NotFoundError
-from memgraph.extraction.rules import RuleExtractor
-from memgraph.index.index import OUTCOMES, TIERS, TRUST
-from memgraph.lifecycle.equal import equal_memory, is_equal
+from memgraph.errors import InvalidInputError, ModelMismatchError, NotFoundError
+from memgraph.extraction.default import default_extractor
+from memgraph.extraction.secrets import redact_any
+from memgraph.lifecycle.duplicates import kin, nearest
+from memgraph.lifecycle.equal import differ, equal_memory, is_equal
 from memgraph.lifecycle.forgotten import is_forgotten
 from memgraph.lifecycle.merge import merge_event, merged
+from memgraph.lifecycle.usage import RunUsage
+from memgraph.lifecycle.vectors import vectors_of
 from memgraph.model.build import BuildEventLog, Candidate, ExtractionResult
 from memgraph.model.events import BuildConsolidated
 from memgraph.model.ids import natural_id, source_id
@@ -46,6 +47,7 @@ class _Build:
     added: list[str] = field(default_factory=list)
     merged: int = 0
     forgotten: int = 0
+    secrets: int = 0
     complete: bool = True
     started: float = 0.0
 
@@ -65,8 +67,13 @@ class ConsolidationPipeline:
     embedder : Embedder, optional
         Default: the store's.
     extractor : Extractor, optional
-        Default: the rules.
+        Default: what the store's setting ``extractor`` says.
     config : ConsolidationConfig, optional
+
+    Attributes
+    ----------
+    usage : RunUsage
+        What embedder and extractor ask of models' servers, since the run began: `consolidate` is one run, reading a source another.
     """
 
     def __init__(
@@ -81,8 +88,9 @@ class ConsolidationPipeline:
         stored, given = store.vector_model, (self._embedder.name, self._embedder.dimension)
         if self._embedder.dimension and stored != given:
             raise ModelMismatchError(stored=stored, given=given)
-        self._extractor = extractor or RuleExtractor()
+        self._extractor = extractor or default_extractor(store.config, embedder=self._embedder)
         self._config = config or ConsolidationConfig()
+        self.usage = RunUsage(self._embedder, self._extractor)
 
     def consolidate(self, build_log: BuildEventLog | Mapping[str, Any]) -> ConsolidationResult:
         """Extract, embed, deduplicate, and merge or insert, in one commit.
@@ -95,7 +103,9 @@ class ConsolidationPipeline:
         InvalidInputError
             The log, or a memory that the extractor proposes, is refused; nothing is stored.
         """
-        return self.consolidate_all([BuildEventLog.parse(build_log)])[0]
+        self.usage.restart()
+        result = self.consolidate_all([BuildEventLog.parse(build_log)])[0]
+        return result.model_copy(update={"usage": self.usage.total()})
 
     def consolidate_all(
         self,
@@ -154,8 +164,8 @@ class ConsolidationPipeline:
         if vector.size != wanted:
             raise InvalidInputError(f"must have {wanted} dimensions", field="embedding", value=vector.size)
         with self._store.reader.frozen():
-            mask = self._store.reader.listed(type=type, project_id=project_id)
-            return self._nearest(vector, mask)[1]
+            mask = self._store.reader.listed(type=type, project_id=project_id) & ~self._store.reader.superseded()
+            return nearest(self._store, vector, mask, threshold=self._config.deduplication_threshold)[1]
 
     def merge(self, existing: AgentMemory, candidate: AgentMemory | Mapping[str, Any]) -> AgentMemory:
         """Merge a duplicate into a memory, commit that, and return the memory.
@@ -168,7 +178,7 @@ class ConsolidationPipeline:
         if isinstance(candidate, Mapping):
             candidate = parse_memory({"type": existing.type, **candidate})
         if candidate.embedding is None and len(candidate.content) > len(existing.content):
-            candidate = candidate.model_copy(update={"embedding": self._vectors([candidate.content])[0]})
+            candidate = candidate.model_copy(update={"embedding": vectors_of(self._embedder, [candidate.content])[0]})
         with self._store.exclusive():
             found = self._store.get_memory(existing.id or "")
             if found is None:
@@ -183,8 +193,12 @@ class ConsolidationPipeline:
             return self._store.read_memories([found.id or ""])[0]
 
     def _opened(self, log: BuildEventLog) -> _Build:
+        # before anything is cut or given to a model: half a secret would not be known for one
+        log, secrets = redact_any(log) if self._store.config.redact_secrets else (log, 0)
         canonical = orjson.dumps(log.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
-        return _Build(log, hashlib.sha256(canonical).hexdigest(), self._known(log), started=time.monotonic())
+        return _Build(
+            log, hashlib.sha256(canonical).hexdigest(), self._known(log), started=time.monotonic(), secrets=secrets
+        )
 
     def _known(self, log: BuildEventLog) -> Row | None:
         return self._store.reader.record("Build", natural_id("build", log.build_id, project_id=log.project_id))
@@ -227,19 +241,11 @@ class ConsolidationPipeline:
             for place, candidate in enumerate(build.candidates)
             if candidate.memory.embedding is None
         ]
-        vectors = self._vectors([build.candidates[place].memory.content for build, place in lacking])
+        vectors = vectors_of(self._embedder, [build.candidates[place].memory.content for build, place in lacking])
         for (build, place), vector in zip(lacking, vectors, strict=True):
             candidate = build.candidates[place]
             memory = candidate.memory.model_copy(update={"embedding": vector})
             build.candidates[place] = Candidate(key=candidate.key, memory=memory)
-
-    def _vectors(self, texts: Sequence[str]) -> list[Vector | None]:
-        """Embed texts; one that cannot be has None: the store keeps it without a vector, and says so."""
-        try:
-            made = embed_each(self._embedder, texts)
-        except EmbeddingError:
-            return [None] * len(texts)
-        return [None if isinstance(vector, EmbeddingError) else vector for vector in made]
 
     def _settle(self, build: _Build, batch: _Batch, writes: list[Write]) -> None:
         """Decide for each candidate: new, a duplicate, or forgotten. Out of time, the rest waits for the next run."""
@@ -275,36 +281,19 @@ class ConsolidationPipeline:
 
         Where one of two has no vector, they are the same only if their texts are.
         """
-        index = self._store.reader.index
-        mask = self._store.reader.listed(type=memory.type, project_id=memory.project_id)
-        mask &= index.column("task") == -1  # a task's own memories are nobody else's
-        mask &= index.column("tier") == TIERS.index(memory.privacy_tier)
-        mask &= index.column("trust") == TRUST.index(memory.trust_class)
-        mask &= index.column("outcome") == OUTCOMES.index(memory.outcome)
-        cosine, nearest = -1.0, None
+        mask = kin(self._store, memory)
+        threshold = self._config.deduplication_threshold
+        cosine, found = -1.0, None
         if memory.embedding is not None:
-            near = self._nearest(memory.embedding, mask), batch.nearest(memory)
-            cosine, nearest = max(near, key=lambda pair: pair[0])
-            nearest = nearest if cosine >= self._config.deduplication_threshold else None
-            mask &= index.column("vector_row") < 0
-        if nearest is None:
-            mask &= ~self._store.reader.superseded()
-            nearest = equal_memory(self._store, memory.content, mask) or batch.equal(memory)
+            stored = nearest(self._store, memory.embedding, mask, threshold=threshold, of=memory)
+            near = stored, batch.nearest(memory, threshold)
+            cosine, found = max(near, key=lambda pair: pair[0])
+            found = found if cosine >= threshold else None
+            mask &= self._store.reader.index.column("vector_row") < 0
+        if found is None:
+            found = equal_memory(self._store, memory.content, mask) or batch.equal(memory)
             cosine = 1.0
-        return (cosine, batch.touched.get(nearest.id or "", nearest)) if nearest else (-1.0, None)
-
-    def _nearest(self, vector: Vector, mask: Any) -> tuple[float, AgentMemory | None]:
-        """Return the cosine and the memory that is nearest among the masked ones."""
-        index = self._store.reader.index
-        slots = np.flatnonzero(mask & ~self._store.reader.superseded() & (index.column("vector_row") >= 0))
-        cosines = np.round(self._store.reader.cosines(vector, slots), 6)
-        if not len(slots):
-            return -1.0, None
-        nearest = float(cosines.max())
-        if nearest < self._config.deduplication_threshold:
-            return nearest, None
-        best = min(index.ids.names[slot] for slot in slots[cosines == nearest])
-        return nearest, next(iter(self._store.read_memories([best])), None)
+        return (cosine, batch.touched.get(found.id or "", found)) if found else (-1.0, None)
 
     def _is_known(self, memory: AgentMemory, batch: _Batch) -> bool:
         return memory.id in batch.touched or self._store.reader.index.slot(memory.id or "") >= 0
@@ -335,10 +324,12 @@ class ConsolidationPipeline:
             memories_extracted=len(build.added) + build.merged,
             memories_deduplicated=build.merged,
             memories_forgotten=build.forgotten,
+            secrets_redacted=build.secrets,
             new_memory_ids=build.added,
             duration_ms=(time.monotonic() - build.started) * 1000,
             complete=build.complete,
             notice=notice or build.notice,
+            extraction_notice=build.extraction.notice,
         )
 
 
@@ -363,11 +354,13 @@ class _Batch:
         """Note what a merge made of a memory."""
         self.touched[memory.id or ""] = memory
 
-    def nearest(self, memory: AgentMemory) -> tuple[float, AgentMemory | None]:
-        """Return the cosine and the new memory that is nearest among those that could be the same."""
+    def nearest(self, memory: AgentMemory, threshold: float) -> tuple[float, AgentMemory | None]:
+        """Return the cosine and the new memory that is nearest among those that could be the same and do not say otherwise."""
         kin = [known for known in self._kin_of(memory) if known.embedding is not None]
         scored = [(round(cosine_similarity(known.embedding, memory.embedding), 6), known) for known in kin]  # type: ignore[arg-type]
-        return max(scored, key=lambda pair: pair[0], default=(-1.0, None))
+        scored.sort(key=lambda pair: -pair[0])
+        alike = (pair for pair in scored if pair[0] < threshold or not differ(pair[1], memory))
+        return next(alike, (-1.0, None))
 
     def equal(self, memory: AgentMemory) -> AgentMemory | None:
         """Return the new memory of an equal text among those that could be the same, where one of the two has no vector."""

@@ -1,4 +1,4 @@
-"""What was forgotten stays forgotten: a build log that says it again does not bring it back.
+"""What was forgotten stays forgotten: a build log or an observation that says it again does not bring it back.
 
 To suppress a memory hides it from deduplication, so what says the same would be added anew and be seen. Whoever forgot it would
 see it come back with the next build. It is therefore left out, as the text of a duplicate is that merges into a memory in
@@ -30,7 +30,11 @@ def is_forgotten(store: AgentMemoryStore, memory: AgentMemory, *, threshold: flo
     mask = store.reader.listed(state="suppressed")
     project = index.column("project")
     mask &= (project == -1) | (project == index.scopes.find(scope_name("project", memory.project_id or "")))
-    mask &= (index.column("task") == -1) & (index.column("outcome") == OUTCOMES.index(memory.outcome))
+    task = index.column("task")
+    mask &= (task == -1) | (task == index.scopes.find(scope_name("task", memory.task_id or "")))
+    outcome, unknown = index.column("outcome"), OUTCOMES.index("unknown")
+    if memory.outcome != "unknown":  # what does not say how it came out contradicts nothing
+        mask &= (outcome == OUTCOMES.index(memory.outcome)) | (outcome == unknown)
     if not mask.any():
         return False
     if memory.embedding is not None:

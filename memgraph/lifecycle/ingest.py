@@ -20,6 +20,7 @@ logger = logger_of(__name__)
 
 BATCH_BUILDS = 32
 """Builds a commit: an interruption loses at most the work on these, and nothing that was committed."""
+_NOTICES_SHOWN = 3
 _TAKEN_ALONG = 32
 """So many memories that await their vectors are embedded beside each batch, as long as the model works."""
 
@@ -51,6 +52,7 @@ def ingest(
         return IngestReport(source=reader.source_id, notice=notice)
     pipeline = pipeline or ConsolidationPipeline(store)
     run = _Run(store, reader, pipeline)
+    pipeline.usage.restart()
     total = reader.count() if progress else None
     batch: list[SourceRecord] = []
     for record in reader.records(run.cursor):
@@ -88,9 +90,12 @@ class _Run:
         self._known = store.reader.record("Source", natural_id("source", self._source_id)) or {}
         self._started = time.monotonic()
         self._reasons: Counter[str] = Counter()
+        self._told: Counter[str] = Counter()
         self._embeds = bool(store.embedder.dimension)
         self.cursor: str | None = self._known.get("cursor")
-        self.read = self.builds = self.kept = self.extracted = self.merged = self.forgotten = self.skipped = 0
+        self.read = self.builds = self.kept = self.extracted = self.merged = self.forgotten = self.skipped = (
+            self.secrets
+        ) = 0
 
     def consolidate(self, batch: Sequence[SourceRecord]) -> None:
         """Consolidate one batch and commit it with the cursor after it."""
@@ -109,8 +114,11 @@ class _Run:
             self.extracted += sum(len(result.new_memory_ids) for result in results)
             self.merged += sum(result.memories_deduplicated for result in results)
             self.forgotten += sum(result.memories_forgotten for result in results)
+            self._told.update(filter(None, (result.extraction_notice for result in results)))
             kept.update(result.build_id for result in results if result.memories_extracted)
             is_done = all(result.complete for result in results)
+            if is_done:
+                self.secrets += sum(result.secrets_redacted for result in results)
             return [self._event(cursor)] if changed and is_done else []
 
         # a build that ran out of time goes on where it stopped: the cursor never passes what was not consolidated
@@ -134,10 +142,19 @@ class _Run:
             merged=self.merged,
             forgotten=self.forgotten,
             skipped=self.skipped,
+            secrets_redacted=self.secrets,
             kept_share=self.kept / self.builds if self.builds else 0.0,
             reasons=dict(self._reasons),
             seconds=round(time.monotonic() - self._started, 3),
+            notice=self._notice(),
+            usage=self._pipeline.usage.total(),
         )
+
+    def _notice(self) -> str | None:
+        """Say what the extractor had to tell, the same thing once, with the number of builds it was told of."""
+        told = [f"of {many} builds: {notice}" if many > 1 else notice for notice, many in self._told.most_common()]
+        more = len(told) - _NOTICES_SHOWN
+        return "; ".join([*told[:_NOTICES_SHOWN], *([f"and {more} more notices"] if more > 0 else [])]) or None
 
     def _event(self, cursor: str) -> SourceRead:
         def total(name: str, here: int) -> int:

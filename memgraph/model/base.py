@@ -48,6 +48,7 @@ It refuses surrogates by itself; `_complaint` says what is wrong."""
 
 Content = Annotated[str, StringConstraints(max_length=MAX_CONTENT_CHARS, pattern=_NOT_BLANK)]
 Text = Annotated[str, StringConstraints(max_length=MAX_TEXT_CHARS, pattern=_STORABLE)]
+Prose = Annotated[str, StringConstraints(max_length=MAX_TEXT_CHARS, pattern=_NOT_BLANK)]
 Name = Annotated[str, StringConstraints(max_length=MAX_NAME_CHARS, pattern=_NOT_BLANK)]
 Timestamp = Annotated[str, BeforeValidator(to_iso)]
 Unit = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]

@@ -11,6 +11,7 @@ from uuid import UUID, uuid4, uuid5
 from pydantic import AfterValidator
 
 _NAMESPACE = UUID("6d656d67-7261-5068-8b75-7a75206a726e")
+_TITLES = frozenset(str.split("dr mr mrs ms mx miss prof professor sir dame rev"))
 
 
 _CANONICAL = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -57,6 +58,22 @@ def natural_id(kind: str, name: str, *, project_id: str | None = None) -> str:
     `canonical_name`.
     """
     return str(uuid5(_NAMESPACE, f"{kind}\x1f{project_id or ''}\x1f{name}"))
+
+
+def without_title(name: str) -> str:
+    """Return a person's canonical name without "Dr." and its like; of a title alone, the title."""
+    words = canonical_name(name).split()
+    while len(words) > 1 and words[0].removesuffix(".") in _TITLES:
+        words = words[1:]
+    return " ".join(words)
+
+
+def short_name(kind: str, name: str) -> str:
+    """Return how a thing is called where it is clear which one is meant: a file without its folders, a person by the last name."""
+    name = canonical_name(name)
+    if kind == "file":
+        return name.rstrip("/").rsplit("/", 1)[-1] or name
+    return without_title(name).split()[-1] if kind == "person" and name else name
 
 
 def canonical_name(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializeAsAny
 
@@ -10,6 +10,7 @@ from memgraph.model.base import Bytes, Count, Finite, Model, Name, Text, Timesta
 from memgraph.model.link import Link
 from memgraph.model.memory import AgentMemory, Embedding, MemoryType, Outcome, PrivacyTier, TrustClass
 from memgraph.model.relevance import ConfidenceLabel
+from memgraph.model.usage import ModelUsage
 
 EXPORT_VERSION = "1.0.0"
 
@@ -100,6 +101,12 @@ class ConsolidationResult(Model):
     ----------
     memories_forgotten : int
         How many were left out because they say again what was forgotten.
+    secrets_redacted : int
+        How many keys, tokens and passwords were taken out of the log before anything was made of it.
+    extraction_notice : str or None
+        What the extractor had to tell, such as that the rules served instead of a model; `notice` says it too.
+    usage : ModelUsage or None
+        What was asked of models' servers; None if nothing was, or if the log is one of several consolidated together.
     """
 
     build_id: str
@@ -107,12 +114,44 @@ class ConsolidationResult(Model):
     memories_extracted: Count
     memories_deduplicated: Count
     memories_forgotten: Count = 0
+    secrets_redacted: Count = 0
     memories_compressed: Count = 0
     memories_deleted: Count = 0
     new_memory_ids: list[str] = Field(default_factory=list)
     duration_ms: Annotated[float, Field(ge=0)]
     complete: bool = True
     notice: str | None = None
+    extraction_notice: str | None = None
+    usage: ModelUsage | None = None
+
+
+class SavedObservation(Model):
+    """What became of an observation.
+
+    Attributes
+    ----------
+    memory_id : str or None
+        The memory that holds it, of several parts the first; None: it was left out.
+    action : {"created", "consolidated", "forgotten"}
+        Kept as a new memory; merged into one that says the same; left out, because the user made the store forget it.
+    part_ids : list of str
+        All memories that hold it, in order.
+    secrets_redacted : int
+        Keys, tokens and passwords taken out before anything else.
+    """
+
+    memory_id: str | None = None
+    action: Literal["created", "consolidated", "forgotten"]
+    part_ids: list[str] = Field(default_factory=list)
+    notice: str | None = None
+    secrets_redacted: Count = 0
+
+
+class SavedEpisode(Model):
+    """The memory that an episode was kept as, and how many secrets were taken out of it."""
+
+    episode_id: str
+    secrets_redacted: Count = 0
 
 
 class MemoryStats(Model):
@@ -173,8 +212,12 @@ class IngestReport(Model):
         records that could not be read.
     kept_share : float
         Builds that left at least one new or merged memory, over builds read.
+    secrets_redacted : int
+        Keys, tokens and passwords taken out before anything was made of the records.
     reasons : dict of str to int
         Why records were skipped.
+    usage : ModelUsage or None
+        What was asked of models' servers; None if nothing was.
     """
 
     source: str
@@ -184,7 +227,9 @@ class IngestReport(Model):
     merged: Count = 0
     forgotten: Count = 0
     skipped: Count = 0
+    secrets_redacted: Count = 0
     kept_share: Unit = 0.0
     reasons: dict[str, int] = Field(default_factory=dict)
     seconds: Finite = 0.0
     notice: str | None = None
+    usage: ModelUsage | None = None

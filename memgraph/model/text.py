@@ -1,4 +1,4 @@
-"""Cutting texts into what a memory can hold."""
+"""Cutting texts: into what a memory can hold, and to what it is recognised by."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ import re
 from memgraph.model.base import MAX_CONTENT_CHARS
 
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+
+
+_PREVIEW_CHARS = 60
+
+
+def preview(text: str) -> str:
+    """Return the beginning of a text, to recognise it by: at most 60 characters and, where it was cut, an ellipsis."""
+    return text if len(text) <= _PREVIEW_CHARS else f"{text[:_PREVIEW_CHARS].rstrip()}…"
 
 
 def split_text(text: str, limit: int = MAX_CONTENT_CHARS) -> list[str]:

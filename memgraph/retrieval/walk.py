@@ -35,7 +35,8 @@ def mentions(index: Index, scores: Scores, mask: Mask, config: RetrievalConfig) 
     """Return what memories gain by being *about* an entity that one of the best seeds mentions."""
     gain = np.zeros(len(index))
     for seed in best(index, scores, mask & (scores > 0), config.mention_seeds):
-        for entity in index.named.get(seed)[0].tolist():
+        named = index.named.get(seed)[0].tolist()
+        for entity in dict.fromkeys(other for one in named for other in index.aliases.same(one)):
             slots, weights = index.mentions.get(entity)
             about = slots[(weights == _ABOUT) & mask[slots] & (slots != seed)]
             gain[about] = np.maximum(gain[about], scores[seed])

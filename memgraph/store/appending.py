@@ -38,13 +38,20 @@ class Appender:
     """Appends commits, and with them what access records are pending. `append` and `append_all` need the writer lock."""
 
     def __init__(
-        self, projector: Projector, *, embedder: Embedder, now: Callable[[], str], curve: ForgettingCurveConfig
+        self,
+        projector: Projector,
+        *,
+        embedder: Embedder,
+        now: Callable[[], str],
+        curve: ForgettingCurveConfig,
+        without_secrets: Callable[[Payload], Payload] = lambda payload: payload,
     ) -> None:
         self._projector = projector
         self._embedder = embedder
         self._now = now
         self.pending = PendingAccess(self.flush, curve)
         self._made_ids: set[str] = set()
+        self._without_secrets = without_secrets
 
     @property
     def model(self) -> VectorModel:
@@ -81,7 +88,7 @@ class Appender:
             (
                 scope,
                 task_id,
-                [(write[0], self.checked(write[1])) if isinstance(write, tuple) else write for write in writes],
+                [self._ready(write) for write in writes],
             )
             for scope, task_id, writes in parts
         ]
@@ -104,6 +111,11 @@ class Appender:
                 self.pending.put_back(drained)
             raise
         return appended[len(drafts[0].payloads) :]
+
+    def _ready(self, write: Write) -> Write:
+        """Return a write as it can be kept: without secrets, whoever made it, and with a vector that is one."""
+        payload = self._without_secrets(payload_of(write))
+        return (payload, self.checked(write[1])) if isinstance(write, tuple) else payload
 
     def _check(self, payloads: Sequence[tuple[str | None, Payload]]) -> None:
         """Refuse ids that are known, unknown, or of another write scope than their commit's."""

@@ -14,6 +14,7 @@ from memgraph.errors import ClosedError, InvalidInputError, NotFoundError
 from memgraph.extraction.annotate import RuleAnnotator
 from memgraph.journal.envelope import Event
 from memgraph.logs import logger_of, timed
+from memgraph.model.base import checked
 from memgraph.model.events import OutcomeRecorded, RetrievalRecorded
 from memgraph.model.link import Link
 from memgraph.model.memory import AgentMemory, MemoryType
@@ -25,7 +26,7 @@ from memgraph.store.access import Use
 from memgraph.store.appending import Write
 from memgraph.store.awaiting import AwaitingVectors
 from memgraph.store.opening import open_projector, open_store_journal, utc_now
-from memgraph.store.outcome import check_outcome
+from memgraph.store.outcome import check_outcome, is_recorded, newly_used
 from memgraph.store.reading import Reader
 from memgraph.store.vectors import check_model
 from memgraph.store.verifying import Verification, refuse, verify
@@ -73,14 +74,21 @@ class AgentMemoryStore(AwaitingVectors, Ways):
         annotator: Annotator | None = None,
     ) -> None:
         self.config = config or load_config()
-        self.embedder = embedder or default_embedder(self.config.embedding_model)
+        self.embedder = embedder or default_embedder(self.config)
         self._clock = clock or utc_now
         self._is_closed = False
         self._journal = open_store_journal(self.config, keys, lambda: to_iso(self._clock()))
         self._projector = open_projector(self.config, self._journal)
         curve = self.config.forgetting_curve
         annotator = annotator or RuleAnnotator()
-        self._writer = Writer(self._projector, embedder=self.embedder, annotator=annotator, now=self.now, curve=curve)
+        self._writer = Writer(
+            self._projector,
+            embedder=self.embedder,
+            annotator=annotator,
+            now=self.now,
+            curve=curve,
+            redacts=self.config.redact_secrets,
+        )
         self._reader = Reader(self._projector, pending=self._writer.pending, now=self.now, curve=curve)
         check_model(self._journal.named, self.embedder)
 
@@ -199,19 +207,25 @@ class AgentMemoryStore(AwaitingVectors, Ways):
     ) -> None:
         """Say what became of a retrieval: its outcome, the memories that were used, those that were overridden.
 
+        A memory's use counts and reinforces it as `record_access` does, whatever the outcome. Said again, nothing is recorded;
+        said otherwise, the last word holds, only what is newly used counts, and what was counted stays so.
+
         Raises
         ------
-        NotFoundError
-            There was no such retrieval.
-        InvalidInputError
-            The outcome is unknown, or a memory was not among its results.
+        NotFoundError, InvalidInputError
+            There was no such retrieval, a memory was not among its results or is said to be both, the outcome is unknown.
         """
+        used, overridden = checked(list[str], used, "used"), checked(list[str], overridden, "overridden")
         self.flush()
-        payload = OutcomeRecorded(
-            query_id=query_id, outcome=outcome, used=list(used), overridden=list(overridden), recorded_at=self.now()
-        )
-        check_outcome(payload, self._reader)
-        self.commit("system", [payload])
+        with self.exclusive():
+            payload = OutcomeRecorded(
+                query_id=query_id, outcome=outcome, used=used, overridden=overridden, recorded_at=self.now()
+            )
+            check_outcome(payload, self._reader)
+            if not is_recorded(payload, self._reader):
+                new = newly_used(payload, self._reader)
+                self.commit("system", [payload])
+                self._note([Use(memory_id, payload.recorded_at) for memory_id in new])
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 from memgraph.embedding import embed_each
 from memgraph.errors import EmbeddingError, InvalidInputError, NotFoundError
+from memgraph.extraction.secrets import redact_any
 from memgraph.fold.edges import chain_of
 from memgraph.journal.envelope import Event
 from memgraph.logs import logger_of
@@ -40,6 +41,7 @@ from memgraph.store.vectors import VectorModel
 
 logger = logger_of(__name__)
 
+T = TypeVar("T")
 Chain = tuple[str, str]
 ChainOf = Callable[[AgentMemory], Chain | None]
 _PARTS: Chain = ("", "parts of one text")
@@ -68,13 +70,17 @@ class Writer:
         annotator: Annotator,
         now: Callable[[], str],
         curve: ForgettingCurveConfig,
+        redacts: bool = True,
     ) -> None:
         self._projector = projector
         self._embedder = embedder
         self._annotator = annotator
         self._now = now
         self._curve = curve
-        self._appender = Appender(projector, embedder=embedder, now=now, curve=curve)
+        self._redacts = redacts
+        self._appender = Appender(
+            projector, embedder=embedder, now=now, curve=curve, without_secrets=self.without_secrets
+        )
         self.pending = self._appender.pending
         self.flush = self._appender.flush
         self.notices: list[str] = []
@@ -153,7 +159,7 @@ class Writer:
 
     def update(self, memory_id: str, updates: Mapping[str, Any], *, actor: Actor = "agent") -> None:
         """Change fields of a memory."""
-        updates = {_FIELD_OF_ALIAS.get(name, name): value for name, value in updates.items()}
+        updates = self.without_secrets({_FIELD_OF_ALIAS.get(name, name): value for name, value in updates.items()})
         if wrong := sorted(updates.keys() & _FIXED):
             raise InvalidInputError("cannot be updated", field=wrong[0], value=updates[wrong[0]])
         ready = self._embedded(updates["content"]) if "embedding" not in updates and "content" in updates else None
@@ -237,7 +243,8 @@ class Writer:
         return vectors
 
     def _completed(self, memories: Sequence[AgentMemory], *, annotate: bool = True) -> list[AgentMemory]:
-        """Annotate and embed: all that needs no lock."""
+        """Take secrets out, annotate and embed: all that needs no lock."""
+        memories = [self.without_secrets(memory) for memory in memories]
         if annotate:
             memories = [annotated(memory, self._annotator) for memory in memories]
         vectors = self.vectors_for(memories)
@@ -245,6 +252,17 @@ class Writer:
             memory if memory.embedding is vector else memory.model_copy(update={"embedding": vector})
             for memory, vector in zip(memories, vectors, strict=True)
         ]
+
+    def without_secrets(self, value: T) -> T:
+        """Return what is to be kept without its secrets, and say how many there were."""
+        if not self._redacts:
+            return value
+        found = redact_any(value)
+        if found.number:
+            self.notice(
+                f"{found.number} {'secret was' if found.number == 1 else 'secrets were'} taken out of what is kept"
+            )
+        return found.value
 
     def _as_events(self, writes: Sequence[Write], chain_of: ChainOf) -> list[Write]:
         """Turn memories into events: ids, times, predecessors, evidence; the lock is held."""

@@ -7,12 +7,23 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from memgraph.embedding import MiniLMEmbedder, NoEmbedder
+from memgraph.embedding import MiniLMEmbedder, NoEmbedder, OllamaEmbedder
 from memgraph.errors import EmbeddingError
 from memgraph.ports import Embedder
 from memgraph.testing import FakeEmbedder
+from tests.ollama_server import OllamaServer
 
-EMBEDDERS: list[Callable[[], Embedder]] = [FakeEmbedder, MiniLMEmbedder]
+
+class ServedEmbedder(OllamaEmbedder):
+    """One over the protocol fake, at `served_at`."""
+
+    served_at = ""
+
+    def __init__(self) -> None:
+        super().__init__("nomic-embed-text", host=self.served_at)
+
+
+EMBEDDERS: list[Callable[[], Embedder]] = [FakeEmbedder, MiniLMEmbedder, ServedEmbedder]
 TEXTS = [
     "The build failed because the database was locked",
     "the build failed because of a locked database",
@@ -28,6 +39,8 @@ TEXTS = [
 
 @pytest.fixture(scope="module", params=EMBEDDERS, ids=lambda make: make.__name__)
 def any_embedder(request: pytest.FixtureRequest) -> Embedder:
+    if request.param is ServedEmbedder:
+        ServedEmbedder.served_at = OllamaServer(request.getfixturevalue("make_httpserver")).host
     made: Embedder = request.param()
     return made
 

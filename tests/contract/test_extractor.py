@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from memgraph.extraction import RuleExtractor
+from memgraph.extraction import ModelExtractor, RuleExtractor
 from memgraph.model.build import BuildEventLog, Candidate, ExtractionResult
 from memgraph.model.memory import AgentMemory
 from memgraph.ports import Extractor
-from memgraph.testing import FakeExtractor
+from memgraph.testing import FakeExtractor, FakeLanguageModel
 
 MEMORIES = [
     {"type": "episodic", "content": "The deploy failed", "outcome": "negative"},
     {"type": "semantic", "content": "Locks time out"},
 ]
-EXTRACTORS: list[Callable[[], Extractor]] = [RuleExtractor, lambda: FakeExtractor(MEMORIES), FakeExtractor]
+REPLY = json.dumps(
+    {
+        "memories": [
+            {**memory, "outcome": "negative", "tags": [], "confidence": 1, "event_index": 0} for memory in MEMORIES
+        ]
+    }
+)
+EXTRACTORS: list[Callable[[], Extractor]] = [
+    RuleExtractor,
+    lambda: FakeExtractor(MEMORIES),
+    FakeExtractor,
+    lambda: ModelExtractor(FakeLanguageModel(REPLY)),
+    lambda: ModelExtractor(FakeLanguageModel("no JSON")),
+]
 HOSTILE = [
     "",
     " ",
@@ -67,7 +81,7 @@ LOGS = {
 }  # fmt: skip
 
 
-@pytest.fixture(params=EXTRACTORS, ids=["rules", "fake", "fake-empty"])
+@pytest.fixture(params=EXTRACTORS, ids=["rules", "fake", "fake-empty", "model", "model-failing"])
 def extractor(request: pytest.FixtureRequest) -> Extractor:
     made: Extractor = request.param()
     return made

@@ -36,8 +36,8 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Model:
 
     made = Model(64)
 
-    def chosen(name: str = "minilm") -> Any:
-        return NoEmbedder() if name == "none" else made
+    def chosen(config: Any) -> Any:
+        return NoEmbedder() if config.embedding_model == "none" else made
 
     monkeypatch.setattr("memgraph.store.store.default_embedder", chosen)
     monkeypatch.setattr("memgraph.embedding.default_embedder", chosen)
@@ -58,6 +58,7 @@ def run(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 @pytest.fixture
 def waiting(run: Run) -> None:
     """Three memories without vectors."""
+    assert "made a new store" in run("stats", model="none").stderr
     for text in TEXTS:
         result = run("remember", text, model="none")
         assert (result.exit_code, result.stderr) == (0, "")

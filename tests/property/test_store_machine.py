@@ -371,6 +371,7 @@ class StoreMachine(RuleBasedStateMachine):
         else:
             store.record_outcome(result.query_id, outcome, used=used)
             self.model.last_at = now
+            pending.uses += [(memory_id, now, False) for memory_id in used]
 
     @rule(days=st.sampled_from([-400.0, -2.0, -0.01, 0.0, 0.5, 1.0, 20.0]), at=either)
     def pass_time(self, days: float, at: int) -> None:

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from memgraph.model.base import Name, checked
-from memgraph.model.build import BuildEventLog
+from memgraph.model.build import BuildEventLog, BuildTask, TaskOutcome
+from memgraph.model.timestamps import to_iso
 
+MAX_OUTPUT_CHARS = 8_000
+"""Of what a call or program printed: its beginning and its end."""
+MAX_SAID_CHARS = 4_000
+"""Of what an agent or a person said at once."""
+MAX_LINE_CHARS = 240
+"""Of a description."""
+_LAST_DAY = 2_900_000
+_UNDATED_START = datetime(2000, 1, 1, tzinfo=UTC)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[()][0-9A-Za-z]|[@-Z\\-_])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +57,8 @@ class Reader(Protocol):
     source_id : str
         The source's natural key: equal for the same source wherever it lies, if its content tells.
     kind : str
-        What is read: ``git``, ``gitlog``, ``builds``.
+        What is read: ``git``, ``gitlog``, ``builds``, ``transcripts``, ``trajectories``, ``alfworld``, ``mbpp``,
+        ``hotpotqa``, ``tau-bench``, ``junit``, ``ci-log``.
     locator : str
         Absolute path.
     project_id : str
@@ -99,6 +111,56 @@ def shortened(text: str, limit: int) -> str:
         return text
     half = (limit - 40) // 2
     return f"{text[:half]}\n[… {len(text) - 2 * half} characters cut …]\n{text[-half:]}"
+
+
+def cleaned(value: object, limit: int) -> str:
+    """Return a text as a log may hold it: shortened, no terminal codes, no outer white space; "" for what is no text."""
+    if not isinstance(value, str):
+        return ""
+    text = shortened(value, 2 * limit)
+    return storable_text(shortened(without_ansi(text).replace("\r\n", "\n").strip(), limit))
+
+
+def one_line(value: object, limit: int = MAX_LINE_CHARS) -> str:
+    """Return a text as one line of at most `limit` characters."""
+    text = " ".join(cleaned(value, 8 * limit).split())
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def named(value: object, default: str) -> str:
+    """Return a text or whole number as a name that the store can hold, or `default`."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**18:
+        return str(value)
+    return one_line(value, 300) or default
+
+
+def without_ansi(text: str) -> str:
+    """Return a text without a terminal's colours and movements."""
+    return _ANSI.sub("", text) if "\x1b" in text else text
+
+
+def time_of(value: object) -> str | None:
+    """Return an ISO 8601 text in canonical form, or None where it is none."""
+    if not isinstance(value, str) or len(value) > 64:
+        return None
+    try:
+        return to_iso(value)
+    except ValueError:
+        return None
+
+
+def undated(number: int) -> str:
+    """Return when an undated trial happened: trial `number` is that day after 2000-01-01, UTC.
+
+    So what came first stays first, lies before everything that is dated, and is the same whenever it is read.
+    """
+    return to_iso(_UNDATED_START + timedelta(days=min(max(number, 0), _LAST_DAY)))
+
+
+def overall(tasks: Iterable[BuildTask]) -> TaskOutcome:
+    """Return the outcome of a build that does not say: its tasks' if they agree, else partial; success without any."""
+    outcomes = {task.outcome for task in tasks}
+    return outcomes.pop() if len(outcomes) == 1 else "partial" if outcomes else "success"
 
 
 def project_of(path: Path, given: str | None) -> str:

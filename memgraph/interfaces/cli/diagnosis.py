@@ -23,6 +23,7 @@ _OTHER_VARIABLES = {"MEMGRAPH_KEY", "MEMGRAPH_LOG"}
 _ROOM_BYTES = 64 << 20
 """So much beside the graph's own size: a rebuild writes it a second time."""
 _FOR_OTHERS = 0o077
+_TAKEN = "the graph, which another process has"
 
 
 @dataclass(slots=True)
@@ -31,6 +32,8 @@ class Diagnosis:
 
     found: dict[str, Any] = field(default_factory=dict)
     problems: list[tuple[str, str]] = field(default_factory=list)
+    unseen: list[str] = field(default_factory=list)
+    """What could not be looked at, and why."""
 
     def problem(self, what: str, todo: str = "") -> None:
         """Note a problem; without `todo` it says itself what to do."""
@@ -205,6 +208,8 @@ def _projections(config: AgentMemoryConfig, store_id: str, condition: Condition 
     seq = condition.seq if condition else report.found["journal"]["events"]
     graph = _graph(config, seq, report)
     index = snapshot.load(config.home / "index" / "index.npz", store_id)
+    if index is not None and index.offset.seq > seq:
+        index = None  # of events that are no longer there
     report.found["graph"] = graph
     report.found["index"] = {
         "lag_events": seq - index.offset.seq if index else None,
@@ -222,6 +227,7 @@ def _graph(config: AgentMemoryConfig, seq: int, report: Diagnosis) -> dict[str, 
     folder = config.home / "graph"
     told: dict[str, Any] = {"path": str(folder), "lag_events": None, "note": ""}
     if report.found["locks"]["graph"]["held"]:
+        report.unseen.append(_TAKEN)
         return told | {"note": "another process has it"}
     if not any(folder.glob("*.kuzu")):
         return told | {"lag_events": seq, "note": "the next use makes it"}
@@ -234,6 +240,7 @@ def _graph(config: AgentMemoryConfig, seq: int, report: Diagnosis) -> dict[str, 
                 memories, vectors = found[0]["memories"], found[0]["vectors"]
                 report.found["store"] |= {"memories": memories, "awaiting_vectors": memories - vectors}
     except BusyError:
+        report.unseen.append(_TAKEN)
         return told | {"note": "another process has it"}
     except MemGraphError as error:
         return told | {"note": f"the next use rebuilds it: {error}"}
@@ -290,7 +297,7 @@ def _room(home: Path, report: Diagnosis) -> None:
 def _model(config: AgentMemoryConfig, condition: Condition | None, report: Diagnosis) -> None:
     from memgraph.embedding import default_embedder, embed_query
 
-    embedder = default_embedder(config.embedding_model)
+    embedder = default_embedder(config)
     stored = condition.named if condition else None
     told = {"name": embedder.name, "dimension": embedder.dimension, "available": False, "stored": None}
     if stored and stored.model is not None:

@@ -21,7 +21,7 @@ def doctor(settings: Settings) -> None:
     with logs_shown(settings):
         report = diagnose(settings.home)
     problems = [{"problem": what, "what_to_do": todo} for what, todo in report.problems]
-    document = {**report.found, "problems": problems, "healthy": not problems}
+    document = {**report.found, "problems": problems, "healthy": not problems, "not_looked_at": report.unseen}
     emit(settings, document, list(_lines(report)))
     if problems:
         raise Refused(f"{count(len(problems), 'problem')} found")
@@ -42,7 +42,7 @@ def _lines(report: Diagnosis) -> Iterator[str]:
         yield f"disk        {found['disk']['free_bytes'] >> 20:,} MiB free"
     yield from _of_the_model(found)
     if not report.problems:
-        yield "all well"
+        yield f"no problem found; not looked at: {', '.join(report.unseen)}" if report.unseen else "all well"
     for what, todo in report.problems:
         yield ""
         yield f"problem: {plain(what)}"

@@ -10,6 +10,7 @@ from memgraph.errors import NotFoundError
 from memgraph.interfaces.cli.opening import opened
 from memgraph.interfaces.cli.options import Command, Settings, pass_settings
 from memgraph.interfaces.cli.output import emit, emit_json, listing, plain, without_vectors, wrapped
+from memgraph.model.text import preview
 
 if TYPE_CHECKING:
     from memgraph.model.link import Link
@@ -123,4 +124,4 @@ def _linked(link: Link, memory: AgentMemory, content_of: dict[str | None, str]) 
     outward = link.source_id == memory.id
     other = link.target_id if outward else link.source_id
     arrow = f"—{link.relation}→" if outward else f"←{link.relation}—"
-    return f"{arrow} {other}  {plain(content_of.get(other, ''))[:60]}"
+    return f"{arrow} {other}  {plain(preview(content_of.get(other, '')))}"

@@ -26,10 +26,16 @@ _LEVELS = {
 def opened(settings: Settings, **config: Any) -> Iterator[MemGraph]:
     """Open the store for a block; what the library warns of goes to stderr, a line each, or all that it logs."""
     with logs_shown(settings):
+        from memgraph.config import config_path
         from memgraph.facade import MemGraph
+        from memgraph.interfaces.cli.output import notice
 
+        home = config_path(settings.home).parent
+        was_there = (home / "journal").exists()
         with MemGraph.open(settings.home, **config) as memory:
             yield memory
+        if not was_there:  # a name that was mistyped shall not look like a memory that is empty
+            notice(f"made a new store at {home}")
 
 
 @contextmanager

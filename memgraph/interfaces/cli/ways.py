@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from memgraph.facade import MemGraph
     from memgraph.model.memory import AgentMemory
 
-_PREVIEW_CHARS = 60
 _id = click.argument("id_", metavar="ID")
 _reason = click.option("--reason", metavar="TEXT", help="Why; kept with it.")
 
@@ -178,7 +177,9 @@ def unlink(settings: Settings, source: str, relation: str, target: str) -> None:
 def _tell(
     settings: Settings, command: str, memory: AgentMemory, done: str, undo: str, still: str = "", **data: Any
 ) -> None:
-    message = f"{done}: '{memory.content[:_PREVIEW_CHARS]}'; undo: memgraph {undo}{still}"
+    from memgraph.model.text import preview
+
+    message = f"{done}: '{preview(memory.content)}'; undo: memgraph {undo}{still}"
     _answer(settings, command, message, {"id": memory.id, **data})
 
 

@@ -39,7 +39,7 @@ def commits(*tasks: dict[str, Any]) -> BuildEventLog:
         {"task_id": SHA % (0xABC000 + number), "agent_name": "Ada", "files_changed": ["shop/cart.py"], **task}
         for number, task in enumerate(tasks)
     ]
-    return log(*numbered, build_id=f"git-{SHA % 0xABC000:.12}")
+    return log(*numbered, build_id=f"git-{SHA % 0xABC000:.12}", source="git")
 
 
 def found(build_log: BuildEventLog) -> dict[str, Candidate]:

@@ -146,3 +146,42 @@ def test_consolidation_can_be_switched_off(open_store):
         assert result.memories_extracted == 0
         assert "consolidation_enabled" in result.notice
         assert store.get_all_memories() == []
+
+
+NEAR_BUT_OTHER = (
+    ("The user prefers window seats on long flights", "The user does not prefer window seats on long flights"),
+    ("Reading shop/cart.py failed: no such file", "Reading shop/user.py failed: no such file"),
+    ("Trial env_8 failed: the lamp was not lit", "Trial env_31 failed: the lamp was not lit"),
+)
+
+
+@pytest.mark.parametrize(("one", "other"), NEAR_BUT_OTHER)
+def test_what_denies_it_or_names_something_else_is_no_duplicate(open_store, fake_embedder, vector_at, one, other):
+    vectors = {one: vector_at(1.0), other: vector_at(0.97)}
+    store = open_store("near", embedder=fake_embedder(vectors))
+    for place, text in enumerate((one, other)):
+        store_one(store, text, place)
+    assert sorted(memory.content for memory in store.every_memory()) == sorted((one, other))
+
+    in_one_batch = open_store("batch", embedder=fake_embedder(vectors))
+    store_one(in_one_batch, one, 0, other)
+    assert len(list(in_one_batch.every_memory())) == 2
+
+
+def store_one(store, text, place, *more):
+    """Consolidate texts as they are, in one build."""
+    from memgraph import ConsolidationPipeline
+    from memgraph.model.build import ExtractionResult
+
+    class Given:
+        def extract(self, _log):
+            return ExtractionResult.from_memories([{"type": "semantic", "content": said} for said in (text, *more)])
+
+    build = {
+        "build_id": f"b{place}",
+        "project_id": "p",
+        "build_outcome": "success",
+        "started_at": "2026-01-01T00:00:00Z",
+        "completed_at": "2026-01-01T01:00:00Z",
+    }
+    ConsolidationPipeline(store, extractor=Given()).consolidate(build)

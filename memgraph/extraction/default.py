@@ -1,0 +1,35 @@
+"""Which extractor finds memories when none is given."""
+
+from __future__ import annotations
+
+from memgraph.config import AgentMemoryConfig
+from memgraph.extraction.budget import Budgeted
+from memgraph.extraction.model import ModelExtractor
+from memgraph.extraction.ollama import REPLY_TOKENS, OllamaLanguageModel
+from memgraph.extraction.rules import RuleExtractor
+from memgraph.model.usage import UsageMeter
+from memgraph.ports import Embedder, Extractor, Metered
+
+
+def default_extractor(config: AgentMemoryConfig, *, embedder: Embedder | None = None) -> Extractor:
+    """Return the extractor that the setting ``extractor`` names, without asking anything.
+
+    Parameters
+    ----------
+    embedder : Embedder, optional
+        If it asks a model's server too, both share one budget.
+    """
+    if config.extractor == "rules":
+        return RuleExtractor()
+    reply_tokens = min(REPLY_TOKENS, config.ollama_context_tokens // 2)
+    model = OllamaLanguageModel(
+        config.ollama_model,
+        host=config.ollama_host,
+        timeout_s=config.ollama_timeout_s,
+        context_tokens=config.ollama_context_tokens,
+        reply_tokens=reply_tokens,
+    )
+    meter = embedder.meter if isinstance(embedder, Metered) else UsageMeter(config.model_budget)
+    # a second question repeats the first, with the reply that could not be used: it must fit as well
+    prompt_tokens = config.ollama_context_tokens - reply_tokens - reply_tokens // 4
+    return ModelExtractor(Budgeted(model, meter=meter), prompt_tokens=prompt_tokens)

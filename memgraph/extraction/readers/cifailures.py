@@ -1,0 +1,193 @@
+"""Failures in the output of pytest, tsc, cargo, go test and npm, recognised line by line."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+_MAX_LINES = 60
+_MAX_HELD = 5_000
+
+
+@dataclass
+class Failure:
+    """A failure while its lines are still coming.
+
+    Attributes
+    ----------
+    key : str
+        Tool, and the test's name or the place and code: equal for the same failure in another run.
+    title : str
+        One line.
+    lines : list of str
+        What was said of it.
+    file : str
+        Where it is, if that is said.
+    """
+
+    key: str
+    title: str
+    lines: list[str] = field(default_factory=list)
+    file: str = ""
+
+    def add(self, line: str) -> None:
+        """Take in one more line."""
+        if len(self.lines) < _MAX_LINES:
+            self.lines.append(line)
+
+
+class Pytest:
+    """The short summary names the failures; the sections before it say what happened (``E`` lines)."""
+
+    _HEADER = re.compile(r"_{3,} (?:ERROR at (?:setup|teardown) of )?(\S.{0,300}?) _{3,}")
+    _SUMMARY = re.compile(r"(FAILED|ERROR) ([^\s:]+\.py)((?:::\S+(?: \S+\])?)?)(?: - (.*))?")
+    _EVIDENCE = re.compile(r"(?:E {3,}|>\s{2,})\S|\S+\.py:\d+: ")
+
+    def __init__(self) -> None:
+        self._evidence: dict[str, list[str]] = {}
+        self._current: list[str] | None = None
+
+    def feed(self, line: str) -> Failure | None:
+        """Return the failure that a line names, if it names one."""
+        if match := self._HEADER.fullmatch(line):
+            self._current = self._evidence.setdefault(match[1], []) if len(self._evidence) < _MAX_HELD else None
+        elif match := self._SUMMARY.fullmatch(line):
+            self._current = None
+            test = match[3].removeprefix("::")
+            said = self._evidence.pop(test.replace("::", "."), [])
+            title = f"{'Test' if match[1] == 'FAILED' else 'Test set-up'} {match[2]}{match[3]} failed"
+            told = [match[4]] if match[4] else []
+            return Failure(f"pytest {match[2]}{match[3]}", title, [*said, *told], match[2])
+        elif line.startswith("==="):
+            self._current = None
+        elif self._current is not None and len(self._current) < _MAX_LINES and self._EVIDENCE.match(line):
+            self._current.append(line)
+        return None
+
+
+class Tsc:
+    """One line an error, plain or pretty."""
+
+    _ERROR = re.compile(r"([^\s(:][^(:]{0,400})(?:\((\d+),\d+\):|:(\d+):\d+ -) error (TS\d{1,5}): (.*)")
+
+    def feed(self, line: str) -> Failure | None:
+        """Return the failure that a line names, if it names one."""
+        if not (match := self._ERROR.fullmatch(line)):
+            return None
+        file = match[1].strip()
+        at = match[2] or match[3]
+        return Failure(f"tsc {file}:{at} {match[4]}", f"{file}:{at}: {match[4]}: {match[5]}", [line], file)
+
+
+class Cargo:
+    """Errors of rustc, whose place follows; failed tests, whose output follows the list of them."""
+
+    _ERROR = re.compile(r"error(?:\[(E\d{4})\])?: (.+)")
+    _NO_ERROR = re.compile(r"error: (?:could not compile|aborting due to|test failed|\d+ targets? failed)")
+    _PLACE = re.compile(r"\s*--> (.+?):(\d+):\d+")
+    _TEST = re.compile(r"test (\S+)(?: - .{1,200})? \.\.\. FAILED")
+    _OUTPUT = re.compile(r"---- (\S+) stdout ----")
+
+    def __init__(self) -> None:
+        self._pending: Failure | None = None
+        self._open: Failure | None = None
+        self._tests: dict[str, Failure] = {}
+
+    def feed(self, line: str) -> Failure | None:
+        """Return the failure that a line completes, if it does."""
+        if match := self._TEST.fullmatch(line):
+            failure = Failure(f"cargo test {match[1]}", f"Test {match[1]} failed")
+            self._tests[match[1]] = failure
+            return failure
+        if match := self._OUTPUT.fullmatch(line):
+            self._open = self._tests.get(match[1])
+        elif (match := self._ERROR.fullmatch(line)) and not self._NO_ERROR.match(line):
+            self._open = self._pending = Failure(f"rustc {match[1] or 'error'}", line, [line])
+        elif (match := self._PLACE.fullmatch(line)) and self._pending:
+            failure, self._pending = self._pending, None
+            failure.file = match[1]
+            failure.key += f" {match[1]}:{match[2]}"
+            failure.title = f"{match[1]}:{match[2]}: {failure.title}"
+            failure.add(line)
+            return failure
+        elif self._open is not None:
+            if line.strip() and line != "failures:":
+                self._open.add(line)
+            elif self._open.lines:
+                self._open = self._pending = None
+        return None
+
+
+class GoTest:
+    """``--- FAIL:`` with indented lines after it, or before it if the tests were run with ``-v``; errors of the build."""
+
+    _FAIL = re.compile(r"\s*--- FAIL: (\S+)(?: \([\d.]+s\))?")
+    _RUN = re.compile(r"=== (?:RUN|CONT)\s+(\S+)")
+    _PACKAGE = re.compile(r"# (\S+(?: \[.*\])?)")
+    _BUILD = re.compile(r"(?:vet: )?(\S+\.go):(\d+)(?::\d+)?: (.+)")
+
+    def __init__(self) -> None:
+        self._before: dict[str, list[str]] = {}
+        self._running: list[str] | None = None
+        self._open: Failure | None = None
+        self._is_building = False
+
+    def feed(self, line: str) -> Failure | None:
+        """Return the failure that a line names, if it names one."""
+        if match := self._FAIL.fullmatch(line):
+            self._running = None
+            said = self._before.pop(match[1], [])
+            self._open = Failure(f"go test {match[1]}", f"Test {match[1]} failed", said)
+            return self._open
+        if match := self._RUN.fullmatch(line):
+            self._open = None
+            self._running = self._before.setdefault(match[1], []) if len(self._before) < _MAX_HELD else None
+        elif self._PACKAGE.fullmatch(line):
+            self._is_building, self._open = True, None
+        elif self._is_building and (match := self._BUILD.fullmatch(line)):
+            key = f"go build {match[1]}:{match[2]}"
+            return Failure(key, f"{match[1]}:{match[2]}: {match[3]}", [line], match[1])
+        elif line.startswith((" ", "\t")) and not line.lstrip().startswith("---"):
+            self._note(line)
+        else:
+            self._open = self._running = None
+            self._is_building = False
+        return None
+
+    def _note(self, line: str) -> None:
+        if self._open is not None:
+            self._open.add(line.strip())
+        elif self._running is not None and len(self._running) < _MAX_LINES:
+            self._running.append(line.strip())
+
+
+class Npm:
+    """A block of ``npm ERR!`` (``npm error`` in later versions), its first line a code."""
+
+    _LINE = re.compile(r"npm (?:ERR!|error)\s?(.*)")
+    _CODE = re.compile(r"code (\w{1,40})")
+    _NOISE = re.compile(r"A complete log of this run|\s*\S*[/\\]_logs[/\\]|errno |\s*$")
+
+    def __init__(self) -> None:
+        self._open: Failure | None = None
+
+    def feed(self, line: str) -> Failure | None:
+        """Return the failure that a line begins, if it begins one."""
+        match = self._LINE.fullmatch(line)
+        if not match:
+            self._open = None
+            return None
+        said = match[1]
+        code = self._CODE.fullmatch(said)
+        if self._open is not None and not code:
+            if not self._NOISE.match(said):
+                self._open.add(said)
+            return None
+        title = f"npm failed: {code[1] if code else said}"
+        self._open = Failure(f"npm {code[1] if code else said[:80]}", title, [said])
+        return self._open
+
+
+def recognisers() -> tuple[Pytest, Tsc, Cargo, GoTest, Npm]:
+    """Return one of each, for one log."""
+    return Pytest(), Tsc(), Cargo(), GoTest(), Npm()

@@ -1,0 +1,240 @@
+"""Documents of a file: JSON lines or one whole, each made into builds, and where a later run continues."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from memgraph.errors import InvalidInputError, SourceError
+from memgraph.extraction.readers.files import MAX_LINE_BYTES, ending, lines, opened
+from memgraph.extraction.readers.source import SourceRecord
+from memgraph.model.build import BuildEventLog, BuildTask
+
+MAX_WHOLE_BYTES = 256 * 1024 * 1024
+MAX_BUILD_TASKS = 20_000
+_CHUNK_BYTES = 1024 * 1024
+_LINES_CURSOR = re.compile(r"lines:(\d{1,18}):(\d{1,18}):([0-9a-f]{16}|)")
+_WHOLE_CURSOR = re.compile(r"whole:(\d{1,18}|all):([0-9a-f]{16})")
+_LINE_ENDINGS = frozenset({".jsonl", ".ndjson"})
+
+
+class Part(NamedTuple):
+    """A build, or why there is none, and how many raw records it stands for."""
+
+    build: BuildEventLog | None
+    records: int = 1
+    problem: str | None = None
+
+
+def loaded(data: bytes) -> Any:
+    """Parse JSON, invalid UTF-8 replaced.
+
+    Raises
+    ------
+    ValueError
+        Not JSON, or nested too deeply.
+    """
+    try:
+        return json.loads(data.decode("utf-8-sig", errors="replace"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not JSON: {reason(error)}") from None
+
+
+def reason(error: Exception) -> str:
+    """Return what is wrong with a part of a source, in words."""
+    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
+def part_of(place: str, fields: dict[str, Any], records: int = 1) -> Part:
+    """Return a build of these fields, or why they are none."""
+    try:
+        return Part(BuildEventLog.parse(fields), records)
+    except (InvalidInputError, RecursionError) as error:
+        return Part(None, records, f"{place}: {reason(error)}")
+
+
+def numbered_id(build_id: str, number: int) -> str:
+    """Return the id of the `number`-th part (from 1) of a build that has too many tasks for one."""
+    return build_id if number == 1 else f"{build_id}-part-{number}"
+
+
+def in_parts(tasks: list[BuildTask]) -> Iterator[tuple[int, list[BuildTask]]]:
+    """Yield (number from 1, tasks) of the builds that these tasks need; one build for no task."""
+    for start in range(0, max(1, len(tasks)), MAX_BUILD_TASKS):
+        yield start // MAX_BUILD_TASKS + 1, tasks[start : start + MAX_BUILD_TASKS]
+
+
+def whole(path: Path, cursor: str | None, read: Callable[[BinaryIO, str], Iterable[Part]]) -> Iterator[SourceRecord]:
+    """Yield the records of a file that is read from its start whenever it has changed.
+
+    The cursor is how many records were settled and a digest of the content: an unchanged file is hashed and no more,
+    one whose reading was cut short continues, any other is read again.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    cursor : str or None
+        As in `Reader.records`.
+    read : callable
+        Yields the parts of an open file, whose digest it is given.
+    """
+    with opened(path) as (stream, problem):
+        mark = _digest_of(stream)
+        match = _WHOLE_CURSOR.fullmatch(cursor or "")
+        if match and match[2] == mark and match[1] == "all":
+            return
+        done = int(match[1]) if match and match[2] == mark else 0
+        stream.seek(0)
+        yield from _numbered(_with_problem(read(stream, mark), problem), done, mark)
+
+
+def _with_problem(parts: Iterable[Part], problem: Callable[[], str | None]) -> Iterator[Part]:
+    yield from parts
+    if told := problem():
+        yield Part(None, 1, told)
+
+
+def _numbered(parts: Iterable[Part], done: int, mark: str) -> Iterator[SourceRecord]:
+    """Yield what comes after the first `done` parts; the cursor of the last says that nothing follows."""
+    held: SourceRecord | None = None
+    for number, part in enumerate(parts, start=1):
+        if held is not None:
+            yield held
+        held = None
+        if number > done:
+            held = SourceRecord(part.build, f"whole:{number}:{mark}", part.records, part.problem)
+    if held is not None:
+        yield SourceRecord(held.build, f"whole:all:{mark}", held.records, held.skipped)
+
+
+def _digest_of(stream: BinaryIO) -> str:
+    digest = hashlib.sha256()
+    while chunk := stream.read(_CHUNK_BYTES):
+        digest.update(chunk)
+    return digest.hexdigest()[:16]
+
+
+def digest(data: bytes) -> str:
+    """Return 16 characters that tell this content from another."""
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+class JsonSource:
+    """A file of JSON lines or of one JSON document.
+
+    JSON lines are streamed and may grow: a later run continues behind the last whole line. A document is read whole.
+
+    Parameters
+    ----------
+    path : Path
+        ``.jsonl`` and ``.ndjson`` are lines, ``.json`` and others what their first line says.
+    max_line_bytes, max_whole_bytes : int
+        Longer lines are skipped, larger documents refused.
+    """
+
+    def __init__(
+        self, path: Path, *, max_line_bytes: int = MAX_LINE_BYTES, max_whole_bytes: int = MAX_WHOLE_BYTES
+    ) -> None:
+        self._path = path
+        self._max_line_bytes = max_line_bytes
+        self._max_whole_bytes = max_whole_bytes
+
+    def count(self) -> int | None:
+        """Return the number of lines that are not blank, or None for a document that is read whole."""
+        with opened(self._path) as (stream, _):
+            if not self._has_lines(stream):
+                return None
+            stream.seek(0)
+            return sum(1 for _, line, _ in lines(stream, 64) if line.strip())
+
+    def entries(self, cursor: str | None, built: Callable[[Any, str], Part], *, noun: str) -> Iterator[SourceRecord]:
+        """Yield a record per line, or per item of an array: `built` makes it of (JSON value, its place)."""
+        with opened(self._path) as (stream, problem):
+            if self._has_lines(stream):
+                yield from self._from_lines(stream, cursor or "", built, problem)
+                return
+        yield from whole(self._path, cursor, lambda stream, _: self._items(stream, built, noun))
+
+    def documents(self, cursor: str | None, parts: Callable[[Any, str], Iterable[Part]]) -> Iterator[SourceRecord]:
+        """Yield what `parts` makes of (the whole document, its digest)."""
+        yield from whole(self._path, cursor, lambda stream, mark: parts(self._document(stream), mark))
+
+    def _has_lines(self, stream: BinaryIO) -> bool:
+        """Decide between JSON lines and one document: a first line that is closed in itself means lines."""
+        if ending(self._path) in _LINE_ENDINGS:
+            stream.seek(0)
+            return True
+        first = next((line for _, line, _ in islice(lines(stream, self._max_line_bytes), 1_000) if line.strip()), b"")
+        stream.seek(0)
+        first = first.strip()
+        return not first or (first.startswith(b"{") and (first.endswith(b"}") or len(first) > self._max_line_bytes))
+
+    def _from_lines(
+        self, stream: BinaryIO, cursor: str, built: Callable[[Any, str], Part], broken: Callable[[], str | None]
+    ) -> Iterator[SourceRecord]:
+        offset, number, mark = _resumed(stream, cursor)
+        stream.seek(offset)
+        before = f"lines:{offset}:{number}:{mark}"
+        for end, line, terminated in lines(stream, self._max_line_bytes, offset):
+            number += 1
+            before = f"lines:{offset}:{number - 1}:{mark}"
+            offset, mark = end, digest(line[-4096:])
+            if not line.strip():
+                continue
+            part = self._parsed(line, f"line {number}", built)
+            if part.build is None and not terminated:
+                # its writer may still be at it, so a later run must see it again
+                problem = broken() or "the last line is not finished"
+                yield SourceRecord(None, before, 1, f"{part.problem}; {problem}")
+                return
+            # of an unfinished line the end is still to come, and is the rest of this one
+            before = f"lines:{offset}:{number - (not terminated)}:{mark}"
+            yield SourceRecord(part.build, before, 1, part.problem)
+        if told := broken():
+            yield SourceRecord(None, before, 1, told)
+
+    def _parsed(self, line: bytes, place: str, built: Callable[[Any, str], Part]) -> Part:
+        if len(line) > self._max_line_bytes:
+            return Part(None, 1, f"{place}: longer than {self._max_line_bytes:,} bytes")
+        try:
+            return built(loaded(line), place)
+        except ValueError as error:
+            return Part(None, 1, f"{place}: {error}")
+
+    def _items(self, stream: BinaryIO, built: Callable[[Any, str], Part], noun: str) -> Iterator[Part]:
+        document = self._document(stream)
+        if not isinstance(document, list | dict):
+            raise SourceError(f"holds neither a {noun} nor an array of them", path=self._path)
+        for index, item in enumerate(document if isinstance(document, list) else [document], start=1):
+            yield built(item, f"{noun.split(maxsplit=1)[0]} {index}")
+
+    def _document(self, stream: BinaryIO) -> Any:
+        data = stream.read(self._max_whole_bytes + 1)
+        if len(data) > self._max_whole_bytes:
+            limit = f"{self._max_whole_bytes / 1024 / 1024:g} MB"
+            raise SourceError(f"a JSON document over {limit} is not read whole; write JSON lines", path=self._path)
+        try:
+            return loaded(data)
+        except ValueError as error:
+            raise SourceError(str(error), path=self._path) from None
+
+
+def _resumed(stream: BinaryIO, cursor: str) -> tuple[int, int, str]:
+    """Return offset, line number and digest to go on from: the start, unless the line before is still the same."""
+    match = _LINES_CURSOR.fullmatch(cursor)
+    if not match or not match[3]:
+        return 0, 0, ""
+    offset, number, mark = int(match[1]), int(match[2]), match[3]
+    start = max(0, offset - 4098)
+    stream.seek(start)
+    before = stream.read(offset - start)
+    if len(before) < offset - start:
+        return 0, 0, ""
+    line = before.removesuffix(b"\n").removesuffix(b"\r").rsplit(b"\n", 1)[-1][-4096:]
+    return (offset, number, mark) if digest(line) == mark else (0, 0, "")

@@ -1,0 +1,198 @@
+"""Files opened for reading: gzip undone as it is read, binary files refused, lines of any length within limits."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import stat
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from memgraph.errors import SourceError
+
+MAX_LINE_BYTES = 16 * 1024 * 1024
+MAX_UNPACKED_BYTES = 8 * 1024 * 1024 * 1024
+"""Of a packed file: a bomb ends here."""
+_CHUNK_BYTES = 1024 * 1024
+_HEAD_BYTES = 8192
+_GZIP = b"\x1f\x8b"
+_UNREADABLE = re.compile("[\ufffd\x00-\x08\x0e-\x1a\x1c-\x1f]")
+
+
+class Unpacked(io.RawIOBase):
+    """What a gzip stream holds. One that breaks off ends where it breaks; `problem` then says so.
+
+    Parameters
+    ----------
+    packed : binary file
+        Closed with this.
+    limit : int
+        Bytes after which it ends, too.
+    """
+
+    def __init__(self, packed: BinaryIO, limit: int = MAX_UNPACKED_BYTES) -> None:
+        self._packed = packed
+        self._limit = limit
+        self._rewind()
+
+    def _rewind(self) -> None:
+        self._packed.seek(0)
+        self._inflate = zlib.decompressobj(wbits=31)
+        self._at = 0
+        self.problem: str | None = None
+
+    def readable(self) -> bool:
+        """Whether it can be read: yes."""
+        return True
+
+    def seekable(self) -> bool:
+        """Whether it can be sought: by reading."""
+        return True
+
+    def tell(self) -> int:
+        """Return the place in the unpacked bytes."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a place, counted from the start; behind the end is the end."""
+        target = offset if whence == io.SEEK_SET else self._at + offset
+        if target < self._at:
+            self._rewind()
+        while self._at < target and self._next(min(_CHUNK_BYTES, target - self._at)):
+            pass
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer; 0 at the end."""
+        data = self._next(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        """Close the packed file, too."""
+        self._packed.close()
+        super().close()
+
+    def _next(self, size: int) -> bytes:
+        if self.problem or not size:
+            return b""
+        if self._at >= self._limit:
+            self.problem = f"unpacks to more than {self._limit:,} bytes; the rest was not read"
+            return b""
+        while True:
+            try:
+                data = self._inflate.decompress(self._refill(), size)
+            except zlib.error:
+                self.problem = "the gzip data is damaged; what comes after that was not read"
+                return b""
+            if data:
+                self._at += len(data)
+                return data
+            if self._inflate.eof:
+                if not self._another():
+                    return b""
+            elif not self._inflate.unconsumed_tail and not self._more:
+                self.problem = "the gzip data ends too early; what was there was read"
+                return b""
+
+    def _refill(self) -> bytes:
+        self._more = True
+        if self._inflate.unconsumed_tail:
+            return self._inflate.unconsumed_tail
+        data = self._packed.read(64 * 1024)
+        self._more = bool(data)
+        return data
+
+    def _another(self) -> bool:
+        """Begin with the next member of the file, if there is one; zeros may fill it up."""
+        rest = self._inflate.unused_data or self._packed.read(64 * 1024)
+        if not rest.lstrip(b"\0"):
+            return False
+        self._packed.seek(-len(rest), io.SEEK_CUR)
+        self._inflate = zlib.decompressobj(wbits=31)
+        return True
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[tuple[BinaryIO, Callable[[], str | None]]]:
+    """Open a text file, packed with gzip or not, for a block.
+
+    Yields
+    ------
+    (binary file, function)
+        The bytes, which can be sought; and what says, after they were read, why they end too early, if they do.
+
+    Raises
+    ------
+    SourceError
+        No file, not to be read, or not text.
+    """
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise SourceError("cannot be read: not a file", path=path)
+        raw: BinaryIO = path.open("rb")
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot be read: {getattr(error, 'strerror', None) or error}", path=path) from None
+    unpacked: Unpacked | None = None
+    try:
+        if raw.read(2) == _GZIP:
+            unpacked = Unpacked(raw)
+            raw = io.BufferedReader(unpacked, _CHUNK_BYTES)
+        raw.seek(0)
+        if _is_binary(raw.read(_HEAD_BYTES)):
+            raise SourceError("holds binary data, no text in UTF-8", path=path)
+        raw.seek(0)
+        yield raw, lambda: unpacked.problem if unpacked else None
+    except OSError as error:
+        raise SourceError(f"cannot be read: {error.strerror or error}", path=path) from None
+    finally:
+        raw.close()
+
+
+def _is_binary(head: bytes) -> bool:
+    text = head.decode("utf-8", errors="replace")
+    return len(_UNREADABLE.findall(text)) * 5 > len(text)
+
+
+def lines(stream: BinaryIO, limit: int = MAX_LINE_BYTES, offset: int = 0) -> Iterator[tuple[int, bytes, bool]]:
+    r"""Yield (offset behind it, line, whether it ended in \n); of an over-long line only a little more than `limit`."""
+    while line := stream.readline(limit + 2):
+        offset += len(line)
+        rest = line
+        while not rest.endswith(b"\n") and (rest := stream.readline(_CHUNK_BYTES)):
+            offset += len(rest)
+        terminated = rest.endswith(b"\n")
+        yield offset, line.removesuffix(b"\n").removesuffix(b"\r"), terminated
+
+
+def text_lines(stream: BinaryIO, limit: int = 64 * 1024) -> Iterator[str]:
+    """Yield each line as text, invalid UTF-8 replaced; one over `limit` bytes is cut."""
+    for _, line, _ in lines(stream, limit):
+        yield line[:limit].decode("utf-8-sig", errors="replace")
+
+
+def ending(path: Path) -> str:
+    """Return a file name's last ending in lower case, one for gzip left aside."""
+    name = path.name.lower().removesuffix(".gz")
+    return name[name.rfind(".") :] if "." in name else ""
+
+
+def files_below(folder: Path, endings: frozenset[str], *, hidden: bool = False) -> list[Path]:
+    """Return the files below a directory that end in one of `endings` (packed ones, too), in sorted order.
+
+    Symbolic links are not followed: they may lead anywhere, and in circles. Hidden files and directories are left out
+    unless asked for; a directory that cannot be read counts as empty.
+    """
+    found: list[Path] = []
+    for place, folders, names in os.walk(folder, followlinks=False):
+        if not hidden:
+            folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            path = Path(place, name)
+            if ending(path) in endings and (hidden or not name.startswith(".")) and not path.is_symlink():
+                found.append(path)
+    return sorted(found)

@@ -1,0 +1,167 @@
+"""tau-bench's results: a trial of a task is a build, each call of a tool a task of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from memgraph.errors import InvalidInputError
+from memgraph.extraction.readers.documents import MAX_BUILD_TASKS, JsonSource, Part, part_of
+from memgraph.extraction.readers.source import (
+    MAX_OUTPUT_CHARS,
+    MAX_SAID_CHARS,
+    SourceRecord,
+    cleaned,
+    named,
+    one_line,
+    project_of,
+    undated,
+)
+from memgraph.model.build import BuildTask, TaskOutcome
+
+_STOP = "###STOP###"
+_CONTEXT_CHARS = 600
+_MAX_MESSAGES = 50_000
+
+
+class TauBenchReader:
+    """Reads conversations of an agent with a simulated user, with the reward each got.
+
+    The first task of a build stands for the whole trial; its outcome is the reward's: 1 is a success, less a failure.
+
+    Parameters
+    ----------
+    path : path-like
+        JSON lines or an array, packed with gzip or not.
+    project_id : str, optional
+        By default the file's name without its endings.
+    """
+
+    kind = "tau-bench"
+
+    def __init__(self, path: str | Path, *, project_id: str | None = None) -> None:
+        self._path = Path(path).absolute()
+        self.project_id = project_of(self._path, project_id)
+
+    @property
+    def locator(self) -> str:
+        """Absolute path of the file."""
+        return str(self._path)
+
+    @property
+    def source_id(self) -> str:
+        """``tau-bench:`` and the absolute path."""
+        return f"tau-bench:{self._path}"
+
+    def count(self) -> int | None:
+        """Return the number of trials, if they are in lines."""
+        return JsonSource(self._path).count()
+
+    def records(self, cursor: str | None) -> Iterator[SourceRecord]:
+        """Yield one record per trial of a task; see `Reader.records`."""
+        return JsonSource(self._path).entries(cursor, self._built, noun="trial")
+
+    def _built(self, data: Any, place: str) -> Part:
+        messages = data.get("traj") if isinstance(data, dict) else None
+        task = named(data.get("task_id"), "") if isinstance(data, dict) else ""
+        reward = data.get("reward") if isinstance(data, dict) else None
+        if not task or not isinstance(messages, list) or not isinstance(reward, int | float):
+            return Part(None, 1, f"{place}: not a trial with task_id, reward and traj")
+        trial = data.get("trial")
+        number = trial if isinstance(trial, int) and not isinstance(trial, bool) and 0 <= trial < 10**6 else 0
+        heard = [message for message in messages[:_MAX_MESSAGES] if isinstance(message, dict)]
+        outcome: TaskOutcome = "success" if reward >= 1 else "failure"
+        when = undated(number)
+        try:
+            tasks = [_whole(task, heard, float(reward), outcome, when), *_calls(heard, when)][:MAX_BUILD_TASKS]
+        except (InvalidInputError, OverflowError) as error:
+            return Part(None, 1, f"{place}: {error}")
+        fields = {
+            "build_id": f"tau-task-{task}-trial-{number}",
+            "project_id": self.project_id,
+            "tasks": tasks,
+            "user_interventions": list(_said(heard, when)),
+            "build_outcome": outcome,
+            "started_at": when,
+            "completed_at": when,
+            "source": "trial",
+        }
+        return part_of(place, fields)
+
+
+def _whole(task: str, messages: list[dict[str, Any]], reward: float, outcome: TaskOutcome, when: str) -> BuildTask:
+    asked = next((_text(message) for message in messages if message.get("role") == "user"), "")
+    answers = (_text(message) for message in reversed(messages) if message.get("role") == "assistant")
+    last = next(filter(None, answers), "")
+    return BuildTask(
+        task_id=f"task-{task}",
+        agent_name="assistant",
+        description=one_line(asked) or f"Task {task}",
+        output=f"Reward {reward:g}. {last}".strip(),
+        outcome=outcome,
+        occurred_at=when,
+    )
+
+
+def _calls(messages: list[dict[str, Any]], when: str) -> Iterator[BuildTask]:
+    """Yield a task per call of a tool, with the first answer to it that follows."""
+    answers = _answers(messages)
+    number = 0
+    for place, message in enumerate(messages):
+        calls = message.get("tool_calls")
+        if message.get("role") != "assistant" or not isinstance(calls, list):
+            continue
+        for call in calls:
+            function = call.get("function") if isinstance(call, dict) else None
+            if not isinstance(function, dict):
+                continue
+            output = next((text for at, text in answers.get(named(call.get("id"), ""), ()) if at > place), "")
+            arguments = _arguments(function.get("arguments"))
+            name = named(function.get("name"), "tool")
+            yield BuildTask(
+                task_id=f"call-{number}",
+                agent_name="assistant",
+                description=one_line(f"{name}({arguments})"),
+                command=cleaned(f"{name}({arguments})", MAX_SAID_CHARS),
+                reasoning=_text(message),
+                output=output,
+                outcome="failure" if output.startswith("Error") else "success",
+                occurred_at=when,
+            )
+            number += 1
+
+
+def _answers(messages: list[dict[str, Any]]) -> dict[str, list[tuple[int, str]]]:
+    found: dict[str, list[tuple[int, str]]] = {}
+    for place, message in enumerate(messages):
+        call = named(message.get("tool_call_id"), "")
+        if message.get("role") == "tool" and call:
+            found.setdefault(call, []).append((place, cleaned(message.get("content"), MAX_OUTPUT_CHARS)))
+    return found
+
+
+def _arguments(given: object) -> str:
+    """Return a call's arguments shortly: ``origin="JFK", date="2024-05-20"``."""
+    text = cleaned(given, MAX_OUTPUT_CHARS)
+    try:
+        fields = given if isinstance(given, dict) else json.loads(text or "{}")
+        if isinstance(fields, dict):
+            return ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in fields.items())
+    except (ValueError, RecursionError):
+        pass
+    return text
+
+
+def _said(messages: list[dict[str, Any]], when: str) -> Iterator[dict[str, str]]:
+    answered = ""
+    for message in messages:
+        if message.get("role") == "assistant":
+            answered = _text(message) or answered
+        elif message.get("role") == "user" and (text := _text(message)) and text != _STOP:
+            yield {"timestamp": when, "action": text, "context": answered[-_CONTEXT_CHARS:]}
+
+
+def _text(message: dict[str, Any]) -> str:
+    return cleaned(message.get("content"), MAX_SAID_CHARS)

@@ -1,0 +1,87 @@
+"""Reflexion's results: which of its three formats a file is in, and what their readers share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memgraph.extraction.readers.files import opened
+from memgraph.extraction.readers.source import overall, project_of, undated
+
+if TYPE_CHECKING:
+    from memgraph.extraction.readers.source import Reader, SourceRecord
+    from memgraph.model.build import BuildTask
+
+AGENT = "reflexion"
+
+
+class TrialReader(ABC):
+    """What the readers of trials have in common: a path, and a project that the runs of one benchmark share.
+
+    Parameters
+    ----------
+    path : path-like
+        Packed with gzip or not.
+    project_id : str, optional
+        By default the benchmark's name, so that what one trial taught is found in the next.
+    """
+
+    kind = "trials"
+
+    def __init__(self, path: str | Path, *, project_id: str | None = None) -> None:
+        self._path = Path(path).absolute()
+        self.project_id = self.kind if project_id is None else project_of(self._path, project_id)
+
+    @property
+    def locator(self) -> str:
+        """Absolute path of the file."""
+        return str(self._path)
+
+    @property
+    def source_id(self) -> str:
+        """The kind and the absolute path: such a file says nothing about the run it is from."""
+        return f"{self.kind}:{self._path}"
+
+    def count(self) -> int | None:
+        """Return None: the file is read whole."""
+        return None
+
+    @abstractmethod
+    def records(self, cursor: str | None) -> Iterator[SourceRecord]:
+        """Yield one record per build; see `Reader.records`."""
+
+
+def trial_fields(
+    build_id: str, project_id: str, tasks: list[BuildTask], *, first: int, last: int | None = None
+) -> dict[str, Any]:
+    """Return the fields of a build of trials `first` to `last` (else `first` alone)."""
+    return {
+        "build_id": build_id,
+        "project_id": project_id,
+        "tasks": tasks,
+        "build_outcome": overall(tasks),
+        "started_at": undated(first),
+        "completed_at": undated(first if last is None else last),
+        "source": "trial",
+    }
+
+
+def reflexion_reader(path: str | Path, *, project_id: str | None = None) -> Reader:
+    """Return the reader that fits a file of Reflexion's: ALFWorld (an array), MBPP (objects), HotPotQA (text).
+
+    Raises
+    ------
+    SourceError
+        The file cannot be read.
+    """
+    from memgraph.extraction.readers.alfworld import AlfworldReader
+    from memgraph.extraction.readers.hotpotqa import HotpotqaReader
+    from memgraph.extraction.readers.mbpp import MbppReader
+
+    with opened(Path(path).absolute()) as (stream, _):
+        first = stream.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    if first == b"[":
+        return AlfworldReader(path, project_id=project_id)
+    return (MbppReader if first == b"{" else HotpotqaReader)(path, project_id=project_id)

@@ -1,0 +1,96 @@
+"""What repeated trials teach: what failed and which lesson was drawn, and which lesson then led to success."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from memgraph.extraction.failures import error_lines
+from memgraph.extraction.findings import Finding
+from memgraph.extraction.sessions import from_session
+from memgraph.extraction.statements import sentences
+from memgraph.model.build import BuildEventLog, BuildTask
+
+_MAX_TASKS = 20_000
+_MAX_LESSON_CHARS = 440
+_MAX_WHAT_CHARS = 320
+_LESSON = re.compile(
+    r"\b(?:should|shouldn't|next (?:trial|time|attempt)|will|would|instead|need(?:ed|s)? to|must|avoid|always|never|rather than|"
+    r"wrong|mistake|incorrect|failed|because|did not|didn't|stuck|forgot|missed|assum\w{1,4})\b",
+    re.IGNORECASE,
+)
+
+
+def from_trial(log: BuildEventLog) -> Iterator[Finding]:
+    """Yield lessons, and successes that acted on one; of a trial with tool calls also what these teach."""
+    calls = [task for task in log.tasks[:_MAX_TASKS] if task.command]
+    asked = " ".join(said.action for said in log.user_interventions[:4])
+    for task in log.tasks[:_MAX_TASKS]:
+        if task.command:
+            continue
+        what = _shortened(asked or task.description)
+        if task.lesson:
+            yield _lesson_of(task, what)
+        elif task.outcome == "success" and task.reasoning:
+            yield _success_of(task, what)
+        elif task.outcome == "success" and calls:
+            yield _solution_of(task, what, calls)
+        elif task.outcome != "success" and (calls or error_lines(task.output)):
+            yield _failure_of(task, what, calls)
+    if calls:
+        yield from from_session(
+            log.model_copy(update={"tasks": calls, "user_interventions": [], "build_outcome": "partial"})
+        )
+
+
+def _lesson_of(task: BuildTask, what: str) -> Finding:
+    told = f"Failed trial: {what} Lesson: {_lesson(task.lesson)}"
+    reason = "a lesson was drawn from a failed trial"
+    return Finding("lesson", 8.5, f"{task.task_id[:380]}:lesson", what, reason, task, told=told)
+
+
+def _success_of(task: BuildTask, what: str) -> Finding:
+    told = f"Solved after a failed trial: {what} What it acted on: {_lesson(task.reasoning)}"
+    reason = "a trial succeeded after a lesson"
+    return Finding("recovery", 8.7, f"{task.task_id[:380]}:recovery", what, reason, task, told=told)
+
+
+def _solution_of(task: BuildTask, what: str, calls: Sequence[BuildTask]) -> Finding:
+    told = f"Solved: {what} What was done: {_names(calls)}."
+    return Finding("solution", 6.5, f"{task.task_id[:380]}:solution", what, "a trial succeeded", task, told=told)
+
+
+def _names(calls: Sequence[BuildTask]) -> str:
+    return ", ".join(list(dict.fromkeys(call.description.split("(", 1)[0].strip() for call in calls))[:12])
+
+
+def _failure_of(task: BuildTask, what: str, calls: Sequence[BuildTask]) -> Finding:
+    """Tell of a failure nobody drew a lesson from: what was asked, what was done, and what went wrong on the way."""
+    wrong = [call for call in calls if call.outcome == "failure"]
+    errors = tuple(line for failed in (wrong[-1:] if calls else [task]) for line in error_lines(failed.output, limit=1))
+    told = f"Failed trial: {what}"
+    told += f" What was done: {_names(calls)} (calls: {len(calls)}, failed: {len(wrong)})." if calls else ""
+    told += f" Last error: {errors[0]}" if errors else ""
+    return Finding(
+        "failure", 8.0, f"{task.task_id[:380]}:failure", what, "a trial failed", task, errors=errors, told=told
+    )
+
+
+def _shortened(text: str) -> str:
+    """Return what was asked, as one sentence or more."""
+    said = " ".join(text[:4_000].split())
+    said = said if len(said) <= _MAX_WHAT_CHARS else f"{said[: said.rfind(' ', 0, _MAX_WHAT_CHARS)]} …"
+    return said if said.endswith((".", "!", "?", "…")) else f"{said}."
+
+
+def _lesson(text: str) -> str:
+    """Return the sentences that say what was wrong and what is to be done, in their order."""
+    parts = sentences(text)
+    telling = [part for part in parts if _LESSON.search(part)] or parts
+    chosen: list[str] = []
+    # what is to be done is said at the end: from there backwards, as much as fits
+    for part in reversed(telling):
+        if chosen and sum(map(len, chosen)) + len(part) > _MAX_LESSON_CHARS:
+            break
+        chosen.append(part if part.endswith((".", "!", "?")) else f"{part}.")
+    return " ".join(reversed(chosen))

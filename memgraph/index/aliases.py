@@ -1,0 +1,73 @@
+"""Which of the index's entities are one thing under several names, judged by the names that are there now.
+
+``session.ts`` is ``auth/session.ts`` as long as no other file of that name is known in the project; ``Smith`` is ``Dr. Smith``, and both
+are ``Anna Smith`` as long as no other Smith is. Nothing is stored: a name that becomes ambiguous stands for itself again.
+"""
+
+from __future__ import annotations
+
+from memgraph.index.arrays import Multimap, Names
+from memgraph.model.ids import without_title
+
+_MOST_ALIKE = 50
+"""Of a name that so many share (``index.ts``), no short form can be told."""
+Group = tuple[str, str, str]
+
+
+class Aliases:
+    """Finds the other names of an entity. Costs the number of names that end alike.
+
+    Parameters
+    ----------
+    entities : Names
+        As `entity_name` writes them; may grow.
+    mentions : Multimap
+        Entity → memories: one that no memory names any more makes nothing ambiguous.
+    """
+
+    def __init__(self, entities: Names, mentions: Multimap) -> None:
+        self._entities = entities
+        self._mentions = mentions
+        self._groups: dict[Group, list[int]] = {}
+        self._parts: dict[int, tuple[str, ...]] = {}
+        self._seen = 0
+
+    def same(self, entity: int) -> list[int]:
+        """Return the codes of all names of the thing that `entity` names, itself among them, in order."""
+        self._take_in()
+        group = self._group(entity)
+        known = self._groups.get(group, []) if group else []
+        if not 1 < len(known) <= _MOST_ALIKE:
+            return [entity]
+        live = [code for code in known if code == entity or len(self._mentions.get(code)[0])]
+        whole = self._whole(entity, live)
+        return [code for code in live if self._whole(code, live) == whole]
+
+    def _whole(self, entity: int, live: list[int]) -> tuple[str, ...]:
+        """Return the longest name that this one is the end of, if there is one alone; else its own."""
+        mine = self._parts[entity]
+        longer = {parts for code in live if len(parts := self._parts[code]) > len(mine) and parts[-len(mine) :] == mine}
+        longest = {
+            one for one in longer if not any(len(other) > len(one) and other[-len(one) :] == one for other in longer)
+        }
+        return longest.pop() if len(longest) == 1 else mine
+
+    def _take_in(self) -> None:
+        for code in range(self._seen, len(self._entities)):
+            if group := self._group(code):
+                self._groups.setdefault(group, []).append(code)
+        self._seen = len(self._entities)
+
+    def _group(self, entity: int) -> Group | None:
+        """Return what names of one thing share: their kind, their project and how they end; None for one without aliases."""
+        kind, project, name = self._entities.names[entity].split("\x1f", 2)
+        if kind == "file":
+            parts = tuple(part for part in name.split("/") if part not in {"", "."})
+        elif kind == "person" or (kind == "concept" and without_title(name) != name):
+            kind, parts = "person", tuple(without_title(name).split())
+        else:
+            return None
+        if not parts:
+            return None
+        self._parts[entity] = parts
+        return kind, project, parts[-1]

@@ -1,0 +1,171 @@
+"""Episodes: what agents did and what came of it, and what the user thought of it (seed 2, §1.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from memgraph.errors import InvalidInputError, NotFoundError
+from memgraph.extraction.secrets import redact_any
+from memgraph.lifecycle.vectors import vectors_of
+from memgraph.model.base import MAX_CONTENT_CHARS
+from memgraph.model.memory import OUTCOME_OF_WORD, EpisodicMemory, Outcome
+from memgraph.model.results import SavedEpisode
+from memgraph.model.tools import Episode, Feedback, Observation
+from memgraph.store import AgentMemoryStore
+
+T = TypeVar("T", Episode, Observation, Feedback)
+
+_LIKED = ("love", "like")
+_WORD_OF: dict[Outcome, str] = {
+    "positive": "success",
+    "negative": "failure",
+    "neutral": "partial",
+    "unknown": "pending",
+}
+_FEEDBACK_CHARS = 160
+_ENDS = (".", "!", "?", "…", "。", "！", "？", ":", ";")
+
+
+def save_episode(store: AgentMemoryStore, episode: Episode) -> SavedEpisode:
+    """Keep a complete interaction: its parts as they were given, and a text of them to be found and read by.
+
+    Each call keeps one: the same thing done twice happened twice.
+
+    Raises
+    ------
+    InvalidInputError
+        A field is refused; nothing is stored.
+    """
+    episode, secrets = redacted(store, episode)
+    told = _told(
+        (episode.situation, episode.reasoning, episode.action), OUTCOME_OF_WORD[episode.outcome], episode.user_feedback
+    )
+    memory = EpisodicMemory(
+        content=told,
+        situation=episode.situation,
+        reasoning=episode.reasoning,
+        action=episode.action,
+        outcome=episode.outcome,
+        user_feedback=episode.user_feedback,
+        mission_id=episode.mission_id,
+        agent_type=episode.agent_name,
+        agents_involved=[episode.agent_name] if episode.agent_name else [],
+        domain=episode.context,
+        project_id=episode.project,
+        task_id=episode.task_id,
+        session_id=episode.session_id,
+        build_id=episode.build_id,
+        occurred_at=episode.occurred_at,
+        privacy_tier=episode.privacy_tier,
+        trust_class=episode.trust_class,
+        tags=episode.tags or [],
+        reason="an agent recorded what it did",
+        source="episode",
+    )
+    kept = store.insert_memory(memory)
+    return SavedEpisode(episode_id=kept.id or "", secrets_redacted=secrets)
+
+
+def give_feedback(store: AgentMemoryStore, episode_id: str, feedback: Feedback) -> EpisodicMemory:
+    """Say what the user thought of an episode: love and like make it a success, meh a failure, whatever it was before.
+
+    The word is kept as the outcome's, with the comment as the user's feedback, and the text says so. Love and like raise its
+    relevance as one use does, once until the user thinks otherwise; it counts as no use. Meh leaves its relevance alone, for
+    a failure is worth remembering. Feedback that was given before writes nothing.
+
+    Raises
+    ------
+    NotFoundError
+        There is no such episode.
+    InvalidInputError
+        The id names a memory that is no episode.
+    """
+    feedback, _ = redacted(store, feedback)
+    drafted = _changes(store, episode_of(store, episode_id), feedback)
+    texts = [drafted["content"]] if "content" in drafted else []
+    ready = dict(zip(texts, vectors_of(store.embedder, texts), strict=True))
+    with store.exclusive():
+        found = episode_of(store, episode_id)
+        changes = _changes(store, found, feedback)
+        vector = ready.get(changes.get("content", ""))
+        if vector is not None:
+            changes["embedding"] = vector
+        if changes:
+            store.update_memory(found.id or "", **changes)
+        return episode_of(store, episode_id)
+
+
+def episode_of(store: AgentMemoryStore, episode_id: str) -> EpisodicMemory:
+    """Return an episode.
+
+    Raises
+    ------
+    NotFoundError
+        There is none with this id.
+    InvalidInputError
+        The id names a memory that is no episode.
+    """
+    found = store.get_memory(episode_id)
+    if found is None:
+        raise NotFoundError("episode", episode_id)
+    if not isinstance(found, EpisodicMemory):
+        raise InvalidInputError(f"names a {found.type} memory, not an episode", field="episode_id", value=episode_id)
+    return found
+
+
+def _changes(store: AgentMemoryStore, episode: EpisodicMemory, feedback: Feedback) -> dict[str, Any]:
+    """Return the fields that feedback sets anew: none if it was given before."""
+    said = episode.user_feedback or ""
+    is_known = said == feedback.told or (feedback.comment is None and said.startswith(f"{feedback.feedback}: "))
+    if is_known and episode.outcome_word == feedback.feedback:
+        return {}
+    changes: dict[str, Any] = {"outcome": feedback.feedback, "user_feedback": feedback.told}
+    parts = (episode.situation or "", episode.reasoning or "", episode.action or "")
+    if episode.content == _told(parts, episode.outcome, episode.user_feedback):  # else somebody has worded it otherwise
+        changes["content"] = _told(parts, OUTCOME_OF_WORD[feedback.feedback], feedback.told)
+    if feedback.feedback in _LIKED and episode.outcome_word not in _LIKED:
+        curve = store.config.forgetting_curve
+        changes["relevance_score"] = min(episode.relevance_score + curve.reinforcement_boost, curve.max_relevance)
+    return changes
+
+
+def redacted(store: AgentMemoryStore, said: T) -> tuple[T, int]:
+    """Return what an agent said without its secrets, and how many there were.
+
+    It is done before anything is cut: half a secret would not be known for one.
+    """
+    return redact_any(said) if store.config.redact_secrets else (said, 0)
+
+
+def _told(parts: tuple[str, str, str], outcome: Outcome, feedback: str | None) -> str:
+    """Return situation, reasoning, action and what came of it in one line that a memory can hold."""
+    ending = f"Outcome: {_WORD_OF[outcome]}."
+    if said := " ".join((feedback or "").split()):
+        ending += f" User feedback: {_sentence(_cut(said, _FEEDBACK_CHARS))}"
+    labels = ("", "Reasoning: ", "Action: ")
+    plain = [" ".join(part.split()) for part in parts]
+    frame = len(ending) + sum(map(len, labels)) + 2 * len(parts)  # a full stop and a space behind each
+    fitted = _fitted(plain, MAX_CONTENT_CHARS - frame)
+    return " ".join([*(f"{label}{_sentence(part)}" for label, part in zip(labels, fitted, strict=True)), ending])
+
+
+def _fitted(texts: Sequence[str], room: int) -> list[str]:
+    """Cut the longest texts so that all take at most `room` characters; what short ones leave goes to the others."""
+    limit = left = room
+    for place, length in enumerate(sorted(map(len, texts))):
+        limit = left // (len(texts) - place)
+        if length > limit:
+            break
+        left -= length
+    else:
+        return list(texts)
+    return [_cut(text, limit) for text in texts]
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith(_ENDS) else f"{text}."

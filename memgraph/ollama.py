@@ -1,0 +1,212 @@
+"""A connection to an Ollama server: the only import of its client, and where the client's failures end.
+
+Importing this module imports neither the client nor httpx: they cost a third of a second.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+from memgraph.errors import ProviderError
+from memgraph.ports import ModelReply
+
+if TYPE_CHECKING:
+    from ollama import Client, ResponseError
+
+DEFAULT_HOST = "http://127.0.0.1:11434"
+TIMEOUT_S = 60.0
+CONNECT_TIMEOUT_S = 5.0
+_UNANSWERED = 2
+_PAUSE_S = 15.0
+"""After two calls in a row that nobody answered, callers are told the same for so long: hundreds of batches would else each wait
+for a server that is not there."""
+_MAX_SAID_CHARS = 200
+_MAX_TOKENS = 10_000_000
+"""A server that says it read more has miscounted."""
+_CHARS_A_TOKEN = 32
+"""No model writes more for a token, on average: a longer reply is not what was asked for."""
+
+
+class EmbedReply(NamedTuple):
+    """Vectors as the server sent them, unchecked, and the tokens that it read, if it said so."""
+
+    vectors: Sequence[Sequence[float]]
+    prompt_tokens: int | None
+
+
+class OllamaConnection:
+    """Asks one Ollama server. Every failure of client, network or server is a `ProviderError`.
+
+    No connection is kept open between calls, so nothing is left to close and a forked process shares no socket. Redirects
+    are not followed, and a server on this machine is never asked through a proxy: texts go where the setting says.
+
+    Parameters
+    ----------
+    host : str
+        Address; empty: ``OLLAMA_HOST``, else ``http://127.0.0.1:11434``.
+    timeout_s, connect_timeout_s : float
+        How long the server may be silent, and how long it may take to answer at all.
+    """
+
+    def __init__(
+        self, host: str = "", *, timeout_s: float = TIMEOUT_S, connect_timeout_s: float = CONNECT_TIMEOUT_S
+    ) -> None:
+        self._address = host or os.environ.get("OLLAMA_HOST") or DEFAULT_HOST
+        self.timeout_s = timeout_s
+        self._connect_timeout_s = min(connect_timeout_s, timeout_s)
+        self._lock = threading.Lock()
+        self._client: Client | None = None
+        self._unanswered = 0
+        self._asked_again_at = 0.0
+        self._problem = ""
+
+    @property
+    def host(self) -> str:
+        """The address as it may be shown: without user name and password."""
+        scheme, separator, rest = self._address.rpartition("://")
+        return f"{scheme}{separator}{rest.rpartition('@')[2]}"
+
+    def embed(self, model: str, texts: Sequence[str]) -> EmbedReply:
+        """Return a model's vectors of texts, in one request.
+
+        Raises
+        ------
+        ProviderError
+            There are none to be had.
+        """
+        with self._failures(model):
+            made = self._open().embed(model, input=list(texts), truncate=True)
+            return EmbedReply(made.embeddings, _count(made.prompt_eval_count))
+
+    def chat(
+        self,
+        model: str,
+        messages: Sequence[Mapping[str, str]],
+        schema: Mapping[str, Any] | None,
+        *,
+        context_tokens: int,
+        reply_tokens: int,
+    ) -> ModelReply:
+        """Return a model's reply, the same for the same question as far as the server can: temperature 0, a fixed seed.
+
+        Raises
+        ------
+        ProviderError
+            There is none to be had, or it is longer than was allowed.
+        """
+        options = {"temperature": 0, "seed": 1, "num_ctx": context_tokens, "num_predict": reply_tokens}
+        with self._failures(model):
+            made = self._open().chat(
+                model,
+                messages=[dict(message) for message in messages],
+                format=None if schema is None else dict(schema),
+                options=options,
+                think=False,
+                stream=False,
+            )
+            text = made.message.content or ""
+        if len(text) > reply_tokens * _CHARS_A_TOKEN:
+            raise self._failed(
+                model,
+                f"{model} at {self.host} replied with {len(text):,} characters to a request for {reply_tokens:,} tokens",
+            )
+        return ModelReply(text, _count(made.prompt_eval_count), _count(made.eval_count))
+
+    def _open(self) -> Client:
+        """Return the client, made at the first use; an address that is none is an `InvalidURL`, whoever finds that out."""
+        with self._lock:
+            if self._client is None:
+                import httpx
+                from ollama import Client
+
+                try:
+                    self._client = Client(
+                        self._address,
+                        timeout=httpx.Timeout(self.timeout_s, connect=self._connect_timeout_s),
+                        limits=httpx.Limits(max_keepalive_connections=0),
+                        follow_redirects=False,
+                        trust_env=not _is_this_machine(self._address),
+                    )
+                except ValueError as error:
+                    raise httpx.InvalidURL(str(error)) from error
+            return self._client
+
+    @contextmanager
+    def _failures(self, model: str) -> Iterator[None]:
+        import httpx
+        from ollama import ResponseError
+
+        if self._unanswered >= _UNANSWERED and time.monotonic() < self._asked_again_at:
+            raise self._failed(model, self._problem)
+        try:
+            yield
+            self._unanswered = 0
+        except ResponseError as error:
+            raise self._refused(model, error) from error
+        except (ConnectionError, httpx.ConnectError, httpx.ConnectTimeout) as error:
+            remedy = "start it with `ollama serve`, or set ollama_host to where it runs"
+            raise self._no_answer(model, f"no Ollama server answers at {self.host}; {remedy}") from error
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+            said = f"{self.host} is no address of an Ollama server; set ollama_host to one like {DEFAULT_HOST}"
+            raise self._failed(model, said) from error
+        except httpx.TimeoutException as error:
+            remedy = "raise ollama_timeout_s, or take a smaller model"
+            said = f"the Ollama server at {self.host} did not answer for {model} within {self.timeout_s:g} s; {remedy}"
+            raise self._no_answer(model, said) from error
+        except httpx.HTTPError as error:
+            said = (
+                f"the Ollama server at {self.host} broke off its answer for {model} ({type(error).__name__}); try again"
+            )
+            raise self._failed(model, said) from error
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            # not JSON, JSON of another shape, bytes that are no text: the client reports each as it stumbles over it
+            said = (
+                f"what answers at {self.host} did not answer for {model} as Ollama does ({type(error).__name__}); "
+                "set ollama_host to the address of an Ollama server"
+            )
+            raise self._failed(model, said) from error
+
+    def _refused(self, model: str, error: ResponseError) -> ProviderError:
+        said = " ".join(str(error.error).split())[:_MAX_SAID_CHARS]
+        status = error.status_code
+        if status == 404 and "page not found" not in said:
+            problem = f"the Ollama server at {self.host} has no model {model}; run `ollama pull {model}`"
+        elif status == 404:
+            problem = f"the server at {self.host} does not know the call; update Ollama, or correct ollama_host"
+        elif 300 <= status < 400:
+            problem = f"the server at {self.host} answered with a redirect; set ollama_host to where that leads"
+        else:
+            problem = f"the Ollama server at {self.host} refused a request for {model} with status {status}"
+        return self._failed(model, problem, status=status, server_says=said)
+
+    def _no_answer(self, model: str, problem: str) -> ProviderError:
+        self._unanswered += 1
+        self._asked_again_at = time.monotonic() + _PAUSE_S
+        self._problem = problem
+        return self._failed(model, problem)
+
+    def _failed(self, model: str, problem: str, *, status: int | None = None, server_says: str = "") -> ProviderError:
+        return ProviderError(problem, model=model, host=self.host, status=status, server_says=server_says)
+
+
+def _count(said: int | None) -> int | None:
+    return said if said is not None and 0 <= said <= _MAX_TOKENS else None
+
+
+def _is_this_machine(address: str) -> bool:
+    try:
+        host = urlsplit(address if "://" in address else f"//{address}").hostname
+        return host is None or host == "localhost" or _is_local(ipaddress.ip_address(host))
+    except ValueError:
+        return False
+
+
+def _is_local(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    return address.is_loopback or address.is_unspecified

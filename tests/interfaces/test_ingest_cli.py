@@ -1,0 +1,147 @@
+"""``memgraph ingest``: every kind, directories, several sources, and what is printed of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from memgraph.interfaces.cli.group import cli
+from memgraph.interfaces.cli.ingest import KINDS
+from memgraph.testing import FakeEmbedder
+
+FAILED = (
+    '<testsuite name="{0}"><testcase name="{0}"><failure message="TypeError: {0} is undefined"/></testcase></testsuite>'
+)
+TRANSCRIPT = [
+    {
+        "type": "user",
+        "sessionId": "s1",
+        "cwd": "/home/ada/shop",
+        "timestamp": "2026-03-01T10:00:00Z",
+        "message": {"content": "Never deploy the shop on Fridays, because nobody is there to help"},
+    }
+]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    for user in ("memgraph.store.store", "memgraph.embedding"):
+        monkeypatch.setattr(f"{user}.default_embedder", lambda _: FakeEmbedder(dimension=64))
+
+    def call(*args: Any) -> Result:
+        options = ["--home", str(tmp_path / "store")]
+        return CliRunner().invoke(cli, [*options, "ingest", *map(str, args)], prog_name="memgraph")
+
+    return call
+
+
+@pytest.fixture
+def reports(tmp_path: Path) -> Path:
+    folder = tmp_path / "reports"
+    (folder / "below").mkdir(parents=True)
+    (folder / "b.xml").write_text(FAILED.format("cart"), "utf-8")
+    (folder / "below" / "a.xml").write_text(FAILED.format("till"), "utf-8")
+    (folder / "notes.txt").write_text("no report", "utf-8")
+    (folder / ".hidden.xml").write_text(FAILED.format("hidden"), "utf-8")
+    (folder / "below" / "loop").symlink_to(folder)
+    (folder / "below" / "link.xml").symlink_to(folder / "b.xml")
+    return folder
+
+
+def test_every_kind_has_a_command_that_says_what_it_reads() -> None:
+    told = CliRunner().invoke(cli, ["ingest", "--help"]).stdout
+    for name, kind in KINDS.items():
+        assert name in told
+        shown = CliRunner().invoke(cli, ["ingest", name, "--help"])
+        assert shown.exit_code == 0
+        assert kind.about.split(":")[0] in " ".join(shown.stdout.split())
+
+
+def test_a_directory_is_read_file_by_file_in_order_and_once(run: Any, reports: Path) -> None:
+    told = json.loads(run("junit", reports, "--json").stdout)
+    assert [report["path"] for report in told["reports"]] == [str(reports / "b.xml"), str(reports / "below" / "a.xml")]
+    assert (told["total"]["builds"], told["total"]["read"], told["unreadable"]) == (2, 2, [])
+    assert told["total"]["extracted"] + told["total"]["merged"] > 0
+    again = json.loads(run("junit", reports, "--json").stdout)["total"]
+    assert (again["read"], again["extracted"]) == (0, 0)
+    listed = CliRunner().invoke(
+        cli, ["--home", str(reports.parent / "store"), "list", "--json", "--project", "reports"]
+    )
+    assert "is undefined" in listed.stdout
+
+
+def test_text_has_a_line_per_source_and_a_total(run: Any, reports: Path) -> None:
+    shown = run("junit", reports)
+    assert shown.exit_code == 0
+    first, second, total = shown.stdout.splitlines()[:3]
+    assert first.startswith(f"{reports / 'b.xml'}: 1 build, ")
+    assert second.startswith(f"{reports / 'below' / 'a.xml'}: 1 build, ")
+    assert total.startswith("2 sources: Read 2 records as 2 builds")
+    assert "2 sources: nothing new." in run("junit", reports).stdout
+
+
+def test_one_that_cannot_be_read_does_not_keep_the_others_from_it(run: Any, reports: Path) -> None:
+    (reports / "a.xml").write_bytes(bytes(300))
+    shown = run("junit", reports, "--json")
+    assert shown.exit_code == 0
+    told = json.loads(shown.stdout)
+    assert told["total"]["builds"] == 2
+    assert len(told["unreadable"]) == 1
+    assert "binary" in told["unreadable"][0]
+    assert f"memgraph: {reports / 'a.xml'}: holds binary data" in shown.stderr
+
+
+def test_nothing_that_can_be_read_is_a_failure(run: Any, tmp_path: Path, reports: Path) -> None:
+    for name in ("b.xml", "below/a.xml"):
+        (reports / name).write_bytes(bytes(300))
+    shown = run("junit", reports)
+    assert shown.exit_code == 1
+    assert "holds nothing that can be read" in shown.stderr
+    one = run("junit", reports / "b.xml")
+    assert (one.exit_code, one.stdout, one.stderr.count("\n")) == (1, "", 1)
+    (tmp_path / "empty").mkdir()
+    none = run("junit", tmp_path / "empty")
+    assert (none.exit_code, none.stdout) == (1, "")
+    assert "holds no file for junit (.xml)" in none.stderr
+
+
+def test_transcripts_without_a_path_are_claude_codes_own(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / ".claude"))
+    folder = tmp_path / ".claude" / "projects" / "-home-ada-shop"
+    folder.mkdir(parents=True)
+    (folder / "s1.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in TRANSCRIPT), "utf-8")
+    told = json.loads(run("transcripts", "--json").stdout)
+    assert told["reports"][0]["source"] == "transcripts:s1"
+    assert told["total"]["extracted"] == 1
+
+
+def test_a_source_of_each_kind(run: Any, tmp_path: Path) -> None:
+    sources = {
+        "trajectories": ("run.traj", json.dumps({"trajectory": [{"action": "ls", "observation": "a"}]})),
+        "reflexion": ("x_trial_0.json", json.dumps([{"name": "env_0", "memory": [], "is_success": True}])),
+        "tau-bench": ("t.jsonl", json.dumps({"task_id": 1, "reward": 1.0, "traj": []})),
+        "ci-log": ("c.log", "$ make\nok\n"),
+    }
+    for kind, (name, text) in sources.items():
+        path = tmp_path / name
+        path.write_text(text + "\n", "utf-8")
+        told = json.loads(run(kind, path, "--project", "shop", "--json").stdout)
+        assert told["total"]["builds"] == 1, kind
+
+
+def test_several_build_logs_are_told_like_any_several_sources(run: Any, tmp_path: Path) -> None:
+    task = {"task_id": "t", "agent_name": "a", "description": "d", "outcome": "success"}
+    for n in range(2):
+        build = {"build_id": f"b{n}", "build_outcome": "success", "tasks": [task]}
+        (tmp_path / f"{n}.json").write_text(
+            json.dumps({**build, "started_at": "2026-01-01", "completed_at": "2026-01-02"})
+        )
+    told = json.loads(run("builds", tmp_path / "0.json", tmp_path / "1.json", "--json").stdout)
+    assert told["total"]["builds"] == 2
+    assert json.loads(run("builds", tmp_path / "0.json", "--json").stdout)["read"] == 0

@@ -1,0 +1,169 @@
+"""Secrets never reach the journal, whatever they are in; what only looks like one stays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memgraph.extraction.readers import BuildLogReader
+from memgraph.extraction.secrets import redact
+from memgraph.lifecycle import ingest
+
+# put together here, so that no scanner of this repository takes them for real ones
+SECRETS = {
+    "AWS key": "AKIA" + "IOSFODNN7EXAMPLE",
+    "GitHub token": "ghp_" + "a1B2" * 9,
+    "fine-grained GitHub token": "github_pat_" + "11AAAAAAA0" * 5,
+    "GitLab token": "glpat-" + "abcdefghij1234567890",
+    "OpenAI key": "sk-proj-" + "aB3" * 12,
+    "Anthropic key": "sk-ant-api03-" + "xY9" * 12,
+    "Slack token": "xoxb-" + "123456789012-abcdefghijkl",
+    "Google key": "AIza" + "SyA1234567890abcdefghijklmnopqrstuv",
+    "Stripe key": "sk_live_" + "4eC39HqLyjWDarjtT1",
+    "npm token": "npm_" + "abcdefghijklmnopqrstuvwxyz0123456789",
+    "Hugging Face token": "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH",
+    "JSON web token": "eyJ" + "hbGciOiJIUzI1NiJ9.eyJ" + "zdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3",
+    "private key": "-----BEGIN OPENSSH " + "PRIVATE KEY-----\nb3BlbnNzaC1r\nZXk=\n-----END OPENSSH PRIVATE KEY-----",
+}
+ASSIGNED = (
+    ("password = '{}'", "hunter2-and-more"),
+    ('{{"api_key": "{}"}}', "abcd-efgh-ijkl"),
+    ("export AWS_SECRET_ACCESS_KEY={}", "wJalrXUtnFEMI/K7MDENG/bPxRfiCY"),
+    ("DB_PASSWORD={} docker compose up", "correcthorse"),
+    ("password: {}", "hunter2hunter"),
+    ("deploy --token {} --now", "abcd1234efgh"),
+    ("Authorization: Bearer {}", "abcdef0123456789abcdef"),
+    ("postgres://admin:{}@db.local/shop", "s3cret"),
+)
+HARMLESS = (
+    "The password was reset because the token had expired.",
+    "commit 3f786850e387550fdab836ed7e6dc881de23001b",
+    "token = get_token(user1)",
+    "password: str = Field(min_length=8)",
+    'SECRET_KEY=os.environ["SECRET"]',
+    "API_KEY=$API_KEY make test; API_KEY=<your-key>",
+    "max_tokens=4096, TOKENIZERS_PARALLELISM=false",
+    "git clone https://github.com/owner/name.git, see http://localhost:8080/a@b",
+    "KeyError: 'token' in auth/session.py:42",
+    "key: value123",
+)
+
+
+@pytest.mark.parametrize("secret", SECRETS.values(), ids=SECRETS)
+def test_what_is_issued_is_known_by_its_format(secret: str) -> None:
+    text, number = redact(f"it said {secret}, and failed")
+    assert number == 1
+    assert secret not in text
+    assert text.startswith("it said [redacted: ")
+    assert text.endswith(", and failed")
+
+
+@pytest.mark.parametrize(("template", "secret"), ASSIGNED)
+def test_what_is_assigned_is_known_by_its_name(template: str, secret: str) -> None:
+    text, number = redact(template.format(secret))
+    assert number == 1
+    assert secret not in text
+    before, after = template.format("\0").split("\0")
+    assert text.startswith(before)
+    assert text.endswith(after)
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_only_speaks_of_secrets_stays(text: str) -> None:
+    assert redact(text) == (text, 0)
+
+
+@given(st.lists(st.sampled_from([*SECRETS.values(), *HARMLESS, *(t.format(s) for t, s in ASSIGNED)]), max_size=5))
+def test_again_changes_nothing_and_nothing_grows(parts: list[str]) -> None:
+    text = "\n".join(parts)
+    once, _ = redact(text)
+    assert redact(once) == (once, 0)
+    assert len(once) <= len(text)
+
+
+@pytest.mark.parametrize(
+    "part", ["token ", 'password="', "-----BEGIN PRIVATE KEY-----", "eyJ", "a://b:", "A_KEY_", "token: a1"]
+)
+def test_hostile_text_costs_linear_time(part: str) -> None:
+    redact(part * (400_000 // len(part)))  # anything worse than linear would not end within the suite's life
+
+
+class TestTheStore:
+    SECRET = SECRETS["GitHub token"]
+
+    def journal(self, store: Any) -> str:
+        folder = Path(store.config.home) / "journal"
+        return "".join(path.read_text() for path in folder.glob("*.jsonl"))
+
+    def test_whatever_it_is_in_it_is_not_kept(self, store: Any) -> None:
+        kept = store.insert_memory(
+            {
+                "type": "episodic",
+                "content": f"Pushed with {self.SECRET}.",
+                "title": self.SECRET,
+                "tags": [self.SECRET],
+                "project_id": self.SECRET,
+                "files_involved": [f"a/{self.SECRET}"],
+                "errors_encountered": [{"type": "E", "message": f"bad {self.SECRET}", "resolution": self.SECRET}],
+            }
+        )
+        other = store.insert_memory({"type": "semantic", "content": "Tokens belong in the keychain."})
+        store.update_memory(other.id, content=f"Use {self.SECRET} to push.", reason=self.SECRET)
+        store.archive(other.id, reason=f"for {self.SECRET}", summary=self.SECRET)
+        store.link(kept.id, "related_to", other.id, reason=f"both hold {self.SECRET}")
+        store.delete_memory(other.id, reason=self.SECRET)
+
+        assert kept.content == "Pushed with [redacted: GitHub token]."
+        assert self.SECRET not in self.journal(store)
+        assert any("taken out of what is kept" in notice for notice in store.notices)
+
+    def test_what_is_embedded_is_what_is_kept(self, store: Any, embedder: Any, embedded_texts: Any) -> None:
+        store.insert_memory({"type": "semantic", "content": f"Use {self.SECRET}."})
+        assert embedded_texts(embedder) == ["Use [redacted: GitHub token]."]
+
+    def test_content_of_the_greatest_length_stays_within_it(self, store: Any) -> None:
+        content = "x" * 770 + " password='abcdef1' and so on."
+        assert len(content) == 800
+        assert store.insert_memory({"type": "semantic", "content": content}).content.endswith(
+            "password='***' and so on."
+        )
+
+    def test_it_can_be_switched_off(self, open_store: Any) -> None:
+        store = open_store("other", redact_secrets=False)
+        assert self.SECRET in store.insert_memory({"type": "semantic", "content": self.SECRET}).content
+
+    def test_every_field_of_a_build_log(self, store: Any, tmp_path: Path) -> None:
+        secret = self.SECRET
+        task = {
+            "task_id": f"t-{secret}",
+            "agent_name": f"coder {secret}",
+            "description": f"Deploy the shop with {secret}",
+            "output": "step\n" * 100 + f"RuntimeError: the server refused {secret} for the deployment",
+            "outcome": "failure",
+            "files_changed": [f"deploy/{secret}.sh"],
+        }
+        build = {
+            "build_id": f"b-{secret}",
+            "project_id": f"p-{secret}",
+            "tasks": [task],
+            "user_interventions": [
+                {"timestamp": "2026-01-01T00:00:00Z", "action": f"Never print {secret} again", "context": secret}
+            ],
+            "build_summary": f"We decided to use {secret} instead of a password.",
+            "build_outcome": "failure",
+            "started_at": "2026-01-01T00:00:00Z",
+            "completed_at": "2026-01-01T00:10:00Z",
+        }
+        path = tmp_path / "builds.jsonl"
+        path.write_text(json.dumps(build) + "\n")
+
+        report = ingest(store, BuildLogReader(path))
+
+        assert report.extracted >= 2
+        assert report.secrets_redacted == 10
+        assert secret not in self.journal(store)
