@@ -7,6 +7,7 @@ time.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from memgraph.extraction.components import components_of
@@ -34,8 +35,8 @@ _FILE_NAME = re.compile(
     r"json|jsonl|ya?ml|toml|ini|cfg|conf|xml|html?|css|scss|md|rst|txt|csv|tsv|ipynb|lock|log|env|proto|tf|dockerfile|pdf)"
 )
 _DOTTED = re.compile(r"[A-Za-z_]\w{1,60}(?:\.[A-Za-z_]\w{1,60}){1,8}")
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w{2,80}")
-_HUMP = re.compile(r"[a-z0-9][A-Z]")
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w{3,80}")
+_HUMP = re.compile(r"[a-z]\d{0,4}[A-Z]")
 _ERROR_NAME = re.compile(r"[A-Z]\w{1,80}(?:Error|Exception|Fault|Warning|Interrupt)")
 _PACKAGE = re.compile(r"@?[a-z][a-z0-9]{0,40}(?:[-_./][a-z0-9]{1,40}){0,5}")
 _DOMAIN = re.compile(r"(?:www\.)?[\w-]{1,60}\.(?:com|org|net|io|dev|edu|gov|co|ai|uk|de|fr)", re.IGNORECASE)
@@ -54,7 +55,8 @@ _STARTERS = frozenset(
         "does not no yes also then so now today yesterday tomorrow monday tuesday wednesday thursday friday saturday sunday january "
         "february march april may june july august september october november december new all some many most each every both "
         "another such let let's i'm i've i'd i'll you're we're they're it's that's hi hey hello thanks thank wow oh ok okay yeah sure "
-        "great good nice well please fix decision change removal safeguard build steps context instruction user why release"
+        "great good nice well please fix decision change removal safeguard build steps context instruction user why release search find look check "
+        "use used using try should would could will may might can must add make take open run read write see note lesson failed solved trial"
     )
 )
 _CONNECTORS = frozenset(str.split("of the de la le du van von der den di da del al"))
@@ -86,8 +88,13 @@ def _entities(memory: AgentMemory, files: list[str]) -> tuple[Entity, ...]:
     if commit and _SHA.fullmatch(commit):
         named.append(Entity(name=commit[:_COMMIT_CHARS], kind="commit"))
     named += [Entity(name=file[:400], kind="file") for file in files[:MAX_ENTITIES] if file.strip()]
+    paths = {canonical_name(file) for file in files}
+    bases = Counter(path.rsplit("/", 1)[-1] for path in paths)
     for entity in named:
-        found.setdefault((entity.kind, canonical_name(entity.name)), entity)
+        name = canonical_name(entity.name)
+        if entity.kind == "file" and bases[name] == 1 and name not in paths:
+            continue  # one of its files by its own name: it is named by its path
+        found.setdefault((entity.kind, name), entity)
     return tuple(found.values())[:MAX_ENTITIES]
 
 

@@ -247,7 +247,7 @@ def _insights(steps: Sequence[_Step]) -> Iterator[Finding]:
             "the agent said what it had found out",
             step.task,
             decision=decision,
-            told=_joined(kept),
+            told=f"After `{_short(steps[step.place - 1].command)}`: {_joined(kept)}" if step.place else _joined(kept),
         )
 
 

@@ -66,7 +66,7 @@ _NOVELTY = re.compile(
     re.IGNORECASE,
 )
 _RESHAPING = re.compile(
-    r"^(?:refactor|restructur|reorgani[sz]|renam|mov|simplif|clean|tid|inline|extract|split|reorder|sort|reus|unif|modulari[sz]|"
+    r"^(?:(?:very|complete(?:ly)?|large[- ]scale|big|major|another|first)\s+)?(?:refactor|restructur|reorgani[sz]|rewrit|renam|improv|better\b|attempt|benchmark|hack|overhaul|mov|simplif|clean|tid|inline|extract|split|reorder|sort|reus|unif|modulari[sz]|"
     r"start(?:ed)? (?:work|maint)|more work|work on|tweak|minor|some |small )",
     re.IGNORECASE,
 )

@@ -140,3 +140,23 @@ def test_a_memory_with_entities_is_not_searched_for_more(monkeypatch: pytest.Mon
 
     assert found.entities == ()
     assert "keyerror" in found.tags
+
+
+def test_a_file_of_the_memory_is_named_by_its_path_alone() -> None:
+    memory = EpisodicMemory(
+        content="Carts are kept in cart.py; README.md says so, and other.py does not.",
+        files_involved=["shop/cart.py", "README.md"],
+    )
+    names = [entity.name for entity in RuleAnnotator().annotate(memory).entities if entity.kind == "file"]
+    assert names == ["shop/cart.py", "README.md", "other.py"]
+
+
+def test_a_bare_name_of_two_files_stays() -> None:
+    memory = EpisodicMemory(content="See cart.py.", files_involved=["shop/cart.py", "admin/cart.py"])
+    names = [entity.name for entity in RuleAnnotator().annotate(memory).entities]
+    assert "cart.py" in names
+
+
+@pytest.mark.parametrize("content", ["The order M05KNL is late.", "She has an ScM degree."])
+def test_codes_and_degrees_are_no_identifiers(content: str) -> None:
+    assert RuleAnnotator().annotate(EpisodicMemory(content=content)).entities == ()

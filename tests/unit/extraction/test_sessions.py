@@ -115,7 +115,7 @@ def test_what_was_found_out_is_kept_and_plans_are_not() -> None:
         ),
     )
     memory = only(log, "insight")
-    assert memory.content.startswith("The root cause is that carts share one list")
+    assert memory.content.startswith("After `ls`: The root cause is that carts share one list")
     assert memory.source_event_ids == ["claude-1/t1"]
     assert len(found(log)) == 1
 
