@@ -25,7 +25,7 @@ _NAMES = {
     "memgraph.model.relevance": "ForgettingCurveConfig",
     "memgraph.model.results": (
         "ConsolidationResult DecayResult Explanation MemoryCommandResult MemoryExport MemoryListEntry MemoryStats "
-        "RetrievalQuery RetrievalResult SavedEpisode SavedObservation ScoredMemory"
+        "ReembedResult RetrievalQuery RetrievalResult SavedEpisode SavedObservation ScoredMemory"
     ),
     "memgraph.model.similarity": "cosine_similarity",
     "memgraph.model.usage": "ModelBudget ModelUsage",

@@ -67,8 +67,8 @@ class MemoryCommands:
         self, store: AgentMemoryStore, embedder: Embedder | None = None, retrieval: MemoryRetrieval | None = None
     ) -> None:
         self._store = store
-        self._embedder = embedder or store.embedder
-        self._retrieval = retrieval or MemoryRetrieval(store, self._embedder)
+        self._given_embedder = embedder
+        self._retrieval = retrieval or MemoryRetrieval(store, embedder)
 
     def remember(
         self, text: str, tags: Sequence[str] | None = None, *, project_id: str | None = None
@@ -271,8 +271,10 @@ class MemoryCommands:
     def _vector(self, query: str) -> Vector | None:
         """Return a query's vector; None if words alone can be compared, in text-only mode or, with a warning, otherwise."""
         text = checked(QueryText, query, "query")
+        embedder = self._given_embedder or self._store.embedder  # the store may have changed to another one
         try:
-            return embed_query(self._embedder, text) if self._embedder.dimension else None
+            self._store.check_embedder(embedder)
+            return embed_query(embedder, text) if embedder.dimension else None
         except EmbeddingError as error:
             logger.warning("words alone are compared: %s", error.loggable)
             return None

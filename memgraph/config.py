@@ -131,7 +131,8 @@ class AgentMemoryConfig(Model):
     embedding_model: EmbeddingModel = Field(
         default="minilm",
         description="What makes vectors: minilm, the packaged model; ollama: and a name, as in ollama:nomic-embed-text, that "
-        "model of an Ollama server; or none, and memories are found by text alone.",
+        "model of an Ollama server; or none, and memories are found by text alone. A store that has vectors is changed to "
+        "another model by `memgraph reembed`.",
     )
     extractor: Literal["rules", "ollama"] = Field(
         default="rules",

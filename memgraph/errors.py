@@ -236,15 +236,24 @@ class EmbeddingError(MemGraphError):
 
 
 class ModelMismatchError(EmbeddingError):
-    """The store's vectors were made by another model or have another dimension."""
+    """The store's vectors were made by another model or have another dimension.
 
-    def __init__(self, *, stored: tuple[str, int], given: tuple[str, int]) -> None:
+    Parameters
+    ----------
+    stored, given : tuple of (str, int)
+        Name and dimension of either model.
+    setting : str, optional
+        The ``embedding_model`` that stands for the stored one.
+    """
+
+    def __init__(self, *, stored: tuple[str, int], given: tuple[str, int], setting: str | None = None) -> None:
         self.stored = stored
         self.given = given
+        self.setting = setting
+        way = f"set embedding_model to {setting}" if setting else "open it with the former"
         super().__init__(
             f"this store's vectors are {stored[0]} with {stored[1]} dimensions, the embedder given is "
-            f"{given[0]} with {given[1]}: open it with the former, or export it and import it into a new store "
-            "opened with the latter (import embeds anew when the model differs)"
+            f"{given[0]} with {given[1]}: {way}, or change the store's model with `memgraph reembed`"
         )
 
 

@@ -17,6 +17,7 @@ AT_LARGE_ONLY = {"bulk_last_call"}
 ON_LINUX_ONLY = {"resident_now", "resident_own", "writer_now"}
 
 
+@pytest.mark.long
 def test_a_quick_run_measures_everything(tmp_path: Path) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()

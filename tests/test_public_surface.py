@@ -69,6 +69,7 @@ PUBLIC = [
     "ProceduralMemory",
     "ProviderError",
     "QueryError",
+    "ReembedResult",
     "RetrievalBudget",
     "RetrievalConfig",
     "RetrievalQuery",

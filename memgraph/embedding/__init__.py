@@ -6,9 +6,17 @@ Importing this package loads no model and neither onnxruntime nor tokenizers nor
 from __future__ import annotations
 
 from memgraph.embedding.batch import embed_each, embed_query
-from memgraph.embedding.default import default_embedder
+from memgraph.embedding.default import default_embedder, setting_of
 from memgraph.embedding.none import NoEmbedder
 from memgraph.embedding.ollama import OllamaEmbedder
 from memgraph.embedding.onnx import MiniLMEmbedder
 
-__all__ = ["MiniLMEmbedder", "NoEmbedder", "OllamaEmbedder", "default_embedder", "embed_each", "embed_query"]
+__all__ = [
+    "MiniLMEmbedder",
+    "NoEmbedder",
+    "OllamaEmbedder",
+    "default_embedder",
+    "embed_each",
+    "embed_query",
+    "setting_of",
+]

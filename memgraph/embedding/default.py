@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from memgraph.config import OLLAMA_PREFIX, AgentMemoryConfig
 from memgraph.embedding.none import NoEmbedder
-from memgraph.embedding.ollama import OllamaEmbedder
-from memgraph.embedding.onnx import MiniLMEmbedder
+from memgraph.embedding.ollama import OLLAMA_NAME_PREFIX, OllamaEmbedder
+from memgraph.embedding.onnx import MODEL_NAME, MiniLMEmbedder
 from memgraph.model.usage import UsageMeter
 from memgraph.ports import Embedder
 
@@ -22,3 +22,10 @@ def default_embedder(config: AgentMemoryConfig | None = None) -> Embedder:
             meter=UsageMeter(config.model_budget),
         )
     return NoEmbedder() if model == "none" else MiniLMEmbedder()
+
+
+def setting_of(model: str) -> str | None:
+    """Return the ``embedding_model`` that stands for a model's name; None for one that no setting stands for."""
+    if model.startswith(OLLAMA_NAME_PREFIX):
+        return OLLAMA_PREFIX + model.removeprefix(OLLAMA_NAME_PREFIX)
+    return "minilm" if model == MODEL_NAME else None

@@ -27,6 +27,8 @@ class _Prefixes(NamedTuple):
     query: str = ""
 
 
+OLLAMA_NAME_PREFIX = "ollama/"
+"""What the names of these models begin with where vectors are said to be theirs."""
 _PREFIXES = {
     "nomic-embed-text": _Prefixes("search_document: ", "search_query: "),
     "embeddinggemma": _Prefixes("title: none | text: ", "task: search result | query: "),
@@ -85,7 +87,7 @@ class OllamaEmbedder:
     @property
     def name(self) -> str:
         """``ollama/`` and the model."""
-        return f"ollama/{self._model}"
+        return f"{OLLAMA_NAME_PREFIX}{self._model}"
 
     @property
     def dimension(self) -> int:

@@ -210,6 +210,8 @@ def _session(path: Path) -> _Session:
     runtime.disable_telemetry_events()  # Windows builds have some
     options = runtime.SessionOptions()
     options.log_severity_level = 3  # errors only
+    # what one shape of input took is given back: the next batch has another shape
+    options.enable_cpu_mem_arena = options.enable_mem_pattern = False
     options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_ALL
     # idle threads sleep instead of spinning: the process is the user's, and it is quicker here as well
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")

@@ -13,6 +13,7 @@ _HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
     "memory.added": memories.added,
     "memory.revised": memories.revised,
     "memory.merged": memories.revised,
+    "memory.reembedded": memories.reembedded,
     "memory.deleted": memories.deleted,
     "memory.undeleted": memories.undeleted,
     "memory.linked": memories.linked,

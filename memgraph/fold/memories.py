@@ -5,6 +5,7 @@ from __future__ import annotations
 from memgraph.fold.edges import attach, chain_of, reattach
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
+from memgraph.journal.vectors import vectors_named
 from memgraph.model.events import (
     AccessRecorded,
     MemoryAdded,
@@ -18,6 +19,7 @@ from memgraph.model.events import (
     VectorRef,
 )
 from memgraph.model.payload import sparse
+from memgraph.model.reembedding import MemoryReembedded
 from memgraph.ports import Row
 
 _OF_THE_VECTOR = frozenset({"embedding_model", "embedded_at", "vector_row", "vector_sha256"})
@@ -40,6 +42,15 @@ def revised(workspace: Workspace, _event: Event, payload: MemoryRevised | Memory
         if payload.vector is None and new["content"] != row["content"]:
             new = {name: value for name, value in new.items() if name not in _OF_THE_VECTOR}  # it was the old text's
         _replace(workspace, row, new)
+
+
+def reembedded(workspace: Workspace, _event: Event, payload: MemoryReembedded) -> None:
+    """Fold ``memory.reembedded``."""
+    for memory_id, vector in vectors_named(payload):
+        row = workspace.get("Memory", memory_id)
+        if row is not None:
+            new = {**row, "embedded_at": payload.embedded_at, **_vector_columns(vector)}
+            workspace.put("Memory", memory_id, new)
 
 
 def deleted(workspace: Workspace, _event: Event, payload: MemoryDeleted) -> None:

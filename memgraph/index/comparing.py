@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from memgraph.index.arrays import Multimap, Names
 from memgraph.index.index import COLUMNS, Index
 
-_NAMED = ("project", "session", "task", "domain")
+_NAMED = ("project", "session", "task", "domain", "vector_model")
 _SLOTS = ("previous", "following")
 _BY_NAME = {"postings": "vocabulary", "mentions": "entities", "agents": "agent_names"}
 """Maps from a name's code to slots, and where the names are."""

@@ -20,7 +20,7 @@ from memgraph.model.memory import MEMORY_TYPES
 from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Change, Key, Row
 
-INDEX_VERSION = 1
+INDEX_VERSION = 2
 """Of the snapshot's layout."""
 TIERS = ("public", "sensitive", "private")
 TRUST = ("user", "agent", "tool", "imported", "web")
@@ -45,6 +45,8 @@ _COLUMNS: dict[str, Any] = {
     "previous": np.int32,
     "following": np.int32,
     "vector_row": np.int32,
+    "vector_model": np.int32,
+    "vector_place": np.int32,
     "terms": np.int32,
     "words": np.int32,
     "access_count": np.int32,
@@ -89,6 +91,9 @@ class Index:
         Slot → (other slot, ± code of the relation; positive where the slot is the source).
     aliases : Aliases
         Which entities are one thing under several names.
+    vector_model : str or None
+        Whose vectors are searched: the column ``vector_row`` is −1 where a memory has none, or one of another model. None:
+        whatever made them. ``vector_place`` is the row in the file of the model that made the memory's vector.
     """
 
     def __init__(
@@ -104,6 +109,7 @@ class Index:
         for kind in _NAMES:
             setattr(self, kind, Names(list(names[kind]) if data else None))
         self.aliases = Aliases(self.entities, self.mentions)
+        self.vector_model: str | None = None
         self.offset = IndexOffset()
         self.changed = 0
 
@@ -129,6 +135,17 @@ class Index:
         """Return a live memory's slot, or −1."""
         slot = self.ids.find(memory_id)
         return slot if slot >= 0 and self.column("is_live")[slot] else -1
+
+    def use_vectors_of(self, model: str | None) -> None:
+        """Let ``vector_row`` name this model's vectors and no others."""
+        if model == self.vector_model:
+            return
+        self.vector_model = model
+        places = self.column("vector_place")
+        if model is not None:
+            own = self.column("vector_model") == self.scopes.find(scope_name("model", model))
+            places = np.where(own, places, -1)
+        self.column("vector_row")[:] = places
 
     def followers(self, memory_id: str) -> list[str]:
         """Return the ids of the memories that came after this one."""
@@ -244,6 +261,7 @@ class Index:
 
     def _put_columns(self, slot: int, row: Row) -> None:
         project = row.get("project_id")
+        place, made_by = row.get("vector_row", -1), row.get("embedding_model") if "vector_row" in row else None
         values: dict[str, Any] = {
             "is_live": True,
             "is_suppressed": row.get("is_suppressed", False),
@@ -257,7 +275,9 @@ class Index:
             "session": self._scope("session", row.get("session_id"), project),
             "task": self._scope("task", row.get("task_id")),
             "domain": self._scope("domain", row.get("domain")),
-            "vector_row": row.get("vector_row", -1),
+            "vector_row": place if self.vector_model in (None, made_by) else -1,
+            "vector_model": self._scope("model", made_by),
+            "vector_place": place,
             "access_count": row.get("access_count", 0),
             "anchor": row["relevance_anchor"],
             "anchored_days": epoch_days(row["relevance_at"]),
@@ -334,7 +354,7 @@ _TEXT_FIELDS = (
 
 
 def scope_name(kind: str, name: str, project_id: str | None = None) -> str:
-    """Name of a project, session or task among the index's scopes."""
+    """Name of a project, session, task or model among the index's scopes."""
     return f"{kind}\x1f{project_id or ''}\x1f{name}"
 
 

@@ -57,7 +57,7 @@ class Journal:
         self._segments = Segments(folder)
         self._heads = HeadFile(keys_home, store_id)
         self._lock = ProcessLock(folder / "lock", "the journal's writer lock")
-        self._lock_timeout_s = lock_timeout_s
+        self.lock_timeout_s = lock_timeout_s
         self._checkpoint_path = folder / "verified.json"
         self._checkpoint_seq = 0
         self._hash = hashlib.sha256()
@@ -105,7 +105,7 @@ class Journal:
             raise KeyMissingError("the signing key of this store is missing: it can be read, not written")
         if not self._lock.try_acquire():
             before_waiting()
-            self._lock.acquire(self._lock_timeout_s)
+            self._lock.acquire(self.lock_timeout_s)
         self.holds_lock = True
         try:
             self.refresh()

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from memgraph.errors import StorageError, VectorDamageError
 from memgraph.journal.files import make_private_folder, sync_data, write_all
-from memgraph.model.events import EmbeddingSwitched
+from memgraph.model.events import EmbeddingSwitched, VectorRef
 from memgraph.model.memory import Vector
 from memgraph.model.payload import Payload
+from memgraph.model.reembedding import MemoryReembedded
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,20 +29,31 @@ class NamedVectors:
         What makes them; None until the first.
     rows : dict of str to int
         Rows that are taken, by model: the next vector goes there.
+    dimensions : dict of str to int
+        Of the models that were the store's before.
     """
 
     model: str | None = None
     dimension: int = 0
     rows: dict[str, int] = field(default_factory=dict)
+    dimensions: dict[str, int] = field(default_factory=dict)
 
     def after(self, payload: Payload) -> NamedVectors:
         """Return what is said after one more event."""
         if isinstance(payload, EmbeddingSwitched):
-            return replace(self, model=payload.model, dimension=payload.dimension)
-        vector = getattr(payload, "vector", None)
-        if vector is None:
+            before = {} if self.model is None else {self.model: self.dimension}
+            return NamedVectors(payload.model, payload.dimension, self.rows, {**self.dimensions, **before})
+        named = vectors_named(payload)
+        if not named:
             return self
-        return replace(self, rows={**self.rows, vector.model: max(self.rows.get(vector.model, 0), vector.row + 1)})
+        rows = dict(self.rows)
+        for _, vector in named:
+            rows[vector.model] = max(rows.get(vector.model, 0), vector.row + 1)
+        return replace(self, rows=rows)
+
+    def dimension_of(self, model: str) -> int | None:
+        """Return the length of a model's vectors if it is, or was, the store's."""
+        return self.dimension if model == self.model else self.dimensions.get(model)
 
 
 class VectorFile:
@@ -103,6 +115,14 @@ class VectorFile:
             except OSError as error:
                 raise StorageError(f"vectors cannot be read: {error.strerror}", path=self.path) from None
         return self._mapped[:count]
+
+
+def vectors_named(payload: Payload) -> list[tuple[str, VectorRef]]:
+    """Return (memory id, where its vector lies) for each vector that an event names."""
+    if isinstance(payload, MemoryReembedded):
+        return [(one.id, VectorRef(model=payload.model, row=one.row, sha256=one.sha256)) for one in payload.vectors]
+    vector = getattr(payload, "vector", None)
+    return [] if vector is None else [(payload.memory_ids()[0], vector)]
 
 
 def row_sha256(row: Vector) -> str:

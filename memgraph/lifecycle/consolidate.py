@@ -8,11 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import orjson
 
 from memgraph.config import ConsolidationConfig
 from memgraph.errors import InvalidInputError, ModelMismatchError, NotFoundError
 from memgraph.extraction.default import default_extractor
+from memgraph.extraction.rules import RuleExtractor
 from memgraph.extraction.secrets import redact_any
 from memgraph.lifecycle.duplicates import kin, nearest
 from memgraph.lifecycle.equal import differ, equal_memory, is_equal
@@ -26,7 +28,6 @@ from memgraph.model.ids import natural_id, source_id
 from memgraph.model.memory import AgentMemory, MemoryType, Vector, parse_memory, to_vector
 from memgraph.model.payload import Payload, WriteScope
 from memgraph.model.results import ConsolidationResult
-from memgraph.model.similarity import cosine_similarity
 from memgraph.ports import Embedder, Extractor, Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.appending import Write
@@ -92,6 +93,11 @@ class ConsolidationPipeline:
         self._config = config or ConsolidationConfig()
         self.usage = RunUsage(self._embedder, self._extractor)
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether the embedded rules find the memories, so that doing a log again costs little."""
+        return isinstance(self._extractor, RuleExtractor)
+
     def consolidate(self, build_log: BuildEventLog | Mapping[str, Any]) -> ConsolidationResult:
         """Extract, embed, deduplicate, and merge or insert, in one commit.
 
@@ -128,6 +134,7 @@ class ConsolidationPipeline:
             self._extract(build)
         self._embed(fresh)
         with self._store.exclusive():  # what is new and what is a duplicate must still be so at the commit
+            self._store.check_embedder(self._embedder)  # the store may have changed its model meanwhile
             writes: list[Write] = []
             batch = _Batch(self._store.now())
             for build in fresh:
@@ -180,6 +187,7 @@ class ConsolidationPipeline:
         if candidate.embedding is None and len(candidate.content) > len(existing.content):
             candidate = candidate.model_copy(update={"embedding": vectors_of(self._embedder, [candidate.content])[0]})
         with self._store.exclusive():
+            self._store.check_embedder(self._embedder)
             found = self._store.get_memory(existing.id or "")
             if found is None:
                 raise NotFoundError("memory", str(existing.id))
@@ -340,6 +348,7 @@ class _Batch:
         self.now = now
         self.touched: dict[str, AgentMemory] = {}
         self._added: set[str] = set()
+        self._units: dict[str, Vector] = {}
 
     def add(self, memory: AgentMemory) -> None:
         """Note a new memory, with the times that its commit will give it."""
@@ -347,20 +356,28 @@ class _Batch:
             name: getattr(memory, name) or self.now
             for name in ("created_at", "updated_at", "relevance_at", "occurred_at")
         }
-        self.touched[memory.id or ""] = memory.model_copy(update=filled)
         self._added.add(memory.id or "")
+        self.touch(memory.model_copy(update=filled))
 
     def touch(self, memory: AgentMemory) -> None:
         """Note what a merge made of a memory."""
         self.touched[memory.id or ""] = memory
+        if memory.id in self._added:
+            self._units.pop(memory.id, None)
+            if memory.embedding is not None:
+                self._units[memory.id] = _unit(memory.embedding)
 
     def nearest(self, memory: AgentMemory, threshold: float) -> tuple[float, AgentMemory | None]:
-        """Return the cosine and the new memory that is nearest among those that could be the same and do not say otherwise."""
-        kin = [known for known in self._kin_of(memory) if known.embedding is not None]
-        scored = [(round(cosine_similarity(known.embedding, memory.embedding), 6), known) for known in kin]  # type: ignore[arg-type]
-        scored.sort(key=lambda pair: -pair[0])
-        alike = (pair for pair in scored if pair[0] < threshold or not differ(pair[1], memory))
-        return next(alike, (-1.0, None))
+        """Return the new memory that is nearest, and its cosine, among those near enough that do not say otherwise."""
+        if memory.embedding is None or not self._units:
+            return -1.0, None
+        cosines = np.round(np.stack(list(self._units.values())) @ _unit(memory.embedding), 6)
+        near = [(-float(cosine), key) for cosine, key in zip(cosines, self._units, strict=True) if cosine >= threshold]
+        for negative, key in sorted(near):
+            known = self.touched[key]
+            if _may_merge(known, memory) and not differ(known, memory):
+                return -negative, known
+        return -1.0, None
 
     def equal(self, memory: AgentMemory) -> AgentMemory | None:
         """Return the new memory of an equal text among those that could be the same, where one of the two has no vector."""
@@ -369,6 +386,11 @@ class _Batch:
 
     def _kin_of(self, memory: AgentMemory) -> list[AgentMemory]:
         return [self.touched[key] for key in sorted(self._added) if _may_merge(self.touched[key], memory)]
+
+
+def _unit(vector: Vector) -> Vector:
+    unit: Vector = vector / (float(np.linalg.norm(vector)) or 1.0)
+    return unit
 
 
 def _may_merge(known: AgentMemory, other: AgentMemory) -> bool:

@@ -18,8 +18,12 @@ from memgraph.store import AgentMemoryStore
 
 logger = logger_of(__name__)
 
-BATCH_BUILDS = 32
-"""Builds a commit: an interruption loses at most the work on these, and nothing that was committed."""
+BATCH_BUILDS = 256
+_BATCH_TASKS = 512
+"""A commit takes in so many builds or tasks: an interruption loses at most the work on these, and nothing that was committed. A
+commit costs the graph the same 0.2 s for ten memories as for a hundred."""
+_BATCH_ASKED = 4
+"""Where something else than the rules is asked, what it has said so far is dearer than the commit."""
 _NOTICES_SHOWN = 3
 _TAKEN_ALONG = 32
 """So many memories that await their vectors are embedded beside each batch, as long as the model works."""
@@ -55,11 +59,13 @@ def ingest(
     pipeline.usage.restart()
     total = reader.count() if progress else None
     batch: list[SourceRecord] = []
+    tasks, most = 0, BATCH_BUILDS if pipeline.is_quick else _BATCH_ASKED
     for record in reader.records(run.cursor):
         batch.append(record)
-        if len(batch) >= BATCH_BUILDS:
+        tasks += len(record.build.tasks) if record.build else 0
+        if len(batch) >= most or tasks >= _BATCH_TASKS:
             run.consolidate(batch)
-            batch = []
+            batch, tasks = [], 0
             if progress:
                 progress(run.read, total)
     if batch:

@@ -15,6 +15,7 @@ from memgraph.model.base import MAX_ITEMS, Count, Finite, Name, Strict, Text, Ti
 from memgraph.model.ids import MemoryId
 from memgraph.model.memory import MemoryRecord, MemoryType
 from memgraph.model.payload import ANY, SYSTEM, Payload, Sha256, Whole, sparse
+from memgraph.model.reembedding import MemoryReembedded
 
 
 class VectorRef(Strict):
@@ -357,6 +358,7 @@ PAYLOADS: dict[tuple[str, int], type[Payload]] = {
         MemoryAdded,
         MemoryRevised,
         MemoryMerged,
+        MemoryReembedded,
         MemoryDeleted,
         MemoryUndeleted,
         MemoryLinked,

@@ -94,6 +94,30 @@ class DecayResult(Model):
     below_threshold: Count
 
 
+class ReembedResult(Model):
+    """What changing a store to another embedding model did.
+
+    Attributes
+    ----------
+    model : str
+        What makes the store's vectors now.
+    dimension : int
+        Their length.
+    embedded : int
+        Vectors that were made.
+    reused : int
+        Memories whose vector an earlier run that was stopped had made.
+    awaiting : int
+        Memories left without a vector of this model, found by text alone.
+    """
+
+    model: Name
+    dimension: Count
+    embedded: Count
+    reused: Count
+    awaiting: Count
+
+
 class ConsolidationResult(Model):
     """What consolidating one build log did.
 

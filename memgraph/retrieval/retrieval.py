@@ -55,7 +55,7 @@ class MemoryRetrieval:
         token_counter: TokenCounter = count_tokens,
     ) -> None:
         self._store = store
-        self._embedder = embedder or store.embedder
+        self._given_embedder = embedder
         self._config = config or RetrievalConfig()
         self._forgetting = forgetting or store.config.forgetting_curve
         self._count_tokens = token_counter
@@ -188,6 +188,10 @@ class MemoryRetrieval:
         """Return the sentence for a label."""
         return LABEL_TEXT[checked(ConfidenceLabel, label, "label")]
 
+    @property
+    def _embedder(self) -> Embedder:
+        return self._given_embedder or self._store.embedder  # the store may have changed to another one
+
     def _vector(self, text: str, given: Vector | None) -> tuple[Vector | None, str | None]:
         """Return the query's vector, and what to tell if there is none."""
         wanted = self._store.vector_model.dimension
@@ -198,6 +202,7 @@ class MemoryRetrieval:
         if not text.strip() or not self._embedder.dimension:
             return None, None
         try:
+            self._store.check_embedder(self._embedder)
             return embed_query(self._embedder, text), None
         except EmbeddingError as error:
             return None, f"text search only: {error}"

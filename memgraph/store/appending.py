@@ -44,19 +44,21 @@ class Appender:
         embedder: Embedder,
         now: Callable[[], str],
         curve: ForgettingCurveConfig,
-        without_secrets: Callable[[Payload], Payload] = lambda payload: payload,
     ) -> None:
         self._projector = projector
         self._embedder = embedder
         self._now = now
         self.pending = PendingAccess(self.flush, curve)
         self._made_ids: set[str] = set()
-        self._without_secrets = without_secrets
 
     @property
     def model(self) -> VectorModel:
         """What makes the vectors that are kept."""
         return vector_model(self._projector.journal.named, self._embedder)
+
+    def use(self, embedder: Embedder) -> None:
+        """Go on with another embedder."""
+        self._embedder = embedder
 
     def checked(self, vector: object) -> Vector:
         """Return a vector that this store can keep."""
@@ -75,15 +77,38 @@ class Appender:
         return made
 
     def append(
-        self, write_scope: WriteScope, writes: Sequence[Write], *, task_id: str | None = None, actor: Actor = "agent"
+        self,
+        write_scope: WriteScope,
+        writes: Sequence[Write],
+        *,
+        task_id: str | None = None,
+        actor: Actor = "agent",
+        made_by: Embedder | None = None,
     ) -> list[Event]:
         """Append one commit and return its events."""
-        return self.append_all([(write_scope, task_id, writes)], actor=actor)
+        return self.append_all([(write_scope, task_id, writes)], actor=actor, made_by=made_by)
 
     def append_all(
-        self, parts: Sequence[tuple[WriteScope, str | None, Sequence[Write]]], *, actor: Actor = "agent"
+        self,
+        parts: Sequence[tuple[WriteScope, str | None, Sequence[Write]]],
+        *,
+        actor: Actor = "agent",
+        made_by: Embedder | None = None,
     ) -> list[Event]:
-        """Append commits, all or none, and return their events."""
+        """Append commits, all or none, and return their events.
+
+        Parameters
+        ----------
+        made_by : Embedder, optional
+            What made the vectors, before the lock was taken. Default: the one in use.
+
+        Raises
+        ------
+        ModelMismatchError
+            The store has come to another model since.
+        """
+        if any(isinstance(write, tuple) for _, _, writes in parts for write in writes):
+            check_model(self._projector.journal.named, made_by or self._embedder)
         checked = [
             (
                 scope,
@@ -113,9 +138,8 @@ class Appender:
         return appended[len(drafts[0].payloads) :]
 
     def _ready(self, write: Write) -> Write:
-        """Return a write as it can be kept: without secrets, whoever made it, and with a vector that is one."""
-        payload = self._without_secrets(payload_of(write))
-        return (payload, self.checked(write[1])) if isinstance(write, tuple) else payload
+        """Return a write as it can be kept: a vector that comes with it is one."""
+        return (write[0], self.checked(write[1])) if isinstance(write, tuple) else write
 
     def _check(self, payloads: Sequence[tuple[str | None, Payload]]) -> None:
         """Refuse ids that are known, unknown, or of another write scope than their commit's."""
@@ -151,7 +175,6 @@ class Appender:
         vectors = [write[1] for write in writes if isinstance(write, tuple)]
         if not vectors:
             return [payload_of(write) for write in writes]
-        check_model(self._projector.journal.named, self._embedder)  # another process may have given the store its model
         model, dimension = self.model
         first = self._projector.journal.named.rows.get(model, 0)
         file = self._projector.journal.vectors(model, dimension)

@@ -16,7 +16,7 @@ from memgraph.ports import Embedder, Progress, Row
 from memgraph.store.appending import Write
 from memgraph.store.drafts import scope_of
 from memgraph.store.projector import Projector
-from memgraph.store.vectors import VectorModel
+from memgraph.store.vectors import VectorModel, check_model, has_vector
 from memgraph.store.writer import Writer
 
 
@@ -48,6 +48,18 @@ class AwaitingVectors:
             told.append(f"{many}, found by text alone until then: run `memgraph embed`")
         return told
 
+    def check_embedder(self, embedder: Embedder) -> None:
+        """Refuse an embedder that does not make what the store keeps, as it is now; one that makes none fits any store.
+
+        Raises
+        ------
+        ModelMismatchError
+            Names both models and the way to change.
+        """
+        self._check_open()
+        self._projector.catch_up()
+        check_model(self._projector.journal.named, embedder)
+
     def awaiting_vectors(self) -> int:
         """Count the memories without a vector, whatever their state; deleted ones await nothing."""
         self._check_open()
@@ -76,8 +88,7 @@ class AwaitingVectors:
             There are some, and no model to embed them with.
         """
         self._check_open()
-        if checked(Limit, batch, "batch") < 1:
-            raise InvalidInputError("must be a whole number, 1 or more", field="batch", value=batch)
+        batch = checked_batch(batch)
         at_most = checked(Limit | None, at_most, "at_most")
         done, waiting = 0, len(self._awaiting())
         left = waiting if at_most is None else at_most
@@ -85,13 +96,14 @@ class AwaitingVectors:
         while rows := self._next(tried, min(batch, left)):
             tried.update(row["id"] for row in rows)
             left -= len(rows)
+            made_by = self.embedder
             try:
-                vectors = embed_each(self.embedder, [row["content"] for row in rows])
+                vectors = embed_each(made_by, [row["content"] for row in rows])
             except EmbeddingError as error:
                 if not done:
                     raise
                 raise EmbeddingError(f"{error}; {done} of {waiting} were embedded before, the others wait") from error
-            done += self._keep(rows, vectors)
+            done += self._keep(rows, vectors, made_by)
             if progress:
                 progress(len(tried), waiting)
         return done
@@ -110,7 +122,7 @@ class AwaitingVectors:
             untried = (names[slot] for slot in self._awaiting() if names[slot] not in tried)
             return self._projector.rows.memories(list(islice(untried, count)))
 
-    def _keep(self, rows: Sequence[Row], vectors: Sequence[Vector | EmbeddingError]) -> int:
+    def _keep(self, rows: Sequence[Row], vectors: Sequence[Vector | EmbeddingError], made_by: Embedder) -> int:
         """Commit the vectors of those texts that are still what was embedded; return how many. Name the others."""
         writes: dict[str | None, list[Write]] = {}
         with self._writer.exclusive():
@@ -120,10 +132,20 @@ class AwaitingVectors:
                     self._writer.notice(f"memory {row['id']} cannot be embedded and is found by text alone: {vector}")
                     continue
                 current = self._projector.rows.get("Memory", row["id"])
-                if current is not None and current["content"] == row["content"] and "vector_row" not in current:
+                if current is None or has_vector(current, self.vector_model.name):
+                    continue
+                if current["content"] == row["content"]:
                     event = MemoryRevised(id=row["id"], changed=changed)
                     writes.setdefault(row.get("task_id"), []).append((event, vector))
             for task_id, of_task in writes.items():
                 scope = scope_of({"task_id": task_id})
-                self._writer.commit(scope, of_task, task_id=task_id, actor="system")
+                self._writer.commit(scope, of_task, task_id=task_id, actor="system", made_by=made_by)
         return sum(map(len, writes.values()))
+
+
+def checked_batch(batch: object) -> int:
+    """Return how many texts the model is given at a time, a whole number, 1 or more."""
+    count: int = checked(Limit, batch, "batch")
+    if count < 1:
+        raise InvalidInputError("must be a whole number, 1 or more", field="batch", value=batch)
+    return count

@@ -16,6 +16,7 @@ from memgraph.journal.segments import Line
 from memgraph.model.events import MemoryLinked, MemoryUndeleted, RecallAgain, VectorRef
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import MemoryRecord
+from memgraph.store.vectors import has_vector
 
 IsLive = Callable[[str], bool]
 _ADDED = b'"type":"memory.added"'
@@ -110,7 +111,7 @@ def _undeleted(known: Known, order: _Order, is_live: IsLive, model: str | None) 
     fields = {name: value for name, value in row.items() if name in MemoryRecord.model_fields}
     fields["previous_id"] = order.before(row["id"], is_live)
     vector = None
-    if "vector_row" in row and row.get("embedding_model") == model:
+    if has_vector(row, model):
         vector = VectorRef(model=row["embedding_model"], row=row["vector_row"], sha256=row["vector_sha256"])
     else:
         fields |= {"embedding_model": None, "embedded_at": None}

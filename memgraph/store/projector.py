@@ -143,6 +143,7 @@ class Projector:
                     counts["memories"] = len(self._index or ())
             if self._index is None or not self._advance_index(self._index):
                 self._index = self._build_index()
+            self._index.use_vectors_of(self.journal.named.model)
             return self._index
 
     @property

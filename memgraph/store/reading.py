@@ -21,9 +21,10 @@ from memgraph.model.memory import MEMORY_TYPES, AgentMemory, MemoryType, Vector
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.model.results import MemoryStats
 from memgraph.model.timestamps import epoch_days
-from memgraph.ports import Key, Row
+from memgraph.ports import Embedder, Key, Row
 from memgraph.store.access import PendingAccess
 from memgraph.store.projector import Projector
+from memgraph.store.vectors import check_model, has_vector
 
 Mask = NDArray[np.bool_]
 ORDERS = ("relevance", "created", "accessed")
@@ -34,9 +35,16 @@ class Reader:
     """Reads memories as they are now."""
 
     def __init__(
-        self, projector: Projector, *, pending: PendingAccess, now: Callable[[], str], curve: ForgettingCurveConfig
+        self,
+        projector: Projector,
+        *,
+        embedder: Callable[[], Embedder],
+        pending: PendingAccess,
+        now: Callable[[], str],
+        curve: ForgettingCurveConfig,
     ) -> None:
         self._projector = projector
+        self._embedder = embedder
         self._pending = pending
         self._now = now
         self._curve = curve
@@ -169,8 +177,15 @@ class Reader:
         return np.where(index.column("is_pinned"), 1.0, faded)
 
     def cosines(self, query: Vector, slots: NDArray[Any]) -> NDArray[np.float64]:
-        """Cosine of a query with each slot's vector; 0 where a slot has none."""
+        """Cosine of a query with each slot's vector; 0 where a slot has none.
+
+        Raises
+        ------
+        ModelMismatchError
+            The store has changed to another model than the one it is open with: the query cannot be compared.
+        """
         index = self.index
+        check_model(self._projector.journal.named, self._embedder())
         rows = index.column("vector_row")[slots]
         result = np.zeros(len(slots))
         search = self._vector_search()
@@ -205,6 +220,8 @@ class Reader:
     def _memory(self, row: Row, now: str) -> AgentMemory:
         row = self._pending.over(row)
         filled: dict[str, Any] = {"embedding": self._vector(row)}
+        if filled["embedding"] is None and "vector_row" in row:  # another model's: it awaits one of the store's
+            row = {name: value for name, value in row.items() if name not in ("embedding_model", "embedded_at")}
         if row["type"] != "episodic":
             filled["supporting_memory_ids"] = self._supporting_ids(row["id"])
         return AgentMemory.from_row(row, now=now, curve=self._curve, **filled)
@@ -218,7 +235,7 @@ class Reader:
 
     def _vector(self, row: Row) -> Vector | None:
         search = self._vector_search()
-        if search is None or "vector_row" not in row or row.get("embedding_model") != search.file.model:
+        if search is None or not has_vector(row, search.file.model):
             return None
         count = self._projector.journal.named.rows.get(search.file.model, 0)
         return np.asarray(search.file.rows(count)[row["vector_row"]])

@@ -24,10 +24,10 @@ from memgraph.model.timestamps import to_iso
 from memgraph.ports import Annotator, Clock, Embedder, KeyProvider, Progress, Row
 from memgraph.store.access import Use
 from memgraph.store.appending import Write
-from memgraph.store.awaiting import AwaitingVectors
 from memgraph.store.opening import open_projector, open_store_journal, utc_now
 from memgraph.store.outcome import check_outcome, is_recorded, newly_used
 from memgraph.store.reading import Reader
+from memgraph.store.reembedding import ReembedsVectors
 from memgraph.store.vectors import check_model
 from memgraph.store.verifying import Verification, refuse, verify
 from memgraph.store.ways import Ways
@@ -36,7 +36,7 @@ from memgraph.store.writer import Writer
 logger = logger_of(__name__)
 
 
-class AgentMemoryStore(AwaitingVectors, Ways):
+class AgentMemoryStore(ReembedsVectors, Ways):
     """A store of memories in one directory: a context manager, thread-safe.
 
     Every write is durable and visible when its call returns; access records follow within a second.
@@ -80,16 +80,18 @@ class AgentMemoryStore(AwaitingVectors, Ways):
         self._journal = open_store_journal(self.config, keys, lambda: to_iso(self._clock()))
         self._projector = open_projector(self.config, self._journal)
         curve = self.config.forgetting_curve
-        annotator = annotator or RuleAnnotator()
         self._writer = Writer(
             self._projector,
             embedder=self.embedder,
-            annotator=annotator,
+            annotator=annotator or RuleAnnotator(),
             now=self.now,
             curve=curve,
             redacts=self.config.redact_secrets,
         )
-        self._reader = Reader(self._projector, pending=self._writer.pending, now=self.now, curve=curve)
+        pending = self._writer.pending
+        self._reader = Reader(
+            self._projector, embedder=lambda: self.embedder, pending=pending, now=self.now, curve=curve
+        )
         check_model(self._journal.named, self.embedder)
 
     def __enter__(self) -> Self:

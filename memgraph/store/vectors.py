@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from memgraph.embedding import setting_of
 from memgraph.errors import InvalidInputError, ModelMismatchError
 from memgraph.journal.vectors import NamedVectors
 from memgraph.model.memory import Vector, to_vector
-from memgraph.ports import Embedder
+from memgraph.ports import Embedder, Row
 
 
 class VectorModel(NamedTuple):
@@ -34,7 +35,12 @@ def check_model(named: NamedVectors, embedder: Embedder) -> None:
     """
     stored, given = vector_model(named, embedder), VectorModel(embedder.name, embedder.dimension)
     if given.dimension and stored != given:
-        raise ModelMismatchError(stored=stored, given=given)
+        raise ModelMismatchError(stored=stored, given=given, setting=setting_of(stored.name))
+
+
+def has_vector(row: Row, model: str | None) -> bool:
+    """Tell whether a memory's row names a vector of this model; one of another model counts as none."""
+    return "vector_row" in row and row.get("embedding_model") == model
 
 
 def checked_vector(vector: object, model: VectorModel) -> Vector:

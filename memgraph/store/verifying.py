@@ -18,6 +18,7 @@ from memgraph.index.comparing import differences
 from memgraph.index.index import RELATION_CODE, Index
 from memgraph.journal.envelope import Event
 from memgraph.journal.replay import Committed
+from memgraph.journal.vectors import vectors_named
 from memgraph.model.events import EmbeddingSwitched
 from memgraph.ports import Change, Key, Progress, Row
 from memgraph.store.projector import Projector
@@ -188,9 +189,8 @@ class _Told:
     def _note(self, event: Event) -> None:
         if isinstance(event.payload, EmbeddingSwitched):
             self.dimensions[event.payload.model] = event.payload.dimension
-        vector = getattr(event.payload, "vector", None)
-        if vector is not None:
-            self.vectors[vector.model][vector.row].append((event.payload.memory_ids()[0], vector.sha256))
+        for memory_id, vector in vectors_named(event.payload):
+            self.vectors[vector.model][vector.row].append((memory_id, vector.sha256))
 
 
 def _vectors(projector: Projector, told: _Told, found: Verification, progress: Progress | None) -> None:
@@ -302,6 +302,7 @@ def _index(projector: Projector, expected: Mapping[str, Mapping[Key, Row]], foun
     built = Index()
     rows = sorted(expected.get("Memory", {}).values(), key=lambda row: row["seq"])
     built.build(rows, ((table, key) for table in RELATION_CODE for key in expected.get(table, {})))
+    built.use_vectors_of(projector.journal.named.model)
     found.indexed = len(rows)
     for memory_id, part, problem in differences(projector.index, built):
         found.note(Difference("index", part, memory_id, "", problem))

@@ -78,25 +78,30 @@ class Writer:
         self._now = now
         self._curve = curve
         self._redacts = redacts
-        self._appender = Appender(
-            projector, embedder=embedder, now=now, curve=curve, without_secrets=self.without_secrets
-        )
+        self._appender = Appender(projector, embedder=embedder, now=now, curve=curve)
         self.pending = self._appender.pending
         self.flush = self._appender.flush
         self.notices: list[str] = []
 
     def commit(
-        self, write_scope: WriteScope, writes: Sequence[Write], *, task_id: str | None = None, actor: Actor = "agent"
+        self,
+        write_scope: WriteScope,
+        writes: Sequence[Write],
+        *,
+        task_id: str | None = None,
+        actor: Actor = "agent",
+        made_by: Embedder | None = None,
     ) -> list[Event]:
-        """Commit events in one write scope."""
+        """Commit events in one write scope; `made_by` made the vectors that are given."""
         if write_scope == "none" or not writes:
             return []
+        made_by = made_by or self._embedder
         memories = [write for write in writes if isinstance(write, AgentMemory)]
         whole = iter(self._completed(memories))
-        completed = [next(whole) if isinstance(write, AgentMemory) else write for write in writes]
+        completed = [next(whole) if isinstance(write, AgentMemory) else self._clean(write) for write in writes]
         with self._projector.writing():
             return self._appender.append(
-                write_scope, self._as_events(completed, _chains()), task_id=task_id, actor=actor
+                write_scope, self._as_events(completed, _chains()), task_id=task_id, actor=actor, made_by=made_by
             )
 
     def insert(
@@ -116,12 +121,14 @@ class Writer:
     def _insert(
         self, memories: Sequence[AgentMemory | Mapping[str, Any]], *, annotate: bool, parts: bool, actor: Actor
     ) -> list[AgentMemory]:
+        made_by = self._embedder
         completed = self._completed([parse_memory(memory) for memory in memories], annotate=annotate)
         task_id, chains = completed[0].task_id, _chains(annotate=annotate, parts=parts)
         needs_graph = any(_refers(memory) or chains(memory) not in (None, _PARTS) for memory in completed)
         with self._projector.writing(needs_graph=needs_graph):
             writes = self._as_events(completed, chains)
-            events = self._appender.append("task" if task_id else "global", writes, task_id=task_id, actor=actor)
+            scope: WriteScope = "task" if task_id else "global"
+            events = self._appender.append(scope, writes, task_id=task_id, actor=actor, made_by=made_by)
         added = (event.content["memory"] for event in events if isinstance(event.payload, MemoryAdded))
         return [self._kept(row, memory) for row, memory in zip(added, completed, strict=True)]
 
@@ -131,6 +138,11 @@ class Writer:
         if row["type"] != "episodic":
             filled["supporting_memory_ids"] = sorted(set(memory.supporting_memory_ids))  # type: ignore[attr-defined]
         return AgentMemory.from_row(row, now=self._now(), curve=self._curve, **filled)
+
+    def use(self, embedder: Embedder) -> None:
+        """Go on with another embedder: that of the model that the store has changed to."""
+        self._embedder = embedder
+        self._appender.use(embedder)
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
@@ -144,6 +156,7 @@ class Writer:
         Each run of memories of one write scope is a commit, in the order they are given; the links come last, when their ends
         are there. A process that is killed in the midst of the write leaves the first commits.
         """
+        made_by = self._embedder
         completed = self._completed(memories, annotate=False)
         with self._projector.writing():
             now = self._now()
@@ -151,22 +164,26 @@ class Writer:
                 ("task" if task_id else "global", task_id, self._as_events(list(run), _chains(annotate=False)))
                 for task_id, run in groupby(completed, key=lambda memory: memory.task_id)
             ]
-            made = [MemoryLinked(**{**link.model_dump(), "created_at": link.created_at or now}) for link in links]
+            dated = ({**link.model_dump(), "created_at": link.created_at or now} for link in links)
+            made = [self.without_secrets(MemoryLinked(**fields)) for fields in dated]
             if made:
                 parts.append(("global", None, made))
             if parts:
-                self._appender.append_all(parts)
+                self._appender.append_all(parts, made_by=made_by)
 
     def update(self, memory_id: str, updates: Mapping[str, Any], *, actor: Actor = "agent") -> None:
         """Change fields of a memory."""
-        updates = self.without_secrets({_FIELD_OF_ALIAS.get(name, name): value for name, value in updates.items()})
+        updates = {_FIELD_OF_ALIAS.get(name, name): value for name, value in updates.items()}
+        if isinstance(updates.get("content"), str):  # what is embedded; the rest is looked at when it is known to be sound
+            updates["content"] = self.without_secrets(updates["content"])
         if wrong := sorted(updates.keys() & _FIXED):
             raise InvalidInputError("cannot be updated", field=wrong[0], value=updates[wrong[0]])
+        made_by = self._embedder
         ready = self._embedded(updates["content"]) if "embedding" not in updates and "content" in updates else None
         with self._projector.writing():
             row = self._row(memory_id)
             now = self._now()
-            given = self._updated(row, updates, now)
+            given = self.without_secrets(self._updated(row, updates, now))
             moved = "relevance_score" in updates
             settled: dict[str, Any] = {
                 "relevance_anchor": given.relevance_score if moved else row["relevance_anchor"],
@@ -182,9 +199,8 @@ class Writer:
             new = record_of(given, now=now, max_relevance=self._curve.max_relevance, **settled)
             changed, cleared = patch(row, new)
             payload = MemoryRevised(id=row["id"], changed=changed, cleared=cleared)
-            self._appender.append(
-                scope_of(row), [with_vector(payload, vector)], task_id=row.get("task_id"), actor=actor
-            )
+            write = with_vector(payload, vector)
+            self._appender.append(scope_of(row), [write], task_id=row.get("task_id"), actor=actor, made_by=made_by)
 
     def _updated(self, row: Row, updates: Mapping[str, Any], now: str) -> AgentMemory:
         """Return the memory that a row and new values of its fields make, validated."""
@@ -211,7 +227,9 @@ class Writer:
         """Commit one event about a memory, made from its row and the time, in the memory's own scope."""
         with self._projector.writing():
             row = self._row(memory_id)
-            self._appender.append(scope_of(row), [make(row, self._now())], task_id=row.get("task_id"), actor=actor)
+            self._appender.append(
+                scope_of(row), [self.without_secrets(make(row, self._now()))], task_id=row.get("task_id"), actor=actor
+            )
 
     @property
     def model(self) -> VectorModel:
@@ -252,6 +270,9 @@ class Writer:
             memory if memory.embedding is vector else memory.model_copy(update={"embedding": vector})
             for memory, vector in zip(memories, vectors, strict=True)
         ]
+
+    def _clean(self, write: Payload | tuple[Payload, Vector]) -> Write:
+        return (self.without_secrets(write[0]), write[1]) if isinstance(write, tuple) else self.without_secrets(write)
 
     def without_secrets(self, value: T) -> T:
         """Return what is to be kept without its secrets, and say how many there were."""

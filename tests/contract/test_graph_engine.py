@@ -377,6 +377,13 @@ class TestAllOrNothing:
         assert engine.state() == {"seq": 1}
 
 
+@pytest.fixture
+def copies_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let few rows be many, so that a COPY is tried with them."""
+    monkeypatch.setattr(module, "_COPY_FROM_ROWS", 300)
+
+
+@pytest.mark.usefixtures("copies_early")
 class TestBulk:
     def test_many_at_once_equal_few_at_a_time(self, make: Callable[[], GraphEngine]) -> None:
         changes = stocked(90)
@@ -587,6 +594,7 @@ def test_kuzu_says_so_when_its_path_is_no_text(tmp_path: Path) -> None:
     engine.close()
 
 
+@pytest.mark.usefixtures("copies_early")
 @pytest.mark.parametrize("way", ["apply", "rebuild"])
 def test_kuzu_says_so_when_there_is_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     def full(*args: Any) -> None:

@@ -8,12 +8,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import memgraph
 from memgraph.embedding import NoEmbedder
 from memgraph.testing import FakeClock, FakeEmbedder
 
 DIMENSION = 16
 BATCH = 2
+COUNT = 8
 LONGEST_LIFE_S = 0.03
 
 
@@ -44,3 +47,29 @@ def test_a_killed_run_keeps_what_it_committed_and_the_next_goes_on(tmp_path: Pat
         store.rebuild()
         assert store.awaiting_vectors() == 0
         assert store.digest() == digest
+
+
+@pytest.mark.parametrize(("place", "reused"), [("making", COUNT // 2), ("made", COUNT), ("changed", 0)])
+def test_a_killed_change_of_model_is_none_or_whole(tmp_path: Path, nursery: Any, place: str, reused: int) -> None:
+    config = memgraph.AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys")
+    old, new = FakeEmbedder(DIMENSION), FakeEmbedder(DIMENSION * 2, "new")
+    with memgraph.AgentMemoryStore(config, embedder=old, clock=FakeClock()) as store:
+        for task_id in (None, "T"):
+            texts = [f"{task_id} try {number}" for number in range(COUNT // 2)]
+            store.insert_memories([{"type": "episodic", "content": text, "task_id": task_id} for text in texts])
+        digest = store.digest()
+
+    child = nursery.start("reembedding", tmp_path, place)
+    child.hears("there")
+    child.send(signal.SIGKILL)
+    assert child.wait() == -signal.SIGKILL
+
+    with memgraph.AgentMemoryStore(config, embedder=new if place == "changed" else old, clock=FakeClock()) as store:
+        assert store.awaiting_vectors() == 0
+        store.verify()
+        result = store.reembed(new)
+        assert (result.reused, result.awaiting) == (reused, 0)
+        for memory in store.every_memory():
+            assert memory.embedding.tobytes() == new.embed([memory.content])[0].tobytes()
+        assert store.digest() == digest
+        store.verify(deep=True)

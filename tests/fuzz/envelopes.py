@@ -31,6 +31,7 @@ from memgraph.journal.segments import Position
 from memgraph.model import events as kinds
 from memgraph.model.memory import MemoryRecord
 from memgraph.model.payload import Payload
+from memgraph.model.reembedding import MemoryReembedded, PlacedVector
 from memgraph.model.timestamps import to_iso
 from memgraph.testing import FakeKeys
 from tests.fuzz.harness import Target, afterwards
@@ -79,6 +80,7 @@ def payloads() -> list[Payload]:
             completed_at=NOW, task_count=3, agents=["MARS"], consumed_keys=["k"], complete=True,
             extracted=1, merged=0, extractor="rules", consolidated_at=NOW,
         ),
+        MemoryReembedded(model="fake", embedded_at=NOW, vectors=[PlacedVector(id=IDS[0], row=1, sha256="ab" * 32)]),
         kinds.DecayApplied(applied_at=NOW, updated=2, below_threshold=0),
         kinds.MemoryUnlinked(source_id=IDS[0], relation="SUPPORTS", target_id=IDS[1]),
         kinds.MemoryUndeleted(memory=MemoryRecord(id=IDS[2], **memory, **times), added_seq=3, follower_ids=[IDS[1]]),

@@ -517,10 +517,11 @@ def test_a_closed_pipe_is_quiet(tmp_path):
     assert ended.returncode not in (0, 120)
 
 
-def test_an_interrupted_ingest_goes_on(tmp_path):
+def test_an_interrupted_ingest_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setenv("MEMGRAPH_EMBEDDING_MODEL", "none")
     log, whole, cut = tmp_path / "long.jsonl", tmp_path / "whole", tmp_path / "cut"
     with log.open("w", encoding="utf-8") as lines:
-        for number in range(400):
+        for number in range(520):
             task = {**BUILD["tasks"][0], "taskId": f"t{number}", "output": f"ValueError: case {number} of {number * 7}"}
             lines.write(json.dumps({**BUILD, "buildId": f"b{number}", "tasks": [task]}) + "\n")
     command = [sys.executable, "-m", "memgraph", "ingest", "builds", str(log), "--json"]
@@ -585,3 +586,24 @@ def test_a_home_that_is_no_directory_is_said_plainly(tmp_path, kind):
 
     assert_one_line(ended, str(home))
     assert "TOML" not in ended.stderr
+
+
+def test_an_interruption_that_a_library_makes_an_error_of_is_one_still(tmp_path):
+    program = """
+import os, signal
+from memgraph.interfaces.cli import group
+
+def loading(*args, **options):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        raise ValueError("a model could not be built") from None
+
+group.cli.main = loading
+group.main()
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert ran.returncode == 130
+    assert ran.stderr.splitlines() == [
+        "memgraph: stopped: what was committed is kept; run the same command again to go on"
+    ]

@@ -23,6 +23,10 @@ _OTHER_VARIABLES = {"MEMGRAPH_KEY", "MEMGRAPH_LOG"}
 _ROOM_BYTES = 64 << 20
 """So much beside the graph's own size: a rebuild writes it a second time."""
 _FOR_OTHERS = 0o077
+_COUNTED = (
+    "MATCH (m:Memory) RETURN count(m) AS memories, "
+    "count(CASE WHEN m.embedding_model = $model THEN m.vector_row ELSE NULL END) AS vectors"
+)
 _TAKEN = "the graph, which another process has"
 
 
@@ -206,7 +210,8 @@ def _projections(config: AgentMemoryConfig, store_id: str, condition: Condition 
     from memgraph.index import snapshot
 
     seq = condition.seq if condition else report.found["journal"]["events"]
-    graph = _graph(config, seq, report)
+    model = condition.named.model if condition else None
+    graph = _graph(config, seq, model, report)
     index = snapshot.load(config.home / "index" / "index.npz", store_id)
     if index is not None and index.offset.seq > seq:
         index = None  # of events that are no longer there
@@ -217,11 +222,12 @@ def _projections(config: AgentMemoryConfig, store_id: str, condition: Condition 
     }
     store = report.found["store"]
     if "memories" not in store and index is not None:
+        index.use_vectors_of(model)
         live = index.column("is_live")
         store |= {"memories": int(live.sum()), "awaiting_vectors": int((live & (index.column("vector_row") < 0)).sum())}
 
 
-def _graph(config: AgentMemoryConfig, seq: int, report: Diagnosis) -> dict[str, Any]:
+def _graph(config: AgentMemoryConfig, seq: int, model: str | None, report: Diagnosis) -> dict[str, Any]:
     from memgraph.graph.kuzu import KuzuEngine
 
     folder = config.home / "graph"
@@ -236,8 +242,8 @@ def _graph(config: AgentMemoryConfig, seq: int, report: Diagnosis) -> dict[str, 
         with engine.open():
             lag = seq - int((engine.state() or {}).get("seq", 0))
             if lag >= 0:
-                found = engine.cypher("MATCH (m:Memory) RETURN count(m) AS memories, count(m.vector_row) AS vectors", {})  # fmt: skip
-                memories, vectors = found[0]["memories"], found[0]["vectors"]
+                found = engine.cypher(_COUNTED, {"model": model or ""})[0]
+                memories, vectors = found["memories"], found["vectors"]
                 report.found["store"] |= {"memories": memories, "awaiting_vectors": memories - vectors}
     except BusyError:
         report.unseen.append(_TAKEN)
@@ -295,7 +301,7 @@ def _room(home: Path, report: Diagnosis) -> None:
 
 
 def _model(config: AgentMemoryConfig, condition: Condition | None, report: Diagnosis) -> None:
-    from memgraph.embedding import default_embedder, embed_query
+    from memgraph.embedding import default_embedder, embed_query, setting_of
 
     embedder = default_embedder(config)
     stored = condition.named if condition else None
@@ -303,10 +309,12 @@ def _model(config: AgentMemoryConfig, condition: Condition | None, report: Diagn
     if stored and stored.model is not None:
         told["stored"] = {"name": stored.model, "dimension": stored.dimension}
         if embedder.dimension and (stored.model, stored.dimension) != (embedder.name, embedder.dimension):
+            setting = setting_of(stored.model)
+            way = f"set embedding_model to {setting}" if setting else "open the store with the former from Python"
             report.problem(
                 f"the store's vectors are {stored.model}'s with {stored.dimension} dimensions, the model is {embedder.name} "
                 f"with {embedder.dimension}",
-                "open the store with the former from Python, or export it and import it into a new store",
+                f"{way}, or change its model with `memgraph reembed`",
             )
     if embedder.dimension:
         try:

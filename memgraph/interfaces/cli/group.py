@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -60,6 +61,7 @@ COMMANDS: dict[str, Entry] = {
     "export": Entry("transfer", "export", "Write all memories and links as JSON to FILE, or to standard output."),
     "import": Entry("transfer", "import_", "Add the memories of an export that are not known yet."),
     "embed": Entry("embed", "embed", "Embed the memories that were kept without vectors."),
+    "reembed": Entry("reembed", "reembed", "Change the store to another embedding MODEL, with all its memories."),
     "format-age": Entry("upkeep", "format_age", "Say how long ago TIME was."),
     "rebuild": Entry("upkeep", "rebuild", "Make graph and index anew from the journal."),
     "verify": Entry("upkeep", "verify", "Check every event, every vector and the graph."),
@@ -184,4 +186,21 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character shows its code
-    cli.main(prog_name="memgraph")
+    interrupted = []
+
+    def interrupt(number: int, frame: Any) -> None:  # noqa: ARG001 (what a signal's handler is given)
+        interrupted.append(number)
+        raise KeyboardInterrupt
+
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, interrupt)
+    try:
+        cli.main(prog_name="memgraph")
+    except Exception:
+        if not interrupted:
+            raise
+        # a library in the midst of whose loading it came has made an error of its own of it
+        _Interrupted().show()
+        sys.exit(_EXIT_INTERRUPTED)
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said: it shall not end in a traceback

@@ -93,6 +93,7 @@ def singles() -> list[Step]:
 
 def bulk() -> list[Step]:
     """Commits of many events: by statements, and by COPY."""
+    sys.modules["memgraph.graph.kuzu"]._COPY_FROM_ROWS = 1_000  # type: ignore[attr-defined]
     return [
         lambda store: store.insert_memories([memory(number) for number in range(100, 120)]),
         lambda store: store.insert_memories([memory(number) for number in range(200, 315)]),

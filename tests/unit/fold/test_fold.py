@@ -33,6 +33,7 @@ from memgraph.model.events import (
 )
 from memgraph.model.ids import natural_id
 from memgraph.model.memory import Entity
+from memgraph.model.reembedding import MemoryReembedded, PlacedVector
 
 NOW, LATER = "2026-02-01T09:00:00.000Z", "2026-02-02T09:00:00.000Z"
 Added = Callable[..., MemoryAdded]
@@ -306,6 +307,16 @@ class TestRecords:
         assert (row["name"], row["outcome"], row["is_complete"], row["agents"]) == ("b", "failure", True, ["MARS"])
         assert len(state.table("FROM_BUILD")) == 1
 
+    def test_new_vectors_are_all_that_is_new(self, state: Any, added: Added, memory_id: Ids) -> None:
+        state.fold(added(1, tags=["a"], task_id="T"), added(2))
+        before = [state.get("Memory", memory_id(number)) for number in (1, 2)]
+        vectors = [PlacedVector(id=memory_id(number), row=number, sha256=str(number) * 64) for number in (2, 9, 1)]
+        state.fold(MemoryReembedded(model="new", embedded_at=LATER, vectors=vectors))
+        for number, row in zip((1, 2), before, strict=True):
+            assert state.get("Memory", memory_id(number)) == {
+                **row, "embedding_model": "new", "embedded_at": LATER, "vector_row": number, "vector_sha256": str(number) * 64,
+            }  # fmt: skip
+
     def test_a_source(self, state: Any) -> None:
         fields = dict.fromkeys(("records", "builds", "extracted", "merged", "skipped"), 1)
         read = {"source_id": "git:/x", "kind": "git", "locator": "/x", "project_id": "P", "read_at": NOW, **fields}
@@ -342,6 +353,7 @@ class TestRecords:
             ]
         ),
         lambda m: OutcomeRecorded(query_id=m(9), outcome="success", used=[m(1)], recorded_at=NOW),
+        lambda m: MemoryReembedded(model="m", embedded_at=NOW, vectors=[PlacedVector(id=m(9), row=0, sha256="a" * 64)]),
     ],
 )
 def test_an_event_about_a_missing_subject_changes_nothing(

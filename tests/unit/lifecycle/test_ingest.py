@@ -1,13 +1,13 @@
 """Intake: incremental, resumable, and the same whichever way it went."""
 
 import json
+import sys
 
 import pytest
 
 import memgraph
 from memgraph.extraction.readers import BuildLogReader
 from memgraph.lifecycle import ConsolidationPipeline, ingest
-from memgraph.lifecycle.ingest import BATCH_BUILDS
 
 FAILURES = ("the login token expired", "the cache was cold", "a migration locked the table", "the queue lost a message")
 
@@ -72,8 +72,10 @@ def test_what_cannot_be_read_is_skipped_with_a_count_and_a_reason(store, log):
     assert report.builds == 2
 
 
-def test_an_interrupted_run_resumes_and_ends_as_an_uninterrupted_one(open_store, log):
-    path = log(3 * BATCH_BUILDS)
+def test_an_interrupted_run_resumes_and_ends_as_an_uninterrupted_one(open_store, log, monkeypatch):
+    batch = 8
+    monkeypatch.setattr(sys.modules["memgraph.lifecycle.ingest"], "BATCH_BUILDS", batch)
+    path = log(3 * batch)
     with open_store("whole") as whole:
         read(whole, path)
         expected, total = whole.digest(), whole.get_stats().total
@@ -82,7 +84,7 @@ def test_an_interrupted_run_resumes_and_ends_as_an_uninterrupted_one(open_store,
         pass
 
     def stop_after_two_batches(done, _total):
-        if done >= 2 * BATCH_BUILDS:
+        if done >= 2 * batch:
             raise StopError
 
     with open_store("cut") as cut, pytest.raises(StopError):
@@ -90,7 +92,7 @@ def test_an_interrupted_run_resumes_and_ends_as_an_uninterrupted_one(open_store,
     with open_store("cut") as cut:
         rest = read(cut, path)
 
-        assert rest.builds == BATCH_BUILDS
+        assert rest.builds == batch
         assert cut.get_stats().total == total
         assert cut.digest() == expected
 

@@ -1,0 +1,38 @@
+"""The event of a store that changes to another embedding model: new vectors for the texts that there are."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from memgraph.model.base import MAX_ITEMS, Count, Name, Strict, Timestamp
+from memgraph.model.ids import MemoryId
+from memgraph.model.payload import SYSTEM, Payload, Sha256
+
+
+class PlacedVector(Strict):
+    """Where one memory's vector lies in the file of a model that is named beside it."""
+
+    id: MemoryId
+    row: Count
+    sha256: Sha256
+
+
+class MemoryReembedded(Payload):
+    """Memories have new vectors, of `model`, for the texts that they had; of whatever write scope they are.
+
+    It follows the event that makes `model` the store's, in the same commit: all of them change together or none.
+    """
+
+    TYPE = "memory.reembedded"
+    BY_STORE_ALONE = True
+    SCOPES = SYSTEM
+
+    model: Name
+    embedded_at: Timestamp
+    vectors: Annotated[list[PlacedVector], Field(min_length=1, max_length=MAX_ITEMS)]
+
+    def memory_ids(self) -> list[str]:
+        """Return the memories whose row or links it changes."""
+        return [vector.id for vector in self.vectors]
