@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,8 @@ from memgraph.ports import Change, Row
 STATE_KEY = "projection"
 RECORD = "record"
 _ROWS_A_WRITE = 10_000
-_EDGES_A_STATEMENT = 8
-"""As quick as sixteen, and a third of what the engine keeps of them."""
-_ONCE = frozenset({"IN_PROJECT", "FROM_BUILD", "IN_SESSION", "IN_TASK", "NEXT"})
-"""Edges of which a memory has mostly one."""
+_EDGES_OF_A_MEMORY = 16
+_EDGES_OF_A_TABLE = 8
 
 
 def order(change: Change) -> int:
@@ -55,24 +53,24 @@ def _values(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: to_engine(value, table.columns[name]) for name, value in row.items()}
 
 
-def edges_together(changes: Sequence[Change]) -> Iterator[list[Change]]:
-    """Group new edges into what one statement makes: of one memory, those it has one of, else up to eight of one table.
-
-    The engine keeps what it has planned for a statement (half a megabyte for sixteen edges) for as long as it is open. So statements must
-    be few and come again: the groups have some hundred shapes in all.
-    """
-    groups: dict[tuple[str, ...], list[Change]] = {}
+def edges_by_memory(changes: Sequence[Change]) -> list[list[Change]]:
+    """Group new edges by the memory that has them, at most sixteen together."""
+    groups: dict[str, list[Change]] = {}
     for change in changes:
-        memory = change.key[1] if change.table == "NEXT" else change.key[0]
-        once = groups.setdefault((memory,), []) if change.table in _ONCE else None
-        if once is not None and all(other.table != change.table for other in once):
-            once.append(change)
-        else:
-            groups.setdefault((memory, change.table), []).append(change)
-    for group in groups.values():
-        group.sort(key=lambda change: change.table)
-        for start in range(0, len(group), _EDGES_A_STATEMENT):
-            yield group[start : start + _EDGES_A_STATEMENT]
+        groups.setdefault(change.key[1] if change.table == "NEXT" else change.key[0], []).append(change)
+    return [part for group in groups.values() for part in _parts(group, _EDGES_OF_A_MEMORY)]
+
+
+def edges_by_table(changes: Sequence[Change]) -> list[list[Change]]:
+    """Group the edges of one memory by their table, at most eight together: some eighty shapes in all."""
+    groups: dict[str, list[Change]] = {}
+    for change in changes:
+        groups.setdefault(change.table, []).append(change)
+    return [part for group in groups.values() for part in _parts(group, _EDGES_OF_A_TABLE)]
+
+
+def _parts(group: list[Change], most: int) -> list[list[Change]]:
+    return [group[start : start + most] for start in range(0, len(group), most)]
 
 
 def creation_of_edges(changes: Sequence[Change]) -> tuple[str, dict[str, Any]]:

@@ -13,6 +13,8 @@ from typing import Any
 from memgraph.model.timestamps import from_iso, to_iso
 from memgraph.ports import Row
 
+_PLAIN = frozenset({str, int, float, bool, datetime})
+
 
 def to_engine(value: Any, kind: str) -> Any:
     """Return a row's value as a query parameter of a column's type."""
@@ -57,3 +59,17 @@ def _from_engine(value: Any) -> Any:
             for parts in zip(*lists.values(), strict=True)
         ]
     return value
+
+
+def type_of(value: Any) -> Any:
+    """Return what tells a parameter's type from others: its class, that of a list's items, those of a record's fields."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return kind
+    if kind is list:
+        kinds = set(map(type, value))
+        return (list, kinds.pop()) if len(kinds) == 1 and kinds <= _PLAIN else None
+    if kind is dict:
+        types = tuple((name, type_of(part)) for name, part in value.items())
+        return None if not types or any(part is None for _, part in types) else types
+    return None

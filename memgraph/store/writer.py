@@ -174,7 +174,8 @@ class Writer:
     def update(self, memory_id: str, updates: Mapping[str, Any], *, actor: Actor = "agent") -> None:
         """Change fields of a memory."""
         updates = {_FIELD_OF_ALIAS.get(name, name): value for name, value in updates.items()}
-        if isinstance(updates.get("content"), str):  # what is embedded; the rest is looked at when it is known to be sound
+        # of what was not validated yet, the text that is embedded; all the rest when it is known to be sound
+        if isinstance(updates.get("content"), str):
             updates["content"] = self.without_secrets(updates["content"])
         if wrong := sorted(updates.keys() & _FIXED):
             raise InvalidInputError("cannot be updated", field=wrong[0], value=updates[wrong[0]])
