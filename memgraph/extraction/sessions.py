@@ -72,7 +72,7 @@ _PURPOSE = re.compile(
     r"\bto ((?:see|check|reproduce|replicate|make sure|ensure|verify|test|fix|find|modify|handle|print|retrieve|recover|get|revert|use|include|allow|"
     r"prevent|avoid|support|round|change|replace|remove|update|add) [^\n.;!]{4,80}?)(?=[,.;!\n]|$)"
 )
-_DONE = re.compile(r"\b(?:updated|modified|changed|rewritten|fixed|edited) to ([^\n.;!]{4,90}?)(?=[,.;!\n]|$)")
+_DONE = re.compile(r"\b(?:updated|modified|changed|rewritten|fixed|edited) to ([^\n.;!]{4,160}?)(?=[,.;!\n]|$)")
 
 
 @dataclass(frozen=True)
@@ -286,7 +286,7 @@ def _way(log: BuildEventLog, steps: Sequence[_Step]) -> Iterator[Finding]:
         return
     if len(worked) > _MAX_PROCEDURE_STEPS:
         worked = [*worked[:2], *worked[2 - _MAX_PROCEDURE_STEPS :]]
-    asked = sentences(log.build_summary)
+    asked = sentences(log.build_summary.split("\n", 1)[0])
     goal = asked[0] if asked else log.build_id
     lines = tuple(_described(step, _reasoning_after(steps, step)) for step in worked)
     numbered = "; ".join(f"{number}. {line}" for number, line in enumerate(lines, start=1))
@@ -306,7 +306,7 @@ def _way(log: BuildEventLog, steps: Sequence[_Step]) -> Iterator[Finding]:
 def _described(step: _Step, then: str) -> str:
     """Say what a step did, with its purpose where the agent stated one, before or (`then`) after it."""
     said = _DONE.sub("", step.task.reasoning[:2_000])  # what the step before did
-    purpose = _PURPOSE.search(said) or (_DONE.search(then[:600]) if step.edits else None)
+    purpose = (_DONE.search(then[:600]) if step.edits else None) or _PURPOSE.search(said)
     files = ", ".join(step.task.files_changed[:2])
     what = f"{step.program} {files}" if step.edits and files else f"`{step.command[:90]}`"
     return f"{what} ({purpose[1].strip()})" if purpose else what

@@ -44,7 +44,7 @@ _CHANGES = re.compile(
 )
 _EDITS_OPEN_FILE = re.compile(r"\s*(?:edit|insert|append|str_replace|replace)\b")
 _OPEN_FILE = re.compile(r"""['"]open_file['"]:\s*['"]([^'"]{1,1000})['"]""")
-_ISSUE = re.compile(r"^.{0,200}\n(?:ISSUE|TASK):\s*\n", re.DOTALL)
+_ISSUE = re.compile(r"^.{0,200}\n(?:ISSUE|TASK):\s*\n|^We're currently solving [^.\n]{0,100}\.\s+", re.DOTALL)
 _FOLDER = re.compile(r"""['"]working_dir['"]:\s*['"]([^'"]{1,1000})['"]""")
 
 

@@ -247,6 +247,8 @@ def told(report: IngestReport) -> list[str]:
     merged = f", {count(report.merged, 'merged into a known one', 'merged into known ones')}" if report.merged else ""
     source = f"{count(report.read, 'record')} as {count(report.builds, 'build')}"
     lines = [f"Read {source} in {report.seconds:.1f} s: {count(report.extracted, 'memory', 'memories')} added{merged}."]
+    if report.builds > 1 and report.extracted + report.merged:
+        lines.append(f"{report.kept_share:.0%} of the builds left something to remember.")
     if report.forgotten:
         lines.append(f"Left out {count(report.forgotten, 'memory', 'memories')} that say again what was forgotten.")
     if report.secrets_redacted:
