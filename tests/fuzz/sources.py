@@ -17,6 +17,7 @@ from memgraph.extraction.readers import BuildLogReader, Reader, SavedGitLogReade
 from memgraph.extraction.readers import git as git_reader
 from memgraph.extraction.readers.grouping import RecentCommits, grouped
 from memgraph.extraction.rules import RuleExtractor
+from memgraph.extraction.secrets import redact_any
 from tests.fuzz.harness import Target, afterwards
 from tests.fuzz.mutation import (
     expanded,
@@ -152,7 +153,7 @@ def drained(reader: Reader, cursor: str | None) -> bool:
         if record.build is not None:
             builds += 1
             with afterwards():
-                found = RuleExtractor().extract(record.build)
+                found = RuleExtractor().extract(redact_any(record.build).value)
                 for candidate in found.candidates:
                     RuleAnnotator().annotate(candidate.memory)
     return builds > 0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz import envelopes, memories, queries, sources
+from tests.fuzz import envelopes, formats, memories, queries, sources
 from tests.fuzz.harness import SEED, Opening, Outcome, attempt, fuzz
 
 TARGETS: dict[str, tuple[Opening, int, int]] = {
@@ -19,6 +19,7 @@ TARGETS: dict[str, tuple[Opening, int, int]] = {
     "memory": (memories.memory_target, 150, 10_000),
     "import-file": (memories.import_file_target, 30, 2_000),
     "builds": (sources.builds_target, 300, 8_000),
+    "formats": (formats.formats_target, 400, 12_000),
     "history": (sources.history_target, 400, 10_000),
     "settings": (sources.settings_target, 300, 8_000),
     "guard": (queries.guard_target, 1_000, 30_000),
