@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
+from string import hexdigits
 from typing import Any
 from unittest.mock import patch
 from uuid import UUID
@@ -158,7 +159,7 @@ def _spoilt(rng: Random, document: Any, way: str, secret: bytes) -> bytes:
         head, salt = document.get("head"), document.get("salt")
         if isinstance(head, dict) and rng.random() < 0.9:
             body = _dumped(document.get("payload"))
-            if isinstance(salt, str) and len(salt) == 32 and salt.isalnum():
+            if isinstance(salt, str) and len(salt) == 32 and set(salt) <= set(hexdigits):
                 head["payload_sha256"] = hashlib.sha256(bytes.fromhex(salt) + body).hexdigest()
             document["signature"] = hmac.digest(secret, _dumped(head), "sha256").hex()
     return _dumped(document)

@@ -82,7 +82,7 @@ def _holds_builds(path: Path) -> bool:
 def _store(settings: Settings) -> Iterator[MemGraph]:
     """Open the store named with ``--home``, else one in a temporary directory, keys and all."""
     if settings.home is not None:
-        with opened(settings) as memory:
+        with opened(settings, is_lasting=False) as memory:
             yield memory
         return
     with tempfile.TemporaryDirectory(prefix="memgraph-demo-") as folder:

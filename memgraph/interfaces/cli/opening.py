@@ -23,7 +23,7 @@ _LEVELS = {
 
 
 @contextmanager
-def opened(settings: Settings, **config: Any) -> Iterator[MemGraph]:
+def opened(settings: Settings, *, is_lasting: bool = True, **config: Any) -> Iterator[MemGraph]:
     """Open the store for a block; what the library warns of goes to stderr, a line each, or all that it logs."""
     with logs_shown(settings):
         from memgraph.config import config_path
@@ -34,7 +34,7 @@ def opened(settings: Settings, **config: Any) -> Iterator[MemGraph]:
         was_there = (home / "journal").exists()
         with MemGraph.open(settings.home, **config) as memory:
             yield memory
-        if not was_there:  # a name that was mistyped shall not look like a memory that is empty
+        if is_lasting and not was_there:  # a name that was mistyped shall not look like a memory that is empty
             notice(f"made a new store at {home}")
 
 
