@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -21,10 +22,11 @@ from memgraph.model.usage import ModelBudget
 
 DEFAULT_HOME = "~/.memgraph"
 OLLAMA_PREFIX = "ollama:"
+_OLLAMA_MODEL = re.compile(r"ollama:[\w.:/@-]{1,200}")
 
 
 def _known_model(name: str) -> str:
-    if name in {"minilm", "none"} or (name.startswith(OLLAMA_PREFIX) and name.removeprefix(OLLAMA_PREFIX).strip()):
+    if name in {"minilm", "none"} or _OLLAMA_MODEL.fullmatch(name):
         return name
     raise ValueError("must be minilm, none, or ollama: and a model's name, as in ollama:nomic-embed-text")
 

@@ -72,7 +72,10 @@ class MemGraph:
         self.close()
 
     def ingest(self, reader: Reader, *, progress: Progress | None = None) -> IngestReport:
-        """Read a source from where the last run stopped, and consolidate it."""
+        """Read a source from where the last run stopped, and consolidate it.
+
+        All sources that this object reads share one model budget; ``consolidation.usage.restart()`` makes it whole again.
+        """
         return ingest(self.store, reader, pipeline=self.consolidation, progress=progress)
 
     def recall(self, task: str, *, agent: str = "agent", project: str | None = None, **query: Any) -> RetrievalResult:

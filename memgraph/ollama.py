@@ -28,6 +28,8 @@ _PAUSE_S = 15.0
 """After two calls in a row that nobody answered, callers are told the same for so long: hundreds of batches would else each wait
 for a server that is not there."""
 _MAX_SAID_CHARS = 200
+_OF_THE_CLIENT = ("OLLAMA_HOST", "ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
+"""What its client, and httpx below it, read from the environment."""
 _MAX_TOKENS = 10_000_000
 """A server that says it read more has miscounted."""
 _CHARS_A_TOKEN = 32
@@ -140,9 +142,11 @@ class OllamaConnection:
 
     @contextmanager
     def _failures(self, model: str) -> Iterator[None]:
-        import httpx
-        from ollama import ResponseError
-
+        try:
+            import httpx
+            from ollama import ResponseError  # makes a client of its own from the environment
+        except (ImportError, OSError, ValueError) as error:
+            raise self._unusable(model, error) from error
         if self._unanswered >= _UNANSWERED and time.monotonic() < self._asked_again_at:
             raise self._failed(model, self._problem)
         try:
@@ -165,6 +169,8 @@ class OllamaConnection:
                 f"the Ollama server at {self.host} broke off its answer for {model} ({type(error).__name__}); try again"
             )
             raise self._failed(model, said) from error
+        except (ImportError, OSError) as error:
+            raise self._unusable(model, error) from error
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             # not JSON, JSON of another shape, bytes that are no text: the client reports each as it stumbles over it
             said = (
@@ -185,6 +191,14 @@ class OllamaConnection:
         else:
             problem = f"the Ollama server at {self.host} refused a request for {model} with status {status}"
         return self._failed(model, problem, status=status, server_says=said)
+
+    def _unusable(self, model: str, error: Exception) -> ProviderError:
+        # the client's words are left out: an address in them may hold a password
+        return self._failed(
+            model,
+            f"Ollama's client cannot be used for {model} in this environment ({type(error).__name__}): correct or unset "
+            f"{', '.join(_OF_THE_CLIENT[:-1])} and {_OF_THE_CLIENT[-1]}",
+        )
 
     def _no_answer(self, model: str, problem: str) -> ProviderError:
         self._unanswered += 1

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+from memgraph.errors import EmbeddingError, ProviderError
 from memgraph.testing import FakeEmbedder
 
 Answer = Callable[[dict[str, Any]], Any]
@@ -48,6 +50,17 @@ class OllamaServer:
     @property
     def chats(self) -> list[dict[str, Any]]:
         return [body for path, body in self.asked if path == "/api/chat"]
+
+
+@contextmanager
+def skipped_where_absent() -> Iterator[None]:
+    """Skip a test of a live server where there is none, or it has not the model; any other failure is one."""
+    try:
+        yield
+    except (EmbeddingError, ProviderError) as error:
+        if "no Ollama server answers at" in str(error) or "run `ollama pull" in str(error):
+            pytest.skip(str(error))
+        raise
 
 
 def said(text: str, **fields: Any) -> dict[str, Any]:

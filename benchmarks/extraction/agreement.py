@@ -80,7 +80,13 @@ def kept(logs: Path, names: list[str]) -> tuple[set[str], float]:
             for name in names:
                 ingest(store, READERS[name.split("/", 1)[0]](logs / name))
             found = {source for memory in store.every_memory() for source in memory.source_event_ids}
-    return found, time.monotonic() - started
+    return set(map(_without_run, found)), time.monotonic() - started
+
+
+def _without_run(source: str) -> str:
+    """Return a build/task without what tells the build's run (``@<digest>``): a label names a log, and so the run."""
+    build, slash, task = source.partition("/")
+    return f"{build.rpartition('@')[0] or build}{slash}{task}"
 
 
 def is_kept(event: Event, sources: set[str]) -> bool:

@@ -18,7 +18,7 @@ _STRONG = re.compile(
 )
 _WEAK = re.compile(
     r"\b(?:cannot|can't|could not|couldn't|unable to|failed|failure|failing|timed out|timeout|denied|refused|rejected|"
-    r"not found|no such|undefined|unresolved|unexpected|invalid|missing|conflict|crash(?:ed|es)?|killed|out of memory|"
+    r"not found|no such|no rule to make|undefined|unresolved|unexpected|invalid|missing|conflict|crash(?:ed|es)?|killed|out of memory|"
     r"exit (?:code|status) [1-9]|non-zero|assertion|overflow|deadlock|regress(?:ed|ion))\b",
     re.IGNORECASE,
 )
@@ -57,6 +57,12 @@ def error_lines(text: str, *, limit: int = 2) -> list[str]:
     best = sorted(found, key=lambda line: found[line], reverse=True)
     strongest = found[best[0]][0] if best else 0
     return [line for line in best if found[line][0] >= min(strongest, 2)][:limit]
+
+
+def first_lines(output: str, *, limit: int = 2) -> list[str]:
+    """Return the only lines of a short output: what a tool prints of one failure says what went wrong in its own words."""
+    lines = [line.strip()[:240] for line in output[: 4 * _MAX_LINE_CHARS].splitlines() if line.strip()]
+    return lines[:limit] if len(lines) <= 2 * limit else []
 
 
 def error_type(line: str) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+from collections import Counter
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -125,14 +125,16 @@ class ModelExtractor:
 
     def _result(self, found: list[_Found], prompt: Prompt, log: BuildEventLog) -> ExtractionResult:
         candidates: dict[str, Candidate] = {}
-        too_long = 0
+        too_long, keys = 0, Counter[str]()
         for one in found:
             content = _one_line(one.content)
             if len(content) > MAX_CONTENT_CHARS:
                 too_long += 1
-            elif len(candidates) < self._limit:
+            elif len(candidates) < self._limit and canonical_name(content) not in candidates:
                 memory = _composed(one, content, prompt.events[one.event_index], log, self._model.name)
-                candidates.setdefault(canonical_name(content), Candidate(key=_key(memory), memory=memory))
+                key = _key(memory)
+                candidates[canonical_name(content)] = Candidate(key=f"{key}{keys[key]}", memory=memory)
+                keys[key] += 1  # an event may give several of a type
         notice = f"{too_long} left out, longer than {MAX_CONTENT_CHARS} characters" if too_long else None
         return ExtractionResult(candidates=list(candidates.values()), extractor=self._model.name[:400], notice=notice)
 
@@ -186,10 +188,9 @@ def _source(event: Event, log: BuildEventLog) -> str:
 
 
 def _key(memory: AgentMemory) -> str:
-    """Return a name that stays when the log grows: what it is, where it comes from, and a digest of what it says."""
-    digest = hashlib.sha256(canonical_name(memory.content).encode()).hexdigest()[:16]
+    """Return a name that stays when the log grows and the model words it anew: what it is and where it comes from."""
     source = memory.source_event_ids[0].removeprefix(f"{memory.build_id}/")
-    return f"{source[:300]}:model-{memory.type}:{digest}"
+    return f"{source[:300]}:model-{memory.type}:"
 
 
 def _tags(found: _Found, files: list[str]) -> list[str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from memgraph.extraction.components import component_name, components_of, is_incidental
-from memgraph.extraction.failures import error_lines
+from memgraph.extraction.failures import error_lines, first_lines
 from memgraph.extraction.findings import Finding, Setting, composed
 from memgraph.extraction.sessions import from_session
 from memgraph.extraction.statements import (
@@ -135,7 +135,7 @@ def _from_task(task: BuildTask, subject: Subject, novel: set[str]) -> Finding | 
     if _is_revert(task):
         return _revert(task, subject)
     if task.outcome == "failure":
-        error = error_lines(task.output) or error_lines(task.description)
+        error = error_lines(task.output) or first_lines(task.output) or error_lines(task.description)
         return _found("failure", 10.0, task, subject, "a task failed", errors=tuple(error))
     if _RELEASE.match(subject.text) and not subject.scopes:
         return _found("release", 2.0, task, subject, "a version was released")

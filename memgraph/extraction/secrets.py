@@ -15,11 +15,11 @@ T = TypeVar("T")
 _NO_TEXT = frozenset({bool, int, float, type(None)})
 
 _ISSUED = {
-    "private key": (("-----BEGIN",), r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[^-]{0,20000}(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?"),
+    "private key": (("-----BEGIN",), r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?s:(?:(?!-----).){0,20000})(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?"),
     "AWS key": (("AKIA", "ASIA", "ABIA", "ACCA"), r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b"),
-    "GitHub token": (("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"), r"\b(?:gh[pousr]_[A-Za-z0-9]{20,255}|github_pat_[A-Za-z0-9_]{22,255})"),
+    "GitHub token": (("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"), r"\b(?:gh[pousr]_[A-Za-z0-9]{20,2000}|github_pat_[A-Za-z0-9_]{22,2000})"),
     "GitLab token": (("glpat-", "gldt-", "glrt-", "glptt-", "glft-", "glsoat-", "glcbt-", "glagent-"), r"\bgl(?:pat|dt|rt|ptt|ft|soat|cbt|agent)-[A-Za-z0-9_-]{16,128}"),
-    "API key": (("sk-",), r"\bsk-[A-Za-z0-9_-]{20,255}"),
+    "API key": (("sk-",), r"\bsk-(?=[A-Za-z0-9_-]{0,80}\d)[A-Za-z0-9_-]{20,255}"),
     "Stripe key": (("k_live_", "k_test_", "whsec_"), r"\b(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9]{10,255}"),
     "Slack token": (("xox", "xapp-"), r"\bxox[a-z]-[A-Za-z0-9-]{10,255}|\bxapp-\d-[A-Za-z0-9-]{10,255}"),
     "webhook address": (("hooks.slack.com", "/webhooks/"), r"\bhooks\.slack\.com/services/[A-Za-z0-9/_-]{20,100}|\bdiscord(?:app)?\.com/api/webhooks/[A-Za-z0-9/_-]{20,120}"),
@@ -35,20 +35,30 @@ _ISSUED = {
 }  # fmt: skip
 """By the kind of secret: what every such one has in it, which is looked for first, and its form."""
 _NAMED = r"(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|account[_-]?key|signing[_-]?key|credentials?)"
-_NOT_A_VALUE = r"(?!\$|<|\{|\[|%|\*|xxx|x{6}|None\b|null\b|true\b|false\b|undefined\b|your[_-]|example|changeme|process\.|os\.|env\.|self\.|this\.)"
+_FURTHER = (
+    r"(?:[_-](?!(?:[\w-]{0,20}[_-])?(?:path|file|name|id|dir|url|type|count|limit|used|length|size)s?\b)[\w-]{0,30})?"
+)
+"""The rest of a name: `secret_key_base` holds a secret, `token_type` and `key_path` do not."""
+_NOT_A_VALUE = r"(?!\$|<|\{|\[|%|\*|xxx|x{6}|None\b|null\b|true\b|false\b|undefined\b|your[_-]|example|changeme|process\.|os\.|env\.|self\.|this\.|[a-z_]\w{0,40}(?:\.[a-z_]\w{0,40}){1,5}(?![\w.]))"
 _ASSIGNS = re.compile(
-    r"(?:key|token|secret|passw?o?r?d?|passphrase|pwd|credentials?)[\w-]{0,30}[\"']?\s{0,3}(?:[=:]|is\s)|-(?:token|password)\s|bearer\s|authorization",
+    r"(?:key|token|secret|passw?o?r?d?|passphrase|pwd|credentials?)(?:[\w-]{0,30}[\\\"']{0,2}\s{0,3}(?:[=:]|is\s)|\s(?:for|of|to)\s)|-(?:token|password)[\s=]|"
+    r"bearer\s|authorization|\b(?:curl|sshpass|mysql\w{0,8}|mariadb)\s",
     re.IGNORECASE,
 )
 """What every assignment below has in it: of the texts that speak of keys and tokens, few have."""
 _ASSIGNED = {
     # password="…", 'api_key': '…': what is quoted is a value
-    "quoted": rf"(?i:{_NAMED}[\w-]{{0,30}}[\"']?\s{{0,3}}(?:=|:=?|=>)\s{{0,3}}[\"'](?P<value>{_NOT_A_VALUE}[^\s\"']{{6,255}})[\"'])",
+    "quoted": rf"(?i:{_NAMED}{_FURTHER}(?:\\?[\"'])?\s{{0,3}}(?:=|:=?|=>)\s{{0,3}}\\?[\"'](?P<value>{_NOT_A_VALUE}[^\s\"'\\]{{6,255}})\\?[\"'])",
     # DB_PASSWORD=…: so do environments and shells say it
-    "environment": rf"\b[A-Z0-9_]{{0,40}}(?:PASS(?:WORD|WD|PHRASE)?|PWD|SECRET|TOKEN|_KEY)[A-Z0-9_]{{0,30}}=[\"']?(?P<value>{_NOT_A_VALUE}[^\s\"'&|;,)]{{6,255}})",
-    # password: …, --token …: of a bare word only what has letters and digits, for prose uses these words too
-    "bare": rf"(?i:{_NAMED}(?:\s{{0,3}}(?:=|:=?)\s{{0,3}}|\s+is\s+|(?<=-token)\s+|(?<=-password)\s+)(?P<value>{_NOT_A_VALUE}(?=[^\s]{{0,60}}\d)(?=[^\s]{{0,60}}[A-Za-z])[\w.~!@#$%^&*+/=-]{{8,255}})(?![\w(]))",
+    "environment": r"\b[A-Z0-9_]{0,40}(?:PASS(?:WORD|WD|PHRASE)|_PWD|_PASS|SECRET|TOKEN|(?:API|ACCESS|SECRET|PRIVATE|SIGNING|ENCRYPTION|ACCOUNT|AUTH|SERVICE|MASTER|DEPLOY|CLIENT)_KEY)"
+    r"(?:_(?!(?:[A-Z0-9_]{0,20}_)?(?:PATH|FILE|NAME|ID|DIR|URL|TYPE|COUNT|LIMIT|USED|LENGTH|SIZE)=)[A-Z0-9_]{0,30})?"
+    rf"=[\"']?(?P<value>{_NOT_A_VALUE}[^\s\"'&|;,)]{{6,255}})",
+    # password: …, password for staging is …, --token …: of a bare word only what has letters and digits, for prose uses these words too
+    "bare": rf"(?i:{_NAMED}{_FURTHER}(?:\s+(?:for|of|to)\s+[\w./@-]{{1,40}})?(?:\s{{0,3}}(?:=|:=?)\s{{0,3}}|\s+is\s+|(?<=-token)\s+|(?<=-password)\s+)[\"']?"
+    rf"(?P<value>{_NOT_A_VALUE}(?=[^\s]{{0,60}}\d)(?=[^\s]{{0,60}}[A-Za-z])[\w.~!@#$%^&*+/=-]{{8,255}})(?![\w(]))",
     "header": r"(?i:\b(?:authorization\s{0,3}[:=]\s{0,3}[\"']?(?:bearer|basic|token)|bearer)\s+(?P<value>(?=[^\s]{0,80}\d)[A-Za-z0-9._~+/=-]{16,4000}))",
+    # curl -u ann:…, sshpass -p …, mysql -p…
+    "argument": r"\b(?:curl\b[^\n]{0,120}?\s(?:-u|--user)\s?[\w.@-]{1,60}:|sshpass\s+-p\s?|(?:mysql\w{0,8}|mariadb)\b[^\n]{0,120}?\s-p|\s--(?:password|token|secret|api-key)=)(?P<value>(?!\*\*\*|\[)[^\s\"']{4,255})",
 }  # fmt: skip
 _ADDRESS = r"(?i:\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"']{0,100}:(?P<value>(?!\*\*\*@|\[secret\]@|\[redacted: )[^\s/@\"']{3,255})@)"
 
@@ -62,7 +72,7 @@ class _Form(NamedTuple):
 _FORMS = [_Form(kind, signs, re.compile(f"(?P<value>{pattern})")) for kind, (signs, pattern) in _ISSUED.items()]
 _FORMS.append(_Form("password", ("://",), re.compile(_ADDRESS)))
 _WORDS = [_Form("secret", (), re.compile(pattern)) for pattern in _ASSIGNED.values()]
-_SPEAKS = ("key", "token", "secret", "pass", "pwd", "credential", "bearer", "authorization")
+_SPEAKS = ("key", "token", "secret", "pass", "pwd", "credential", "bearer", "authorization", "curl", "mysql", "mariadb")
 
 
 class Redacted(NamedTuple, Generic[T]):

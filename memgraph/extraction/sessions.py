@@ -14,6 +14,7 @@ from functools import cached_property
 from memgraph.extraction.failures import error_lines, failure_fingerprint
 from memgraph.extraction.findings import Finding
 from memgraph.extraction.statements import find_decision, is_objection, is_standing_rule, sentences, steps_in
+from memgraph.extraction.subjects import content_words
 from memgraph.model.build import BuildEventLog, BuildTask
 
 _MAX_STEPS = 20_000
@@ -22,12 +23,14 @@ _NEAR_STEPS = 40
 _MAX_INSIGHTS = 3
 _MAX_PROCEDURE_STEPS = 10
 _REPEATED = 3
+_TELLING_WORDS = 3
+"""An objection of fewer words with content does not say what to."""
 _MAX_TOLD_CHARS = 340
 _MAX_COMMAND_CHARS = 160
 _SAME_COMMAND_OVERLAP = 0.5
 
 _PREPARATION = re.compile(
-    r"^(?:\s{0,4}(?:cd\s[^&;|\n]{1,200}(?:&&|;)|[A-Z_][A-Z0-9_]{0,40}=\S{0,200}\s|sudo\s|time\s|env\s))+"
+    r"^(?:\s{0,4}(?:cd\s[^&;|\n]{1,200}(?:&&|;)|[A-Z_][A-Z0-9_]{0,40}=\S{0,200}\s|sudo\s|time\s|env\s|(?:uv|poetry|pipenv|hatch|rye|pdm)\srun\s))+"
 )
 _LOOKS = frozenset(
     str.split(
@@ -140,7 +143,7 @@ def _failures(steps: Sequence[_Step]) -> Iterator[Finding]:
         remedy = _remedy(steps, step)
         alike = [
             other
-            for other in steps[step.place : remedy.place if remedy else len(steps)]
+            for other in steps[step.place : remedy.place if remedy else step.place + _NEAR_STEPS]
             if other.task.outcome == "failure" and _is_same(step, other)
         ]
         told |= {other.place for other in alike}
@@ -169,7 +172,7 @@ def _recovered(steps: Sequence[_Step], failed: Sequence[_Step], remedy: _Step) -
     said = errors[0] if errors else _last_line(failed[-1].task.output) or "no error was shown"
     between = steps[first.place + 1 : remedy.place]
     files = list(dict.fromkeys(file for step in between if step.edits for file in step.task.files_changed))
-    edited = [step.command for step in between if step.edits and step.task.outcome == "success"]
+    done = [step.command for step in between if (step.edits or step.runs) and step.task.outcome == "success"]
     what = f"An edit{_of_files(remedy.task)}" if remedy.edits else f"`{_short(first.command)}`"
     how_often = f" {times} times" if times > 1 else ""
     if different := _different(failed[-1].task, remedy.task):
@@ -177,7 +180,7 @@ def _recovered(steps: Sequence[_Step], failed: Sequence[_Step], remedy: _Step) -
     elif files:
         worked = f"it worked after {', '.join(files[:3])} had been edited"
     else:
-        worked = f"it worked after `{edited[-1]}`" if edited else "it worked when it was run again"
+        worked = f"it worked after `{_short(done[-1])}`" if done else "it worked when it was run again"
     why = _gist(failed[-1].task.output, _reasoning_after(steps, failed[-1]), remedy.task.reasoning)
     return Finding(
         "recovery",
@@ -323,7 +326,7 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
         if steps := steps_in(said.action):
             reason = "the user stated the steps"
             yield Finding("procedure", 9.2, f"{place}:procedure", said.action, reason, said=said, steps=steps)
-        elif number and is_objection(said.action):
+        elif number and is_objection(said.action) and len(content_words(said.action)) >= _TELLING_WORDS:
             decision = find_decision(said.action)
             yield Finding("correction", 9.4, f"{place}:correction", said.action, "the user corrected", said=said, decision=decision)  # fmt: skip
         elif is_standing_rule(said.action):

@@ -101,7 +101,7 @@ _OBJECTION = re.compile(
 _STANDING_RULE = re.compile(
     r"\b(?:always|never|from now on|(?:i|we) (?:strongly )?prefer|prefer \S{2,40} (?:over|to|instead)|in this (?:project|repo|repository|codebase)|"
     r"every time|at all times|remember (?:to|that)|(?:our|the) (?:convention|policy|rule|standard)s?\b|we (?:only |always |never |don'?t |do not )?use|"
-    r"stop \w+ing|no more \w+ing|don'?t ever|whenever you|before (?:every|each|you) commit|use \S{1,40} (?:instead of|rather than|not) )\b",
+    r"stop \w+ing|no more \w+ing|don'?t ever|whenever you|before (?:every|each|you) commit|use \S{1,40} (?:instead of|rather than|not) )\b|\bremember:",
     re.IGNORECASE,
 )
 _STEP = re.compile(r"^\s{0,8}(?:(?:step )?(\d{1,2})[.):]|[Ss]tep (\d{1,2})\b[.: ]?)\s{1,4}(\S.{1,300})")

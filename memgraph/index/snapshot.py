@@ -7,6 +7,7 @@ import struct
 import time
 import zipfile
 import zlib
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -50,8 +51,9 @@ def save(index: Index, path: Path, store_id: str) -> None:
 def _sweep(path: Path) -> None:
     """Remove what processes left that were killed while they saved."""
     for left in path.parent.glob(f".{path.name}.*.tmp"):
-        if left.stat().st_mtime < time.time() - _LEFT_AFTER_S:
-            left.unlink(missing_ok=True)
+        with suppress(OSError):  # another process has just given it its name; whatever it is, this snapshot is saved
+            if left.stat().st_mtime < time.time() - _LEFT_AFTER_S:
+                left.unlink(missing_ok=True)
 
 
 def load(path: Path, store_id: str) -> Index | None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import orjson
 
 from memgraph.config import ConsolidationConfig
@@ -16,8 +15,9 @@ from memgraph.errors import InvalidInputError, ModelMismatchError, NotFoundError
 from memgraph.extraction.default import default_extractor
 from memgraph.extraction.rules import RuleExtractor
 from memgraph.extraction.secrets import redact_any
+from memgraph.lifecycle.batch import Batch
 from memgraph.lifecycle.duplicates import kin, nearest
-from memgraph.lifecycle.equal import differ, equal_memory, is_equal
+from memgraph.lifecycle.equal import equal_memory
 from memgraph.lifecycle.forgotten import is_forgotten
 from memgraph.lifecycle.merge import merge_event, merged
 from memgraph.lifecycle.usage import RunUsage
@@ -48,6 +48,7 @@ class _Build:
     added: list[str] = field(default_factory=list)
     merged: int = 0
     forgotten: int = 0
+    left_out: int = 0
     secrets: int = 0
     complete: bool = True
     started: float = 0.0
@@ -66,7 +67,7 @@ class ConsolidationPipeline:
     ----------
     store : AgentMemoryStore
     embedder : Embedder, optional
-        Default: the store's.
+        Default: the store's, as it is at the time.
     extractor : Extractor, optional
         Default: what the store's setting ``extractor`` says.
     config : ConsolidationConfig, optional
@@ -74,7 +75,8 @@ class ConsolidationPipeline:
     Attributes
     ----------
     usage : RunUsage
-        What embedder and extractor ask of models' servers, since the run began: `consolidate` is one run, reading a source another.
+        What embedder and extractor ask of models' servers, in a run: each `consolidate` begins one; the sources that are
+        read with this pipeline are another, until its `restart`.
     """
 
     def __init__(
@@ -85,13 +87,18 @@ class ConsolidationPipeline:
         config: ConsolidationConfig | None = None,
     ) -> None:
         self._store = store
-        self._embedder = embedder or store.embedder
+        self._given_embedder = embedder
         stored, given = store.vector_model, (self._embedder.name, self._embedder.dimension)
         if self._embedder.dimension and stored != given:
             raise ModelMismatchError(stored=stored, given=given)
         self._extractor = extractor or default_extractor(store.config, embedder=self._embedder)
         self._config = config or ConsolidationConfig()
-        self.usage = RunUsage(self._embedder, self._extractor)
+        self._unfinished: dict[str, ExtractionResult] = {}
+        self.usage = RunUsage(lambda: (self._embedder, self._extractor))
+
+    @property
+    def _embedder(self) -> Embedder:
+        return self._given_embedder or self._store.embedder  # the store may have changed to another one
 
     @property
     def is_quick(self) -> bool:
@@ -132,11 +139,12 @@ class ConsolidationPipeline:
         fresh = [build for build in builds if not self._is_done(build)]
         for build in fresh:
             self._extract(build)
-        self._embed(fresh)
+        embedder = self._embedder
+        self._embed(embedder, fresh)
         with self._store.exclusive():  # what is new and what is a duplicate must still be so at the commit
-            self._store.check_embedder(self._embedder)  # the store may have changed its model meanwhile
+            self._store.check_embedder(embedder)  # the store may have changed its model meanwhile
             writes: list[Write] = []
-            batch = _Batch(self._store.now())
+            batch = Batch(self._store.now())
             for build in fresh:
                 build.known = self._known(build.log)
                 if self._is_done(build):
@@ -145,6 +153,7 @@ class ConsolidationPipeline:
                 writes.append(self._event(build))
             results = [self._result(build) for build in builds]
             self._store.commit("global", [*writes, *also(results)])
+        self._unfinished = {build.sha256: build.extraction for build in fresh if not build.complete}
         return results
 
     def deduplicate(
@@ -184,10 +193,11 @@ class ConsolidationPipeline:
         """
         if isinstance(candidate, Mapping):
             candidate = parse_memory({"type": existing.type, **candidate})
+        embedder = self._embedder
         if candidate.embedding is None and len(candidate.content) > len(existing.content):
-            candidate = candidate.model_copy(update={"embedding": vectors_of(self._embedder, [candidate.content])[0]})
+            candidate = candidate.model_copy(update={"embedding": vectors_of(embedder, [candidate.content])[0]})
         with self._store.exclusive():
-            self._store.check_embedder(self._embedder)
+            self._store.check_embedder(embedder)
             found = self._store.get_memory(existing.id or "")
             if found is None:
                 raise NotFoundError("memory", str(existing.id))
@@ -217,14 +227,16 @@ class ConsolidationPipeline:
         return bool(known and known.get("is_complete") and known.get("log_sha256") == build.sha256)
 
     def _extract(self, build: _Build) -> None:
-        build.extraction = self._extractor.extract(build.log)
+        # of a log that ran out of time, what was found then is known: a model may say something else, and costs again
+        build.extraction = self._unfinished.get(build.sha256) or self._extractor.extract(build.log)
         consumed = set((build.known or {}).get("consumed_keys", ()))
         keyed = (
             Candidate(key=candidate.key or f"#{place}", memory=candidate.memory)
             for place, candidate in enumerate(build.extraction.candidates)
         )
         left = [self._completed(build.log, candidate) for candidate in keyed if candidate.key not in consumed]
-        build.candidates = left[: self._config.max_memories_per_extraction]
+        most = self._config.max_memories_per_extraction
+        build.candidates, build.left_out = left[:most], max(0, len(left) - most)
 
     @staticmethod
     def _completed(log: BuildEventLog, candidate: Candidate) -> Candidate:
@@ -241,7 +253,8 @@ class ConsolidationPipeline:
         }
         return Candidate(key=candidate.key, memory=memory.model_copy(update=updates))
 
-    def _embed(self, builds: Sequence[_Build]) -> None:
+    @staticmethod
+    def _embed(embedder: Embedder, builds: Sequence[_Build]) -> None:
         """Embed the candidates of all builds in one batch."""
         lacking = [
             (build, place)
@@ -249,13 +262,13 @@ class ConsolidationPipeline:
             for place, candidate in enumerate(build.candidates)
             if candidate.memory.embedding is None
         ]
-        vectors = vectors_of(self._embedder, [build.candidates[place].memory.content for build, place in lacking])
+        vectors = vectors_of(embedder, [build.candidates[place].memory.content for build, place in lacking])
         for (build, place), vector in zip(lacking, vectors, strict=True):
             candidate = build.candidates[place]
             memory = candidate.memory.model_copy(update={"embedding": vector})
             build.candidates[place] = Candidate(key=candidate.key, memory=memory)
 
-    def _settle(self, build: _Build, batch: _Batch, writes: list[Write]) -> None:
+    def _settle(self, build: _Build, batch: Batch, writes: list[Write]) -> None:
         """Decide for each candidate: new, a duplicate, or forgotten. Out of time, the rest waits for the next run."""
         build.started = time.monotonic()  # the extraction and embedding of other builds are not its time
         build.consumed = list((build.known or {}).get("consumed_keys", ()))
@@ -284,7 +297,7 @@ class ConsolidationPipeline:
                 build.added.append(memory.id or "")
             build.consumed.append(candidate.key or "")
 
-    def _duplicate_of(self, memory: AgentMemory, batch: _Batch) -> tuple[float, AgentMemory | None]:
+    def _duplicate_of(self, memory: AgentMemory, batch: Batch) -> tuple[float, AgentMemory | None]:
         """Return the nearest memory in force of equal type, project, privacy tier, trust class and outcome, and its cosine.
 
         Where one of two has no vector, they are the same only if their texts are.
@@ -303,7 +316,7 @@ class ConsolidationPipeline:
             cosine = 1.0
         return (cosine, batch.touched.get(found.id or "", found)) if found else (-1.0, None)
 
-    def _is_known(self, memory: AgentMemory, batch: _Batch) -> bool:
+    def _is_known(self, memory: AgentMemory, batch: Batch) -> bool:
         return memory.id in batch.touched or self._store.reader.index.slot(memory.id or "") >= 0
 
     def _event(self, build: _Build) -> BuildConsolidated:
@@ -332,6 +345,7 @@ class ConsolidationPipeline:
             memories_extracted=len(build.added) + build.merged,
             memories_deduplicated=build.merged,
             memories_forgotten=build.forgotten,
+            memories_left_out=build.left_out,
             secrets_redacted=build.secrets,
             new_memory_ids=build.added,
             duration_ms=(time.monotonic() - build.started) * 1000,
@@ -339,62 +353,3 @@ class ConsolidationPipeline:
             notice=notice or build.notice,
             extraction_notice=build.extraction.notice,
         )
-
-
-class _Batch:
-    """Memories added or merged in the commit that is being put together."""
-
-    def __init__(self, now: str) -> None:
-        self.now = now
-        self.touched: dict[str, AgentMemory] = {}
-        self._added: set[str] = set()
-        self._units: dict[str, Vector] = {}
-
-    def add(self, memory: AgentMemory) -> None:
-        """Note a new memory, with the times that its commit will give it."""
-        filled = {
-            name: getattr(memory, name) or self.now
-            for name in ("created_at", "updated_at", "relevance_at", "occurred_at")
-        }
-        self._added.add(memory.id or "")
-        self.touch(memory.model_copy(update=filled))
-
-    def touch(self, memory: AgentMemory) -> None:
-        """Note what a merge made of a memory."""
-        self.touched[memory.id or ""] = memory
-        if memory.id in self._added:
-            self._units.pop(memory.id, None)
-            if memory.embedding is not None:
-                self._units[memory.id] = _unit(memory.embedding)
-
-    def nearest(self, memory: AgentMemory, threshold: float) -> tuple[float, AgentMemory | None]:
-        """Return the new memory that is nearest, and its cosine, among those near enough that do not say otherwise."""
-        if memory.embedding is None or not self._units:
-            return -1.0, None
-        cosines = np.round(np.stack(list(self._units.values())) @ _unit(memory.embedding), 6)
-        near = [(-float(cosine), key) for cosine, key in zip(cosines, self._units, strict=True) if cosine >= threshold]
-        for negative, key in sorted(near):
-            known = self.touched[key]
-            if _may_merge(known, memory) and not differ(known, memory):
-                return -negative, known
-        return -1.0, None
-
-    def equal(self, memory: AgentMemory) -> AgentMemory | None:
-        """Return the new memory of an equal text among those that could be the same, where one of the two has no vector."""
-        compared = (one for one in self._kin_of(memory) if one.embedding is None or memory.embedding is None)
-        return next((known for known in compared if is_equal(known.content, memory.content)), None)
-
-    def _kin_of(self, memory: AgentMemory) -> list[AgentMemory]:
-        return [self.touched[key] for key in sorted(self._added) if _may_merge(self.touched[key], memory)]
-
-
-def _unit(vector: Vector) -> Vector:
-    unit: Vector = vector / (float(np.linalg.norm(vector)) or 1.0)
-    return unit
-
-
-def _may_merge(known: AgentMemory, other: AgentMemory) -> bool:
-    if known.is_suppressed or known.archived_at or known.invalid_at:
-        return False  # an extractor may have said so at once
-    fields = ("type", "project_id", "privacy_tier", "trust_class", "outcome")
-    return all(getattr(known, name) == getattr(other, name) for name in fields)

@@ -17,6 +17,8 @@ from memgraph.store import AgentMemoryStore
 T = TypeVar("T", Episode, Observation, Feedback)
 
 _LIKED = ("love", "like")
+_FAILURE = "failure"
+"""The tag that a negative episode is given."""
 _WORD_OF: dict[Outcome, str] = {
     "positive": "success",
     "negative": "failure",
@@ -80,16 +82,20 @@ def give_feedback(store: AgentMemoryStore, episode_id: str, feedback: Feedback) 
         There is no such episode.
     InvalidInputError
         The id names a memory that is no episode.
+    ModelMismatchError
+        The store has changed its embedding model meanwhile; nothing is changed, and the next call goes well.
     """
     feedback, _ = redacted(store, feedback)
     drafted = _changes(store, episode_of(store, episode_id), feedback)
     texts = [drafted["content"]] if "content" in drafted else []
-    ready = dict(zip(texts, vectors_of(store.embedder, texts), strict=True))
+    embedder = store.embedder
+    ready = dict(zip(texts, vectors_of(embedder, texts), strict=True))
     with store.exclusive():
         found = episode_of(store, episode_id)
         changes = _changes(store, found, feedback)
         vector = ready.get(changes.get("content", ""))
         if vector is not None:
+            store.check_embedder(embedder)  # the store may have changed its model meanwhile
             changes["embedding"] = vector
         if changes:
             store.update_memory(found.id or "", **changes)
@@ -124,6 +130,8 @@ def _changes(store: AgentMemoryStore, episode: EpisodicMemory, feedback: Feedbac
     parts = (episode.situation or "", episode.reasoning or "", episode.action or "")
     if episode.content == _told(parts, episode.outcome, episode.user_feedback):  # else somebody has worded it otherwise
         changes["content"] = _told(parts, OUTCOME_OF_WORD[feedback.feedback], feedback.told)
+    if feedback.feedback in _LIKED and _FAILURE in episode.tags:
+        changes["tags"] = [tag for tag in episode.tags if tag != _FAILURE]
     if feedback.feedback in _LIKED and episode.outcome_word not in _LIKED:
         curve = store.config.forgetting_curve
         changes["relevance_score"] = min(episode.relevance_score + curve.reinforcement_boost, curve.max_relevance)

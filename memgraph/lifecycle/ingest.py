@@ -39,7 +39,13 @@ def ingest(
     """Read a source from where the last run stopped, and consolidate it.
 
     Interrupted at any moment, the next run goes on after the last committed batch and ends as an uninterrupted one would.
-    The same input twice adds nothing.
+    The same input twice adds nothing. Sources that one pipeline reads are one run with one model budget; its `usage.restart()`
+    begins another.
+
+    Parameters
+    ----------
+    pipeline : ConsolidationPipeline, optional
+        Default: a new one, and so a new run.
 
     Returns
     -------
@@ -56,7 +62,7 @@ def ingest(
         return IngestReport(source=reader.source_id, notice=notice)
     pipeline = pipeline or ConsolidationPipeline(store)
     run = _Run(store, reader, pipeline)
-    pipeline.usage.restart()
+    pipeline.usage.begin_stage()
     total = reader.count() if progress else None
     batch: list[SourceRecord] = []
     tasks, most = 0, BATCH_BUILDS if pipeline.is_quick else _BATCH_ASKED
@@ -99,6 +105,7 @@ class _Run:
         self._told: Counter[str] = Counter()
         self._embeds = bool(store.embedder.dimension)
         self.cursor: str | None = self._known.get("cursor")
+        self.left_out = 0
         self.read = self.builds = self.kept = self.extracted = self.merged = self.forgotten = self.skipped = (
             self.secrets
         ) = 0
@@ -120,6 +127,7 @@ class _Run:
             self.extracted += sum(len(result.new_memory_ids) for result in results)
             self.merged += sum(result.memories_deduplicated for result in results)
             self.forgotten += sum(result.memories_forgotten for result in results)
+            self.left_out += sum(result.memories_left_out for result in results if result.complete)
             self._told.update(filter(None, (result.extraction_notice for result in results)))
             kept.update(result.build_id for result in results if result.memories_extracted)
             is_done = all(result.complete for result in results)
@@ -147,13 +155,14 @@ class _Run:
             extracted=self.extracted,
             merged=self.merged,
             forgotten=self.forgotten,
+            left_out=self.left_out,
             skipped=self.skipped,
             secrets_redacted=self.secrets,
             kept_share=self.kept / self.builds if self.builds else 0.0,
             reasons=dict(self._reasons),
             seconds=round(time.monotonic() - self._started, 3),
             notice=self._notice(),
-            usage=self._pipeline.usage.total(),
+            usage=self._pipeline.usage.of_stage(),
         )
 
     def _notice(self) -> str | None:

@@ -39,12 +39,16 @@ def save_observation(store: AgentMemoryStore, observation: Observation) -> Saved
         There is no such episode; nothing is stored.
     InvalidInputError
         The id is none of an episode, or the episode belongs to another project; nothing is stored.
+    ModelMismatchError
+        The store has changed its embedding model meanwhile; nothing is stored, and the next call goes well.
     """
     observation, secrets = redacted(store, observation)
     text = observation.content
     texts = [text] if len(text) <= MAX_CONTENT_CHARS else split_text(text)
-    vectors = vectors_of(store.embedder, texts)
+    embedder = store.embedder
+    vectors = vectors_of(embedder, texts)
     with store.exclusive():
+        store.check_embedder(embedder)  # the store may have changed its model meanwhile
         episode = episode_of(store, observation.episode_id) if observation.episode_id else None
         parts = [
             _memory(store, observation, episode, text, vector) for text, vector in zip(texts, vectors, strict=True)

@@ -244,7 +244,7 @@ class AgentMemory(Model, MemoryFields):
     created_at: Timestamp | None = None  # type: ignore[assignment]
     updated_at: Timestamp | None = None  # type: ignore[assignment]
     occurred_at: Timestamp | None = None  # type: ignore[assignment]
-    embedding: Embedding | None = None
+    embedding: Embedding | None = Field(default=None, repr=False)
     relevance_score: Annotated[float, Field(ge=0.0, le=5.0, allow_inf_nan=False)] = 1.0
     relevance_anchor: Annotated[float, Field(ge=0.0, le=5.0, allow_inf_nan=False)] | None = None
     relevance_at: Timestamp | None = None

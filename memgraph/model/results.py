@@ -125,6 +125,8 @@ class ConsolidationResult(Model):
     ----------
     memories_forgotten : int
         How many were left out because they say again what was forgotten.
+    memories_left_out : int
+        How many findings were less telling than the best, beyond which none of a log is kept (`max_memories_per_extraction`).
     secrets_redacted : int
         How many keys, tokens and passwords were taken out of the log before anything was made of it.
     extraction_notice : str or None
@@ -138,6 +140,7 @@ class ConsolidationResult(Model):
     memories_extracted: Count
     memories_deduplicated: Count
     memories_forgotten: Count = 0
+    memories_left_out: Count = 0
     secrets_redacted: Count = 0
     memories_compressed: Count = 0
     memories_deleted: Count = 0
@@ -231,6 +234,8 @@ class IngestReport(Model):
 
     Attributes
     ----------
+    left_out : int
+        Findings beyond the best of each build.
     read, extracted, merged, forgotten, skipped : int
         Records read; memories added; memories merged into known ones; left out because they say again what was forgotten;
         records that could not be read.
@@ -250,6 +255,7 @@ class IngestReport(Model):
     extracted: Count = 0
     merged: Count = 0
     forgotten: Count = 0
+    left_out: Count = 0
     skipped: Count = 0
     secrets_redacted: Count = 0
     kept_share: Unit = 0.0

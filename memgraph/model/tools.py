@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from memgraph.model.base import MAX_ITEMS, Model, Name, Prose, Text, Timestamp, Unit
+from memgraph.model.base import MAX_ITEMS, MAX_TEXT_CHARS, Model, Name, Prose, Text, Timestamp, Unit
 from memgraph.model.ids import MemoryId
 from memgraph.model.memory import PrivacyTier, TrustClass
 
@@ -87,7 +87,7 @@ class Feedback(Model):
     """What a user thought of an episode, and in which words."""
 
     feedback: FeedbackWord
-    comment: Prose | None = None
+    comment: Annotated[Prose, Field(max_length=MAX_TEXT_CHARS - len("love: "))] | None = None  # as `told` it fits
 
     @property
     def told(self) -> str:

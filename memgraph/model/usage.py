@@ -16,7 +16,7 @@ from memgraph.model.base import Count, Model
 
 
 class ModelBudget(Model):
-    """What one run (reading a source, consolidating one log) may ask of a model's server."""
+    """What one run (reading sources one after the other, consolidating one log) may ask of a model's server."""
 
     calls: Count = Field(default=100, description="Calls of a model's server in one run, at most.")
     tokens: Count = Field(default=200_000, description="Tokens that models read and write in one run, at most.")
@@ -81,17 +81,27 @@ class UsageMeter:
     def __init__(self, budget: ModelBudget | None = None) -> None:
         self.budget = budget or ModelBudget()
         self._lock = threading.Lock()
-        self._usage = ModelUsage()
+        self._usage = self._of_stage = ModelUsage()
 
     @property
     def usage(self) -> ModelUsage:
         """What was used since the run began."""
         return self._usage
 
+    @property
+    def of_stage(self) -> ModelUsage:
+        """What was used since the run's last stage began."""
+        return self._of_stage
+
     def restart(self) -> None:
-        """Begin a new run."""
+        """Begin a new run, and its first stage."""
         with self._lock:
-            self._usage = ModelUsage()
+            self._usage = self._of_stage = ModelUsage()
+
+    def begin_stage(self) -> None:
+        """Begin a new stage of the run, which goes on with what is left of the budget."""
+        with self._lock:
+            self._of_stage = ModelUsage()
 
     def check(self) -> None:
         """Refuse a call if the budget is used up.
@@ -108,8 +118,7 @@ class UsageMeter:
             ("seconds", used.seconds, budget.seconds),
         ):
             if amount >= most:
-                with self._lock:
-                    self._usage = self._usage + ModelUsage(spent=True)
+                self._add(ModelUsage(spent=True))
                 raise BudgetSpentError(name, most=most)
 
     @contextmanager
@@ -127,5 +136,9 @@ class UsageMeter:
                 seconds=time.monotonic() - started,
                 failures=failures,
             )
-            with self._lock:
-                self._usage = self._usage + used
+            self._add(used)
+
+    def _add(self, used: ModelUsage) -> None:
+        with self._lock:
+            self._usage += used
+            self._of_stage += used

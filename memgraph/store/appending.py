@@ -108,7 +108,7 @@ class Appender:
             The store has come to another model since.
         """
         if any(isinstance(write, tuple) for _, _, writes in parts for write in writes):
-            check_model(self._projector.journal.named, made_by or self._embedder)
+            check_model(self._projector.journal.named, made_by or self._embedder, in_use=self._embedder)
         checked = [
             (
                 scope,

@@ -58,7 +58,7 @@ class AwaitingVectors:
         """
         self._check_open()
         self._projector.catch_up()
-        check_model(self._projector.journal.named, embedder)
+        check_model(self._projector.journal.named, embedder, in_use=self.embedder)
 
     def awaiting_vectors(self) -> int:
         """Count the memories without a vector, whatever their state; deleted ones await nothing."""

@@ -57,7 +57,7 @@ class ReembedsVectors(AwaitingVectors):
         InvalidInputError
             The embedder makes no vectors, or vectors of another length than a model of its name did; `batch` is below 1.
         EmbeddingError
-            The model does not work.
+            The model does not work, or fails on more than half of the memories; the store goes on with the one it has.
         BusyError
             Somebody else changes the store's model just now.
         """
@@ -67,9 +67,9 @@ class ReembedsVectors(AwaitingVectors):
         with self._alone():
             self._projector.catch_up()
             self._check_target(model)
-            if self._journal.named.model in (None, model.name):
-                self._go_on_with(embedder)
-                embedded, reused = self.embed_awaiting(batch=batch, progress=progress), 0
+            before = self.embedder
+            if self._takes(embedder):
+                embedded, reused = self._embed_with(embedder, before, batch, progress), 0
             else:
                 file = self._journal.vectors(*model)
                 made = MadeVectors(file, self._journal.named.rows.get(model.name, 0))
@@ -84,6 +84,26 @@ class ReembedsVectors(AwaitingVectors):
             reused=reused,
             awaiting=self.awaiting_vectors(),
         )
+
+    def _takes(self, embedder: Embedder) -> bool:
+        """Go on with an embedder at once if the vectors are its model's, or there are none yet."""
+        with self._writer.exclusive():  # under this lock, what is just written checks its embedder
+            if self._journal.named.model not in (None, embedder.name):
+                return False
+            self._go_on_with(embedder)
+            return True
+
+    def _embed_with(self, embedder: Embedder, before: Embedder, batch: int, progress: Progress | None) -> int:
+        """Embed what awaits a vector; a model that made none where there are none is not gone on with."""
+        try:
+            done = self.embed_awaiting(batch=batch, progress=progress)
+            if self._journal.named.model is None and (waiting := self.awaiting_vectors()):
+                raise _unfit(embedder, waiting, waiting)
+        except EmbeddingError:
+            if self._journal.named.model is None:
+                self._go_on_with(before)
+            raise
+        return done
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -119,6 +139,8 @@ class ReembedsVectors(AwaitingVectors):
                     progress(min(total, reused + done), total)
             lacking, total = self._lacking(made, failed)
             most_left = batch
+        if len(failed) * 2 > total:
+            raise _unfit(embedder, len(failed), total)
         return done, reused
 
     def _make_batch(
@@ -182,3 +204,10 @@ class ReembedsVectors(AwaitingVectors):
         except EmbeddingError as error:
             self._writer.notice(f"memories are left without vectors: {error}; run `memgraph embed`")
             return 0
+
+
+def _unfit(embedder: Embedder, failed: int, total: int) -> EmbeddingError:
+    return EmbeddingError(
+        f"{embedder.name} cannot embed {failed:,} of {total:,} memories, so the store was not changed to it; is it an embedding "
+        "model? `memgraph reembed` takes another"
+    )

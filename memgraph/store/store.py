@@ -200,9 +200,9 @@ class AgentMemoryStore(ReembedsVectors, Ways):
     def record_retrieval(self, record: RetrievalRecorded, memories: Sequence[AgentMemory]) -> None:
         """Note a retrieval: every use is counted, and a memory is reinforced at most once a day."""
         self._check_open()
-        now = self.now()
         with self._reader.frozen():
-            self._note([Use(memory.id or "", now, by_retrieval=True) for memory in memories], record)
+            used = [Use(memory.id or "", self.now(), by_retrieval=True) for memory in memories]
+            self._note(used, self._writer.without_secrets(record))
 
     def record_outcome(
         self, query_id: str, outcome: str, *, used: Sequence[str] = (), overridden: Sequence[str] = ()

@@ -25,15 +25,20 @@ def vector_model(named: NamedVectors, embedder: Embedder) -> VectorModel:
     return VectorModel(embedder.name, embedder.dimension)
 
 
-def check_model(named: NamedVectors, embedder: Embedder) -> None:
+def check_model(named: NamedVectors, embedder: Embedder, *, in_use: Embedder | None = None) -> None:
     """Refuse an embedder whose vectors could not be compared with the store's; one that makes none fits any store.
+
+    Parameters
+    ----------
+    in_use : Embedder, optional
+        The store's own, whose model the store's is until it has a first vector. Default: the one that is checked.
 
     Raises
     ------
     ModelMismatchError
         Names both models and the way to change.
     """
-    stored, given = vector_model(named, embedder), VectorModel(embedder.name, embedder.dimension)
+    stored, given = vector_model(named, in_use or embedder), VectorModel(embedder.name, embedder.dimension)
     if given.dimension and stored != given:
         raise ModelMismatchError(stored=stored, given=given, setting=setting_of(stored.name))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,46 @@ def test_one_that_cannot_be_read_does_not_keep_the_others_from_it(run: Any, repo
     assert f"memgraph: {reports / 'a.xml'}: holds binary data" in shown.stderr
 
 
+def test_a_directory_without_sources_does_not_keep_the_others_from_it(run: Any, tmp_path: Path, reports: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    shown = run("junit", tmp_path / "empty", reports / "b.xml", "--json")
+    assert shown.exit_code == 0
+    told = json.loads(shown.stdout)
+    assert (told["total"]["builds"], len(told["unreadable"])) == (1, 1)
+    assert "holds no file for junit" in shown.stderr
+    none = run("junit", tmp_path / "empty", tmp_path / "empty")
+    assert (none.exit_code, none.stdout) == (1, "")
+    assert "holds nothing that can be read" in none.stderr
+
+
+def _session(said: str) -> str:
+    steps = [
+        {
+            "action": "python a.py",
+            "observation": f"Traceback (most recent call last):\nValueError: {said}",
+            "thought": "x",
+        },
+        {"action": "edit 1:2\nx\nend_of_edit", "observation": "ok", "thought": f"The root cause is that {said}."},
+        {"action": "python a.py", "observation": "ok", "thought": "It works."},
+    ]
+    return json.dumps({"trajectory": steps, "info": {"exit_status": "submitted", "submission": "diff"}})
+
+
+def test_another_run_of_the_same_name_adds_and_a_copy_does_not(run: Any, tmp_path: Path) -> None:
+    def extracted(folder: str, text: str) -> tuple[int, int]:
+        path = tmp_path / folder / "ada__lamp-12.traj"
+        path.parent.mkdir()
+        path.write_text(text, "utf-8")
+        os.utime(path, (1_700_000_000 + len(folder), 1_700_000_000))
+        total = json.loads(run("trajectories", path, "--json").stdout)["total"]
+        return total["extracted"], total["merged"]
+
+    first = _session("the lamp is read before its cable is plugged in")
+    assert extracted("a", first)[0] > 0
+    assert extracted("b", _session("prices are rounded twice in the till"))[0] > 0
+    assert extracted("copied", first) == (0, 0)
+
+
 def test_nothing_that_can_be_read_is_a_failure(run: Any, tmp_path: Path, reports: Path) -> None:
     for name in ("b.xml", "below/a.xml"):
         (reports / name).write_bytes(bytes(300))
@@ -145,3 +186,28 @@ def test_several_build_logs_are_told_like_any_several_sources(run: Any, tmp_path
     told = json.loads(run("builds", tmp_path / "0.json", tmp_path / "1.json", "--json").stdout)
     assert told["total"]["builds"] == 2
     assert json.loads(run("builds", tmp_path / "0.json", "--json").stdout)["read"] == 0
+
+
+def test_a_file_whose_name_is_no_text_is_told_and_the_others_are_read(tmp_path: Path, run: Any) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    for name in (b"a.log", b"m\xff.log", b"z.log"):
+        (folder / os.fsdecode(name)).write_text(
+            f"$ make {name!r}\nerror: no rule to make target {name!r}\n##[error]Process completed with exit code 2.\n"
+        )
+    result = run("ci-log", folder)
+    assert result.exit_code == 0
+    assert "has a name that is no UTF-8" in result.stderr
+    assert "as 2 builds" in result.stdout
+
+
+@pytest.mark.parametrize("length", range(200, 262, 7))
+def test_half_a_secret_is_a_secret_too(tmp_path: Path, run: Any, length: int) -> None:
+    secret = "q7" + "Zx9" * 10
+    command = f'deploy {"x" * (length - 50)} password="{secret}" --now {"y" * 300}'
+    (tmp_path / "c.log").write_text(
+        f"$ {command}\nerror: it failed with {'z' * 1_900} token='{secret}' and more\n##[error]Process completed with exit code 1.\n"
+    )
+    assert run("ci-log", tmp_path / "c.log").exit_code == 0
+    kept = "".join(path.read_text() for path in (tmp_path / "store" / "journal").glob("*.jsonl"))
+    assert not [part for part in (secret[at : at + 6] for at in range(len(secret) - 6)) if part in kept]

@@ -131,6 +131,31 @@ def test_what_is_no_model_is_refused(run: Run, model: str, problem: str) -> None
     assert problem in refused.stderr
 
 
+def test_a_home_without_a_store_stays_as_it_is(models: Any, tmp_path: Path) -> None:
+    refused = CliRunner().invoke(cli, ["--home", str(tmp_path / "mistyped"), "reembed", TARGET], prog_name="memgraph")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "there is no store yet" in refused.stderr
+    assert not (tmp_path / "mistyped").exists()
+
+
+def test_an_empty_store_does_not_change_to_a_model_that_is_not_there(
+    models: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def call(*args: str) -> Result:
+        return CliRunner().invoke(cli, ["--home", str(tmp_path / "store"), *args], prog_name="memgraph")
+
+    assert call("list").exit_code == 0
+
+    def away(_texts: Any) -> Any:
+        raise EmbeddingError("there is no such model")
+
+    monkeypatch.setattr(models[TARGET], "embed", away)
+    refused = call("reembed", TARGET)
+    assert refused.exit_code == 1
+    assert "there is no such model" in refused.stderr
+    assert not (tmp_path / "store" / "config.toml").exists()
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

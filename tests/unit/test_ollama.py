@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +14,7 @@ from memgraph.embedding import OllamaEmbedder
 from memgraph.errors import EmbeddingError, ProviderError
 from memgraph.extraction import OllamaLanguageModel
 from memgraph.ollama import OllamaConnection
-from tests.ollama_server import OllamaServer, refused, said, socket_server, unused_address
+from tests.ollama_server import OllamaServer, refused, said, skipped_where_absent, socket_server, unused_address
 
 ASK = [{"role": "user", "content": "the secret text"}]
 NO_ANSWER = "as Ollama does"
@@ -209,3 +210,48 @@ def test_a_reply_beyond_all_measure_is_refused(server: OllamaServer) -> None:
 def test_counts_that_cannot_be_are_none(server: OllamaServer, counts: dict[str, Any]) -> None:
     server.replies = [said("{}", **counts)]
     assert OllamaLanguageModel("m", host=server.host).reply(ASK).prompt_tokens is None
+
+
+@BOTH
+@pytest.mark.parametrize("is_loaded", [False, True])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ALL_PROXY", "socks5://127.0.0.1:9"),
+        ("ALL_PROXY", "nonsense://user:password@127.0.0.1:9"),
+        ("OLLAMA_HOST", "http://[::1"),
+        ("SSL_CERT_FILE", "/nonexistent"),
+    ],
+)
+def test_an_environment_in_which_the_client_cannot_be_made(
+    monkeypatch: pytest.MonkeyPatch,
+    ask: Callable[..., Any],
+    failure: type[Exception],
+    name: str,
+    value: str,
+    is_loaded: bool,
+) -> None:
+    if is_loaded:
+        import ollama  # noqa: F401
+    else:
+        for module in [one for one in sys.modules if one.partition(".")[0] == "ollama"]:
+            monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setenv(name, value)
+    host = "" if name == "OLLAMA_HOST" else "https://ollama.invalid"
+    with pytest.raises(failure) as raised:
+        ask(host)
+    assert name in str(raised.value) or "ollama_host" in str(raised.value)
+    assert "password" not in str(raised.value)
+
+
+@BOTH
+@pytest.mark.parametrize(("status", "is_skipped"), [(404, True), (500, False)])
+def test_live_tests_are_skipped_only_where_server_or_model_is_absent(
+    server: OllamaServer, ask: Callable[..., Any], failure: type[Exception], status: int, is_skipped: bool
+) -> None:
+    server.embed = lambda _: refused(status, {"error": "model not found"})
+    server.replies = [refused(status, {"error": "model not found"})]
+    with pytest.raises(pytest.skip.Exception if is_skipped else failure), skipped_where_absent():
+        ask(server.host)
+    with pytest.raises(pytest.skip.Exception), skipped_where_absent():
+        ask(unused_address())

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from memgraph.errors import InvalidInputError, SourceError
-from memgraph.extraction.readers.documents import JsonSource, Part, part_of
+from memgraph.extraction.readers.documents import JsonSource, Part, part_of, reason, run_id
 from memgraph.extraction.readers.source import MAX_SAID_CHARS, SourceRecord, cleaned, named, undated
 from memgraph.extraction.readers.trials import AGENT, TrialReader, trial_fields
 from memgraph.model.build import BuildTask
@@ -47,10 +47,10 @@ class AlfworldReader(TrialReader):
         for index, environment in enumerate(document):
             try:
                 task = self._task(index, environment)
-            except (InvalidInputError, ValueError) as error:
-                yield Part(None, 1, f"environment {index}: {error}")
+                build_id = run_id(f"alfworld-{task.task_id}-trial-{self._trial}", environment)
+            except (InvalidInputError, ValueError, RecursionError) as error:
+                yield Part(None, 1, f"environment {index}: {reason(error)}")
                 continue
-            build_id = f"alfworld-{task.task_id}-trial-{self._trial}"
             fields = trial_fields(build_id, self.project_id, [task], first=self._trial)
             yield part_of(f"environment {index}", fields)
 

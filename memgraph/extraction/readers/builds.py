@@ -9,7 +9,7 @@ from typing import Any
 from memgraph.errors import InvalidInputError
 from memgraph.extraction.readers.documents import MAX_WHOLE_BYTES, JsonSource, Part, reason
 from memgraph.extraction.readers.files import MAX_LINE_BYTES
-from memgraph.extraction.readers.source import SourceRecord, project_of, shortened, storable_text
+from memgraph.extraction.readers.source import SourceRecord, project_of, shortened, storable_text, without_ansi
 from memgraph.model.build import BuildEventLog
 
 _MAX_TEXT_CHARS = 200_000
@@ -79,7 +79,7 @@ class BuildLogReader:
 
 def _storable(value: Any) -> Any:
     if isinstance(value, str):
-        return storable_text(shortened(value, _MAX_TEXT_CHARS))
+        return storable_text(shortened(without_ansi(value), _MAX_TEXT_CHARS))
     if isinstance(value, list):
         return [_storable(item) for item in value]
     if isinstance(value, dict):

@@ -6,7 +6,9 @@ import re
 from dataclasses import dataclass, field
 
 _MAX_LINES = 60
+_MAX_FAILURE_CHARS = 16_000
 _MAX_HELD = 5_000
+_MAX_HELD_CHARS = 20_000_000
 
 
 @dataclass
@@ -32,8 +34,30 @@ class Failure:
 
     def add(self, line: str) -> None:
         """Take in one more line."""
-        if len(self.lines) < _MAX_LINES:
+        if len(self.lines) < _MAX_LINES and sum(map(len, self.lines)) < _MAX_FAILURE_CHARS:
             self.lines.append(line)
+
+
+class _Notes:
+    """What was printed of each test before its failure is named, within a limit for all together."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, list[str]] = {}
+        self._left = _MAX_HELD_CHARS
+
+    def begin(self, test: str) -> list[str] | None:
+        """Return the lines of a test, to be added to; None if too many are held."""
+        return self._lines.setdefault(test, []) if len(self._lines) < _MAX_HELD else None
+
+    def add(self, to: list[str], line: str) -> None:
+        """Add a line to those of a test."""
+        if len(to) < _MAX_LINES and len(line) <= self._left:
+            self._left -= len(line)
+            to.append(line)
+
+    def take(self, test: str) -> list[str]:
+        """Return and forget what was printed of a test."""
+        return self._lines.pop(test, [])
 
 
 class Pytest:
@@ -44,24 +68,24 @@ class Pytest:
     _EVIDENCE = re.compile(r"(?:E {3,}|>\s{2,})\S|\S+\.py:\d+: ")
 
     def __init__(self) -> None:
-        self._evidence: dict[str, list[str]] = {}
+        self._evidence = _Notes()
         self._current: list[str] | None = None
 
     def feed(self, line: str) -> Failure | None:
         """Return the failure that a line names, if it names one."""
         if match := self._HEADER.fullmatch(line):
-            self._current = self._evidence.setdefault(match[1], []) if len(self._evidence) < _MAX_HELD else None
+            self._current = self._evidence.begin(match[1])
         elif match := self._SUMMARY.fullmatch(line):
             self._current = None
             test = match[3].removeprefix("::")
-            said = self._evidence.pop(test.replace("::", "."), [])
+            said = self._evidence.take(test.replace("::", "."))
             title = f"{'Test' if match[1] == 'FAILED' else 'Test set-up'} {match[2]}{match[3]} failed"
             told = [match[4]] if match[4] else []
             return Failure(f"pytest {match[2]}{match[3]}", title, [*said, *told], match[2])
         elif line.startswith("==="):
             self._current = None
-        elif self._current is not None and len(self._current) < _MAX_LINES and self._EVIDENCE.match(line):
-            self._current.append(line)
+        elif self._current is not None and self._EVIDENCE.match(line):
+            self._evidence.add(self._current, line)
         return None
 
 
@@ -127,7 +151,7 @@ class GoTest:
     _BUILD = re.compile(r"(?:vet: )?(\S+\.go):(\d+)(?::\d+)?: (.+)")
 
     def __init__(self) -> None:
-        self._before: dict[str, list[str]] = {}
+        self._before = _Notes()
         self._running: list[str] | None = None
         self._open: Failure | None = None
         self._is_building = False
@@ -136,12 +160,12 @@ class GoTest:
         """Return the failure that a line names, if it names one."""
         if match := self._FAIL.fullmatch(line):
             self._running = None
-            said = self._before.pop(match[1], [])
+            said = self._before.take(match[1])
             self._open = Failure(f"go test {match[1]}", f"Test {match[1]} failed", said)
             return self._open
         if match := self._RUN.fullmatch(line):
             self._open = None
-            self._running = self._before.setdefault(match[1], []) if len(self._before) < _MAX_HELD else None
+            self._running = self._before.begin(match[1])
         elif self._PACKAGE.fullmatch(line):
             self._is_building, self._open = True, None
         elif self._is_building and (match := self._BUILD.fullmatch(line)):
@@ -157,8 +181,8 @@ class GoTest:
     def _note(self, line: str) -> None:
         if self._open is not None:
             self._open.add(line.strip())
-        elif self._running is not None and len(self._running) < _MAX_LINES:
-            self._running.append(line.strip())
+        elif self._running is not None:
+            self._before.add(self._running, line.strip())
 
 
 class Npm:

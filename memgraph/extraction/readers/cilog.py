@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from memgraph.errors import InvalidInputError
+from memgraph.errors import InvalidInputError, SourceError
 from memgraph.extraction.readers.cifailures import Failure, recognisers
 from memgraph.extraction.readers.documents import MAX_BUILD_TASKS, Part, in_parts, numbered_id, part_of, whole
 from memgraph.extraction.readers.files import ending, text_lines
@@ -17,12 +17,13 @@ from memgraph.extraction.readers.source import (
     MAX_OUTPUT_CHARS,
     MAX_SAID_CHARS,
     SourceRecord,
+    beginning,
+    changed_at,
     cleaned,
     named,
     one_line,
     project_of,
     time_of,
-    undated,
     without_ansi,
 )
 from memgraph.model.build import BuildTask, TaskOutcome
@@ -30,6 +31,14 @@ from memgraph.model.build import BuildTask, TaskOutcome
 _AGENT = "ci"
 _HEAD_LINES, _TAIL_LINES = 20, 100
 _MAX_COMMANDS = 5 * MAX_BUILD_TASKS
+_MAX_FAILURES = 10_000
+_MAX_LINE_CHARS = 4_000
+_MAX_TOLD_CHARS = 1_000
+"""Of a line in which a failure is looked for."""
+_MAX_SUMMARY_CHARS = 400
+_MAX_HELD_CHARS = 50_000_000
+"""Of all commands with what they printed; those after that are held shortly."""
+_SHORT_CHARS = 400
 _COLUMNS = re.compile(r"[^\t]{1,200}\t[^\t]{1,200}\t(?=\ufeff?\d{4}-)")
 """Job and step, as ``gh run view --log`` puts them before each line."""
 _STAMP = re.compile(
@@ -54,7 +63,7 @@ _NOISE = re.compile(r"##\[(?:group|endgroup|debug)\]|section_(?:start|end):\d+:"
 
 @dataclass
 class _Command:
-    """A command and what it printed, while that is read."""
+    """A command and what it printed: line by line while that is read, then its output."""
 
     text: str
     title: str
@@ -63,12 +72,23 @@ class _Command:
     tail: deque[str] = field(default_factory=lambda: deque(maxlen=_TAIL_LINES))
     code: int | None = None
     went_wrong: bool = False
+    is_explained: bool = False
+    output: str = ""
 
     def add(self, line: str) -> None:
         if len(self.head) < _HEAD_LINES:
             self.head.append(line)
         else:
             self.tail.append(line)
+
+    def close(self, limit: int) -> int:
+        """Keep of the command what a task of it holds, in texts of `limit` characters; return how many are kept."""
+        self.output = cleaned("\n".join([*self.head, *self.tail]), min(limit, MAX_OUTPUT_CHARS))
+        self.text = cleaned(self.text, min(limit, MAX_SAID_CHARS))
+        self.title = one_line(self.title) or "command"
+        self.head.clear()
+        self.tail.clear()
+        return len(self.output) + len(self.text) + len(self.title)
 
     @property
     def outcome(self) -> TaskOutcome:
@@ -80,7 +100,9 @@ class CiLogReader:
 
     The commands are those that the log shows being run (a step's group in GitHub Actions, ``$ …``, ``+ …``,
     ``> package@version script``); each failed if a non-zero exit or a failure is told before the next one. Failures of
-    pytest, tsc, cargo, go test and npm are tasks of their own. Colours and time stamps are removed.
+    pytest, tsc, cargo, go test and npm are tasks of their own, instead of the command that ended with them; what npm
+    says of a script is left out where the script's own failure is recognised. Colours and time stamps are removed. A
+    log without a time is dated by its file.
 
     Parameters
     ----------
@@ -118,8 +140,8 @@ class CiLogReader:
         log = _Log()
         for line in text_lines(stream):
             log.add(line)
-        if not log.lines:
-            return
+        if not log.is_one:
+            raise SourceError("no command and no failure recognised: not the log of a CI run", path=self._path)
         tasks = log.tasks()
         stem = self._path.name.removesuffix(".gz").removesuffix(ending(self._path))
         for number, some in in_parts(tasks):
@@ -129,8 +151,8 @@ class CiLogReader:
                 "tasks": some,
                 "build_summary": log.summary,
                 "build_outcome": log.outcome,
-                "started_at": log.started or undated(0),
-                "completed_at": max(log.now or undated(0), log.started or ""),
+                "started_at": log.started or changed_at(self._path),
+                "completed_at": max(log.now or changed_at(self._path), log.started or ""),
                 "source": "ci log",
                 "trust_class": "tool",
             }
@@ -144,7 +166,9 @@ class _Log:
         self.lines = 0
         self.started = self.now = self.summary = ""
         self._commands: list[_Command] = []
-        self._failures: dict[str, tuple[Failure, str | None]] = {}
+        self._held = 0
+        self._preamble = _Command("", "", None)
+        self._failures: dict[str, tuple[Failure, str | None, _Command]] = {}
         self._recognisers = recognisers()
         self._group: list[str] | None = None
         self._is_script = self._is_settings = self._went_wrong = False
@@ -160,6 +184,11 @@ class _Log:
             self._output(line)
 
     @property
+    def is_one(self) -> bool:
+        """Whether anything in it shows that it is a log."""
+        return bool(self._commands or self._went_wrong or self._code is not None)
+
+    @property
     def outcome(self) -> TaskOutcome:
         """How the run ended: by its last exit code, else by whether anything failed."""
         if self._code is not None:
@@ -169,24 +198,28 @@ class _Log:
     def tasks(self) -> list[BuildTask]:
         """Return the commands, then the failures."""
         found: list[BuildTask] = []
+        self._close()
+        # npm tells of every script that failed; where what the script ran has told it, that adds nothing
+        failures = {key: told for key, told in self._failures.items() if not (_is_npms(key) and told[2].is_explained)}
+        told_by = {id(command) for _, _, command in failures.values()}
         for number, command in enumerate(self._commands):
-            output = cleaned("\n".join([*command.head, *command.tail]), MAX_OUTPUT_CHARS)
-            title = one_line(command.title) or "command"
+            if command.outcome == "failure" and (command.is_explained or id(command) in told_by):
+                continue  # the failures that it ended with say more
             try:
                 found.append(
                     BuildTask(
                         task_id=f"command-{number}",
                         agent_name=_AGENT,
-                        description=title,
-                        command=cleaned(command.text, MAX_SAID_CHARS),
-                        output=output,
+                        description=command.title,
+                        command=command.text,
+                        output=command.output,
                         outcome=command.outcome,
                         occurred_at=command.when,
                     )
                 )
             except InvalidInputError:  # cannot be with cleaned texts; if so, it costs this command alone
                 continue
-        for key, (failure, when) in self._failures.items():
+        for key, (failure, when, _) in failures.items():
             found.append(
                 BuildTask(
                     task_id=key,
@@ -206,7 +239,7 @@ class _Log:
             self.started = self.started or self.now
             line = line[match.end() :]
         # a terminal shows what follows the last carriage return
-        return without_ansi(line).rstrip().rpartition("\r")[2].removeprefix("[command]")
+        return beginning(without_ansi(line).rstrip().rpartition("\r")[2].removeprefix("[command]"), _MAX_LINE_CHARS)
 
     def _in_group(self, line: str) -> None:
         group = self._group or []
@@ -244,29 +277,43 @@ class _Log:
 
     def _run(self, text: str, title: str) -> None:
         if len(self._commands) < _MAX_COMMANDS:
+            self._close()
             self._commands.append(_Command(text, title, self.now or None))
+
+    def _close(self) -> None:
+        """Let go of the lines of the command that has ended."""
+        if self._commands:
+            limit = MAX_OUTPUT_CHARS if self._held < _MAX_HELD_CHARS else _SHORT_CHARS
+            self._held += self._commands[-1].close(limit)
 
     def _output(self, line: str) -> None:
         if _NOISE.match(line):
             return
-        current = self._commands[-1] if self._commands else None
-        if current is not None and line.strip():
+        current = self._commands[-1] if self._commands else self._preamble
+        if line.strip():
             current.add(line.removeprefix("##[error]"))
         wrong = False
         if match := _EXIT.fullmatch(line.strip()):
             self._code = int(match[1])
             wrong = bool(self._code)
-            if current is not None:
-                current.code = self._code
-        elif _SUMMARY.fullmatch(line):
+            current.code = self._code
+        elif len(line) <= _MAX_SUMMARY_CHARS and _SUMMARY.fullmatch(line):
             self.summary = one_line(line.strip("= "))
             wrong = True
         for recogniser in self._recognisers:
-            if failure := recogniser.feed(line):
+            if failure := recogniser.feed(beginning(line, _MAX_TOLD_CHARS)):
                 wrong = True
-                key = named(failure.key, "failure")
-                if key not in self._failures and len(self._failures) < _MAX_COMMANDS:
-                    self._failures[key] = (failure, self.now or None)
+                self._failed(failure, current)
         self._went_wrong = self._went_wrong or wrong
-        if wrong and current is not None:
-            current.went_wrong = True
+        current.went_wrong = current.went_wrong or wrong
+
+    def _failed(self, failure: Failure, command: _Command) -> None:
+        key = named(failure.key, "failure")
+        if key not in self._failures and len(self._failures) < _MAX_FAILURES:
+            self._failures[key] = (failure, self.now or None, command)
+        if key in self._failures and not _is_npms(key):
+            command.is_explained = True
+
+
+def _is_npms(key: str) -> bool:
+    return key.startswith("npm ")

@@ -13,9 +13,10 @@ from typing import Any, BinaryIO, NamedTuple
 from memgraph.errors import InvalidInputError, SourceError
 from memgraph.extraction.readers.files import MAX_LINE_BYTES, ending, lines, opened
 from memgraph.extraction.readers.source import SourceRecord
+from memgraph.extraction.secrets import redact
 from memgraph.model.build import BuildEventLog, BuildTask
 
-MAX_WHOLE_BYTES = 256 * 1024 * 1024
+MAX_WHOLE_BYTES = 64 * 1024 * 1024
 MAX_BUILD_TASKS = 20_000
 _CHUNK_BYTES = 1024 * 1024
 _LINES_CURSOR = re.compile(r"lines:(\d{1,18}):(\d{1,18}):([0-9a-f]{16}|)")
@@ -47,7 +48,7 @@ def loaded(data: bytes) -> Any:
 
 def reason(error: Exception) -> str:
     """Return what is wrong with a part of a source, in words."""
-    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
+    return "nested too deeply" if isinstance(error, RecursionError) else redact(str(error)).value
 
 
 def part_of(place: str, fields: dict[str, Any], records: int = 1) -> Part:
@@ -61,6 +62,27 @@ def part_of(place: str, fields: dict[str, Any], records: int = 1) -> Part:
 def numbered_id(build_id: str, number: int) -> str:
     """Return the id of the `number`-th part (from 1) of a build that has too many tasks for one."""
     return build_id if number == 1 else f"{build_id}-part-{number}"
+
+
+def run_id(build_id: str, content: object) -> str:
+    """Return the id of a build whose source numbers its builds in every run from the start.
+
+    After an ``@`` it ends in a digest of what the source says of the build: the same wherever the file lies and however
+    it grows, another in another run.
+
+    Parameters
+    ----------
+    build_id : str
+        What the source calls it.
+    content : JSON value
+        What it says of it.
+
+    Raises
+    ------
+    RecursionError
+        The content is nested too deeply.
+    """
+    return f"{build_id}@{digest(json.dumps(content, sort_keys=True).encode())[:8]}"
 
 
 def in_parts(tasks: list[BuildTask]) -> Iterator[tuple[int, list[BuildTask]]]:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from memgraph.extraction.readers.source import SourceRecord, shortened, storable_text
+from memgraph.extraction.readers.source import SourceRecord, beginning, shortened, storable_text
 from memgraph.model.build import BuildEventLog, BuildTask, TaskOutcome
 from memgraph.model.timestamps import to_iso
 
@@ -167,7 +167,7 @@ def _task(commit: Commit, undone: str | None) -> BuildTask:
     return BuildTask(
         task_id=commit.sha,
         agent_name=storable_text(commit.author).strip()[:400] or "unknown",
-        description=storable_text(subject)[:_MAX_SUBJECT_CHARS],
+        description=beginning(storable_text(subject), _MAX_SUBJECT_CHARS),
         output=_body(commit.message),
         outcome=outcome,
         files_changed=[path for file in commit.files[:_MAX_FILES] if (path := storable_text(file)[:_MAX_PATH_CHARS])],

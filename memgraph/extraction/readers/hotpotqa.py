@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from memgraph.errors import SourceError
-from memgraph.extraction.readers.documents import Part, part_of, whole
+from memgraph.extraction.readers.documents import Part, part_of, run_id, whole
 from memgraph.extraction.readers.files import text_lines
 from memgraph.extraction.readers.source import (
     MAX_SAID_CHARS,
@@ -60,6 +60,11 @@ class _Question:
         elif self.last and len(self.last[-1]) < MAX_SAID_CHARS:
             self.last[-1] += f"\n{line}"
 
+    def said(self) -> list[str]:
+        """Return what tells it from the same question in another run."""
+        told = (*self.reflections, *self.thoughts, *self.actions, *self.observations)
+        return [self.text, self.section, *(text.strip() for text in told)]
+
 
 @dataclass
 class _Trial:
@@ -109,10 +114,11 @@ class HotpotqaReader(TrialReader):
     ) -> Iterator[Part]:
         """Yield a build per question, and note in `solved` what the trial solved: later ones only show that again."""
         for question in trial.questions:
+            said = question.said()
             if question.text in solved:
                 question.reflections = []
             task = _task(question, index[question.text], following.get(question.text), undated(trial.number))
-            build_id = f"hotpotqa-{task.task_id}-trial-{trial.number}"
+            build_id = run_id(f"hotpotqa-{task.task_id}-trial-{trial.number}", said)
             fields = trial_fields(build_id, self.project_id, [task], first=trial.number)
             yield part_of(f"trial {trial.number}", fields)
         solved.update(question.text for question in trial.questions if question.section == "CORRECT")

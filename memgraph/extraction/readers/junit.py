@@ -14,14 +14,15 @@ from memgraph.extraction.readers.documents import MAX_WHOLE_BYTES, Part, in_part
 from memgraph.extraction.readers.source import (
     MAX_OUTPUT_CHARS,
     SourceRecord,
+    changed_at,
     cleaned,
+    end,
     named,
     one_line,
     overall,
     project_of,
     shortened,
     time_of,
-    undated,
 )
 from memgraph.model.build import BuildTask
 from memgraph.model.timestamps import from_iso, to_iso
@@ -37,8 +38,8 @@ _MAX_TESTS = 1_000_000
 class JunitReader:
     """Reads a report of tests in JUnit's XML, as most test runners write it.
 
-    Tests that were skipped are counted in the build's summary and are no tasks: nothing came of them. Document types
-    and entities are refused.
+    Tests that were skipped are counted in the build's summary and are no tasks: nothing came of them. A report without
+    a time is dated by its file. Document types and entities are refused.
 
     Parameters
     ----------
@@ -98,8 +99,8 @@ class JunitReader:
                 "tasks": tasks,
                 "build_summary": report.summary(),
                 "build_outcome": overall(tasks) if number > 1 else report.outcome(),
-                "started_at": report.started or undated(0),
-                "completed_at": report.completed(),
+                "started_at": report.started or changed_at(self._path),
+                "completed_at": report.completed() or changed_at(self._path),
                 "source": "test report",
                 "trust_class": "tool",
             }
@@ -194,12 +195,13 @@ class _Report:
         )
 
     def completed(self) -> str:
-        """Return when the tests were done: so many seconds after they began."""
-        started = self.started or undated(0)
+        """Return when the tests were done, so many seconds after they began; "" where that is not said."""
+        if not self.started:
+            return ""
         try:
-            return to_iso(from_iso(started) + timedelta(seconds=min(self.seconds, 1e7)))
+            return to_iso(from_iso(self.started) + timedelta(seconds=min(self.seconds, 1e7)))
         except (OverflowError, ValueError):
-            return started
+            return self.started
 
 
 def _tag(element: Element) -> str:
@@ -221,6 +223,6 @@ def _output(went_wrong: Element | None, system_err: Element | None) -> str:
     told = [went_wrong.get("type") or ""] if not (message or text.strip()) else []
     told += [message] if message.strip() and message.strip() not in text else []
     told += [shortened(text, MAX_OUTPUT_CHARS)] if text.strip() else []
-    err = cleaned(system_err.text, 4 * _ERR_TAIL_CHARS)[-_ERR_TAIL_CHARS:] if system_err is not None else ""
+    err = end(cleaned(system_err.text, 4 * _ERR_TAIL_CHARS), _ERR_TAIL_CHARS) if system_err is not None else ""
     told += [f"stderr: {err}"] if err else []
     return cleaned("\n".join(told), MAX_OUTPUT_CHARS)

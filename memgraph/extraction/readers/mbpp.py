@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from memgraph.errors import InvalidInputError
-from memgraph.extraction.readers.documents import JsonSource, Part, part_of
+from memgraph.extraction.readers.documents import JsonSource, Part, part_of, reason, run_id
 from memgraph.extraction.readers.source import (
     MAX_OUTPUT_CHARS,
     MAX_SAID_CHARS,
@@ -54,9 +54,9 @@ class MbppReader(TrialReader):
             return Part(None, 1, f"{place}: not a problem with a name and is_solved")
         try:
             tasks = list(_attempts(problem, data))
-        except InvalidInputError as error:
-            return Part(None, 1, f"{place}: {error}")
-        build_id = problem if problem.startswith("mbpp") else f"mbpp-{problem}"
+            build_id = run_id(problem if problem.startswith("mbpp") else f"mbpp-{problem}", data)
+        except (InvalidInputError, RecursionError) as error:
+            return Part(None, 1, f"{place}: {reason(error)}")
         fields = trial_fields(build_id, self.project_id, tasks, first=0, last=len(tasks) - 1)
         return part_of(place, {**fields, "build_outcome": tasks[-1].outcome})
 

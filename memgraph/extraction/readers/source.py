@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from memgraph.extraction.secrets import redact
 from memgraph.model.base import Name, checked
 from memgraph.model.build import BuildEventLog, BuildTask, TaskOutcome
 from memgraph.model.timestamps import to_iso
@@ -106,7 +107,13 @@ def storable_text(text: str) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Return `text` if it fits, else its beginning and its end: logs say at their end what went wrong."""
+    """Return `text` if it fits, else its beginning and its end: logs say at their end what went wrong.
+
+    What is cut is rid of its secrets first: half of one would not be known for one.
+    """
+    if len(text) <= limit:
+        return text
+    text = redact(text).value
     if len(text) <= limit:
         return text
     half = (limit - 40) // 2
@@ -124,7 +131,17 @@ def cleaned(value: object, limit: int) -> str:
 def one_line(value: object, limit: int = MAX_LINE_CHARS) -> str:
     """Return a text as one line of at most `limit` characters."""
     text = " ".join(cleaned(value, 8 * limit).split())
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+    return beginning(text, limit)
+
+
+def beginning(text: str, limit: int) -> str:
+    """Return `text` if it fits, else its beginning, an ellipsis, and no half of a secret."""
+    return text if len(text) <= limit else f"{redact(text).value[: limit - 1]}…"
+
+
+def end(text: str, limit: int) -> str:
+    """Return `text` if it fits, else its end, and no half of a secret."""
+    return text if len(text) <= limit else redact(text).value[-limit:]
 
 
 def named(value: object, default: str) -> str:
@@ -147,6 +164,14 @@ def time_of(value: object) -> str | None:
         return to_iso(value)
     except ValueError:
         return None
+
+
+def changed_at(path: Path) -> str:
+    """Return when a file was last changed: when the run happened that an undated log tells of."""
+    try:
+        return to_iso(datetime.fromtimestamp(int(path.stat().st_mtime), UTC))
+    except (OSError, OverflowError, ValueError):
+        return undated(0)
 
 
 def undated(number: int) -> str:

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from memgraph.errors import InvalidInputError
-from memgraph.extraction.readers.documents import MAX_BUILD_TASKS, JsonSource, Part, part_of
+from memgraph.extraction.readers.documents import MAX_BUILD_TASKS, JsonSource, Part, part_of, reason, run_id
 from memgraph.extraction.readers.source import (
     MAX_OUTPUT_CHARS,
     MAX_SAID_CHARS,
     SourceRecord,
     cleaned,
+    end,
     named,
     one_line,
     project_of,
@@ -76,10 +77,11 @@ class TauBenchReader:
         when = undated(number)
         try:
             tasks = [_whole(task, heard, float(reward), outcome, when), *_calls(heard, when)][:MAX_BUILD_TASKS]
-        except (InvalidInputError, OverflowError) as error:
-            return Part(None, 1, f"{place}: {error}")
+            build_id = run_id(f"tau-task-{task}-trial-{number}", data)
+        except (InvalidInputError, OverflowError, RecursionError) as error:
+            return Part(None, 1, f"{place}: {reason(error)}")
         fields = {
-            "build_id": f"tau-task-{task}-trial-{number}",
+            "build_id": build_id,
             "project_id": self.project_id,
             "tasks": tasks,
             "user_interventions": list(_said(heard, when)),
@@ -160,7 +162,7 @@ def _said(messages: list[dict[str, Any]], when: str) -> Iterator[dict[str, str]]
         if message.get("role") == "assistant":
             answered = _text(message) or answered
         elif message.get("role") == "user" and (text := _text(message)) and text != _STOP:
-            yield {"timestamp": when, "action": text, "context": answered[-_CONTEXT_CHARS:]}
+            yield {"timestamp": when, "action": text, "context": end(answered, _CONTEXT_CHARS)}
 
 
 def _text(message: dict[str, Any]) -> str:

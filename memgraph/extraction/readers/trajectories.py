@@ -13,11 +13,11 @@ from memgraph.extraction.readers.source import (
     MAX_OUTPUT_CHARS,
     MAX_SAID_CHARS,
     SourceRecord,
+    changed_at,
     cleaned,
     named,
     one_line,
     project_of,
-    undated,
 )
 from memgraph.model.build import BuildTask, TaskOutcome
 
@@ -52,7 +52,8 @@ class TrajectoryReader:
     """Reads a trajectory of SWE-agent.
 
     A step's outcome is read off what was observed. The build succeeded if something was submitted and nothing else
-    ended it: whether what was submitted is right, the file does not know.
+    ended it: whether what was submitted is right, the file does not know. It is dated by the file. Its id ends in a
+    digest of the content: an instance is tried again under the same name.
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ class TrajectoryReader:
         """Yield one record; see `Reader.records`."""
         return JsonSource(self._path).documents(cursor, self._parts)
 
-    def _parts(self, document: Any, _: str) -> Iterator[Part]:
+    def _parts(self, document: Any, mark: str) -> Iterator[Part]:
         steps = document.get("trajectory") if isinstance(document, dict) else None
         if not isinstance(steps, list):
             raise SourceError("holds no trajectory (a JSON object with a list of that name)", path=self._path)
@@ -102,17 +103,17 @@ class TrajectoryReader:
             except (InvalidInputError, ValueError) as error:
                 yield Part(None, 1, f"step {number}: {error}")
         info = info if isinstance(info, dict) else {}
+        stem = self._path.name.removesuffix(".gz").removesuffix(".traj")
+        build_id = f"{named(stem, 'run')}@{mark[:8]}"
         for number, some in in_parts(tasks):
             fields = {
-                "build_id": numbered_id(
-                    named(self._path.name.removesuffix(".gz").removesuffix(".traj"), "run"), number
-                ),
+                "build_id": numbered_id(build_id, number),
                 "project_id": self.project_id if self._named else _repository(document, info) or self.project_id,
                 "tasks": some,
                 "build_summary": _asked(document.get("history")),
                 "build_outcome": _ended(info, tasks),
-                "started_at": undated(0),
-                "completed_at": undated(0),
+                "started_at": changed_at(self._path),
+                "completed_at": changed_at(self._path),
                 "source": "trajectory",
             }
             yield part_of("trajectory", fields)

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from memgraph.errors import InvalidInputError
+from memgraph.errors import InvalidInputError, SourceError
 from memgraph.extraction.readers.documents import MAX_BUILD_TASKS, Part, loaded, numbered_id, part_of, whole
 from memgraph.extraction.readers.files import MAX_LINE_BYTES, ending, lines, opened
 from memgraph.extraction.readers.source import (
@@ -21,6 +21,7 @@ from memgraph.extraction.readers.source import (
     MAX_SAID_CHARS,
     SourceRecord,
     cleaned,
+    end,
     named,
     one_line,
     overall,
@@ -32,7 +33,9 @@ from memgraph.model.build import BuildTask, TaskOutcome
 
 _HEAD_LINES = 200
 _CONTEXT_CHARS = 600
-_MAX_HELD = 200_000
+_MAX_RUNNING = 1_000
+_MAX_SEEN = 200_000
+_MAX_UUID_CHARS = 64
 _EDITS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,5})\b")
 _ASKING = re.compile(r"(?:\S*/)?(?:e?grep|rg|git (?:grep|diff)|diff|cmp|test|\[|pgrep|which|command -v)(?:\s|$)")
@@ -120,6 +123,7 @@ class TranscriptReader:
 
     def _parts(self, stream: BinaryIO) -> Iterator[Part]:
         sessions: dict[str, _Session] = {}
+        is_one = False
         for number, (_, line, terminated) in enumerate(lines(stream, self._max_line_bytes), start=1):
             if not line.strip():
                 continue
@@ -127,14 +131,18 @@ class TranscriptReader:
             if isinstance(entry, str):
                 unfinished = "" if terminated else "; the last line is not finished"
                 yield Part(None, 1, f"line {number}: {entry}{unfinished}")
+                is_one = True  # what it is, is told
                 continue
             key = _session_of(entry)
+            is_one = is_one or bool(key) or isinstance(entry.get("type"), str)
             if key and key not in sessions:
                 sessions[key] = _Session(key, self._given)
             if session := sessions.get(key):
                 session.add(entry)
                 if len(session.tasks) >= MAX_BUILD_TASKS:
                     yield session.part()
+        if not is_one:
+            raise SourceError("holds no entry of a session: not a transcript of Claude Code", path=self._path)
         for session in sessions.values():
             if not session.is_empty:
                 yield session.part()
@@ -154,10 +162,11 @@ class _Session:
     now: str = ""
     said: str = ""
     said_is_used: bool = False
+    said_is_answered: bool = False
     tasks: list[BuildTask] = field(default_factory=list)
     interventions: list[dict[str, str]] = field(default_factory=list)
     running: dict[str, dict[str, Any]] = field(default_factory=dict)
-    seen: set[str] = field(default_factory=set)
+    seen: dict[str, None] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
@@ -167,10 +176,8 @@ class _Session:
         """Take in one line."""
         self.records += 1
         uuid = entry.get("uuid")
-        if isinstance(uuid, str):
-            if uuid in self.seen:  # a resumed session repeats what it continues
-                return
-            self.seen.add(uuid)
+        if isinstance(uuid, str) and self._is_repeated(uuid[:_MAX_UUID_CHARS]):
+            return  # a resumed session repeats what it continues
         self.now = time_of(entry.get("timestamp")) or self.now
         self.started = self.started or self.now
         if isinstance(entry.get("cwd"), str) and entry["cwd"]:
@@ -210,16 +217,25 @@ class _Session:
     def _answer(self, content: object) -> None:
         for block in _blocks(content):
             if block.get("type") == "text" and (text := cleaned(block.get("text"), MAX_SAID_CHARS)):
-                self.said = text if self.said_is_used else f"{self.said}\n{text}".strip()[-MAX_SAID_CHARS:]
-                self.said_is_used = False
-            elif block.get("type") == "tool_use" and len(self.running) < _MAX_HELD:
+                self.said = text if self.said_is_used else end(f"{self.said}\n{text}".strip(), MAX_SAID_CHARS)
+                self.said_is_used = self.said_is_answered = False
+            elif block.get("type") == "tool_use":
                 self._began(block)
+
+    def _is_repeated(self, name: str) -> bool:
+        if name in self.seen:
+            return True
+        self.seen[name] = None
+        if len(self.seen) > _MAX_SEEN:
+            del self.seen[next(iter(self.seen))]
+        return False
 
     def _began(self, block: dict[str, Any]) -> None:
         task_id = named(block.get("id"), "")
-        if not task_id or task_id in self.seen:
+        if not task_id or self._is_repeated(task_id):
             return
-        self.seen.add(task_id)
+        if len(self.running) >= _MAX_RUNNING:  # what has waited longest was broken off
+            del self.running[next(iter(self.running))]
         self.said_is_used = True
         tool = named(block.get("name"), "tool")
         given = block.get("input")
@@ -230,7 +246,7 @@ class _Session:
             "agent_name": "claude",
             "description": _described(tool, given, file),
             "command": cleaned(given.get("command"), MAX_OUTPUT_CHARS),
-            "reasoning": self.said,
+            "reasoning": "" if self.said_is_answered else self.said,
             "files_changed": [file] if tool in _EDITS and file else [],
             "occurred_at": self.now or None,
         }
@@ -239,6 +255,7 @@ class _Session:
         for block in _blocks(content):
             if block.get("type") != "tool_result":
                 continue
+            self.said_is_answered = True  # it was about these calls; the next one without a word has no reason
             fields = self.running.pop(named(block.get("tool_use_id"), ""), None)
             output = cleaned(_TAGS.sub("", _text_of(block.get("content"))), MAX_OUTPUT_CHARS)
             if fields is None or _NOTHING_DONE.match(output):
@@ -260,7 +277,7 @@ class _Session:
         text = _WRAPPED.sub("", _TOLD_TO_REMEMBER.sub(r"\1", text[: 4 * MAX_SAID_CHARS])).strip()
         action = cleaned(text, MAX_SAID_CHARS)
         if action and not _NOT_THE_USER.match(action) and len(self.interventions) < MAX_BUILD_TASKS:
-            context = about or self.said[-_CONTEXT_CHARS:]
+            context = about or end(self.said, _CONTEXT_CHARS)
             at = self.now or undated(0)
             self.interventions.append({"timestamp": at, "action": action, "context": context})
 
@@ -330,7 +347,8 @@ def _described(tool: str, given: dict[str, Any], file: str) -> str:
 
 
 def _outcome(command: str, output: str, *, is_error: bool) -> TaskOutcome:
+    if not is_error:
+        return "success"  # whatever it printed
     code = _EXIT_CODE.match(output) if command else None
-    if code and int(code[1]) == 1 and _ASKING.match(command) and len(output.splitlines()) == 1:
-        return "success"
-    return "failure" if is_error or (code and int(code[1])) else "success"
+    is_answer = code and int(code[1]) == 1 and _ASKING.match(command) and len(output.splitlines()) == 1
+    return "success" if is_answer else "failure"

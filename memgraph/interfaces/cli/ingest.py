@@ -142,9 +142,19 @@ def _transcripts() -> Path:
 def run(settings: Settings, name: str, paths: Sequence[Path], project: str | None) -> None:
     """Ingest sources and print what came of each; one that cannot be read does not keep the others from it."""
     kind = KINDS[name]
-    found = [(file, project or own) for path in paths for file, own in _sources(kind, name, path)]
+    found: list[tuple[Path, str | None]] = []
     reports: list[tuple[Path, IngestReport]] = []
     unreadable: list[SourceError] = []
+    for path in paths:
+        try:
+            found += [(file, project or own) for file, own in _sources(kind, name, path)]
+        except SourceError as error:
+            if len(paths) == 1:
+                raise
+            notice(str(error))
+            unreadable.append(error)
+    if not found:
+        raise SourceError("holds nothing that can be read", path=paths[0])
     with opened(settings) as memory:
         for path, its_project in found:
             try:
@@ -179,6 +189,10 @@ def _sources(kind: Kind, name: str, path: Path) -> list[tuple[Path, str | None]]
 
 
 def _ingested(settings: Settings, memory: MemGraph, kind: Kind, path: Path, project: str | None) -> IngestReport:
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise SourceError("has a name that is no UTF-8; rename it", path=path) from None
     reader = kind.reader(path, project)
     with progress(settings, f"reading {plain(reader.project_id)}") as bar:
         return memory.ingest(reader, progress=bar)
@@ -204,6 +218,7 @@ def _total(name: str, reports: Sequence[IngestReport]) -> IngestReport:
         extracted=sum(report.extracted for report in reports),
         merged=sum(report.merged for report in reports),
         forgotten=sum(report.forgotten for report in reports),
+        left_out=sum(report.left_out for report in reports),
         skipped=sum(report.skipped for report in reports),
         secrets_redacted=sum(report.secrets_redacted for report in reports),
         kept_share=sum(report.kept_share * report.builds for report in reports) / builds if builds else 0.0,
@@ -249,6 +264,8 @@ def told(report: IngestReport) -> list[str]:
     lines = [f"Read {source} in {report.seconds:.1f} s: {count(report.extracted, 'memory', 'memories')} added{merged}."]
     if report.builds > 1 and report.extracted + report.merged:
         lines.append(f"{report.kept_share:.0%} of the builds left something to remember.")
+    if report.left_out:
+        lines.append(f"Left out {count(report.left_out, 'finding')} less telling than the best of its build.")
     if report.forgotten:
         lines.append(f"Left out {count(report.forgotten, 'memory', 'memories')} that say again what was forgotten.")
     if report.secrets_redacted:

@@ -16,6 +16,8 @@ from memgraph.interfaces.cli.options import Command, Settings, pass_settings
 from memgraph.interfaces.cli.output import count, emit, plain, progress
 
 _NAME = "embedding_model"
+_PROBE = "memory"
+"""Embedded before anything else: an empty store would not show that there is no such model."""
 _LINE = re.compile(rb"""^([ \t]*embedding_model[ \t]*=[ \t]*)("[^"\r\n]*"|'[^'\r\n]*')""", re.MULTILINE)
 _TABLE = re.compile(rb"^[ \t]*\[", re.MULTILINE)
 
@@ -29,12 +31,19 @@ def reembed(settings: Settings, model: str) -> None:
     Until then memories are found as before; stopped, it goes on where it was.
     """
     from memgraph.config import load_config
-    from memgraph.embedding import default_embedder
+    from memgraph.embedding import default_embedder, embed_each
+    from memgraph.errors import EmbeddingError, StorageError
 
     config = load_config({"home": settings.home, _NAME: model})
     if config.embedding_model == "none":
         raise Refused("none is a setting, not a model: set embedding_model to none, and the store's vectors stay")
+    home = Path(config.home)
+    if not (home / "journal").exists():  # a name that was mistyped shall not become a store
+        raise StorageError("there is no store yet; the first `memgraph remember` makes it", path=home)
     embedder = default_embedder(config)
+    (probed,) = embed_each(embedder, [_PROBE])
+    if isinstance(probed, EmbeddingError):
+        raise probed
     with opened(settings, embedding_model="none") as memory:
         before = memory.store.vector_model.name
         with progress(settings, "embedding") as bar:

@@ -13,7 +13,6 @@ from memgraph.extraction import ModelExtractor, OllamaLanguageModel, RuleExtract
 from memgraph.extraction.budget import Budgeted, cautious_tokens
 from memgraph.extraction.default import default_extractor
 from memgraph.extraction.model import _Found, reply_schema
-from memgraph.extraction.rewriting import merged_text, summary
 from memgraph.lifecycle import ConsolidationPipeline
 from memgraph.model.build import BuildEventLog
 from memgraph.model.usage import ModelBudget, UsageMeter
@@ -78,12 +77,19 @@ def test_a_reply_becomes_a_memory_that_says_where_it_comes_from() -> None:
     assert len(model.calls) == 1
 
 
-def test_the_key_stays_when_the_log_grows_and_differs_with_what_is_said() -> None:
+def test_the_key_stays_when_the_log_grows_and_is_worded_anew_and_differs_with_event_and_type() -> None:
     first = extracted(GOOD)[0].candidates[0].key
     grown = build([*TASKS, {**TASKS[0], "task_id": "t2"}])
-    assert extracted(GOOD, grown)[0].candidates[0].key == first
-    assert extracted(reply(found(content="Another thing")))[0].candidates[0].key != first
-    assert extracted(reply(found(event_index=0)))[0].candidates[0].key != first
+    assert extracted(reply(found(content="A mark broke the import.")), grown)[0].candidates[0].key == first
+    several = reply(
+        found(),
+        found(content="Another thing"),
+        found(event_index=0, content="Tidied"),
+        found(type="semantic", content="A rule"),
+    )
+    keys = [candidate.key for candidate in extracted(several)[0].candidates]
+    assert keys[0] == first
+    assert len(set(keys)) == 4
 
 
 def test_every_type_and_what_the_user_did() -> None:
@@ -237,33 +243,6 @@ class TestBudget:
         assert estimated.meter.usage.completion_tokens == cautious_tokens(GOOD)
 
 
-class TestRewriting:
-    def test_two_texts_become_one(self) -> None:
-        model = FakeLanguageModel('{"text": " Imports fail on a mark;\\nstrip it. "}')
-        assert merged_text(model, "Imports fail", "Strip the mark") == ("Imports fail on a mark; strip it.", None)
-        system, user = model.calls[0][0]
-        assert json.loads(user["content"]) == ["Imports fail", "Strip the mark"]
-        assert "Strip the mark" not in system["content"]
-
-    @pytest.mark.parametrize(
-        "wrong", ["", "plain words", '{"text": ""}', '{"text": 3}', "{}", '["x"]', json.dumps({"text": "x" * 801}), '{"text": "x", "y": 1}']
-    )  # fmt: skip
-    def test_what_cannot_be_used_is_asked_for_once_more_and_then_there_is_none(self, wrong: str) -> None:
-        model = FakeLanguageModel([wrong, '{"text": "good"}'])
-        assert summary(model, ["a", "b"]).text == "good"
-        model = FakeLanguageModel(wrong)
-        told = summary(model, ["a", "b"])
-        assert told.text is None
-        assert "twice" in str(told.reason)
-        assert len(model.calls) == 2
-
-    def test_a_failure_has_its_reason(self) -> None:
-        assert merged_text(FakeLanguageModel([ProviderError("away", model="m")]), "a", "b") == (None, "away")
-        spent = Budgeted(FakeLanguageModel("{}"), meter=UsageMeter(ModelBudget(calls=0)))
-        assert "budget" in str(merged_text(spent, "a", "b").reason)
-        assert summary(FakeLanguageModel(), []).text is None
-
-
 class TestInAStore:
     def test_the_setting_chooses_it_and_what_it_finds_is_kept_with_its_cost(
         self, open_store: Any, httpserver: HTTPServer
@@ -312,3 +291,27 @@ class TestInAStore:
         assert "2 calls: 200 tokens read and 40 written" in told
         assert "rules served" in told
         assert usage_told(None) == []
+
+    def test_sources_that_are_read_one_after_the_other_share_one_budget(
+        self, open_store: Any, httpserver: HTTPServer, tmp_path: Any
+    ) -> None:
+        from memgraph import MemGraph
+        from memgraph.extraction.readers import BuildLogReader
+
+        server = OllamaServer(httpserver)
+        server.replies = [GOOD]
+        settings = {"extractor": "ollama", "ollama_host": server.host, "model_budget": {"calls": 3}}
+        memory = MemGraph(open_store(**settings))
+
+        def used(name: str) -> tuple[int, bool]:
+            path = tmp_path / f"{name}.jsonl"
+            path.write_text("\n".join(build(build_id=f"{name}{n}").model_dump_json() for n in range(2)))
+            usage = memory.ingest(BuildLogReader(path, project_id="shop")).usage
+            return (usage.calls, usage.spent) if usage else (0, False)
+
+        assert [used(name) for name in "abc"] == [(2, False), (1, True), (0, True)]
+        total = memory.consolidation.usage.total()
+        assert total is not None
+        assert (total.calls, len(server.chats)) == (3, 3)
+        memory.consolidation.usage.restart()
+        assert used("d") == (2, False)

@@ -72,6 +72,23 @@ def test_a_command_that_failed_and_worked_after_an_edit_is_a_recovery() -> None:
     assert (memory.source, memory.session_id, memory.trust_class) == ("transcript", "s1", "agent")
 
 
+def test_what_was_done_between_is_the_remedy_however_it_is_run() -> None:
+    log = session(
+        run("python sync.py", "ModuleNotFoundError: No module named 'httpx'", ok=False),
+        run("uv add httpx", "added"),
+        run("uv run python sync.py", "done"),
+    )
+    memory = only(log, "recovery")
+    assert "`python sync.py` failed (ModuleNotFoundError: No module named 'httpx')" in memory.content
+    same = only(session(*log.model_dump()["tasks"][:2], run("python sync.py", "done")), "recovery")
+    assert "it worked after `uv add httpx`" in same.content
+
+
+def test_many_failures_cost_no_more_than_their_number() -> None:
+    log = session(*(run(f"make part{number}", "error: no", ok=False) for number in range(6_000)))
+    assert len(found(log)) == 1_000  # the extractor's own limit; each looks no further than forty steps
+
+
 def test_failures_of_one_kind_are_told_once_with_their_number() -> None:
     log = session(*(edit("a.py", ok=False, output="SyntaxError: unmatched ')'") for _ in range(3)), edit("a.py"))
     assert "An edit of a.py failed 3 times (SyntaxError: unmatched ')')" in only(log, "recovery").content
@@ -176,7 +193,12 @@ class TestTheUser:
 
     @pytest.mark.parametrize(
         "rule",
-        ["Always run `make check` before you commit.", "We prefer tabs over spaces.", "Never push to main."],
+        [
+            "Always run `make check` before you commit.",
+            "We prefer tabs over spaces.",
+            "Never push to main.",
+            "Remember: deploys happen on Tuesdays.",
+        ],
     )
     def test_a_rule_is_kept_without_the_request_around_it(self, rule: str) -> None:
         memory = only(session(said=[told(f"Add a logout button. {rule}")]), "instruction")

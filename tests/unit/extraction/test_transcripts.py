@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from memgraph.errors import SourceError
 from memgraph.extraction.readers import TranscriptReader
 from memgraph.extraction.readers import documents as documents_module
 from memgraph.extraction.readers import transcripts as transcripts_module
@@ -133,14 +134,16 @@ def test_an_exit_code_tells_failure_unless_it_is_an_answer(path: Path) -> None:
     transcript(
         path,
         use("t1", "Bash", 1, command="make"),
-        result("t1", "Exit code 2\nmake: *** [all] Error 1", 2),
+        result("t1", "Exit code 2\nmake: *** [all] Error 1", 2, is_error=True),
         use("t2", "Bash", 3, command="grep -r cart src"),
         result("t2", "Exit code 1", 4, is_error=True),
         use("t3", "Read", 5, file_path="a"),
         result("t3", "<tool_use_error>File does not exist.</tool_use_error>", 6, is_error=True),
+        use("t4", "Bash", 7, command="cat run.log"),
+        result("t4", "Exit code 3", 8),
     )
     tasks = only_build(path).tasks
-    assert [task.outcome for task in tasks] == ["failure", "success", "failure"]
+    assert [task.outcome for task in tasks] == ["failure", "success", "failure", "success"]
     assert tasks[2].output == "File does not exist."
 
 
@@ -190,3 +193,39 @@ def test_a_very_long_session_is_several_builds(path: Path, monkeypatch: pytest.M
     builds = [record.build for record in TranscriptReader(path).records(None) if record.build]
     assert [build.build_id.removeprefix(f"claude-{SESSION}") for build in builds] == ["", "-part-2", "-part-3"]
     assert [len(build.tasks) for build in builds] == [2, 2, 1]
+
+
+def test_a_use_without_a_word_after_a_result_has_no_reason(path: Path) -> None:
+    transcript(
+        path,
+        use("t1", "Bash", 1, "First the tests.", command="pytest"),
+        use("t2", "Bash", 2, command="ruff check"),
+        result("t1", "ok", 3),
+        result("t2", "ok", 4),
+        use("t3", "Bash", 5, command="ls"),
+        result("t3", "a", 6),
+        line("user", "Never run them twice", 7),
+    )
+    build = only_build(path)
+    assert [task.reasoning for task in build.tasks] == ["First the tests.", "First the tests.", ""]
+    assert [said.context for said in build.user_interventions] == ["First the tests."]
+
+
+def test_of_uses_that_never_end_only_the_last_are_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transcripts_module, "_MAX_RUNNING", 2)
+    monkeypatch.setattr(transcripts_module, "_MAX_SEEN", 3)
+    ids = ["t1", "t2", "t3"]
+    uses = [use(tool_id, "Bash", second, command="ls") for second, tool_id in enumerate(ids)]
+    transcript(path, *uses, *[result(tool_id, "a", 10 + second) for second, tool_id in enumerate(ids)])
+    assert [task.task_id for task in only_build(path).tasks] == ["t2", "t3"]
+
+
+@pytest.mark.parametrize("text", ['{"foo": 1}\n', "", "\n"])
+def test_what_has_no_entry_of_a_session_is_no_transcript(path: Path, text: str) -> None:
+    path.write_text(text, "utf-8")
+    with pytest.raises(SourceError, match="not a transcript"):
+        list(TranscriptReader(path).records(None))
+
+
+def test_a_transcript_of_a_summary_alone_holds_nothing(path: Path) -> None:
+    assert list(TranscriptReader(transcript(path, {"type": "summary", "summary": "Cart"})).records(None)) == []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +88,13 @@ def builds(reader: Reader) -> list[BuildEventLog]:
     return [record.build for record in reader.records(None) if record.build]
 
 
+def named(build: BuildEventLog) -> str:
+    """Return a build's id without what tells its run, which must be there."""
+    name, run = build.build_id.rsplit("@", 1)
+    assert re.fullmatch(r"[0-9a-f]{8}", run)
+    return name
+
+
 def written(path: Path, document: Any) -> Path:
     path.write_text(document if isinstance(document, str) else json.dumps(document), "utf-8")
     return path
@@ -110,7 +119,7 @@ def test_alfworld_a_failures_lesson_is_its_own_reflection(tmp_path: Path) -> Non
     skipped = [record.skipped for record in reader.records(None) if record.skipped]
     assert skipped == ["environment 3: not an object that says is_success"]
     found = builds(reader)
-    assert [build.build_id for build in found] == [f"alfworld-env_{number}-trial-1" for number in range(3)]
+    assert [named(build) for build in found] == [f"alfworld-env_{number}-trial-1" for number in range(3)]
     assert {(build.project_id, build.source, build.completed_at) for build in found} == {
         ("alfworld", "trial", undated(1))
     }
@@ -144,7 +153,7 @@ def test_mbpp_a_problem_is_a_build_with_a_task_per_attempt(tmp_path: Path) -> No
     assert isinstance(reader, MbppReader)
     assert reader.count() == 3
     first, second = builds(reader)
-    assert (first.build_id, first.project_id, first.build_outcome) == ("mbpp_7_area", "mbpp", "success")
+    assert (named(first), first.project_id, first.build_outcome) == ("mbpp_7_area", "mbpp", "success")
     failed, solved = first.tasks
     assert failed.task_id == "mbpp_7_area:attempt-0"
     assert failed.description == "mbpp_7_area: Write a function for the area."
@@ -160,9 +169,9 @@ def test_hotpotqa_a_reflection_is_the_lesson_of_the_failure_before_it(tmp_path: 
     reader = reflexion_reader(written(tmp_path / "trials.txt", HOTPOTQA))
     assert isinstance(reader, HotpotqaReader)
     found = builds(reader)
-    assert (found[0].build_id, found[0].completed_at) == ("hotpotqa-question-0-trial-1", undated(1))
-    first = [build.tasks[0] for build in found if build.build_id.endswith("trial-1")]
-    second = [build.tasks[0] for build in found if build.build_id.endswith("trial-2")]
+    assert (named(found[0]), found[0].completed_at) == ("hotpotqa-question-0-trial-1", undated(1))
+    first = [build.tasks[0] for build in found if named(build).endswith("trial-1")]
+    second = [build.tasks[0] for build in found if named(build).endswith("trial-2")]
     assert [(task.task_id, task.outcome, task.lesson) for task in first] == [
         ("question-0", "success", ""),
         ("question-1", "failure", "I guessed. I should look up the parish register."),
@@ -197,7 +206,7 @@ def test_tau_bench_a_trial_is_a_build_with_its_calls(tmp_path: Path, as_lines: b
     path = tmp_path / ("shop.jsonl" if as_lines else "shop.json")
     path.write_text("\n".join(map(json.dumps, trials)) if as_lines else json.dumps(trials), "utf-8")
     failed, solved = builds(TauBenchReader(path))
-    assert [(build.build_id, build.build_outcome) for build in (failed, solved)] == [
+    assert [(named(build), build.build_outcome) for build in (failed, solved)] == [
         ("tau-task-4-trial-0", "failure"),
         ("tau-task-4-trial-1", "success"),
     ]
@@ -225,7 +234,7 @@ def test_a_trajectory_is_a_build_and_each_step_a_task(tmp_path: Path) -> None:
     info = {"exit_status": "submitted", "submission": "diff"}
     path = written(tmp_path / "ada__lamp-12.traj", {"trajectory": steps, "info": info})
     (build,) = builds(TrajectoryReader(path))
-    assert (build.build_id, build.project_id, build.build_outcome) == ("ada__lamp-12", "lamp", "success")
+    assert (named(build), build.project_id, build.build_outcome) == ("ada__lamp-12", "lamp", "success")
     assert build.source == "trajectory"
     assert [(task.task_id, task.outcome) for task in build.tasks] == [
         ("step-0", "failure"),
@@ -276,3 +285,71 @@ def test_what_holds_no_trials_is_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(SourceError):
             list(reader.records(None))
+
+
+ENVIRONMENT = {"name": "env_0", "memory": ["look under the bed"], "is_success": False}
+PROBLEM = {"name": "mbpp_1", "is_solved": True, "reflections": ["I forgot to square."]}
+TRIAL = {"task_id": 4, "trial": 0, "reward": 0.0, "traj": [{"role": "user", "content": "Return the lamp."}]}
+RUNS: dict[str, tuple[str, str, str]] = {
+    # a file's name, what it holds, and what another run wrote there
+    "trajectory": (
+        "ada__lamp-12.traj",
+        json.dumps({"trajectory": [step("ls", "a")]}),
+        json.dumps({"trajectory": [step("ls", "b")]}),
+    ),
+    "alfworld": (
+        "env_results_trial_0.json",
+        json.dumps([ENVIRONMENT]),
+        json.dumps([{**ENVIRONMENT, "memory": ["open the drawer"]}]),
+    ),
+    "mbpp": ("mbpp.jsonl", json.dumps(PROBLEM) + "\n", json.dumps({**PROBLEM, "reflections": ["I rounded."]}) + "\n"),
+    "hotpotqa": (
+        "trials.txt",
+        HOTPOTQA,
+        HOTPOTQA.replace("lamp", "vase").replace("Bea", "Cy").replace("mill", "inn"),
+    ),
+    "hotpotqa, other answers": ("trials.txt", HOTPOTQA, HOTPOTQA.replace("Thought 1:", "Thought 1: Well.")),
+    "tau-bench": ("shop.jsonl", json.dumps(TRIAL) + "\n", json.dumps({**TRIAL, "reward": 1.0}) + "\n"),
+}
+
+
+def reader_of(path: Path) -> Reader:
+    if path.suffix == ".traj":
+        return TrajectoryReader(path)
+    return TauBenchReader(path) if path.name == "shop.jsonl" else reflexion_reader(path)
+
+
+@pytest.mark.parametrize("kind", RUNS)
+def test_builds_of_another_run_have_other_ids_and_of_the_same_file_elsewhere_the_same(
+    tmp_path: Path, kind: str
+) -> None:
+    name, text, other = RUNS[kind]
+    ids = []
+    for folder, content in (("a", text), ("b", other), ("copy", text)):
+        (tmp_path / folder).mkdir()
+        ids.append([build.build_id for build in builds(reader_of(written(tmp_path / folder / name, content)))])
+    assert len(set(ids[0])) == len(ids[0]) > 0
+    assert not {*ids[0]} & {*ids[1]}
+    assert ids[2] == ids[0]
+
+
+def test_a_file_that_grows_keeps_the_ids_of_what_it_held(tmp_path: Path) -> None:
+    start = HOTPOTQA.index("\n####\nBEGIN TRIAL 2")
+    grown = {
+        "mbpp.jsonl": (json.dumps(PROBLEM) + "\n", json.dumps({**PROBLEM, "name": "mbpp_2"}) + "\n"),
+        "shop.jsonl": (json.dumps(TRIAL) + "\n", json.dumps({**TRIAL, "trial": 1}) + "\n"),
+        "trials.txt": (HOTPOTQA[:start], HOTPOTQA[start:]),
+    }
+    for name, (first, rest) in grown.items():
+        before = [build.build_id for build in builds(reader_of(written(tmp_path / name, first)))]
+        after = [build.build_id for build in builds(reader_of(written(tmp_path / name, first + rest)))]
+        assert before
+        assert after[: len(before)] == before
+        assert len(after) > len(before)
+
+
+def test_an_undated_trajectory_is_as_old_as_its_file(tmp_path: Path) -> None:
+    path = written(tmp_path / "run.traj", {"trajectory": [step("ls", "a")]})
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+    (build,) = builds(TrajectoryReader(path))
+    assert (build.started_at, build.completed_at) == ("2023-11-14T22:13:20.000Z", "2023-11-14T22:13:20.000Z")

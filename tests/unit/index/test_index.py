@@ -413,6 +413,14 @@ class TestSnapshot:
         assert [path.name for path in folder.iterdir()] == ["index.npz"]
         assert (folder / "index.npz").stat().st_mode & 0o077 == 0
 
+    def test_what_another_process_renames_meanwhile_does_not_matter(
+        self, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        gone = tmp_path / ".index.npz.1.tmp"
+        monkeypatch.setattr(Path, "glob", lambda _folder, _pattern: iter([gone]))
+        reloaded(world.index, tmp_path)
+        assert not gone.exists()
+
     def test_none_is_none(self, tmp_path: Path) -> None:
         assert snapshot.load(tmp_path / "index.npz", "store") is None
 

@@ -4,6 +4,8 @@ import pytest
 
 import memgraph
 from memgraph.lifecycle import ConsolidationPipeline
+from memgraph.lifecycle.batch import Batch
+from memgraph.model.ids import new_id
 from memgraph.testing import FakeExtractor
 
 TEXT = "The login test failed because the token had expired"
@@ -69,6 +71,21 @@ def test_only_memories_of_the_same_kind_are_duplicates(store, other):
     pipeline(store, [episode(TEXT)], [episode(TEXT, **other) | other]).consolidate_all([log("b1"), log("b2")])
 
     assert len(store.get_all_memories()) == 2
+
+
+@pytest.mark.parametrize("has_vector", [True, False])
+def test_nor_are_those_of_another_task(embedder, has_vector):
+    vector = embedder.embed([TEXT])[0] if has_vector else None
+    of_none, of_task = (
+        memgraph.EpisodicMemory(id=new_id(), content=TEXT, embedding=vector, task_id=task) for task in (None, "t1")
+    )
+    batch = Batch("2026-02-01T09:00:00.000Z")
+    batch.add(of_none)
+    again = of_none.model_copy(update={"id": new_id()})
+    assert [batch.nearest(one, 0.9)[1] or batch.equal(one) for one in (of_task, again)] == [
+        None,
+        batch.touched[of_none.id],
+    ]
 
 
 def test_a_pinned_text_is_never_rewritten(store):
@@ -137,6 +154,19 @@ def test_every_memory_says_why_it_was_made(store):
     pipeline(store, [episode(TEXT), episode("The cache was cold", reason="a task failed")]).consolidate(log())
 
     assert {memory.reason for memory in store.get_all_memories()} == {"a task failed", "proposed by the extractor"}
+
+
+def test_a_log_that_ran_out_of_time_is_not_extracted_again(store):
+    extractor = FakeExtractor([memgraph.ExtractionResult.from_memories([episode(TEXT), episode("Another failure")])])
+    consolidate = ConsolidationPipeline(
+        store, extractor=extractor, config=memgraph.ConsolidationConfig(max_duration_ms=0.001)
+    )
+    assert not consolidate.consolidate(log()).complete
+    assert consolidate.consolidate(log()).complete
+    assert len(extractor.calls) == 1
+    assert len(store.get_all_memories()) == 2
+    consolidate.consolidate(log(session_id="s2"))
+    assert len(extractor.calls) == 2
 
 
 def test_consolidation_can_be_switched_off(open_store):

@@ -100,6 +100,14 @@ class TestFeedback:
             assert after.embedding == pytest.approx(memory.store.embedder.embed([after.content])[0])
             assert after == found(memory, kept.id)
 
+    def test_the_longest_comment_fits_behind_its_word(self, memory: memgraph.MemGraph) -> None:
+        memory_id = saved(memory).id or ""
+        after = memory.update_episode_with_feedback(memory_id, "love", comment="x" * 7_994)
+        assert len(after.user_feedback or "") == 8_000
+        with pytest.raises(memgraph.InvalidInputError) as refused:
+            memory.update_episode_with_feedback(memory_id, "meh", comment="x" * 7_995)
+        assert refused.value.field == "comment"
+
     def test_said_again_it_writes_nothing(self, memory: memgraph.MemGraph) -> None:
         memory_id = saved(memory).id or ""
         first = memory.update_episode_with_feedback(memory_id, "meh", comment="too loud")

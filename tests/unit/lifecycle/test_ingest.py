@@ -140,3 +140,20 @@ def test_builds_that_run_out_of_time_are_finished_before_the_cursor_moves(open_s
 
         assert slow.cypher("MATCH (b:Build) WHERE NOT b.is_complete RETURN b.name AS name") == []
         assert slow.digest() == expected
+
+
+def test_what_is_beyond_the_best_of_a_build_is_counted(store, tmp_path):
+    tasks = [
+        {
+            "taskId": f"t{n}",
+            "agentName": "MARS",
+            "description": f"Run part{n}.py",
+            "output": f"Error: part{n}.py broke",
+            "outcome": "failure",
+        }
+        for n in range(20)
+    ]
+    path = tmp_path / "one.jsonl"
+    path.write_text(json.dumps({**build(0), "tasks": tasks}) + "\n")
+    report = read(store, path)
+    assert (report.extracted + report.merged, report.left_out) == (8, 12)

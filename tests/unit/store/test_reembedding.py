@@ -402,3 +402,36 @@ except memgraph.ModelMismatchError:
         MemoryCommands(other).import_memories(json.loads(export.model_dump_json()))
         assert other.digest() == store.digest()
         check(other, Model())
+
+
+class TestUnfitModel:
+    @pytest.mark.parametrize("good", [0, 3])
+    def test_a_model_that_fails_on_most_memories_is_not_changed_to(self, store: Any, tmp_path: Path, good: int) -> None:
+        before, digest = len(lines(tmp_path / "store")), store.digest()
+        old = store.embedder
+        unfit = Model(bad=[text_of(number) for number in range(9) if number not in range(good)])
+        with pytest.raises(
+            EmbeddingError, match=f"cannot embed {8 - good} of 8 memories, so the store was not changed"
+        ):
+            store.reembed(unfit, batch=3)
+        assert (store.vector_model.name, store.embedder) == ("fake", old)
+        assert (len(lines(tmp_path / "store")), store.digest()) == (before, digest)
+        check(store, old)
+
+    def test_half_of_them_may_fail(self, store: Any) -> None:
+        bad = [text_of(number) for number in (0, 1, 2, 3)]
+        model = Model(bad=bad)
+        assert store.reembed(model).awaiting == 4
+        check(store, model, but=bad)
+
+    @pytest.mark.parametrize("works", [True, False])
+    def test_nor_is_it_gone_on_with_where_there_were_no_vectors(self, open_store: Open, works: bool) -> None:
+        with open_store(embedder=NoEmbedder()) as store:
+            store.insert_memory({"type": "semantic", "content": text_of(0)})
+            unfit = Model(bad=[text_of(0)])
+            unfit.works = works
+            with pytest.raises(EmbeddingError, match="cannot embed 1 of 1" if works else "is away"):
+                store.reembed(unfit)
+            assert isinstance(store.embedder, NoEmbedder)
+            store.insert_memory({"type": "semantic", "content": text_of(1)})
+            assert store.awaiting_vectors() == 2
