@@ -40,12 +40,15 @@ _FURTHER = (
 )
 """The rest of a name: `secret_key_base` holds a secret, `token_type` and `key_path` do not."""
 _NOT_A_VALUE = r"(?!\$|<|\{|\[|%|\*|xxx|x{6}|None\b|null\b|true\b|false\b|undefined\b|your[_-]|example|changeme|process\.|os\.|env\.|self\.|this\.|[a-z_]\w{0,40}(?:\.[a-z_]\w{0,40}){1,5}(?![\w.]))"
-_ASSIGNS = re.compile(
-    r"(?:key|token|secret|passw?o?r?d?|passphrase|pwd|credentials?)(?:[\w-]{0,30}[\\\"']{0,2}\s{0,3}(?:[=:]|is\s)|\s(?:for|of|to)\s)|-(?:token|password)[\s=]|"
-    r"bearer\s|authorization|\b(?:curl|sshpass|mysql\w{0,8}|mariadb)\s",
-    re.IGNORECASE,
-)
-"""What every assignment below has in it: of the texts that speak of keys and tokens, few have."""
+_NAME_ENDS = re.compile(r"[\w-]{0,30}(?:[\\\"']{0,2}\s{0,3}(?:[=:]|is\s)|\s(?:for|of|to)\s)")
+_OPTION_ENDS = re.compile(r"(?:word|wd|phrase)?[\s=]")
+_SPEAKING = {
+    **dict.fromkeys(("key", "token", "secret", "pass", "pwd", "credential"), _NAME_ENDS),
+    "bearer": re.compile(r"\s"),
+    "authorization": re.compile(r""),
+    **dict.fromkeys(("curl", "sshpass", "mysql", "mariadb"), re.compile(r"\w{0,8}\s")),
+}
+"""The words that every assignment below has in it, and how it goes on: of the texts that speak of keys, few assign one."""
 _ASSIGNED = {
     # password="…", 'api_key': '…': what is quoted is a value
     "quoted": rf"(?i:{_NAMED}{_FURTHER}(?:\\?[\"'])?\s{{0,3}}(?:=|:=?|=>)\s{{0,3}}\\?[\"'](?P<value>{_NOT_A_VALUE}[^\s\"'\\]{{6,255}})\\?[\"'])",
@@ -72,7 +75,6 @@ class _Form(NamedTuple):
 _FORMS = [_Form(kind, signs, re.compile(f"(?P<value>{pattern})")) for kind, (signs, pattern) in _ISSUED.items()]
 _FORMS.append(_Form("password", ("://",), re.compile(_ADDRESS)))
 _WORDS = [_Form("secret", (), re.compile(pattern)) for pattern in _ASSIGNED.values()]
-_SPEAKS = ("key", "token", "secret", "pass", "pwd", "credential", "bearer", "authorization", "curl", "mysql", "mariadb")
 
 
 class Redacted(NamedTuple, Generic[T]):
@@ -140,10 +142,20 @@ def _collect(value: Any, texts: list[str]) -> None:
 def _suspected(text: str) -> list[_Form]:
     """Return the forms of secrets that a text may hold: those whose signs are in it."""
     found = [form for form in _FORMS if any(sign in text for sign in form.signs)]
-    lowered = text.lower()
-    if any(word in lowered for word in _SPEAKS) and _ASSIGNS.search(text):
+    if _assigns(text.lower()):
         found += _WORDS
     return found
+
+
+def _assigns(lowered: str) -> bool:
+    for word, goes_on in _SPEAKING.items():
+        at = lowered.find(word)
+        while at >= 0:
+            after = at + len(word)
+            if goes_on.match(lowered, after) or (lowered[at - 1 : at] == "-" and _OPTION_ENDS.match(lowered, after)):
+                return True
+            at = lowered.find(word, after)
+    return False
 
 
 def _without(match: re.Match[str], kind: str) -> str:
