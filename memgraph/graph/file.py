@@ -32,6 +32,8 @@ _SHORT_LOG_BYTES = 256 << 10
 """Some thirty commits."""
 _LONG_LOG_BYTES = 8 << 20
 """Some thousand commits."""
+_MOST_WRITES = 500
+"""Until then the engine keeps some 80 kB of its buffer pool for each write, however small: after 6,200 of them it was full."""
 _BYTES_A_MEMORY = 8_000
 _BYTES_A_ROW = 300
 """What a bulk write takes at its peak, by measurement, and as much again."""
@@ -45,6 +47,7 @@ class GraphFile:
         self.path = path
         self._log = path.with_name(path.name + ".wal")
         self._note = OpenNote(path)
+        self._writes = 0
 
     def before_opening(self) -> bool:
         """Make sure that the engine may open the file, and return whether there is none yet.
@@ -68,6 +71,7 @@ class GraphFile:
 
     def after_checkpoint(self) -> None:
         """Note that everything is in the file."""
+        self._writes = 0
         self._note.opened()
 
     def before_writing(self, path: Path, changes: Sequence[Change]) -> None:
@@ -78,12 +82,13 @@ class GraphFile:
         DiskFullError
             There is not.
         """
+        self._writes += 1
         memories = sum(change.table == "Memory" for change in changes)
         need(path, self._checkpoint_bytes() + memories * _BYTES_A_MEMORY + len(changes) * _BYTES_A_ROW)
 
     def has_long_log(self) -> bool:
-        """Return whether the log is long enough to be brought into the file."""
-        return self._log_bytes() > _LONG_LOG_BYTES
+        """Return whether the log is long enough, or of so many writes, that it is to be brought into the file."""
+        return self._writes >= _MOST_WRITES or self._log_bytes() > _LONG_LOG_BYTES
 
     def can_take_log(self) -> bool:
         """Return whether there is a log worth bringing into the file, and room for it.
