@@ -82,12 +82,12 @@ def _holds_builds(path: Path) -> bool:
 def _store(settings: Settings) -> Iterator[MemGraph]:
     """Open the store named with ``--home``, else one in a temporary directory, keys and all."""
     if settings.home is not None:
-        with opened(settings, is_lasting=False) as memory:
+        with opened(settings) as memory:
             yield memory
         return
     with tempfile.TemporaryDirectory(prefix="memgraph-demo-") as folder:
         throw_away = Settings(home=str(Path(folder) / "store"), verbosity=settings.verbosity)
-        with opened(throw_away, keys_home=Path(folder) / "keys") as memory:
+        with opened(throw_away, keys_home=Path(folder) / "keys", is_lasting=False) as memory:
             yield memory
 
 
