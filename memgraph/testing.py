@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import numpy as np
+import orjson
 from numpy.typing import ArrayLike, NDArray
 
 from memgraph.errors import ClosedError, GraphError, InvalidInputError, QueryError
@@ -147,13 +148,7 @@ class FakeClock:
         self._now = from_iso(to_iso(moment))
 
     def advance(
-        self,
-        *,
-        days: float = 0,
-        hours: float = 0,
-        minutes: float = 0,
-        seconds: float = 0,
-        milliseconds: float = 0,
+        self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0, milliseconds: float = 0
     ) -> None:
         """Move the time by these units together; negative ones move it back."""
         self.set(
@@ -341,6 +336,10 @@ class InMemoryEngine:
             yield from [(key, deepcopy(row)) for (name, key), row in self._rows.items() if name == table]
 
     scan_columns = scan
+
+    def records(self) -> list[tuple[str, str]]:
+        """Return the ids of all memories and their rows as JSON text."""
+        return [(str(key), orjson.dumps(row).decode()) for key, row in self.scan("Memory")]
 
     def state(self) -> Row | None:
         """Return the projection's state row; None before the first write."""

@@ -138,21 +138,23 @@ class KuzuEngine:
         if ends:
             names = list(tables()[table].columns)
             wanted = ", ".join(["a.id", "b.id", *(f"e.{name}" for name in names)])
-            for source, target, *values in self._read(
-                f"MATCH (a:{ends[0]})-[e:{table}]->(b:{ends[1]}) RETURN {wanted}", {}
-            ):
+            query = f"MATCH (a:{ends[0]})-[e:{table}]->(b:{ends[1]}) RETURN {wanted}"
+            for source, target, *values in self._read(query, {}):
                 yield (source, target), from_engine(dict(zip(names, values, strict=True)))
         else:
             for (node,) in self._read(f"MATCH (n:{table}) RETURN {whole(table)}", {}):
                 row = to_row(node)
                 yield row["id"], row
 
+    def records(self) -> list[tuple[str, str]]:
+        """Return the ids of all memories and their rows as JSON text."""
+        return [(key, record) for key, record in self._read(f"MATCH (n:Memory) RETURN n.id, n.{RECORD}", {})]
+
     def scan_columns(self, table: str) -> Iterator[tuple[Key, Row]]:
         """Iterate over all rows of a node table as an analyst sees them: from their columns, not from their record."""
         names = [name for name in tables()[table].columns if name != RECORD]
-        with (
-            self._session.use() as connection
-        ):  # column by column, a tenth of the time that whole nodes take; and not all at once
+        # column by column, a tenth of the time that whole nodes take; and not all at once
+        with self._session.use() as connection:
             for values in _streamed(connection, f"MATCH (n:{table}) RETURN {', '.join(f'n.{name}' for name in names)}"):
                 row = from_engine(dict(zip(names, values, strict=True)))
                 yield row["id"], row
@@ -345,10 +347,8 @@ def _prepared(connection: kuzu.Connection, query: str, params: Mapping[str, Any]
 
     Prepared for one set of types, so not for what leaves a type open: nulls, empty lists.
     """
-    if not params:
-        return query
     types = tuple(type_of(value) for value in params.values())
-    if None in types:
+    if not types or None in types:
         return query
     known = _PREPARED.setdefault(connection, {})
     if (query, types) not in known:

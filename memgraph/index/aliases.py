@@ -6,6 +6,9 @@ are ``Anna Smith`` as long as no other Smith is. Nothing is stored: a name that 
 
 from __future__ import annotations
 
+from copy import deepcopy
+from typing import Any
+
 from memgraph.index.arrays import Multimap, Names
 from memgraph.model.ids import without_title
 
@@ -31,6 +34,12 @@ class Aliases:
         self._groups: dict[Group, list[int]] = {}
         self._parts: dict[int, tuple[str, ...]] = {}
         self._seen = 0
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Aliases:
+        other = Aliases(deepcopy(self._entities, memo), deepcopy(self._mentions, memo))
+        other._groups = {group: codes.copy() for group, codes in self._groups.items()}
+        other._parts, other._seen = self._parts.copy(), self._seen
+        return other
 
     def same(self, entity: int) -> list[int]:
         """Return the codes of all names of the thing that `entity` names, itself among them, in order."""

@@ -73,23 +73,23 @@ class Multimap:
 
     def remove_value(self, value: int) -> None:
         """Remove every pair with this value; costs one pass over all pairs."""
-        self._settle()
+        self.settle()
         self._weights.values[self._values.values == value] = 0
 
     def remove_key(self, key: int) -> None:
         """Remove every pair with this key; costs one pass over all pairs."""
-        self._settle()
+        self.settle()
         self._weights.values[self._keys.values == key] = 0
 
     def remove(self, key: int, value: int, weight: int) -> None:
         """Remove one kind of pair; costs one pass over all pairs."""
-        self._settle()
+        self.settle()
         values, weights = self._values.values, self._weights.values
         weights[(self._keys.values == key) & (values == value) & (weights == weight)] = 0
 
     def get(self, key: int) -> tuple[Ints, Ints]:
         """Return the (values, weights) of a key, in the order they were added."""
-        self._settle()
+        self.settle()
         start, end = (self._offsets[key], self._offsets[key + 1]) if key + 1 < len(self._offsets) else (0, 0)
         values, weights = self._values.values[start:end], self._weights.values[start:end]
         if self._base < len(self._keys):
@@ -102,17 +102,17 @@ class Multimap:
 
     def pairs(self, weight: int) -> tuple[Ints, Ints]:
         """Return the (keys, values) of all pairs of this weight; one pass over all pairs."""
-        self._settle()
+        self.settle()
         found = self._weights.values == weight
         return self._keys.values[found], self._values.values[found]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the sorted pairs, for a snapshot."""
-        self._settle()
+        self.settle()
         self._merge()
         return {"keys": self._keys.values, "values": self._values.values, "weights": self._weights.values}
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Take in what was added since the last look-up."""
         if not self._late:
             return
@@ -148,6 +148,11 @@ class Names:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Names:
+        other = memo[id(self)] = Names()
+        other.names, other._codes = self.names.copy(), self._codes.copy()  # strings need no copies
+        return other
 
     def code(self, name: str) -> int:
         """Return a name's code, giving it one if need be."""

@@ -9,20 +9,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.index.arrays import Multimap, Names
-from memgraph.index.index import COLUMNS, Index
+from memgraph.index.columns import COLUMNS
+from memgraph.index.index import Index
 
-_NAMED = ("project", "session", "task", "domain", "vector_model")
+_NAMED = ("project", "session", "task", "domain", "speaker", "vector_model")
 _SLOTS = ("previous", "following")
-_BY_NAME = {"postings": "vocabulary", "mentions": "entities", "agents": "agent_names"}
+_BY_NAME = {
+    "postings": "vocabulary",
+    "mentions": "entities",
+    "agents": "agent_names",
+    "tags": "tag_names",
+    "triggers": "vocabulary",
+}
 """Maps from a name's code to slots, and where the names are."""
+_OF_SLOTS = {"named": "entities", "tagged": "tag_names"}
+"""Maps from slots to a name's code."""
 Codes = NDArray[np.int64]
 
 
 def differences(given: Index, built: Index) -> Iterator[tuple[str, str, str]]:
     """Yield (memory id, part, problem) for everything that `given` answers otherwise than `built`.
 
-    Parts are columns (``anchor``), and ``postings``, ``mentions``, ``agents``, ``named``, ``links``. Linear in the size of
-    both, in numpy.
+    Parts are columns (``anchor``), and ``postings``, ``mentions``, ``agents``, ``tags``, ``triggers``, ``named``, ``tagged``,
+    ``sequences``, ``links``. Linear in the size of both.
     """
     ours, theirs = _live(given), _live(built)
     yield from ((memory_id, "memory", "missing") for memory_id in theirs if memory_id not in ours)
@@ -46,9 +55,14 @@ def differences(given: Index, built: Index) -> Iterator[tuple[str, str, str]]:
         codes, same = _translation(getattr(given, names), getattr(built, names)), _identity(getattr(built, names))
         mine, right = _pairs(getattr(given, kind), codes, slots), _pairs(getattr(built, kind), same, live)
         yield from ((id_of[slot], kind, "differs") for slot in _only_in_one(mine, right)[:, 1].tolist())
-    codes, same = _translation(given.entities, built.entities), _identity(built.entities)
-    mine, right = _pairs(given.named, slots, codes), _pairs(built.named, live, same)
-    yield from ((id_of[slot], "named", "differs") for slot in _only_in_one(mine, right)[:, 0].tolist())
+    for kind, names in _OF_SLOTS.items():
+        codes, same = _translation(getattr(given, names), getattr(built, names)), _identity(getattr(built, names))
+        mine, right = _pairs(getattr(given, kind), slots, codes), _pairs(getattr(built, kind), live, same)
+        yield from ((id_of[slot], kind, "differs") for slot in _only_in_one(mine, right)[:, 0].tolist())
+    codes = _translation(given.vocabulary, built.vocabulary)
+    for memory_id, mine_at, right_at in zip(common, own.tolist(), other.tolist(), strict=True):
+        if not np.array_equal(codes[given.sequences.get(mine_at)], built.sequences.get(right_at)):
+            yield memory_id, "sequences", "differs"
     mine, right = _pairs(given.links, slots, slots), _pairs(built.links, live, live)
     yield from ((id_of[slot], "links", "differs") for slot in _only_in_one(mine, right)[:, 0].tolist())
 

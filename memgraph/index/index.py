@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,55 +14,27 @@ from numpy.typing import NDArray
 from memgraph.index.aliases import Aliases
 from memgraph.index.analyser import analyse
 from memgraph.index.arrays import GrowingArray, Multimap, Names
+from memgraph.index.columns import COLUMN_TYPES, EMPTY, NEVER, OUTCOMES, QUESTION_MARKS, TIERS, TRUST
+from memgraph.index.naming import Naming, phrases_of
+from memgraph.index.sequences import Sequences
 from memgraph.index.text import indexed_text
 from memgraph.model.ids import canonical_name
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import MEMORY_TYPES
+from memgraph.model.text import SUMMARY_CHARS
 from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Change, Key, Row
 
-INDEX_VERSION = 2
+INDEX_VERSION = 3
 """Of the snapshot's layout."""
-TIERS = ("public", "sensitive", "private")
-TRUST = ("user", "agent", "tool", "imported", "web")
-OUTCOMES = ("positive", "negative", "neutral", "unknown")
 RELATION_CODE = {relation: code for code, relation in enumerate(EXPLICIT_RELATIONS, start=1)}
 """Weight of a link's pair: positive at its source, negative at its target."""
-NEVER = np.inf
-
-_COLUMNS: dict[str, Any] = {
-    "is_live": np.bool_,
-    "is_suppressed": np.bool_,
-    "is_archived": np.bool_,
-    "is_pinned": np.bool_,
-    "type": np.int8,
-    "outcome": np.int8,
-    "tier": np.int8,
-    "trust": np.int8,
-    "project": np.int32,
-    "session": np.int32,
-    "task": np.int32,
-    "domain": np.int32,
-    "previous": np.int32,
-    "following": np.int32,
-    "vector_row": np.int32,
-    "vector_model": np.int32,
-    "vector_place": np.int32,
-    "terms": np.int32,
-    "words": np.int32,
-    "access_count": np.int32,
-    "anchor": np.float64,
-    "anchored_days": np.float64,
-    "floor": np.float64,
-    "created_days": np.float64,
-    "accessed_days": np.float64,
-    "invalid_days": np.float64,
-    "seq": np.int64,
-}
-COLUMNS = tuple(_COLUMNS)
-_EMPTY = {"previous": -1, "following": -1}
-_MAPS = ("postings", "mentions", "named", "links", "agents")
-_NAMES = ("ids", "vocabulary", "scopes", "entities", "agent_names")
+_MAPS = ("postings", "mentions", "named", "links", "agents", "tags", "tagged", "triggers", "called")
+_NAMES = ("ids", "vocabulary", "scopes", "entities", "agent_names", "tag_names", "phrases")
+_TEXT_MAPS = ("postings", "mentions", "agents", "tags", "triggers")
+"""Maps to slots that follow from a memory's text and names."""
+_SLOT_MAPS = ("named", "tagged")
+"""Maps from slots that do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +62,18 @@ class Index:
         Entity → (slot, 1 mentioned or 2 about), and slot → (entity, the same).
     links : Multimap
         Slot → (other slot, ± code of the relation; positive where the slot is the source).
+    agents, tags : Multimap
+        Agent or tag (by its canonical name) → (slot, 1).
+    tagged : Multimap
+        Slot → (tag, 1).
+    triggers : Multimap
+        Term → (slot of a procedure, number of different terms in its trigger).
+    called : Multimap
+        Phrase → (entity that is called so, 1), for entities that memories are about; `naming` finds them in texts.
+    topics : set of int
+        Those entities.
+    sequences : Sequences
+        Slot → the terms of its text, in order.
     aliases : Aliases
         Which entities are one thing under several names.
     vector_model : str or None
@@ -101,13 +86,17 @@ class Index:
     ) -> None:
         data, names = data or {}, names or {}
         self._columns = {
-            name: GrowingArray(dtype, data[f"column.{name}"] if data else None) for name, dtype in _COLUMNS.items()
+            name: GrowingArray(dtype, data[f"column.{name}"] if data else None) for name, dtype in COLUMN_TYPES.items()
         }
         for kind in _MAPS:
             part = {name: data[f"{kind}.{name}"] for name in ("keys", "values", "weights")} if data else None
             setattr(self, kind, Multimap(part))
         for kind in _NAMES:
             setattr(self, kind, Names(list(names[kind]) if data else None))
+        kept = {name: data[f"sequences.{name}"] for name in ("starts", "lengths", "codes")} if data else None
+        self.sequences = Sequences(kept)
+        self.naming = Naming(self.phrases, self.called)
+        self.topics = set(self.called.pairs(1)[1].tolist())
         self.aliases = Aliases(self.entities, self.mentions)
         self.vector_model: str | None = None
         self.offset = IndexOffset()
@@ -118,14 +107,30 @@ class Index:
     named: Multimap
     links: Multimap
     agents: Multimap
+    tags: Multimap
+    tagged: Multimap
+    triggers: Multimap
+    called: Multimap
     ids: Names
     vocabulary: Names
     scopes: Names
     entities: Names
     agent_names: Names
+    tag_names: Names
+    phrases: Names
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def copy(self) -> Index:
+        """Return an index with the same answers, which changes apart from this one."""
+        self.settle()
+        return deepcopy(self)
+
+    def settle(self) -> None:
+        """Take in at once what else the first look-up would."""
+        for kind in _MAPS:
+            getattr(self, kind).settle()
 
     def column(self, name: str) -> NDArray[Any]:
         """Return a column over all slots; do not keep it across changes."""
@@ -200,7 +205,7 @@ class Index:
         if is_new:
             slot = self.ids.code(row["id"])
             for name, column in self._columns.items():
-                column.append(_EMPTY.get(name, 0))
+                column.append(EMPTY.get(name, 0))
         self._put_columns(slot, row)
         if is_new or old is None or any(old.get(name) != row.get(name) for name in _TEXT_FIELDS):
             self._put_text(slot, row, is_new=is_new)
@@ -227,10 +232,10 @@ class Index:
         slot = self.ids.find(memory_id)
         if slot >= 0:
             self.column("is_live")[slot] = False
-            for kind in (self.postings, self.mentions, self.agents, self.links):
-                kind.remove_value(slot)
-            for kind in (self.named, self.links):
-                kind.remove_key(slot)
+            for kind in (*_TEXT_MAPS, "links"):
+                getattr(self, kind).remove_value(slot)
+            for kind in (*_SLOT_MAPS, "links"):
+                getattr(self, kind).remove_key(slot)
             self._follow(slot, -1)
             self._columns["terms"].values[slot] = 0
             self.changed += 1
@@ -253,7 +258,7 @@ class Index:
         data = {f"column.{name}": column.values for name, column in self._columns.items()}
         for kind in _MAPS:
             data |= {f"{kind}.{name}": values for name, values in getattr(self, kind).arrays().items()}
-        return data
+        return data | {f"sequences.{name}": values for name, values in self.sequences.arrays().items()}
 
     def name_lists(self) -> dict[str, list[str]]:
         """Return the names, for a snapshot."""
@@ -267,6 +272,8 @@ class Index:
             "is_suppressed": row.get("is_suppressed", False),
             "is_archived": "archived_at" in row,
             "is_pinned": row.get("is_pinned", False),
+            "lacks_summary": "archive_summary" not in row and len(row["content"]) > SUMMARY_CHARS,
+            "asks": row["content"].rstrip().endswith(QUESTION_MARKS),
             "type": MEMORY_TYPES.index(row["type"]),
             "outcome": OUTCOMES.index(row.get("outcome", "unknown")),
             "tier": TIERS.index(row.get("privacy_tier", "public")),
@@ -275,6 +282,7 @@ class Index:
             "session": self._scope("session", row.get("session_id"), project),
             "task": self._scope("task", row.get("task_id")),
             "domain": self._scope("domain", row.get("domain")),
+            "speaker": self._scope("speaker", phrase_of(row.get("speaker"))),
             "vector_row": place if self.vector_model in (None, made_by) else -1,
             "vector_model": self._scope("model", made_by),
             "vector_place": place,
@@ -282,6 +290,8 @@ class Index:
             "anchor": row["relevance_anchor"],
             "anchored_days": epoch_days(row["relevance_at"]),
             "floor": row.get("floor", 0.0),
+            "confidence": row.get("confidence", 0.0),
+            "occurred_days": epoch_days(row["occurred_at"]),
             "created_days": epoch_days(row["created_at"]),
             "accessed_days": epoch_days(row["last_accessed_at"]) if "last_accessed_at" in row else -NEVER,
             "invalid_days": epoch_days(row["invalid_at"]) if "invalid_at" in row else NEVER,
@@ -312,21 +322,35 @@ class Index:
 
     def _put_text(self, slot: int, row: Row, *, is_new: bool) -> None:
         if not is_new:
-            for kind in (self.postings, self.mentions, self.agents):
-                kind.remove_value(slot)
-            self.named.remove_key(slot)
+            for kind in _TEXT_MAPS:
+                getattr(self, kind).remove_value(slot)
+            for kind in _SLOT_MAPS:
+                getattr(self, kind).remove_key(slot)
         terms = analyse(indexed_text(row))
+        codes = [self.vocabulary.code(term) for term in terms]
+        self.sequences.put(slot, codes)
         self.column("terms")[slot] = len(terms)
         self.column("words")[slot] = len(row["content"].split())
-        for term, count in Counter(terms).items():
-            self.postings.add(self.vocabulary.code(term), slot, count)
+        for code, count in Counter(codes).items():
+            self.postings.add(code, slot, count)
+        trigger = set(analyse(row.get("trigger_pattern") or ""))
+        for term in sorted(trigger):
+            self.triggers.add(self.vocabulary.code(term), slot, len(trigger))
         for entity in row.get("entities", ()):
             code = self.entities.code(entity_name(entity["kind"], entity["name"], row.get("project_id")))
+            if entity.get("about") and code not in self.topics:
+                self.topics.add(code)
+                for phrase in phrases_of(entity["kind"], entity["name"]):
+                    self.called.add(self.phrases.code(phrase), code, 1)
             weight = 2 if entity.get("about") else 1
             self.mentions.add(code, slot, weight)
             self.named.add(slot, code, weight)
         for agent in row.get("agents_involved", ()):
             self.agents.add(self.agent_names.code(agent), slot, 1)
+        for tag in dict.fromkeys(map(canonical_name, row.get("tags", ()))):
+            code = self.tag_names.code(tag)
+            self.tags.add(code, slot, 1)
+            self.tagged.add(slot, code, 1)
 
     def _scope(self, kind: str, name: str | None, project: str | None = None) -> int:
         return -1 if name is None else self.scopes.code(scope_name(kind, name, project))
@@ -351,6 +375,11 @@ _TEXT_FIELDS = (
     "content", "title", "speaker", "occurred_at", "tags", "entities", "agents_involved", "project_id", "trigger_pattern", "steps",
 )  # fmt: skip
 """Fields that the postings, mentions and agents follow from."""
+
+
+def phrase_of(name: str | None) -> str | None:
+    """Return the terms of a person's name, joined by spaces, as a query would name them; None for none."""
+    return " ".join(analyse(name)) or None if name else None
 
 
 def scope_name(kind: str, name: str, project_id: str | None = None) -> str:

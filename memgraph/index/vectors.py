@@ -17,7 +17,7 @@ class VectorSearch:
 
     def __init__(self, file: VectorFile) -> None:
         self.file = file
-        self._norms: NDArray[np.float32] = np.empty(0, dtype=np.float32)
+        self._inverse_norms: NDArray[np.float32] = np.empty(0, dtype=np.float32)
 
     def cosines(self, query: Vector, rows: NDArray[np.int32], count: int) -> NDArray[np.float64]:
         """Cosine of the query with each of these rows, in [−1, 1].
@@ -38,18 +38,25 @@ class VectorSearch:
         if not len(rows):
             return np.empty(0)
         matrix = self.file.rows(count)
-        norms = self._norms_of(matrix)
-        length = float(np.linalg.norm(query))
+        inverse = self._inverse_norms_of(matrix)
         if len(rows) < _GATHER_SHARE * count:
             products = matrix[rows] @ query
         else:
-            products = (matrix @ query)[rows]
-        return np.clip(products.astype(np.float64) / (norms[rows].astype(np.float64) * length), -1.0, 1.0)
+            products = matrix @ query
+            products = products if _are_all(rows, count) else products[rows]
+        products *= inverse if _are_all(rows, count) else inverse[rows]
+        products /= np.linalg.norm(query)
+        return np.clip(products, -1.0, 1.0, out=products).astype(np.float64)
 
-    def _norms_of(self, matrix: NDArray[np.float32]) -> NDArray[np.float32]:
-        known = len(self._norms)
+    def _inverse_norms_of(self, matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+        known = len(self._inverse_norms)
         if known < len(matrix):
             late = np.sqrt(np.einsum("ij,ij->i", matrix[known:], matrix[known:], dtype=np.float32))
             late[late == 0] = 1.0  # a row that no event names may hold anything
-            self._norms = np.concatenate([self._norms, late])
-        return self._norms
+            self._inverse_norms = np.concatenate([self._inverse_norms, 1.0 / late])
+        return self._inverse_norms[: len(matrix)]
+
+
+def _are_all(rows: NDArray[np.int32], count: int) -> bool:
+    """Tell whether these are all rows in their order, as of a store into which nothing else was ever written."""
+    return len(rows) == count and bool(rows[0] == 0) and bool((rows[1:] - rows[:-1] == 1).all())

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memgraph.index.index import TIERS, TRUST, Index, scope_name
+from memgraph.index.columns import TIERS, TRUST
+from memgraph.index.index import Index, scope_name
+
+if TYPE_CHECKING:
+    from memgraph.retrieval.search import Search
 
 Mask = NDArray[np.bool_]
 _UNKNOWN = -2
@@ -34,6 +39,12 @@ class Scope:
     trust_classes: Sequence[str] | None = None
     domain: str | None = None
     include_archived: bool = False
+
+
+def admit(search: Search) -> Mapping[str, int]:
+    """Settle who may be scored."""
+    search.mask = admitted(search.index, search.scope, search.now_days)
+    return {"admitted": int(np.count_nonzero(search.mask))}
 
 
 def admitted(index: Index, scope: Scope, now_days: float) -> Mask:

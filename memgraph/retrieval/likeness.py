@@ -11,7 +11,8 @@ from memgraph.index.analyser import analyse
 from memgraph.index.index import Index
 from memgraph.model.memory import Vector
 from memgraph.retrieval.filter import Mask
-from memgraph.retrieval.rank import Scores, best
+from memgraph.retrieval.rank import best
+from memgraph.retrieval.search import Scores
 from memgraph.store import AgentMemoryStore
 
 _READ = 50
@@ -91,7 +92,7 @@ def _shared_words(store: AgentMemoryStore, index: Index, text: str, mask: Mask) 
         slots = index.postings.get(code)[0] if code >= 0 else np.empty(0, np.int32)
         slots = slots[mask[slots]]
         weights[slots] += np.log1p(mask.sum() / max(1, len(slots)))  # the rarer a word, the more it says
-    chosen = best(index, weights, weights > 0, _READ)
+    chosen = best(index, weights, np.flatnonzero(weights > 0), _READ)
     memories = store.read_memories([index.ids.names[slot] for slot in chosen])
     return {index.slot(memory.id or ""): _cosine_of_words(text, memory.content) for memory in memories}
 

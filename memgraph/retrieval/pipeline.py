@@ -1,58 +1,112 @@
-"""The order of the stages: filter, seed, walk, hand on, rank."""
+"""The order of the stages: filter, seed, walk, rank. Budget and explanation follow for what is asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from memgraph.config import RetrievalConfig
-from memgraph.index.index import Index
 from memgraph.model.memory import Vector
-from memgraph.model.results import Explanation
+from memgraph.model.retrieval import Explanation, Hop, RetrievalConfig, StageReport
 from memgraph.model.timestamps import epoch_days
-from memgraph.retrieval import rank, seed, walk
-from memgraph.retrieval.filter import Mask, Scope, admitted
+from memgraph.retrieval import names, rank, seed, walk
+from memgraph.retrieval.certainty import certainty_of
+from memgraph.retrieval.filter import Scope, admit
+from memgraph.retrieval.search import Counts, Search
 from memgraph.store import AgentMemoryStore
 
-Scores = NDArray[np.float64]
+_EDGE_OF = {
+    "neighbour": "NEXT",
+    "mention": "MENTIONS",
+    "evidence": "SUPPORTS",
+    "contradiction": "CONTRADICTS",
+    "landmark": "TAGGED",
+    "succession": "SUPERSEDES",
+}
+
+
+class Stage(NamedTuple):
+    """One step of a recall: reads and changes the search, and returns counts of what it did."""
+
+    name: str
+    run: Callable[[Search], Counts]
+
+
+STAGES = (
+    Stage("filter", admit),
+    Stage("meaning", seed.by_meaning),
+    Stage("words", seed.by_words),
+    Stage("speakers", names.speakers),
+    Stage("things", names.things),
+    Stage("tags", names.tags),
+    Stage("triggers", names.triggers),
+    Stage("times", names.times),
+    Stage("fuse", seed.fuse),
+    Stage("sequence", walk.sequence),
+    Stage("naming", walk.naming),
+    Stage("links", walk.links),
+    Stage("succession", walk.succession),
+    Stage("rank", rank.terms),
+)
+Watch = Callable[[StageReport], None]
+"""Called after each stage, with what it did: to time the stages, or to show them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Which slots are ranked, their scores, and each term of these. Valid while the reader is frozen."""
+    """Which memories are ranked, and why. Valid while the reader is frozen."""
 
-    index: Index
-    mask: Mask
-    scores: Scores
-    parts: dict[str, Scores]
+    search: Search
+    stages: list[StageReport]
+    certainty: float
 
     def id_of(self, slot: int) -> str:
         """Return a slot's memory id."""
-        return self.index.ids.names[slot]
+        return self.search.index.ids.names[slot]
 
     def best(self, count: int) -> list[int]:
         """Return the best slots, best first."""
-        return rank.best(self.index, self.scores, self.mask, count)
+        return rank.best(self.search.index, self.search.scores, self.search.slots, count)
 
     def best_of_types(self, most: Mapping[int, int]) -> list[int]:
         """Return the best slots with at most so many of each type, best first."""
-        types = self.index.column("type")
-        kept = np.zeros(len(self.mask), dtype=np.bool_)
-        for code, count in most.items():
-            kept[rank.best(self.index, self.scores, self.mask & (types == code), count)] = True
-        return rank.best(self.index, self.scores, kept, int(kept.sum()))
+        search = self.search
+        types = search.index.column("type")[search.slots]
+        chosen = [
+            slot
+            for code, count in most.items()
+            for slot in rank.best(search.index, search.scores, search.slots[types == code], count)
+        ]
+        return rank.best(search.index, search.scores, np.array(chosen, dtype=np.int64), len(chosen))
 
     def explanation(self, slot: int) -> Explanation:
-        """Return why a slot is where it is."""
-        parts = {name: round(float(values[slot]), 6) for name, values in self.parts.items()}
-        return Explanation(memory_id=self.id_of(slot), score=round(float(self.scores[slot]), 6), **parts)
+        """Return why a slot is where it is: what its score is made of, and from where it was reached."""
+        search = self.search
+        parts = {"dense": float(search.dense[slot]), "text": float(search.text_score[slot])}
+        path = []
+        for added in search.added:
+            for place in np.flatnonzero(added.slots == slot).tolist():
+                parts[added.part] = parts.get(added.part, 0.0) + float(added.values[place])
+                if added.origins is not None:
+                    path.append(Hop(relation=_EDGE_OF[added.part], memory_id=self.id_of(int(added.origins[place]))))
+        rounded = {part: value for part, given in parts.items() if (value := round(given, 6))}
+        score = round(float(search.scores[slot]), 6)
+        return Explanation(memory_id=self.id_of(slot), score=score, path=path, **rounded)
 
 
-def ranked(store: AgentMemoryStore, text: str, vector: Vector | None, scope: Scope, config: RetrievalConfig) -> Ranking:
-    """Rank all admitted memories for a query. Deterministic; costs one pass over the vectors and the terms' postings.
+def ranked(
+    store: AgentMemoryStore,
+    text: str,
+    vector: Vector | None,
+    scope: Scope,
+    config: RetrievalConfig,
+    *,
+    wanted: int = 0,
+    watch: Watch | None = None,
+) -> Ranking:
+    """Rank the admitted memories for a query. Deterministic; costs one pass over the vectors and the terms' postings.
 
     Call it, and use its ranking, within one ``with store.reader.frozen():``.
 
@@ -60,24 +114,25 @@ def ranked(store: AgentMemoryStore, text: str, vector: Vector | None, scope: Sco
     ----------
     vector : ndarray, shape (d,), float32, or None
         Of the query; None: text alone decides.
+    wanted : int
+        How many results will be asked for, if they may be more than the setting ``candidates``.
     """
-    index = store.reader.index
-    mask = admitted(index, scope, epoch_days(store.now()))
-    slots = np.flatnonzero(mask & (index.column("vector_row") >= 0))  # what awaits its vector is found by its text
-    dense = np.zeros(len(index))
-    share = config.dense_weight if vector is not None and len(slots) else 0.0
-    if vector is not None:
-        dense[slots] = seed.dense(store.reader.cosines(vector, slots), index.column("words")[slots], config)
-    lexical = seed.text(index, text, mask, config)
-    parts = {"dense": share * dense, "text": (1.0 - share) * lexical}
-    fused = parts["dense"] + parts["text"]
-
-    parts["neighbour"] = walk.neighbours(index, fused, mask, config)
-    near = fused + parts["neighbour"]
-    parts["mention"] = walk.mentions(index, near, mask, config)
-    scores, kept = walk.hand_on(index, near + parts["mention"], mask)
-
-    for name, term in rank.terms(index, store.reader.relevance(), config).items():
-        parts[name] = term
-        scores = scores + term
-    return Ranking(index, kept, scores, parts)
+    reader = store.reader
+    search = Search(
+        index=reader.index,
+        text=text,
+        vector=vector,
+        scope=scope,
+        config=config,
+        now_days=epoch_days(store.now()),
+        cosines=reader.cosines,
+        relevance=reader.relevance,
+        wanted=wanted,
+    )
+    reports = []
+    for stage in STAGES:
+        report = StageReport(stage=stage.name, counts=dict(stage.run(search)))
+        reports.append(report)
+        if watch:
+            watch(report)
+    return Ranking(search, reports, certainty_of(search))

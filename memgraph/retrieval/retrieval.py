@@ -6,18 +6,26 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memgraph.config import RetrievalConfig
 from memgraph.embedding import embed_query
 from memgraph.errors import EmbeddingError, InvalidInputError
+from memgraph.index.analyser import ANALYSER_VERSION
 from memgraph.logs import logger_of, timed
 from memgraph.model.base import Finite, Limit, Name, QueryText, checked
 from memgraph.model.events import DecayApplied, RecalledItem, RetrievalRecorded
 from memgraph.model.ids import new_id
-from memgraph.model.memory import MEMORY_TYPES, AgentMemory, PrivacyTier, TrustClass, Vector
+from memgraph.model.memory import MEMORY_TYPES, AgentMemory, PrivacyTier, TrustClass, Vector, to_vector
 from memgraph.model.relevance import LABEL_TEXT, ConfidenceLabel, ForgettingCurveConfig, confidence_label, decayed
-from memgraph.model.results import DecayResult, RetrievalQuery, RetrievalResult, ScoredMemory
+from memgraph.model.results import DecayResult
+from memgraph.model.retrieval import (
+    MAX_SEARCHED_CHARS,
+    RetrievalConfig,
+    RetrievalQuery,
+    RetrievalResult,
+    ScoredMemory,
+)
 from memgraph.ports import Embedder, TokenCounter
 from memgraph.retrieval.budget import count_tokens, within_tokens
+from memgraph.retrieval.certainty import certainty_word
 from memgraph.retrieval.filter import Scope
 from memgraph.retrieval.pipeline import ranked
 from memgraph.retrieval.prefix import format_prefix
@@ -25,8 +33,9 @@ from memgraph.store import AgentMemoryStore
 
 logger = logger_of(__name__)
 
-SETTINGS_VERSION = "1"
-"""Recorded with every retrieval: results of different versions are not compared."""
+SETTINGS_VERSION = "2"
+"""Of stages, terms and default weights; raised when an order changes. Recorded with every retrieval: results of different versions are
+not compared."""
 
 
 class MemoryRetrieval:
@@ -72,7 +81,12 @@ class MemoryRetrieval:
             The query's embedding has another length than the store's.
         """
         query = RetrievalQuery.parse(query)
-        vector, notice = self._vector(query.task_description, query.task_embedding)
+        text = query.task_description[:MAX_SEARCHED_CHARS]
+        vector, notice = self._vector(text, query.task_embedding)
+        if len(text) < len(query.task_description):
+            said = f"the task is long: its first {MAX_SEARCHED_CHARS:,} characters were searched with"
+            notice = f"{said}; {notice}" if notice else said
+        most = self._most(query)
         scope = Scope(
             project_id=query.project_id,
             task_id=query.task_id,
@@ -81,9 +95,9 @@ class MemoryRetrieval:
             trust_classes=query.trust_classes,
         )
         with self._store.reader.frozen(), timed(logger, logging.DEBUG, "ranked for a recall") as counts:
-            ranking = ranked(self._store, query.task_description, vector, scope, self._config)
-            slots = ranking.best_of_types(self._most(query))
-            counts |= {"admitted": int(ranking.mask.sum()), "chosen": len(slots)}
+            ranking = ranked(self._store, text, vector, scope, self._config, wanted=max(most.values()))
+            slots = ranking.best_of_types(most)
+            counts |= {"candidates": len(ranking.search.slots), "chosen": len(slots)}
             by_id = {memory.id: memory for memory in self._store.read_memories([ranking.id_of(slot) for slot in slots])}
             explained = [found for slot in slots if (found := ranking.explanation(slot)).memory_id in by_id]
         tokens = [self._count_tokens(by_id[found.memory_id].content) for found in explained]
@@ -119,7 +133,11 @@ class MemoryRetrieval:
             total_tokens_used=record.total_tokens,
             injected_prompt_prefix=self.format_injected_prefix(memories),
             retrieved_at=now,
+            certainty=certainty_word(ranking.certainty),
+            certainty_score=ranking.certainty,
             explanations=explanations,
+            stages=ranking.stages,
+            versions=self._versions,
             notice=notice,
         )
 
@@ -128,6 +146,7 @@ class MemoryRetrieval:
         text: str,
         *,
         limit: int = 10,
+        embedding: Vector | Sequence[float] | None = None,
         domain: str | None = None,
         include_archived: bool = False,
         project_id: str | None = None,
@@ -137,6 +156,17 @@ class MemoryRetrieval:
         trust_classes: Sequence[TrustClass] | None = None,
     ) -> list[ScoredMemory]:
         """Return the best memories for a text, whatever their type: the same ranking, without budget or access record.
+
+        Parameters
+        ----------
+        text : str
+            The first 8,000 characters are searched with.
+        embedding : ndarray or sequence, shape (d,), optional
+            Of the text; None: it is embedded.
+        domain : str, optional
+            Only memories of this domain, of ``general``, and of none.
+        include_archived : bool
+            Also what was archived; what is deleted, suppressed or no longer valid is never found.
 
         Raises
         ------
@@ -153,12 +183,14 @@ class MemoryRetrieval:
             domain=checked(Name | None, domain, "domain"),
             include_archived=checked(bool, include_archived, "include_archived"),
         )
-        vector, _ = self._vector(text, None)
+        text = text[:MAX_SEARCHED_CHARS]
+        vector, _ = self._vector(text, _as_vector(embedding))
         with self._store.reader.frozen():
-            ranking = ranked(self._store, text, vector, scope, self._config)
-            score_of = {ranking.id_of(slot): float(ranking.scores[slot]) for slot in ranking.best(limit)}
-            memories = self._store.read_memories(list(score_of))
-        return [ScoredMemory(memory=memory, score=round(score_of[memory.id or ""], 6)) for memory in memories]
+            ranking = ranked(self._store, text, vector, scope, self._config, wanted=limit)
+            found = {why.memory_id: why for why in map(ranking.explanation, ranking.best(limit))}
+            memories = self._store.read_memories(list(found))
+        whys = [(memory, found[memory.id or ""]) for memory in memories]
+        return [ScoredMemory(memory=memory, score=why.score, match_type=why.match_type) for memory, why in whys]
 
     def format_injected_prefix(self, memories: Sequence[AgentMemory]) -> str:
         """Return the text to put before a prompt, in seed 0's format; empty for no memories."""
@@ -192,12 +224,16 @@ class MemoryRetrieval:
     def _embedder(self) -> Embedder:
         return self._given_embedder or self._store.embedder  # the store may have changed to another one
 
+    @property
+    def _versions(self) -> dict[str, str]:
+        return {"settings": SETTINGS_VERSION, "analyser": str(ANALYSER_VERSION), "embedder": self._store.vector_model.name or "none"}
+
     def _vector(self, text: str, given: Vector | None) -> tuple[Vector | None, str | None]:
         """Return the query's vector, and what to tell if there is none."""
         wanted = self._store.vector_model.dimension
         if given is not None and wanted:
             if given.shape != (wanted,):
-                raise InvalidInputError(f"must have {wanted} dimensions", field="task_embedding", value=given.size)
+                raise InvalidInputError(f"must have {wanted} dimensions", field="embedding", value=given.size)
             return given, None
         if not text.strip() or not self._embedder.dimension:
             return None, None
@@ -217,3 +253,10 @@ class MemoryRetrieval:
         if asked is not None:
             return asked
         return configured if configured is not None else int(getattr(self._store.config.retrieval_budget, name))
+
+
+def _as_vector(embedding: Vector | Sequence[float] | None) -> Vector | None:
+    try:
+        return None if embedding is None else to_vector(embedding)
+    except ValueError as error:
+        raise InvalidInputError(str(error), field="embedding", value=embedding) from None

@@ -1,64 +1,184 @@
-"""Seed: exact vectors and BM25, fused by their scores over the admitted memories."""
+"""Seed: exact vectors and BM25 over the admitted memories, fused; the best become candidates."""
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
-from numpy.typing import NDArray
 
-from memgraph.config import RetrievalConfig
-from memgraph.index.analyser import analyse
-from memgraph.index.index import Index
+from memgraph.model.memory import MEMORY_TYPES
+from memgraph.retrieval.filter import Mask
+from memgraph.retrieval.search import Counts, Scores, Search, Slots, Term
+from memgraph.retrieval.surroundings import around
 
-Scores = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 _DENSE_EPSILON = 0.05
 _TEXT_EPSILON_SHARE = 0.05
 _DECIMALS = 6
 """Equal vectors may differ in the last place: rounded before they are scaled, they cannot change an order."""
+_RRF_K = 60
+"""Cormack, Clarke and Büttcher 2009."""
+_SURROUNDED = 100
+_MANY = 1_000
+_COMMON, _AROUND = 0.9, 0.2
+_SAMPLED = 8
+_NO_SLOTS = np.empty(0, dtype=np.int32)
 
 
-def dense(cosines: Scores, words: NDArray[np.int32], config: RetrievalConfig) -> Scores:
-    """Scale cosines to [0, 1] over the admitted memories, corrected for length.
+def by_meaning(search: Search) -> Counts:
+    """Compare the query's vector with those of all admitted memories: exact cosines, corrected for length.
 
-    A very short text ("Bye!") is near everything; its cosine counts ``1 − exp(−words / constant)``.
+    A very short text ("Bye!") is near everything; its cosine counts ``1 − exp(−words / constant)``. What awaits its vector is
+    found by its words. Costs one pass over the vectors.
     """
-    corrected = cosines * (1.0 - np.exp(-words / config.length_constant_words))
-    return scaled(np.round(corrected, _DECIMALS), _DENSE_EPSILON)
+    index, compared = search.index, search.mask & (search.index.column("vector_row") >= 0)
+    count = int(np.count_nonzero(compared))
+    if search.vector is None or not count:
+        return {"compared": 0}
+    slots = slice(None) if count == len(index) else np.flatnonzero(compared)
+    words = index.column("words")[slots]
+    told = 1.0 - np.exp(-np.arange(int(words.max()) + 1) / search.config.length_constant_words)
+    corrected = search.cosines(search.vector, slots) * told[words]
+    low, span = _range(corrected, _DENSE_EPSILON)
+    search.dense_weight = search.config.dense_weight
+    scaled = (corrected - low) * (search.dense_weight / span)
+    search.meaning, search.dense = _spread(corrected, slots, len(index)), _spread(scaled, slots, len(index))
+    return {"compared": count}
 
 
-def text(index: Index, query: str, mask: Mask, config: RetrievalConfig) -> Scores:
-    """Okapi BM25 (Robertson and Zaragoza 2009, eq. 3.15) over the admitted memories, scaled to [0, 1].
+def by_words(search: Search) -> Counts:
+    """Okapi BM25 (Robertson and Zaragoza 2009, eq. 3.15) over the admitted memories.
 
     Document frequencies and lengths are those of the admitted memories alone, so nothing outside the scope can move an order.
-    Costs the length of the query terms' postings.
+    Of a thousand or more, a term that nine in ten hold says nothing. Costs the length of the query terms' postings.
     """
-    scores = np.zeros(len(index))
-    count = int(mask.sum())
+    index, mask, config = search.index, search.mask, search.config
+    scores = search.text_score = np.zeros(len(index))
+    count = int(np.count_nonzero(mask))
     if not count:
-        return scores
+        return {"terms": 0, "matched": 0}
     lengths = index.column("terms")
-    average = float(lengths[mask].mean()) or 1.0
-    idf_sum = 0.0
-    for term in sorted(Counter(analyse(query))):
+    average = float(lengths.sum(where=mask)) / count or 1.0
+    norms = config.k1 * (1.0 - config.b) + (config.k1 * config.b / average) * lengths
+    for term in sorted(set(search.query_terms)):
         code = index.vocabulary.find(term)
-        slots, occurrences = index.postings.get(code) if code >= 0 else (np.empty(0, np.int32), np.empty(0, np.int32))
-        kept = mask[slots]
-        slots, frequency = slots[kept], occurrences[kept].astype(np.float64)
+        slots, occurrences = index.postings.get(code) if code >= 0 else (_NO_SLOTS, _NO_SLOTS)
+        if count < len(index):
+            kept = mask[slots]
+            slots, occurrences = slots[kept], occurrences[kept]
+        if count >= _MANY and len(slots) > _COMMON * count:
+            continue
         idf = float(np.log1p((count - len(slots) + 0.5) / (len(slots) + 0.5)))
-        idf_sum += idf
-        norm = config.k1 * (1.0 - config.b + config.b * lengths[slots] / average)
-        scores[slots] += idf * frequency * (config.k1 + 1.0) / (frequency + norm)
-    result = np.zeros(len(index))
-    result[mask] = scaled(np.round(scores[mask], _DECIMALS), _TEXT_EPSILON_SHARE * idf_sum)
-    return result
+        weights = occurrences / (occurrences + norms[slots])
+        weights *= idf * (config.k1 + 1.0)
+        scores[slots] += weights
+        search.terms.append(Term(idf, slots, weights))
+    return {"terms": len(search.terms), "matched": int(np.count_nonzero(scores))}
 
 
-def scaled(values: Scores, epsilon: float) -> Scores:
-    """Min-max scale; a range below `epsilon` is not blown up to 1."""
-    if not len(values):
+def fuse(search: Search) -> Counts:
+    """Add the two up, and choose the candidates: the best of each type, and what stands around the best in their sessions.
+
+    Scores are scaled by their range over the admitted memories, a range below ε not being blown up to 1; or, where the setting
+    asks for it, replaced by their reciprocal ranks. The text score of a candidate counts also what the memories around it say:
+    of each term the most that it, or a neighbour for its share, gains by it, so that a question asked in one turn and answered in the
+    next is found whole.
+    """
+    mask, named, dense, text = search.mask, search.scores, search.dense, search.text_score
+    share = 1.0 - search.dense_weight
+    epsilon = _TEXT_EPSILON_SHARE * sum(term.idf for term in search.terms)
+    lowest = float(text.min(where=mask, initial=np.inf)) if mask.any() else 0.0
+    low, span = _range(np.array([lowest, text.max(initial=lowest)]), epsilon)
+    text -= low
+    text *= share / span
+    search.scores = named + dense + text
+    search.slots = _best_of_each_type(search)
+    beside = [other for _, _, _, other in around(search, _top(search.scores, search.slots, _SURROUNDED))]
+    if beside:
+        search.look_at(np.setdiff1d(np.concatenate(beside), [-1]))
+
+    slots = search.slots
+    said = text[slots] * (span / share) + low if share else np.zeros(len(slots))
+    said += _from_around(search)
+    span = _range(np.append(said, [low, low + span]), epsilon)[1]
+    meant, said = dense[slots], (said - low) * (share / span)
+    if search.config.fusion == "rrf":
+        meant, said = (1.0 - share) * _reciprocal_ranks(meant), share * _reciprocal_ranks(said)
+    dense[slots], text[slots] = np.round(meant, _DECIMALS), np.round(said, _DECIMALS)
+    search.scores[slots] = named[slots] + dense[slots] + text[slots]
+    return {"candidates": len(slots)}
+
+
+def _from_around(search: Search) -> Scores:
+    """Return what the candidates gain by terms that only their neighbours hold, and note how much of the query they cover.
+
+    Of a thousand or more, a term that one in five hold is around everything: it is left out of both.
+    """
+    slots, weight = search.slots, search.config.context_weight
+    telling = [term for term in search.terms if len(search.mask) < _MANY or len(term.slots) <= _AROUND * len(search.mask)]
+    beside = [(shares * weight, other) for _, _, shares, other in around(search, slots)]
+    gained, covered = np.zeros(len(slots)), np.zeros(len(slots))
+    held = np.zeros(len(search.index) + 1)  # the last one is for −1: no neighbour
+    for term in telling:
+        held[term.slots] = term.weights
+        own = most = held[slots]
+        for shares, other in beside:
+            most = np.maximum(most, held[other] * shares)
+        held[term.slots] = 0.0
+        gained += most - own
+        covered += np.minimum(term.idf, most)
+    search.coverage[slots] = covered / (sum(term.idf for term in telling) or 1.0)
+    return gained
+
+
+def _spread(values: Scores, slots: Slots | slice, count: int) -> Scores:
+    """Return the values at their slots, and 0 elsewhere."""
+    if isinstance(slots, slice):
         return values
-    low = float(values.min())
-    span = max(float(values.max()) - low, epsilon)
-    return (values - low) / span if span else np.zeros(len(values))
+    every = np.zeros(count)
+    every[slots] = values
+    return every
+
+
+def _best_of_each_type(search: Search) -> Slots:
+    """Return the best admitted slots of each type, ascending: as many as the setting says, or as are wanted."""
+    types, most = search.index.column("type"), max(search.config.candidates, search.wanted)
+    chosen = [_highest(search.scores, search.mask & (types == code), most) for code in range(len(MEMORY_TYPES))]
+    return np.sort(np.concatenate(chosen))
+
+
+def _highest(scores: Scores, mask: Mask, most: int) -> Slots:
+    """Return the masked slots of the highest scores, `most` of them and what ties with the last; not in order.
+
+    A bound from every eighth of them leaves few to be compared with one another: linear, and one pass over most.
+    """
+    count = int(np.count_nonzero(mask))
+    if count <= most:
+        return np.flatnonzero(mask)
+    if count > _SAMPLED * most:
+        sample = scores[::_SAMPLED][mask[::_SAMPLED]]
+        place = min(len(sample) - 1, 2 * most // _SAMPLED)
+        above = mask & (scores >= -np.partition(-sample, place)[place])
+        if np.count_nonzero(above) >= most:
+            mask = above
+    return _top(scores, np.flatnonzero(mask), most)
+
+
+def _top(scores: Scores, slots: Slots, most: int) -> Slots:
+    """Return those of these slots that have the highest scores, and what ties with the last; in the order given."""
+    if len(slots) <= most:
+        return slots
+    values = scores[slots]
+    kept: Slots = slots[values >= np.partition(values, -most)[-most]]
+    return kept
+
+
+def _range(values: Scores, epsilon: float) -> tuple[float, float]:
+    """Return the lowest of the values and how far they spread, at least `epsilon`; rounded, and never 0."""
+    if not len(values):
+        return 0.0, 1.0
+    low, high = round(float(values.min()), _DECIMALS), round(float(values.max()), _DECIMALS)
+    return low, max(high - low, epsilon) or 1.0
+
+
+def _reciprocal_ranks(values: Scores) -> Scores:
+    """Scale to 1 for the first: ``(k + 1) / (k + rank)``; equal values share a rank, and 0 has none."""
+    _, place = np.unique(-values, return_inverse=True)
+    return np.where(values > 0, (_RRF_K + 1.0) / (_RRF_K + 1.0 + place), 0.0)

@@ -2,58 +2,142 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Iterable, Iterator
 
-from memgraph.config import RetrievalConfig
-from memgraph.index.index import Index
+import numpy as np
+
+from memgraph.index.index import RELATION_CODE
 from memgraph.index.succession import newest_of
 from memgraph.retrieval.rank import best
+from memgraph.retrieval.search import Counts, Search
+from memgraph.retrieval.surroundings import around
 
-Scores = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 _ABOUT = 2
+_EVIDENCE = frozenset({RELATION_CODE["SUPPORTS"], RELATION_CODE["DERIVED_FROM"]})
+_CONTRADICTS = RELATION_CODE["CONTRADICTS"]
+_MOST_REACHED = 1_000
+"""A name or tag that more memories share tells them apart no more."""
 
 
-def neighbours(index: Index, scores: Scores, mask: Mask, config: RetrievalConfig) -> Scores:
-    """Return what each memory gains from the best of its NEXT neighbours, both ways, within its session."""
-    gain = np.zeros(len(index))
-    session = index.column("session")
-    for column in ("previous", "following"):
-        step = np.arange(len(index))
-        for distance in range(config.neighbour_span):
-            step = np.where(step >= 0, index.column(column)[step], -1)
-            reached = (step >= 0) & (session >= 0)
-            reached &= (session[step] == session) & mask[step]
-            step = np.where(reached, step, -1)
-            value = np.where(reached, scores[step], 0.0) * config.neighbour_decay**distance
-            gain = np.maximum(gain, value)
-    return np.where(mask, config.neighbour_weight * gain, 0.0)
+def sequence(search: Search) -> Counts:
+    """NEXT, both ways: a memory gains from the best of what stands around it in its session; a question tells little itself.
+
+    What answers is worth more than what asks: a text that ends in a question mark loses a share of its score, and the memory
+    after it gains more.
+    """
+    slots, index, config = search.slots, search.index, search.config
+    asking = slots[index.column("asks")[slots] & (index.column("session")[slots] >= 0)]
+    if len(asking):
+        search.add("question", asking, -config.question_discount * search.scores[asking])
+    gain, origin = np.zeros(len(slots)), np.full(len(slots), -1, dtype=np.int64)
+    for _, _, shares, beside in around(search, slots):
+        given = np.where(beside >= 0, search.scores[beside] * shares, 0.0)
+        better = given > gain
+        gain, origin = np.where(better, given, gain), np.where(better, beside, origin)
+    gaining = gain > 0
+    search.add("neighbour", slots[gaining], config.neighbour_weight * gain[gaining], origin[gaining])
+    return {"gained": int(np.count_nonzero(gaining))}
 
 
-def mentions(index: Index, scores: Scores, mask: Mask, config: RetrievalConfig) -> Scores:
-    """Return what memories gain by being *about* an entity that one of the best seeds mentions."""
-    gain = np.zeros(len(index))
-    for seed in best(index, scores, mask & (scores > 0), config.mention_seeds):
-        named = index.named.get(seed)[0].tolist()
-        for entity in dict.fromkeys(other for one in named for other in index.aliases.same(one)):
+def naming(search: Search) -> Counts:
+    """MENTIONS: from what one of the best seeds names to what is *about* it.
+
+    Names are those that were annotated, under any of their aliases, and those that the text is found to hold: a name is often
+    learned after the text that used it was written. A name that several memories are about says less of each: its gain is divided by
+    the square root of their number.
+    """
+    seeds = _seeds(search, search.config.mention_seeds)
+    gains = ((slot, gain, seed) for seed in seeds for slot, gain in _named_by(search, seed))
+    return {"seeds": len(seeds), "gained": search.hand("mention", gains)}
+
+
+def _named_by(search: Search, seed: int) -> Iterator[tuple[int, float]]:
+    index = search.index
+    terms = [index.vocabulary.names[code] for code in index.sequences.get(seed).tolist()]
+    things = [index.aliases.same(entity) for entity in index.named.get(seed)[0].tolist()]
+    things += index.naming.named_in(terms)
+    score = search.config.mention_weight * float(search.scores[seed])
+    for thing in {tuple(entities) for entities in things}:
+        slots = about(search, thing)
+        if seed not in slots:  # what a text is about itself leads nowhere
+            yield from ((slot, score / len(slots) ** 0.5) for slot in slots)
+
+
+def about(search: Search, entities: Iterable[int]) -> set[int]:
+    """Return the admitted slots that are about one of these entities; none if they are too many."""
+    index, mask = search.index, search.mask
+    found: set[int] = set()
+    for entity in entities:
+        if entity in index.topics:
             slots, weights = index.mentions.get(entity)
-            about = slots[(weights == _ABOUT) & mask[slots] & (slots != seed)]
-            gain[about] = np.maximum(gain[about], scores[seed])
-    return config.mention_weight * gain
+            slots = slots[weights == _ABOUT]
+            found.update(slots[mask[slots]].tolist())
+    return found if len(found) <= _MOST_REACHED else set()
 
 
-def hand_on(index: Index, scores: Scores, mask: Mask) -> tuple[Scores, Mask]:
-    """Give the score of each superseded memory to the newest admitted one that replaces it, and drop the former.
+def links(search: Search) -> Counts:
+    """From the best to what they rest on and what rests on them, to open contradictions, and to landmarks of their tags.
+
+    A generalisation gains from its evidence (SUPPORTS, DERIVED_FROM) and the other way round. The other side of a contradiction
+    is raised to almost the score of this one, so that both come together; where one supersedes the other, `succession` keeps one.
+    """
+    config = search.config
+    seeds = _seeds(search, config.link_seeds)
+    evidence: list[tuple[int, float, int]] = []
+    opposed: list[tuple[int, float, int]] = []
+    for seed in seeds:
+        others, codes = search.index.links.get(seed)
+        score = float(search.scores[seed])
+        for other, code in zip(others.tolist(), np.abs(codes).tolist(), strict=True):
+            if not search.mask[other]:
+                continue
+            if code in _EVIDENCE:
+                evidence.append((other, config.evidence_weight * score, seed))
+            elif code == _CONTRADICTS:
+                opposed.append((other, config.contradiction_weight * score - float(search.scores[other]), seed))
+    landmarks = list(_landmarks(search, seeds[: config.mention_seeds]))
+    return {
+        "evidence": search.hand("evidence", evidence),
+        "contradiction": search.hand("contradiction", opposed),
+        "landmark": search.hand("landmark", landmarks),
+    }
+
+
+def _landmarks(search: Search, seeds: list[int]) -> Iterator[tuple[int, float, int]]:
+    """Yield what must not be forgotten and shares two tags with a seed, in its project: a warning that belongs to the task."""
+    index, weight = search.index, search.config.landmark_weight
+    marks = search.mask & (index.column("floor") > 0)
+    if not weight or not marks.any():
+        return
+    project = index.column("project")
+    for seed in seeds:
+        tags = index.tagged.get(seed)[0].tolist()
+        shared = np.zeros(len(index), dtype=np.int32)
+        for tag in tags:
+            slots = index.tags.get(tag)[0]
+            shared[slots[marks[slots]]] += 1
+        reached = np.flatnonzero((shared >= min(2, len(tags))) & (shared > 0) & (project == project[seed]))
+        for slot in reached.tolist():
+            if slot != seed:
+                yield slot, weight * float(search.scores[seed]) * float(shared[slot]) / len(tags), seed
+
+
+def succession(search: Search) -> Counts:
+    """SUPERSEDES: each superseded memory gives its score to the newest admitted one that replaces it, and leaves.
 
     Without an admitted one the older memory stays: what replaced it may not be seen here.
     """
-    newest = newest_of(index, mask)
-    if not newest:
-        return scores, mask
-    scores, kept = scores.copy(), mask.copy()
-    for old, new in newest.items():
-        if new != old and mask[old]:
-            kept[old] = False
-            scores[new] = max(scores[new], scores[old])
-    return scores, kept
+    newest = newest_of(search.index, search.mask)
+    pairs = [(old, newest[old]) for old in search.slots.tolist() if newest.get(old, old) != old] if newest else []
+    handed = [(new, float(search.scores[old]) - float(search.scores[new]), old) for old, new in pairs]
+    if newest:
+        search.mask = search.mask.copy()
+        search.mask[[old for old, new in newest.items() if old != new]] = False
+    gained = search.hand("succession", handed)
+    search.slots = search.slots[search.mask[search.slots]]
+    return {"superseded": len(handed), "gained": gained}
+
+
+def _seeds(search: Search, count: int) -> list[int]:
+    found = best(search.index, search.scores, search.slots, count)
+    return [slot for slot in found if search.scores[slot] > 0]

@@ -38,13 +38,28 @@ class Use:
 
 
 class PendingAccess:
-    """Uses that are not yet committed, and the retrievals they came from. Not thread-safe: its owner locks."""
+    """Uses that are not yet committed, and the retrievals they came from. Not thread-safe: its owner locks.
 
-    def __init__(self, flush: Callable[[], None], curve: ForgettingCurveConfig) -> None:
+    Uses that were drained, to be committed, are seen until the rows have moved on to the commit.
+
+    Parameters
+    ----------
+    flush : callable
+        Commits what is pending.
+    curve : ForgettingCurveConfig
+    seq : callable
+        Returns the last event that the rows have.
+    """
+
+    def __init__(self, flush: Callable[[], None], curve: ForgettingCurveConfig, seq: Callable[[], int]) -> None:
         self._flush = flush
         self._curve = curve
+        self._seq = seq
         self._uses: dict[str, list[Use]] = {}
         self._others: list[Payload] = []
+        self._drained: dict[str, list[Use]] = {}
+        self._drained_at = -1
+        self._changes = 0
         self._timer: threading.Timer | None = None
 
     def __bool__(self) -> bool:
@@ -54,22 +69,29 @@ class PendingAccess:
         """Note uses, and the event that says what happened."""
         for use in uses:
             self._uses.setdefault(use.memory_id, []).append(use)
+        self._changes += 1
         if payload is not None:
             self._others.append(payload)
         self._start_timer()
 
+    @property
+    def version(self) -> tuple[int, int]:
+        """What is seen, and the rows it is seen over, have not changed while this has not."""
+        return self._seq(), self._changes
+
     def effects(self, rows: Rows) -> list[AccessEffect]:
         """Return what the pending uses make of the rows; uses of memories that are gone have no effect."""
         found = []
-        for memory_id, uses in self._uses.items():
-            row = rows("Memory", memory_id)
+        for memory_id in {**self._drained, **self._uses}:
+            uses = self._of(memory_id)
+            row = rows("Memory", memory_id) if uses else None
             if row is not None:
                 found.append(_effect(row, uses, self._curve))
         return found
 
     def over(self, row: Row) -> Row:
         """Return a row with what is pending for it."""
-        uses = self._uses.get(row["id"])
+        uses = self._of(row["id"])
         return {**row, **_effect(row, uses, self._curve).model_dump()} if uses else row
 
     def drain(self, rows: Rows) -> Drained:
@@ -77,16 +99,23 @@ class PendingAccess:
         effects = self.effects(rows)
         payloads = [*self._others, *([AccessRecorded(accesses=effects)] if effects else [])]
         drained = Drained(payloads, self._uses, self._others)
+        self._drained = {memory_id: self._of(memory_id) for memory_id in {**self._drained, **self._uses}}
+        self._drained_at = self._seq()
         self._uses, self._others = {}, []
         self.stop()
         return drained
 
     def put_back(self, drained: Drained) -> None:
         """Take drained uses back: their commit failed."""
-        for uses in drained.uses.values():
+        later, self._uses, self._drained = self._uses, {}, {}
+        for uses in (*drained.uses.values(), *later.values()):
             self.add(uses)
-        for payload in drained.others:
-            self.add(payload=payload)
+        self._others = [*drained.others, *self._others]
+        self._start_timer()
+
+    def _of(self, memory_id: str) -> list[Use]:
+        drained = self._drained if self._drained_at == self._seq() else {}
+        return [*drained.get(memory_id, ()), *self._uses.get(memory_id, ())]
 
     def stop(self) -> None:
         """Stop the timer."""

@@ -30,7 +30,7 @@ from memgraph.store.vectors import VectorModel, check_model, checked_vector, vec
 Write = Payload | tuple[Payload, Vector] | AgentMemory
 """An event; an event and the vector that it is to name; or a memory to be added."""
 
-_BULK = 100
+MANY = 100
 """From so many new ids on, the index answers whether they are known: loading it costs less than asking the graph."""
 
 
@@ -48,7 +48,7 @@ class Appender:
         self._projector = projector
         self._embedder = embedder
         self._now = now
-        self.pending = PendingAccess(self.flush, curve)
+        self.pending = PendingAccess(self.flush, curve, lambda: projector.projection.seq)
         self._made_ids: set[str] = set()
 
     @property
@@ -122,7 +122,8 @@ class Appender:
             CommitDraft(scope, [payload_of(write) for write in writes], task_id=task_id, actor=actor)
         self._check([(task_id, payload_of(write)) for _, task_id, writes in checked for write in writes])
         placed = iter(self._placed([write for _, _, writes in checked for write in writes]))
-        drained = self.pending.drain(self._projector.rows.get) if self._projector.has_graph else NOTHING_DRAINED
+        with self._projector.turns.view:
+            drained = self.pending.drain(self._projector.rows.get) if self._projector.has_graph else NOTHING_DRAINED
         drafts = [CommitDraft("system", [*drained.payloads, *self._switch(checked)], actor="system")]
         for scope, task_id, writes in checked:
             drafts.append(CommitDraft(scope, [next(placed) for _ in writes], task_id=task_id, actor=actor))
@@ -133,7 +134,8 @@ class Appender:
             appended = self._projector.append(drafts, self._now())
         except BaseException:
             if self._projector.journal.tail.chain.seq == before:  # else they are recorded, and must not count twice
-                self.pending.put_back(drained)
+                with self._projector.turns.view:
+                    self.pending.put_back(drained)
             raise
         return appended[len(drafts[0].payloads) :]
 
@@ -144,7 +146,7 @@ class Appender:
     def _check(self, payloads: Sequence[tuple[str | None, Payload]]) -> None:
         """Refuse ids that are known, unknown, or of another write scope than their commit's."""
         added: dict[str, str | None] = {}
-        if sum(isinstance(payload, MemoryAdded) for _, payload in payloads) >= _BULK:
+        if sum(isinstance(payload, MemoryAdded) for _, payload in payloads) >= MANY:
             _ = self._projector.index
             self._projector.rows.load(NODE_TABLES)
         for task_id, payload in payloads:

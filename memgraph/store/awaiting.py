@@ -57,8 +57,8 @@ class AwaitingVectors:
             Names both models and the way to change.
         """
         self._check_open()
-        self._projector.catch_up()
-        check_model(self._projector.journal.named, embedder, in_use=self.embedder)
+        with self._projector.reading():
+            check_model(self._projector.named, embedder, in_use=self.embedder)
 
     def awaiting_vectors(self) -> int:
         """Count the memories without a vector, whatever their state; deleted ones await nothing."""
@@ -110,7 +110,7 @@ class AwaitingVectors:
 
     def _awaiting(self) -> list[int]:
         """Return the slots of live memories without a vector, in the order the memories were recorded."""
-        with self._projector.holding():
+        with self._projector.reading():
             index = self._projector.index
             slots: list[int] = np.flatnonzero(index.column("is_live") & (index.column("vector_row") < 0)).tolist()
             return slots

@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+
+import orjson
 
 from memgraph.ports import Change, GraphEngine, Key, Row
 
 _MOST_ROWS = 20_000
 _SCAN_FROM = 2_000
 """From so many unknown memories on, one pass over the table beats look-ups by key."""
+_MEMORIES_A_LOOKUP = 150
+"""The engine looks one memory up by its key in 0.3 ms, in which a pass over the table reads so many, as text."""
+_MOST_RECORDS = 150_000
+"""Some 150 MB: of larger stores single rows are kept."""
 
 
 class RowCache:
     """The graph's rows, kept until `clear`: its owner knows when another process may have changed them.
 
-    It spares a commit the look-ups of known tags, agents and projects, and a read the row just written. Rows are never
-    modified.
+    It spares a commit the look-ups of known tags, agents and projects, and a read the row just written. When as much time went
+    into looking memories up as it takes to read them all, it reads them all, and keeps them as text. Rows are never modified.
+
+    Parameters
+    ----------
+    engine : GraphEngine
+    count : callable
+        Returns how many memories there are, 0 if that is not known.
     """
 
-    def __init__(self, engine: GraphEngine) -> None:
+    def __init__(self, engine: GraphEngine, count: Callable[[], int]) -> None:
         self._engine = engine
+        self._count = count
         self._rows: dict[tuple[str, Key], Row | None] = {}
         self._whole: set[str] = set()
+        self._records: dict[str, str] | None = None
+        self._looked_up = 0
+
+    @property
+    def has_memories(self) -> bool:
+        """Whether all memories are here: none is looked up in the graph."""
+        return self._records is not None
 
     def load(self, tables: Iterable[str]) -> None:
         """Read tables whole: from then on no key of theirs is looked up one by one."""
@@ -30,39 +50,74 @@ class RowCache:
                 self._rows.update({(table, key): row for key, row in self._engine.scan(table)})
                 self._whole.add(table)
 
+    def load_memories(self) -> None:
+        """Read all memories, unless there are too many to keep, or nobody knows how many."""
+        if self._records is None and 0 < self._count() <= _MOST_RECORDS:
+            self._records = dict(self._engine.records())
+            self._rows = {place: row for place, row in self._rows.items() if place[0] != "Memory"}
+
     def get(self, table: str, key: Key) -> Row | None:
         """Return a row."""
+        if table == "Memory" and self._records is not None:
+            record = self._records.get(str(key))
+            return None if record is None else _row(record)
         place = (table, key)
         if place not in self._rows:
             if table in self._whole:
                 return None
             if len(self._rows) > _MOST_ROWS:
-                self.clear()
+                self._rows, self._whole = {}, set()
             self._rows[place] = self._engine.get(table, key)
         return self._rows[place]
 
     def memories(self, memory_ids: Sequence[str]) -> list[Row]:
         """Return these memories' rows in this order, without those that are gone."""
-        unknown = sum(("Memory", key) not in self._rows for key in memory_ids)
-        if unknown < _SCAN_FROM:
-            found = {key: self.get("Memory", key) for key in memory_ids}
-        else:
-            found = {str(key): row for key, row in self._engine.scan("Memory")}
-        return [row for key in memory_ids if (row := found.get(key)) is not None]
+        if self._records is None:
+            unknown = sum(("Memory", key) not in self._rows for key in memory_ids)
+            self._looked_up += unknown
+            if unknown and self._looked_up * _MEMORIES_A_LOOKUP >= self._count():
+                self.load_memories()
+            if unknown >= _SCAN_FROM and self._records is None:
+                found = {str(key): row for key, row in self._engine.scan("Memory")}
+                return [found[key] for key in memory_ids if key in found]
+        return [row for key in memory_ids if (row := self.get("Memory", key)) is not None]
 
     def edges_at(self, memory_id: str) -> Iterable[tuple[str, Key, Row]]:
         """Return every edge at a memory."""
         return self._engine.edges_at(memory_id)
 
-    def absorb(self, changes: Iterable[Change]) -> None:
-        """Take in rows that were written."""
+    def absorbing(self, changes: Iterable[Change]) -> Callable[[], None]:
+        """Return what takes in rows that were written: in a moment, however many they are."""
+        written: dict[str, str] = {}
+        rows: dict[tuple[str, Key], Row | None] = {}
+        gone: list[str] = []
+        edges: list[tuple[str, Key]] = []
         for change in changes:
-            if isinstance(change.key, str):
-                self._rows[change.table, change.key] = change.new
+            if not isinstance(change.key, str):
+                edges.append((change.table, change.key))
+            elif change.table != "Memory" or self._records is None:
+                rows[change.table, change.key] = change.new
+            elif change.new is None:
+                gone.append(change.key)
             else:
-                self._rows.pop((change.table, change.key), None)
+                written[change.key] = orjson.dumps(change.new).decode()
+
+        def absorb() -> None:
+            self._rows.update(rows)
+            for edge in edges:
+                self._rows.pop(edge, None)
+            if self._records is not None:
+                self._records.update(written)
+                for memory_id in gone:
+                    self._records.pop(memory_id, None)
+
+        return absorb
 
     def clear(self) -> None:
         """Forget everything."""
-        self._rows.clear()
-        self._whole.clear()
+        self._rows, self._whole, self._records, self._looked_up = {}, set(), None, 0
+
+
+def _row(record: str) -> Row:
+    row: Row = orjson.loads(record)
+    return row

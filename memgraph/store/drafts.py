@@ -10,6 +10,7 @@ from memgraph.model.events import RecordPatch
 from memgraph.model.ids import new_id
 from memgraph.model.memory import AgentMemory, MemoryRecord
 from memgraph.model.payload import WriteScope, sparse
+from memgraph.model.text import summary_of
 from memgraph.ports import Annotator, Row
 
 _NOT_RECORDED = frozenset({"embedding", "relevance_score", "supporting_memory_ids"})
@@ -63,10 +64,17 @@ def annotated(memory: AgentMemory, annotator: Annotator) -> AgentMemory:
     return memory.model_copy(update=updates) if updates else memory
 
 
-def with_its_reasons(updates: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the updates with what follows: what was said of a state goes when the memory leaves it."""
+def with_its_reasons(updates: Mapping[str, Any], row: Row) -> dict[str, Any]:
+    """Return the updates of a row with what follows: what was said of a state goes when the memory leaves it.
+
+    A summary that is the text's own is not of the state: it goes with the text.
+    """
     left = [state for state in _REASONS if state in updates and updates[state] is None]
-    return {**{name: None for state in left for name in _REASONS[state]}, **updates}
+    gone = {name for state in left for name in _REASONS[state]}
+    if "archive_summary" in row and row["archive_summary"] == summary_of(row["content"]):
+        is_of_another = updates.get("content", row["content"]) != row["content"]
+        gone = gone | {"archive_summary"} if is_of_another else gone - {"archive_summary"}
+    return {**dict.fromkeys(gone), **updates}
 
 
 def patch(old: Row, new: MemoryRecord) -> tuple[Any, list[str]]:

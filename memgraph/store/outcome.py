@@ -5,13 +5,15 @@ from __future__ import annotations
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.model.events import OutcomeRecorded
 from memgraph.model.memory import OUTCOME_OF_WORD
+from memgraph.model.payload import Payload
+from memgraph.store.practice import measured
 from memgraph.store.reading import Reader
 
 
 def check_outcome(payload: OutcomeRecorded, reader: Reader) -> None:
     """Refuse what would be lost silently.
 
-    Call it, and the two below, under the writer lock.
+    Call it, and those below, under the writer lock.
 
     Raises
     ------
@@ -39,6 +41,11 @@ def is_recorded(payload: OutcomeRecorded, reader: Reader) -> bool:
     return recall.get("outcome") == payload.outcome and all(
         _said_of(payload.query_id, memory_id, reader) is used for memory_id, used in said
     )
+
+
+def events_of(payload: OutcomeRecorded, reader: Reader) -> list[Payload]:
+    """Return the outcome and what it says of the procedures that it names."""
+    return [payload, *measured(payload, reader)]
 
 
 def newly_used(payload: OutcomeRecorded, reader: Reader) -> list[str]:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 from memgraph.errors import DiskFullError, GraphError, JournalError, StorageError
@@ -19,9 +17,11 @@ from memgraph.journal.journal import Journal
 from memgraph.journal.replay import Committed, Offset
 from memgraph.logs import logger_of, timed
 from memgraph.model.events import AccessRecorded
-from memgraph.ports import Change, GraphEngine, Key, Progress, Row
-from memgraph.store.bulk import no_collections
+from memgraph.ports import GraphEngine, Progress
+from memgraph.store.bulk import in_bulk
 from memgraph.store.cache import RowCache
+from memgraph.store.indexing import aside, brought_up, index_of, offset_of, refetch
+from memgraph.store.turns import Turns
 
 logger = logger_of(__name__)
 
@@ -30,6 +30,7 @@ _REBUILD_FROM_EVENTS = 5_000
 """A graph further behind than this is rebuilt by COPY rather than brought up by transactions."""
 _REFETCH_LIMIT = 5_000
 _ASIDE_FROM_ROWS = 1_000
+"""So many are brought into a copy of the index, which then takes its place: nobody waits for them."""
 _MOST_ROWS_AT_ONCE = 600_000
 """Some 45,000 memories: more do not fit into the engine's buffer pool, and are brought in by a rebuild."""
 _SNAPSHOT_SHARE = 50
@@ -50,8 +51,9 @@ class Projector:
     def __init__(self, journal: Journal, engine: GraphEngine, index_path: Path) -> None:
         self.journal = journal
         self.engine = engine
-        self.guard = threading.RLock()
-        self.rows = RowCache(engine)
+        self.turns = Turns()
+        self.rows = RowCache(engine, lambda: len(self._index or ()))
+        self.named = journal.named
         self._generation = -1
         self._depth = 0
         self.projection = Projection(journal.store_id)
@@ -64,7 +66,39 @@ class Projector:
 
         A graph that cannot be brought to the journal's end is rebuilt; if that fails too, the error comes out.
         """
-        with self.guard, ExitStack() as stack:
+        if self.turns.is_reading:
+            raise RuntimeError("the graph was wanted inside a block of reads without it; use frozen(links=True)")
+        with self._held(progress):
+            yield
+
+    @contextmanager
+    def reading(self, *, links: bool = False) -> Iterator[None]:
+        """Hold still what the index, and the rows of memories, say for a block. Nests.
+
+        While another thread writes, that may be the state after the last commit that it has finished. With `links` the block
+        waits for the writer, and holds the graph as `holding` does.
+        """
+        if self.turns.is_reading:
+            yield
+            return
+        with self.turns.taken(beside=not links) as is_beside:
+            if is_beside:
+                yield
+                return
+            if links or self._depth:
+                with self._held():
+                    yield
+                return
+            with nullcontext() if self._is_at_hand() else self._held(), self.turns.reading():
+                yield
+
+    def _is_at_hand(self) -> bool:
+        """Whether index and rows are in memory and at the journal's end: what another process does with the graph is the same."""
+        return self._has_all() and self.projection.seq == self.journal.tail.chain.seq and not self.journal.has_changed()
+
+    @contextmanager
+    def _held(self, progress: Progress | None = None) -> Iterator[None]:
+        with self.turns.guard, ExitStack() as stack:
             if self._depth == 0:
                 try:
                     stack.enter_context(self.engine.open())
@@ -95,7 +129,9 @@ class Projector:
         The journal's lock comes before the graph's: who waits for the former must not sit on the latter. A write that need
         not look anything up does without a graph that is not open: whoever has it next brings it up.
         """
-        with self.guard:
+        if self.turns.is_reading:
+            raise RuntimeError("a write was begun inside a block of reads")
+        with self.turns.guard:
             if self.journal.holds_lock:
                 yield
                 return
@@ -105,9 +141,31 @@ class Projector:
                 if not needs_graph and not self.engine.is_held:
                     yield
                     return
-                with self.holding():
+                with self.holding(), self._admitting():
                     yield
                 self._mend()
+
+    def admit_readers(self) -> None:
+        """Let other threads read beside a write that may take long; inside `writing` only, and of use if it has the graph."""
+        if self.has_graph:
+            _ = self.index
+            self.rows.load_memories()
+            self._admit()
+
+    @contextmanager
+    def _admitting(self) -> Iterator[None]:
+        self._admit()
+        try:
+            yield
+        finally:
+            self.turns.close()
+
+    def _admit(self) -> None:
+        if self._has_all():
+            self.turns.open()
+
+    def _has_all(self) -> bool:
+        return self.rows.has_memories and self.loaded_index is not None
 
     def append(self, drafts: Sequence[CommitDraft], now: str) -> list[Event]:
         """Append commits and project them; inside `writing` only. Durable when it returns, and visible.
@@ -124,6 +182,7 @@ class Projector:
             elif self.has_graph:  # an earlier commit of this block did not get into the graph
                 self._advance(None)
         except GraphError as error:
+            self.turns.close()
             logger.warning("the graph failed after a commit (%s); it will be caught up", error.loggable)
             self._generation = -1  # what it says of itself counts, not what it should have come to
         return [event for commit in commits for event in commit.events]
@@ -136,14 +195,14 @@ class Projector:
     @property
     def index(self) -> Index:
         """The index, at the journal's end; loaded or built at first use."""
-        with self.holding():
+        with self.reading():
             if self._index is None:
                 with timed(logger, logging.INFO, "read the index's snapshot") as counts:
                     self._index = snapshot.load(self._index_path, self.journal.store_id)
                     counts["memories"] = len(self._index or ())
             if self._index is None or not self._advance_index(self._index):
                 self._index = self._build_index()
-            self._index.use_vectors_of(self.journal.named.model)
+            self._index.use_vectors_of(self.named.model)
             return self._index
 
     @property
@@ -154,7 +213,12 @@ class Projector:
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """Replay the whole journal, verified, into a new graph; the index is made anew."""
-        with self.guard, no_collections(), timed(logger, logging.INFO, "rebuilt graph and index") as counts:
+        with ExitStack() as stack:
+            stack.enter_context(self.turns.guard)
+            if self._is_at_hand():
+                stack.enter_context(self._admitting())
+            stack.enter_context(in_bulk())
+            counts = stack.enter_context(timed(logger, logging.INFO, "rebuilt graph and index"))
             workspace = Workspace(EmptyView())
             projection = Projection(self.journal.store_id)
             total = self.journal.tail.chain.seq
@@ -167,14 +231,20 @@ class Projector:
             changes = list(workspace.changes())
             counts |= {"events": projection.seq, "rows": len(changes)}
             projection = projection.with_digest(digest_after(0, changes))
-            with self._aside(lambda: self._take_index(_index_of(changes, projection))):
-                self.engine.rebuild(changes, projection.as_row(), progress=progress)
+            index = aside(
+                lambda: index_of(changes, projection),
+                lambda: self.engine.rebuild(changes, projection.as_row(), progress=progress),
+            )
+            with self.turns.view:
+                self.turns.close()
+                self.rows.clear()  # they may be of a graph that was damaged
+                self._index = index
             self._generation = -1
             self._save_index()
 
     def close(self) -> None:
         """Save the index if much has changed, remember how far the journal is verified, and let go of the graph."""
-        with self.guard:
+        with self.turns.guard:
             try:
                 index = self.loaded_index
                 if index is not None and index.changed * _SNAPSHOT_SHARE > len(index):
@@ -195,13 +265,16 @@ class Projector:
             self.journal.refresh()
         if self.engine.generation != self._generation:
             # another process may have had the graph, or deleted it: only what it says of itself counts
-            self.rows.clear()
-            self.projection = self._behind()
+            state = self._behind()
+            if state != self.projection:  # else the rows that are known are those of the graph
+                self.rows.clear()
+            self.projection = state
             self._generation = self.engine.generation
         if self.projection.seq != self.journal.tail.chain.seq:
             with timed(logger, logging.INFO, "brought the graph up") as counts:
                 counts["events"] = self.journal.tail.chain.seq - self.projection.seq
                 self._advance(progress)
+        self.named = self.journal.named
 
     def _mend(self) -> None:
         """Catch up after a commit that the graph failed to take. The commit stands, so a failure here is only told."""
@@ -263,32 +336,25 @@ class Projector:
             if len(changes) > _MOST_ROWS_AT_ONCE:
                 raise GraphError(f"{len(changes):,} rows are too many for one transaction of the engine")
             counts |= {"events": len(events), "rows": len(changes)}
+            fresh = index
             if index is None or len(changes) < _ASIDE_FROM_ROWS:
                 self.engine.apply(changes, after.as_row())
-                if index is not None:
-                    index.apply(changes)
             else:
-                with self._aside(lambda: index.apply(changes)):
-                    self.engine.apply(changes, after.as_row())
-        self.rows.absorb(changes)
-        self.projection = after
-        if index is not None:
-            index.offset = _index_offset(after)
-
-    @contextmanager
-    def _aside(self, work: Callable[[], None]) -> Iterator[None]:
-        """Bring the index up while the block waits for the engine, which works outside of the interpreter's lock."""
-        with ThreadPoolExecutor(1, "memgraph-index") as pool:
-            done = pool.submit(work)
-            try:
-                yield
-            except BaseException:
-                self._index = None  # it is where the graph did not get to
-                raise
-            done.result()
-
-    def _take_index(self, index: Index) -> None:
-        self._index = index
+                with self.turns.view:
+                    copy = index.copy()
+                fresh = aside(lambda: brought_up(copy, changes), lambda: self.engine.apply(changes, after.as_row()))
+            absorb = self.rows.absorbing(changes)
+            with self.turns.view:
+                if fresh is not None:
+                    if fresh is index:
+                        fresh.apply(changes)
+                    fresh.offset = offset_of(after)
+                    self._index = fresh
+                absorb()
+                self.projection = after
+                if self.named.model not in (None, self.journal.named.model):
+                    self.turns.close()  # queries are still embedded by the model before
+                self.named = self.journal.named
 
     def _offset(self, state: Projection | IndexOffset) -> Offset:
         if state.seq == 0:
@@ -310,20 +376,8 @@ class Projector:
         if len(touched) > _REFETCH_LIMIT:
             return False
         with self.engine.open():
-            rows: dict[str, Row | None] = {key: self.rows.get("Memory", key) for key in touched}
-            for memory_id, row in rows.items():
-                if row is not None:
-                    index.put(row, None if touched[memory_id] else row)
-                    continue
-                followers = [self.rows.get("Memory", key) for key in index.followers(memory_id)]
-                index.remove(memory_id)
-                for follower in filter(None, followers):
-                    index.put(follower)
-            index.refollow(row for row in rows.values() if row is not None)
-            for memory_id, row in rows.items():
-                if row is not None and touched[memory_id]:
-                    index.relink(memory_id, ((table, key) for table, key, _ in self.engine.links_of(memory_id)))
-        index.offset = _index_offset(self.projection)
+            refetch(index, touched, self.rows.get, self.engine.links_of)
+        index.offset = offset_of(self.projection)
         return True
 
     def _build_index(self) -> Index:
@@ -332,7 +386,7 @@ class Projector:
             rows = sorted((row for _, row in self.engine.scan("Memory")), key=lambda row: row["seq"])
             links = [(table, key) for table in RELATION_CODE for key, _ in self.engine.scan(table)]
         index.build(rows, links)
-        index.offset = _index_offset(self.projection)
+        index.offset = offset_of(self.projection)
         self._index = index
         self._save_index()
         return index
@@ -344,18 +398,3 @@ class Projector:
             snapshot.save(self._index, self._index_path, self.journal.store_id)
         except StorageError as error:  # a snapshot only saves time
             logger.warning("%s", error.loggable)
-
-
-def _index_of(changes: Sequence[Change], projection: Projection) -> Index:
-    index = Index()
-    rows = sorted(
-        (change.new for change in changes if change.table == "Memory" and change.new), key=lambda row: row["seq"]
-    )
-    links: list[tuple[str, Key]] = [(change.table, change.key) for change in changes if change.table in RELATION_CODE]
-    index.build(rows, links)
-    index.offset = _index_offset(projection)
-    return index
-
-
-def _index_offset(state: Projection) -> IndexOffset:
-    return IndexOffset(state.seq, state.signature, state.timestamp, state.segment, state.offset)

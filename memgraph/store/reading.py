@@ -15,6 +15,7 @@ from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.index.index import Index, scope_name
 from memgraph.index.succession import superseded
 from memgraph.index.vectors import VectorSearch
+from memgraph.journal.envelope import Event
 from memgraph.model.ids import stored_form
 from memgraph.model.link import EXPLICIT_RELATIONS, Link
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory, MemoryType, Vector
@@ -49,26 +50,39 @@ class Reader:
         self._now = now
         self._curve = curve
         self._search: VectorSearch | None = None
+        self._touched: tuple[Index, tuple[int, int]] | None = None
 
     @property
     def index(self) -> Index:
         """The index at the journal's end, with the accesses that are not yet committed."""
         with self.frozen():
             index = self._projector.index
-            for effect in self._pending.effects(self._projector.rows.get):
-                index.touch(
-                    effect.id,
-                    access_count=effect.access_count,
-                    accessed_at=effect.last_accessed_at,
-                    anchor=effect.relevance_anchor,
-                    anchored_at=effect.relevance_at,
-                )
+            touched = (index, self._pending.version)
+            if touched != self._touched:
+                for effect in self._pending.effects(self._projector.rows.get):
+                    index.touch(
+                        effect.id,
+                        access_count=effect.access_count,
+                        accessed_at=effect.last_accessed_at,
+                        anchor=effect.relevance_anchor,
+                        anchored_at=effect.relevance_at,
+                    )
+                self._touched = touched
         return index
 
     @contextmanager
-    def frozen(self) -> Iterator[None]:
-        """Hold everything still for a block of reads: no other thread or process changes what they see. Nests."""
-        with self._projector.holding():
+    def frozen(self, *, links: bool = False) -> Iterator[None]:
+        """Hold everything still for a block of reads: no other thread or process changes what they see. Nests.
+
+        While another thread of this process writes, it is the state after the last commit that it has finished: nobody waits
+        for the writer.
+
+        Parameters
+        ----------
+        links : bool
+            The block reads links, or other records than memories: it waits for the writer.
+        """
+        with self._projector.reading(links=links):
             yield
 
     def get(self, memory_id: str) -> AgentMemory | None:
@@ -77,14 +91,23 @@ class Reader:
 
     def read(self, memory_ids: Sequence[str]) -> list[AgentMemory]:
         """Return these memories in this order, without those that are gone."""
-        with self._projector.holding():
+        with self._projector.reading():
             now = self._now()
             return [self._memory(row, now) for row in self._projector.rows.memories(memory_ids)]
 
     def record(self, table: str, key: Key) -> Row | None:
         """Return one row of the graph, such as a Build's or a Source's."""
-        with self._projector.holding():
+        with self._projector.reading() if table == "Memory" else self._projector.holding():
             return self._projector.rows.get(table, key)
+
+    def rows(self, memory_ids: Sequence[str]) -> list[Row]:
+        """Return these memories' rows in this order, without those that are gone: for reading a great many. Do not modify them."""
+        with self._projector.reading():
+            return self._projector.rows.memories(memory_ids)
+
+    def events_after(self, seq: int) -> Iterator[Event]:
+        """Iterate over the journal's events after this one. Costs at most one of its files, and what came since."""
+        yield from self._projector.journal.events_after(seq)
 
     def every(self) -> Iterator[AgentMemory]:
         """Iterate over all memories that are not deleted, in the order they were recorded."""
@@ -168,15 +191,15 @@ class Reader:
         order = self.relevance() if by == "relevance" else self.index.column(f"{by}_days")
         return self.index.live_ids(mask, np.round(order, 9), limit)
 
-    def relevance(self) -> NDArray[np.float64]:
-        """Relevance of every slot now."""
+    def relevance(self, slots: NDArray[Any] | slice = slice(None)) -> NDArray[np.float64]:
+        """Relevance of these slots now; by default of all."""
         index = self.index
-        days = np.maximum(0.0, self._days() - index.column("anchored_days"))
-        rates = np.array([self._curve.rate(kind) for kind in MEMORY_TYPES])[index.column("type")]
-        faded = np.maximum(index.column("floor"), index.column("anchor") * np.exp(-rates * days))
-        return np.where(index.column("is_pinned"), 1.0, faded)
+        days = np.maximum(0.0, self._days() - index.column("anchored_days")[slots])
+        rates = np.array([self._curve.rate(kind) for kind in MEMORY_TYPES])[index.column("type")[slots]]
+        faded = np.maximum(index.column("floor")[slots], index.column("anchor")[slots] * np.exp(-rates * days))
+        return np.where(index.column("is_pinned")[slots], 1.0, faded)
 
-    def cosines(self, query: Vector, slots: NDArray[Any]) -> NDArray[np.float64]:
+    def cosines(self, query: Vector, slots: NDArray[Any] | slice) -> NDArray[np.float64]:
         """Cosine of a query with each slot's vector; 0 where a slot has none.
 
         Raises
@@ -185,14 +208,16 @@ class Reader:
             The store has changed to another model than the one it is open with: the query cannot be compared.
         """
         index = self.index
-        check_model(self._projector.journal.named, self._embedder())
+        check_model(self._projector.named, self._embedder())
         rows = index.column("vector_row")[slots]
-        result = np.zeros(len(slots))
-        search = self._vector_search()
-        if search is not None:
-            with_vector = rows >= 0
-            count = self._projector.journal.named.rows.get(search.file.model, 0)
-            result[with_vector] = search.cosines(query, rows[with_vector], count)
+        search, with_vector = self._vector_search(), rows >= 0
+        if search is None:
+            return np.zeros(len(rows))
+        count = self._projector.named.rows.get(search.file.model, 0)
+        if with_vector.all():
+            return search.cosines(query, rows, count)
+        result = np.zeros(len(rows))
+        result[with_vector] = search.cosines(query, rows[with_vector], count)
         return result
 
     def stats(self) -> MemoryStats:
@@ -237,11 +262,11 @@ class Reader:
         search = self._vector_search()
         if search is None or not has_vector(row, search.file.model):
             return None
-        count = self._projector.journal.named.rows.get(search.file.model, 0)
+        count = self._projector.named.rows.get(search.file.model, 0)
         return np.asarray(search.file.rows(count)[row["vector_row"]])
 
     def _vector_search(self) -> VectorSearch | None:
-        named = self._projector.journal.named
+        named = self._projector.named
         if named.model is None:
             return None
         if self._search is None or self._search.file.model != named.model:

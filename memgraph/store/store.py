@@ -25,7 +25,7 @@ from memgraph.ports import Annotator, Clock, Embedder, KeyProvider, Progress, Ro
 from memgraph.store.access import Use
 from memgraph.store.appending import Write
 from memgraph.store.opening import open_projector, open_store_journal, utc_now
-from memgraph.store.outcome import check_outcome, is_recorded, newly_used
+from memgraph.store.outcome import check_outcome, events_of, is_recorded, newly_used
 from memgraph.store.reading import Reader
 from memgraph.store.reembedding import ReembedsVectors
 from memgraph.store.vectors import check_model
@@ -226,7 +226,7 @@ class AgentMemoryStore(ReembedsVectors, Ways):
             check_outcome(payload, self._reader)
             if not is_recorded(payload, self._reader):
                 new = newly_used(payload, self._reader)
-                self.commit("system", [payload])
+                self.commit("system", events_of(payload, self._reader))
                 self._note([Use(memory_id, payload.recorded_at) for memory_id in new])
 
     @contextmanager

@@ -33,8 +33,8 @@ from memgraph.model.memory import (
 from memgraph.model.payload import Actor, Payload, WriteScope
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.ports import Annotator, Embedder, Row
-from memgraph.store.appending import Appender, Write, with_vector
-from memgraph.store.bulk import BULK_FROM, no_collections
+from memgraph.store.appending import MANY, Appender, Write, with_vector
+from memgraph.store.bulk import BULK_FROM, in_bulk
 from memgraph.store.drafts import annotated, patch, record_of, scope_of, with_its_reasons
 from memgraph.store.projector import Projector
 from memgraph.store.vectors import VectorModel
@@ -115,7 +115,7 @@ class Writer:
         """Add memories in one commit and return them as they are kept; `parts` follow one another."""
         if not memories:
             return []
-        with no_collections() if len(memories) >= BULK_FROM else nullcontext():
+        with in_bulk() if len(memories) >= BULK_FROM else nullcontext():
             return self._insert(memories, annotate=annotate, parts=parts, actor=actor)
 
     def _insert(
@@ -124,8 +124,12 @@ class Writer:
         made_by = self._embedder
         completed = self._completed([parse_memory(memory) for memory in memories], annotate=annotate)
         task_id, chains = completed[0].task_id, _chains(annotate=annotate, parts=parts)
+        are_many = len(memories) >= MANY
         needs_graph = any(_refers(memory) or chains(memory) not in (None, _PARTS) for memory in completed)
+        needs_graph |= are_many and self._projector.loaded_index is not None  # somebody recalls here
         with self._projector.writing(needs_graph=needs_graph):
+            if are_many:
+                self._projector.admit_readers()
             writes = self._as_events(completed, chains)
             scope: WriteScope = "task" if task_id else "global"
             events = self._appender.append(scope, writes, task_id=task_id, actor=actor, made_by=made_by)
@@ -206,7 +210,7 @@ class Writer:
     def _updated(self, row: Row, updates: Mapping[str, Any], now: str) -> AgentMemory:
         """Return the memory that a row and new values of its fields make, validated."""
         old = AgentMemory.from_row(row, now=now, curve=self._curve)
-        updates = with_its_reasons(updates)
+        updates = with_its_reasons(updates, row)
         fields = {name: value for name, value in old if name in old.model_fields_set and value is not None}
         if "outcome" in updates:
             fields.pop("outcome_word", None)

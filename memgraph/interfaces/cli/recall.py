@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
+from memgraph.interfaces.cli.input import standard_input
 from memgraph.interfaces.cli.opening import opened
 from memgraph.interfaces.cli.options import Command, Settings, pass_settings
-from memgraph.interfaces.cli.output import emit_json, notice, without_vectors
+from memgraph.interfaces.cli.output import emit_json, notice, stderr_line, without_vectors
+
+if TYPE_CHECKING:
+    from memgraph.model.context import ContextFormat
+    from memgraph.model.retrieval import RetrievalResult
+
+FORMATS = ("prefix", "sections", "delimited", "context")
 
 
 @click.command(cls=Command)
@@ -17,25 +25,57 @@ from memgraph.interfaces.cli.output import emit_json, notice, without_vectors
     "--agent", metavar="NAME", default="agent", show_default=True, help="Who asks; recorded, filters nothing."
 )
 @click.option("--project", metavar="NAME", help="Only this project's memories and those of none.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="prefix",
+    show_default=True,
+    help="A list; Markdown sections; each memory in tags; JSON of what to build on, to avoid and to do.",
+)
 @click.option("--explain", is_flag=True, help="Say on stderr how each memory was scored.")
 @pass_settings
-def recall(settings: Settings, task: str, agent: str, project: str | None, explain: bool) -> None:
-    """Print the prefix for a task exactly; notices go to stderr."""
+def recall(settings: Settings, task: str, agent: str, project: str | None, form: ContextFormat, explain: bool) -> None:
+    """Print what a task is to be given, exactly; notices go to stderr. With --json all of it, the text as `formatted`."""
+    if task == "-":
+        task = standard_input("say in short what is to be done").strip()  # what echo adds is not part of it
     with opened(settings) as memory:
         result = memory.recall(task, agent=agent, project=project)
     if result.notice:
         notice(result.notice)
+    text = _formatted(result, form)
     if settings.as_json:
         document = result.model_dump(mode="json", exclude={"memories"})
-        emit_json({**document, "memories": [without_vectors(found) for found in result.memories]})
-    elif result.injected_prompt_prefix:
+        document["memories"] = [without_vectors(found) for found in result.memories]
+        emit_json({**document, "formatted": text})
+    elif text:
         # on a terminal the shell's prompt needs a line of its own; a hook gets the text as it is
-        click.echo(result.injected_prompt_prefix, nl=sys.stdout.isatty())
-    elif not result.notice:
+        click.echo(text, nl=sys.stdout.isatty())
+    if not settings.as_json and not result.memories and not result.notice:
         notice("nothing is remembered that helps with this task")
+    if result.memories and result.certainty == "none":
+        notice("I don't think we've tried this before: these memories are merely the nearest")
     if explain:
-        click.echo(f"query {result.query_id}, {result.total_tokens_used} tokens", err=True)
-        for scored in result.explanations:
-            terms = scored.model_dump(exclude={"memory_id", "score"})
-            shown = "  ".join(f"{name} {value:.3f}" for name, value in terms.items() if value)
-            click.echo(f"{scored.memory_id}  {scored.score:.3f} = {shown}", err=True)
+        _explain(result)
+
+
+def _formatted(result: RetrievalResult, form: ContextFormat) -> str:
+    from memgraph.retrieval.formats import format_context_for_prompt
+
+    return format_context_for_prompt(result, format=form)
+
+
+def _explain(result: RetrievalResult) -> None:
+    """Print how sure the recall is, what each stage did, and each memory's score with all its terms that are not zero."""
+    certainty = f"certainty {result.certainty} ({result.certainty_score:.2f})"
+    versions = [f"{name} {version}" for name, version in result.versions.items()]
+    stderr_line(", ".join([f"query {result.query_id}", f"{result.total_tokens_used} tokens", certainty, *versions]))
+    for report in result.stages:
+        counts = ", ".join(f"{name} {number:,}" for name, number in report.counts.items())
+        click.echo(f"  {report.stage}: {counts}", err=True)
+    for scored in result.explanations:
+        fields = scored.model_dump(exclude={"score", "path"})
+        terms = [f"{name} {value:.3f}" for name, value in fields.items() if isinstance(value, float) and value]
+        path = ", ".join(f"{hop.memory_id} over {hop.relation}" for hop in scored.path)
+        told = [f"{scored.memory_id}  {scored.score:.3f} =", *terms, *([f"from {path}"] if path else [])]
+        click.echo("  ".join(told), err=True)

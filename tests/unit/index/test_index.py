@@ -37,7 +37,7 @@ from memgraph.model.memory import Entity, MemoryRecord
 from memgraph.ports import Change, Key, Row
 
 NOW, LATER = "2026-02-01T09:00:00.000Z", "2026-02-03T12:00:00.000Z"
-NAMED = ("project", "session", "task", "domain")
+NAMED = ("project", "session", "task", "domain", "speaker")
 SLOTS = ("previous", "following")
 
 
@@ -139,6 +139,10 @@ def answers(index: Index) -> dict[str, Any]:
             name[s]: sorted((index.entities.names[e], int(w)) for e, w in zip(*index.named.get(s), strict=True))
             for s in slots
         },
+        "tags": by_name("tags", "tag_names"),
+        "tagged": {name[s]: sorted(index.tag_names.names[t] for t in index.tagged.get(s)[0]) for s in slots},
+        "triggers": by_name("triggers", "vocabulary"),
+        "sequences": {name[s]: [index.vocabulary.names[t] for t in index.sequences.get(s)] for s in slots},
         "links": {
             name[s]: sorted((name[o], int(w)) for o, w in zip(*index.links.get(s), strict=True) if live[o])
             for s in slots

@@ -26,12 +26,12 @@ def test_the_best_are_those_of_a_full_sort(count: int, levels: int) -> None:
 
     every = sorted(np.flatnonzero(mask).tolist(), key=lambda s: (-round(float(scores[s]), 6), index.ids.names[s]))
 
-    assert best(index, scores, mask, count) == every[:count]
+    assert best(index, scores, np.flatnonzero(mask), count) == every[:count]
 
 
 def test_what_differs_by_less_than_rounding_is_ordered_by_id() -> None:
     index: Any = SimpleNamespace(ids=SimpleNamespace(names=["b", "a", "c"]))
     scores = np.array([0.5 + 1e-9, 0.5, 0.1])
 
-    assert best(index, scores, np.ones(3, dtype=np.bool_), 2) == [1, 0]
-    assert best(index, scores, np.zeros(3, dtype=np.bool_), 2) == []
+    assert best(index, scores, np.arange(3), 2) == [1, 0]
+    assert best(index, scores, np.arange(0), 2) == []

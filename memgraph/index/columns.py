@@ -1,0 +1,50 @@
+"""The index's columns: one value a memory each, and the words that they hold as numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+TIERS = ("public", "sensitive", "private")
+TRUST = ("user", "agent", "tool", "imported", "web")
+OUTCOMES = ("positive", "negative", "neutral", "unknown")
+NEVER = np.inf
+
+COLUMN_TYPES: dict[str, Any] = {
+    "is_live": np.bool_,
+    "is_suppressed": np.bool_,
+    "is_archived": np.bool_,
+    "is_pinned": np.bool_,
+    "lacks_summary": np.bool_,
+    "asks": np.bool_,
+    "type": np.int8,
+    "outcome": np.int8,
+    "tier": np.int8,
+    "trust": np.int8,
+    "project": np.int32,
+    "session": np.int32,
+    "task": np.int32,
+    "domain": np.int32,
+    "speaker": np.int32,
+    "previous": np.int32,
+    "following": np.int32,
+    "vector_row": np.int32,
+    "vector_model": np.int32,
+    "vector_place": np.int32,
+    "terms": np.int32,
+    "words": np.int32,
+    "access_count": np.int32,
+    "anchor": np.float64,
+    "anchored_days": np.float64,
+    "floor": np.float64,
+    "confidence": np.float64,
+    "occurred_days": np.float64,
+    "created_days": np.float64,
+    "accessed_days": np.float64,
+    "invalid_days": np.float64,
+    "seq": np.int64,
+}
+COLUMNS = tuple(COLUMN_TYPES)
+EMPTY = {"previous": -1, "following": -1}
+QUESTION_MARKS = ("?", "？", "؟")

@@ -1,0 +1,85 @@
+"""How things are called: which runs of terms in a text or a query name something that memories are about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from typing import Any
+
+from memgraph.index.analyser import analyse
+from memgraph.index.arrays import Multimap, Names
+
+MAX_NAME_TERMS = 8
+"""A longer name is a sentence, and is found by its words."""
+_IN_PARENTHESES = re.compile(r"\s*\([^()]*\)\s*$")
+_SLASH = re.compile(r"[/\\]")
+
+
+def phrases_of(kind: str, name: str) -> list[str]:
+    """Return the runs of terms that an entity is called by, joined by spaces.
+
+    Its name; without what tells it from others of that name (``James Scott (actor)``); a file also without its folders.
+    """
+    forms = [name, _IN_PARENTHESES.sub("", name)]
+    if kind == "file":
+        forms.append(_SLASH.split(name.rstrip("/\\"))[-1])
+    runs = [analyse(form) for form in forms]
+    return list(dict.fromkeys(" ".join(run) for run in runs if 0 < len(run) <= MAX_NAME_TERMS))
+
+
+class Naming:
+    """Finds names in runs of terms.
+
+    Parameters
+    ----------
+    phrases : Names
+        May grow.
+    entities : Multimap
+        Phrase → entities called so.
+    """
+
+    def __init__(self, phrases: Names, entities: Multimap) -> None:
+        self._phrases = phrases
+        self._entities = entities
+        self._lengths: dict[str, list[int]] = {}
+        self._seen = 0
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Naming:
+        other = Naming(deepcopy(self._phrases, memo), deepcopy(self._entities, memo))
+        other._lengths, other._seen = {first: known.copy() for first, known in self._lengths.items()}, self._seen
+        return other
+
+    def named_in(self, terms: Sequence[str]) -> Iterator[list[int]]:
+        """Yield, for each name found in the terms, the codes of the entities called so.
+
+        Of names that begin with the same term the longest is meant, and one within another says nothing of its own: "New York
+        Times" is the newspaper. Costs a look-up for each term, and one for each length of the names that begin with it.
+        """
+        self._take_in()
+        seen: set[int] = set()
+        at = 0
+        while at < len(terms):
+            length, code = self._longest(terms, at)
+            if code >= 0 and code not in seen:
+                seen.add(code)
+                yield sorted(self._entities.get(code)[0].tolist())
+            at += length
+
+    def _longest(self, terms: Sequence[str], at: int) -> tuple[int, int]:
+        """Return the length of the longest name that begins here and its code; 1 and −1 if none does."""
+        for length in self._lengths.get(terms[at], ()):
+            if at + length <= len(terms):
+                code = self._phrases.find(" ".join(terms[at : at + length]))
+                if code >= 0:
+                    return length, code
+        return 1, -1
+
+    def _take_in(self) -> None:
+        for phrase in self._phrases.names[self._seen :]:
+            first, *more = phrase.split(" ")
+            lengths = self._lengths.setdefault(first, [])
+            if len(more) + 1 not in lengths:
+                lengths.append(len(more) + 1)
+                lengths.sort(reverse=True)
+        self._seen = len(self._phrases)

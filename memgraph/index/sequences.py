@@ -1,0 +1,39 @@
+"""The terms of each memory in the order of its text: what names of things are found in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memgraph.index.arrays import GrowingArray, Ints
+
+
+class Sequences:
+    """One list of term codes a slot, all in one array. What a slot had before is left behind until the index is made anew."""
+
+    def __init__(self, data: Mapping[str, NDArray[Any]] | None = None) -> None:
+        self._starts = GrowingArray(np.int64, None if data is None else data["starts"])
+        self._lengths = GrowingArray(np.int32, None if data is None else data["lengths"])
+        self._codes = GrowingArray(np.int32, None if data is None else data["codes"])
+
+    def put(self, slot: int, codes: Sequence[int]) -> None:
+        """Set a slot's terms; the slot is a known one or the next."""
+        if slot == len(self._starts):
+            self._starts.append(0)
+            self._lengths.append(0)
+        self._starts.values[slot] = len(self._codes)
+        self._lengths.values[slot] = len(codes)
+        self._codes.extend(np.array(codes, dtype=np.int32))
+
+    def get(self, slot: int) -> Ints:
+        """Return a slot's terms; do not keep them across changes."""
+        start = int(self._starts.values[slot])
+        codes: Ints = self._codes.values[start : start + int(self._lengths.values[slot])]
+        return codes
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the lists as flat arrays, for a snapshot."""
+        return {"starts": self._starts.values, "lengths": self._lengths.values, "codes": self._codes.values}

@@ -1,0 +1,127 @@
+"""One recall on its way through the stages: what was asked, and what is known so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memgraph.index.analyser import analyse
+from memgraph.index.index import Index
+from memgraph.model.memory import Vector
+from memgraph.model.retrieval import RetrievalConfig
+from memgraph.retrieval.filter import Mask, Scope
+
+Scores = NDArray[np.float64]
+Slots = NDArray[Any]
+Counts = Mapping[str, int]
+"""What a stage did: how many it admitted, matched, reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A term of the query: how rare it is among the admitted, which of them hold it, and what each gains by it."""
+
+    idf: float
+    slots: Slots
+    weights: Scores
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What one stage added to the scores of some slots, each once, and from where it came to each, if it was handed on."""
+
+    part: str
+    slots: Slots
+    values: Scores
+    origins: Slots | None = None
+
+
+@dataclass(slots=True)
+class Search:
+    """What the stages read and write. All arrays have one element a slot, unless said otherwise.
+
+    Attributes
+    ----------
+    cosines, relevance : callable
+        Of these slots: cosine with a vector, and relevance now.
+    wanted : int
+        How many results of each type may be asked for.
+    mask : ndarray, bool
+        Who may be scored.
+    meaning : ndarray, float64
+        Cosine with the query, corrected for length; 0 without a vector.
+    terms : list of Term
+        Those of the query, each once.
+    coverage : ndarray, float64
+        Share of the query's words, weighted by their rarity, that a candidate and what stands around it hold.
+    slots : ndarray, shape (candidates,), int
+        Who is still looked at: the seeds, and what was reached from them; ascending.
+    scores : ndarray, float64
+        So far. Of slots that are no candidates it is what the seeds gave them.
+    dense_weight : float
+        Share of the vectors in the score: 0 if there was nothing to compare.
+    dense, text_score : ndarray, float64
+        What the vectors and the words give to the score.
+    added : list of Added
+        What else it is made of.
+    """
+
+    index: Index
+    text: str
+    vector: Vector | None
+    scope: Scope
+    config: RetrievalConfig
+    now_days: float
+    cosines: Callable[[Vector, Slots | slice], Scores]
+    relevance: Callable[[Slots], Scores]
+    wanted: int = 0
+    mask: Mask = field(init=False)
+    meaning: Scores = field(init=False)
+    terms: list[Term] = field(default_factory=list)
+    coverage: Scores = field(init=False)
+    slots: Slots = field(init=False)
+    scores: Scores = field(init=False)
+    dense_weight: float = 0.0
+    dense: Scores = field(init=False)
+    text_score: Scores = field(init=False)
+    added: list[Added] = field(default_factory=list)
+    query_terms: list[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        count = len(self.index)
+        self.meaning, self.dense, self.text_score = np.zeros(count), np.zeros(count), np.zeros(count)
+        self.coverage, self.scores = np.zeros(count), np.zeros(count)
+        self.slots = np.empty(0, dtype=np.int64)
+        self.query_terms = analyse(self.text)
+
+    def add(self, part: str, slots: Slots, values: Scores, origins: Slots | None = None) -> None:
+        """Add to the scores of these slots, each once; what it is called is kept for the explanation."""
+        if len(slots):
+            self.scores[slots] += values
+            self.added.append(Added(part, slots, values, origins))
+
+    def hand(self, part: str, gains: Iterable[tuple[int, float, int]]) -> int:
+        """Add what slots gain from others, given as (slot, gain, origin); of several gains a slot has the largest.
+
+        What was not looked at before is from now on. Returns how many slots gained.
+        """
+        best: dict[int, tuple[float, int]] = {}
+        for slot, gain, origin in gains:
+            known = best.get(slot)
+            if gain > 0 and (known is None or (gain, -origin) > (known[0], -known[1])):
+                best[slot] = gain, origin
+        if best:
+            slots = np.fromiter(best, dtype=np.int64, count=len(best))
+            values = np.array([gain for gain, _ in best.values()])
+            self.add(part, slots, values, np.array([origin for _, origin in best.values()]))
+            self.look_at(slots)
+        return len(best)
+
+    def look_at(self, slots: Slots) -> None:
+        """Make these candidates too."""
+        if len(slots):
+            self.slots = np.union1d(self.slots, slots)

@@ -1,0 +1,70 @@
+"""What makes indexes: from all rows, or from another one and what has changed since."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from memgraph.fold import Projection
+from memgraph.index.index import RELATION_CODE, Index, IndexOffset
+from memgraph.ports import Change, Key, Row
+
+
+def index_of(changes: Sequence[Change], projection: Projection) -> Index:
+    """Return the index of a graph that these changes alone make."""
+    index = Index()
+    rows = sorted(
+        (change.new for change in changes if change.table == "Memory" and change.new), key=lambda row: row["seq"]
+    )
+    links: list[tuple[str, Key]] = [(change.table, change.key) for change in changes if change.table in RELATION_CODE]
+    index.build(rows, links)
+    index.offset = offset_of(projection)
+    return index
+
+
+def brought_up(index: Index, changes: Sequence[Change]) -> Index:
+    """Return an index with the changes in it, ready for the first who reads."""
+    index.apply(changes)
+    index.settle()
+    return index
+
+
+def refetch(
+    index: Index,
+    touched: Mapping[str, bool],
+    row_of: Callable[[str, str], Row | None],
+    links_of: Callable[[str], Iterable[tuple[str, Key, Row]]],
+) -> None:
+    """Bring memories of an index up to what the graph says of them now.
+
+    Parameters
+    ----------
+    touched : mapping of str to bool
+        Their ids, and whether more than their use has changed.
+    """
+    rows = {key: row_of("Memory", key) for key in touched}
+    for memory_id, row in rows.items():
+        if row is not None:
+            index.put(row, None if touched[memory_id] else row)
+            continue
+        followers = [row_of("Memory", key) for key in index.followers(memory_id)]
+        index.remove(memory_id)
+        for follower in filter(None, followers):
+            index.put(follower)
+    index.refollow(row for row in rows.values() if row is not None)
+    for memory_id, row in rows.items():
+        if row is not None and touched[memory_id]:
+            index.relink(memory_id, ((table, key) for table, key, _ in links_of(memory_id)))
+
+
+def aside(make: Callable[[], Index], wait: Callable[[], None]) -> Index:
+    """Make an index while this thread waits for the engine, which works outside of the interpreter's lock."""
+    with ThreadPoolExecutor(1, "memgraph-index") as pool:
+        made = pool.submit(make)
+        wait()
+        return made.result()
+
+
+def offset_of(state: Projection) -> IndexOffset:
+    """Return the point of the journal that a projection stands at."""
+    return IndexOffset(state.seq, state.signature, state.timestamp, state.segment, state.offset)

@@ -1,0 +1,176 @@
+"""``recall`` in its formats, and ``search``, as a shell or a hook uses them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from memgraph.interfaces.cli import recall as module
+from memgraph.interfaces.cli.group import cli
+from memgraph.model.retrieval import Explanation, Hop, RetrievalResult, StageReport
+from memgraph.retrieval.formats import FORMATS
+from memgraph.testing import FakeEmbedder
+
+Run = Callable[..., Result]
+BILLING = "Ask before touching the billing tables"
+IMPORT = "Import the CSV"
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """Run one command in this process, against one store with a fake model; it must succeed unless told otherwise."""
+    for user in ("memgraph.store.store", "memgraph.embedding"):
+        monkeypatch.setattr(f"{user}.default_embedder", lambda _: FakeEmbedder(dimension=64))
+
+    def call(*args: object, stdin: str | None = None, code: int = 0) -> Result:
+        given = ["--home", str(tmp_path / "store"), *map(str, args)]
+        result = CliRunner().invoke(cli, given, input=stdin, prog_name="memgraph")
+        assert result.exit_code == code, result.output
+        return result
+
+    return call
+
+
+@pytest.fixture
+def filled(run: Run) -> Run:
+    run("remember", BILLING, "--project", "shop")
+    parts = ["--reasoning", "the file is small", "--action", "read it whole", "--outcome", "failure"]
+    run("episode", IMPORT, *parts, "--project", "shop", "--context", "imports")
+    return run
+
+
+def test_the_formats_are_those_of_the_library() -> None:
+    assert sorted(module.FORMATS) == sorted(FORMATS)
+
+
+def test_each_format_is_printed_exactly_and_prefix_is_the_default(filled: Run) -> None:
+    task = "change the billing tables"
+    told = {form: filled("recall", task, "--format", form).stdout for form in FORMATS}
+
+    assert filled("recall", task).stdout == told["prefix"]
+    assert told["prefix"].startswith("You have the following relevant memories")
+    assert f"- {BILLING} (confidence: 1)" in told["sections"].splitlines()
+    assert f"**FAILURE**: {IMPORT}" in told["sections"]
+    assert told["delimited"].splitlines()[0].startswith("<memories certainty=")
+    assert not told["delimited"].endswith("\n")
+    document = json.loads(told["context"])
+    assert [found["text"] for found in document["relevant_patterns"]] == [BILLING]
+    assert len(document["avoid_these"]) == 1
+    used = document["relevant_patterns"][0]["memory_id"]
+    assert filled("outcome", document["query_id"], "success", "--used", used).exit_code == 0
+
+
+def test_json_has_the_text_of_the_format_beside_the_whole_result(filled: Run) -> None:
+    document = json.loads(filled("recall", "billing", "--format", "delimited", "--json").stdout)
+
+    assert document["formatted"].startswith("<memories ")
+    assert document["injected_prompt_prefix"].startswith("You have")
+    assert [BILLING in memory["content"] for memory in document["memories"]].count(True) == 1
+
+
+def test_a_task_of_dash_is_read_from_standard_input(filled: Run) -> None:
+    piped = filled("recall", "-", "--project", "shop", stdin="change the billing tables\n")
+    assert piped.stdout == filled("recall", "change the billing tables", "--project", "shop").stdout
+    assert BILLING in piped.stdout
+
+    refused = filled("recall", "-", stdin="x" * 1_000_001, code=1)
+    assert "1,000,000 characters" in refused.stderr
+    assert refused.stderr.count("\n") == 1
+
+
+def test_nothing_remembered_is_no_text_but_a_document(run: Run) -> None:
+    for form in FORMATS:
+        result = run("recall", "anything", "--format", form)
+        assert "nothing is remembered" in result.stderr
+        assert result.stdout == "" or json.loads(result.stdout)["avoid_these"] == []
+
+
+def test_an_unknown_format_is_a_usage_error(run: Run) -> None:
+    assert "prefix" in run("recall", "x", "--format", "yaml", code=2).stderr
+
+
+def test_explain_tells_every_term_that_counts(filled: Run) -> None:
+    explained = filled("recall", "billing", "--explain", "--format", "context")
+    document = json.loads(filled("recall", "billing", "--json").stdout)
+
+    head, *rest = explained.stderr.splitlines()
+    assert head.startswith("query ")
+    assert f"{document['total_tokens_used']} tokens, certainty {document['certainty']} " in head
+    stages = [line.split(":")[0] for line in rest if line.startswith("  ")]
+    assert stages == [f"  {stage['stage']}" for stage in document["stages"]]
+    lines = [line for line in rest if not line.startswith("  ")]
+    by_id = {one["memory_id"]: one for one in document["explanations"]}
+    assert {line.split()[0] for line in lines} == by_id.keys()
+    pinned = next(line for line in lines if "negative" not in line)
+    assert "relevance 0." in pinned  # terms that are zero are left out
+    assert json.loads(explained.stdout)["query_id"]
+
+
+def test_explain_tells_the_path_and_terms_that_are_added_to_the_model(capsys: pytest.CaptureFixture[str]) -> None:
+    class Grown(Explanation):
+        novelty: float = 0.0
+
+    hops = [Hop(relation="NEXT", memory_id="m2"), Hop(relation="SUPPORTS", memory_id="m3")]
+    scored = Grown(memory_id="m1", score=0.75, dense=0.5, question=-0.05, novelty=0.3, path=hops)
+    result = RetrievalResult(
+        query_id="q",
+        memories=[],
+        total_tokens_used=0,
+        injected_prompt_prefix="",
+        retrieved_at="2026-02-01",
+        certainty="low",
+        certainty_score=0.25,
+        explanations=[scored],
+        stages=[StageReport(stage="filter", counts={"admitted": 3, "in all": 9})],
+        versions={"settings": "2"},
+    )
+
+    module._explain(result)
+
+    assert capsys.readouterr().err.splitlines() == [
+        "query q, 0 tokens, certainty low (0.25), settings 2",
+        "  filter: admitted 3, in all 9",
+        "m1  0.750 =  dense 0.500  question -0.050  novelty 0.300  from m2 over NEXT, m3 over SUPPORTS",
+    ]
+
+
+def test_search_lists_what_is_nearest_whatever_its_type(filled: Run) -> None:
+    first, second = (line.split("\t") for line in filled("search", "billing tables").stdout.splitlines())
+
+    assert first[-1] == BILLING
+    assert first[1] == "semantic"
+    assert float(first[2]) > float(second[2])
+    assert len(filled("search", "billing tables", "--limit", "1").stdout.splitlines()) == 1
+
+
+def test_search_in_json_has_scores_and_no_vectors(filled: Run) -> None:
+    found = json.loads(filled("search", "billing tables", "--json").stdout)
+
+    assert [one["memory"]["content"].startswith("Ask") for one in found] == [True, False]
+    assert found[0]["score"] > found[1]["score"]
+    assert "embedding" not in found[0]["memory"]
+
+
+def test_search_is_narrowed_by_project_domain_and_archive(filled: Run) -> None:
+    assert filled("search", "billing", "--project", "other").stdout == ""
+    assert "nothing is remembered" in filled("search", "billing", "--project", "other").stderr
+    assert len(filled("search", "billing", "--domain", "travel").stdout.splitlines()) == 1  # that of no domain
+    memory_id = filled("search", BILLING, "--limit", "1").stdout.split("\t")[0]
+    filled("archive", memory_id, "--reason", "old")
+    assert memory_id not in filled("search", BILLING).stdout
+    assert memory_id in filled("search", BILLING, "--include-archived").stdout
+
+
+def test_search_records_nothing(filled: Run) -> None:
+    filled("search", BILLING)
+    again = json.loads(filled("search", BILLING, "--json").stdout)
+    assert [(one["memory"]["access_count"], one["memory"]["last_accessed_at"]) for one in again] == [(0, None)] * 2
+
+
+def test_search_reads_standard_input_and_refuses_nothing_to_search_for(filled: Run) -> None:
+    assert filled("search", "-", stdin="billing tables").stdout == filled("search", "billing tables").stdout
+    assert "no text to search for" in filled("search", "  ", code=1).stderr

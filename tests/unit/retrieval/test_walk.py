@@ -1,0 +1,136 @@
+"""What belongs to what was found comes with it, over every kind of edge, and the explanation says from where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import memgraph
+
+QUERY = "Who wrote the parser of the billing import?"
+
+
+@pytest.fixture
+def recalled(store: Any) -> Any:
+    """Recall many, and return each content's explanation."""
+
+    def recall(text: str, **config: Any) -> dict[str, memgraph.Explanation]:
+        many = {"max_episodic": 50, "max_semantic": 50, "max_procedural": 50, "max_tokens": 100_000}
+        retrieval = memgraph.MemoryRetrieval(store, config=memgraph.RetrievalConfig(**many, **config))
+        result = retrieval.retrieve({"task_description": text})
+        content = {memory.id: memory.content for memory in result.memories}
+        return {content[found.memory_id]: found for found in sorted(result.explanations, key=lambda found: -found.score)}
+
+    return recall
+
+
+def episode(content: str, **fields: Any) -> memgraph.EpisodicMemory:
+    return memgraph.EpisodicMemory(content=content, **{"project_id": "shop", **fields})
+
+
+def turns(store: Any, *contents: str, session: str = "s1") -> list[str]:
+    return [store.insert_memory(episode(content, session_id=session)).id for content in contents]
+
+
+def test_an_answer_is_found_by_its_question(store: Any, recalled: Any) -> None:
+    asked = turns(store, "Who wrote the parser of the billing import?", "Dana did, in spring", "Let us eat")[0]
+
+    found = recalled(QUERY)
+
+    assert found["Dana did, in spring"].neighbour > found["Let us eat"].neighbour > 0
+    hop = found["Dana did, in spring"].path[0]
+    assert (hop.relation, hop.memory_id) == ("NEXT", asked)
+    assert found[QUERY].question < 0, "a question tells little itself"
+
+
+def test_what_stands_in_another_session_is_no_neighbour(store: Any, recalled: Any) -> None:
+    turns(store, "the parser of the billing import")
+    turns(store, "Let us eat", session="s2")
+
+    assert recalled(QUERY)["Let us eat"].neighbour == 0
+
+
+def test_words_that_two_turns_hold_together_are_found_together(store: Any, recalled: Any) -> None:
+    turns(store, "we talked of the parser", "and of billing")
+    turns(store, "a parser again", "nothing of it", session="s2")
+
+    found = recalled("parser billing", neighbour_weight=0.0)
+
+    assert found["we talked of the parser"].text > found["a parser again"].text
+
+
+def test_what_a_text_names_is_reached(store: Any, recalled: Any) -> None:
+    film, _ = store.insert_memories(
+        [episode("Payment On Demand was directed by Curtis Bernhardt", title="Payment On Demand"), episode("Something else")]
+    )
+    store.insert_memory(episode("He died in 1981 in California", title="Curtis Bernhardt"))
+
+    found = recalled("When did the director of Payment On Demand die?")
+
+    hops = found["He died in 1981 in California"].path
+    assert [(hop.relation, hop.memory_id) for hop in hops] == [("MENTIONS", film.id)]
+    assert found["He died in 1981 in California"].mention > 0
+    assert found["Something else"].mention == 0
+
+
+def test_a_name_of_one_word_learned_later_is_reached(store: Any, recalled: Any) -> None:
+    store.insert_memory(episode("The seat of the county is stanley", title="Mountrail County"))
+    store.insert_memory(episode("A town with a lake", title="Stanley"))
+
+    assert recalled("Where is the seat of Mountrail County?")["A town with a lake"].mention > 0
+
+
+def test_evidence_and_what_rests_on_it_come_together(store: Any, recalled: Any) -> None:
+    fact = store.insert_memory(memgraph.SemanticMemory(content="Imports break on a byte order mark", project_id="shop"))
+    seen = store.insert_memory(episode("the parser of the billing import met U+FEFF"))
+    store.link(seen.id, "SUPPORTS", fact.id)
+
+    found = recalled("parser billing import")
+    assert found["Imports break on a byte order mark"].path[-1].memory_id == seen.id
+    assert found["Imports break on a byte order mark"].evidence > 0
+
+    assert recalled("byte order mark")["the parser of the billing import met U+FEFF"].evidence > 0
+
+
+def test_both_sides_of_a_contradiction_come_together(store: Any, recalled: Any) -> None:
+    one = store.insert_memory(episode("the queue is rabbit"))
+    other = store.insert_memory(episode("no: kafka carries all messages"))
+    store.insert_memories([episode(f"the queue was full on day {day}") for day in range(10)])
+    store.link(other.id, "CONTRADICTS", one.id)
+
+    found = recalled("what is the queue rabbit")
+
+    assert list(found)[:2] == ["the queue is rabbit", "no: kafka carries all messages"]
+
+
+def test_a_contradiction_that_was_settled_leaves_one(store: Any, recalled: Any) -> None:
+    one = store.insert_memory(episode("the queue is rabbit"))
+    other = store.insert_memory(episode("no: kafka carries all messages"))
+    store.link(other.id, "CONTRADICTS", one.id)
+    store.link(other.id, "SUPERSEDES", one.id)
+
+    found = recalled("what is the queue rabbit")
+
+    assert list(found) == ["no: kafka carries all messages"]
+    assert ("SUPERSEDES", one.id) in [(hop.relation, hop.memory_id) for hop in found["no: kafka carries all messages"].path]
+
+
+def test_a_landmark_comes_with_what_shares_its_tags(store: Any, recalled: Any) -> None:
+    lost = episode("all rows were lost", outcome="negative", tags=["import", "billing"], floor=0.1)
+    other = episode("a pool ran dry", outcome="negative", tags=["import", "search"], floor=0.1)
+    store.insert_memories([lost, other, episode("the parser reads CSV", tags=["import", "billing"])])
+
+    found = recalled("parser CSV")
+
+    assert found["all rows were lost"].landmark > 0
+    assert found["a pool ran dry"].landmark == 0, "one shared tag is not enough"
+
+
+def test_terms_add_up_to_the_score(store: Any, recalled: Any) -> None:
+    turns(store, "Who wrote the parser?", "Dana did", "of the billing import, in May 2023")
+    store.insert_memory(episode("A parser is born", title="Dana", speaker="Dana"))
+
+    for found in recalled("When did Dana write the parser of the billing import, in May 2023?").values():
+        terms = found.model_dump(exclude={"memory_id", "score", "path"})
+        assert sum(terms.values()) == pytest.approx(found.score, abs=1e-5)
