@@ -10,7 +10,7 @@ from typing import Any
 
 _NAMES = {
     "memgraph.commands": "MemoryCommands",
-    "memgraph.config": "AgentMemoryConfig ConsolidationConfig RetrievalBudget RetrievalConfig",
+    "memgraph.config": "AgentMemoryConfig ConsolidationConfig RetrievalBudget",
     "memgraph.errors": (
         "BudgetSpentError BusyError ClosedError ConfigError DamagedJournalError DiskFullError DuplicateIdError EmbeddingError ExtractionError GraphError "
         "InvalidInputError JournalError KeyMissingError MemGraphError ModelMismatchError NotAStoreError NotFoundError "
@@ -20,19 +20,24 @@ _NAMES = {
     "memgraph.facade": "MemGraph",
     "memgraph.lifecycle": "ConsolidationPipeline",
     "memgraph.model.build": "BuildEventLog BuildTask Candidate ExtractionResult UserIntervention",
+    "memgraph.model.context": "AgentContext TaskContext",
     "memgraph.model.link": "Link",
     "memgraph.model.memory": "AgentMemory Entity EpisodicMemory ProceduralMemory SemanticMemory parse_memory",
     "memgraph.model.relevance": "ForgettingCurveConfig",
     "memgraph.model.results": (
-        "ConsolidationResult DecayResult Explanation MemoryCommandResult MemoryExport MemoryListEntry MemoryStats "
-        "ReembedResult RetrievalQuery RetrievalResult SavedEpisode SavedObservation ScoredMemory"
+        "ChangedRecall CollectionPreview CollectionResult CompressionResult ConsolidationResult DecayResult FadedMemory MemoryCommandResult "
+        "MemoryExport MemoryListEntry MemoryStats "
+        "ReembedResult SavedEpisode SavedObservation"
     ),
+    "memgraph.model.retrieval": "Explanation Hop RetrievalConfig RetrievalQuery RetrievalResult ScoredMemory StageReport",
     "memgraph.model.similarity": "cosine_similarity",
     "memgraph.model.usage": "ModelBudget ModelUsage",
     "memgraph.ports": (
         "Annotation Annotator Clock Embedder Extractor GraphEngine KeyProvider LanguageModel SigningKey TokenCounter"
     ),
     "memgraph.retrieval": "MemoryRetrieval",
+    "memgraph.retrieval.context": "agent_context task_context",
+    "memgraph.retrieval.formats": "create_enriched_system_prompt format_context_for_prompt",
     "memgraph.store": "AgentMemoryStore",
     "memgraph.store.repairing": "repair_store",
 }

@@ -12,6 +12,7 @@ import numpy as np
 
 from memgraph.embedding import embed_query
 from memgraph.errors import DuplicateIdError, EmbeddingError, InvalidInputError, NotFoundError
+from memgraph.index.succession import superseded
 from memgraph.logs import logger_of
 from memgraph.model.base import Limit, Name, QueryText, checked
 from memgraph.model.link import Link
@@ -38,7 +39,6 @@ from memgraph.ports import Embedder
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.likeness import holding, likeness
 from memgraph.retrieval.rank import best
-from memgraph.retrieval.walk import hand_on
 from memgraph.store import AgentMemoryStore
 
 logger = logger_of(__name__)
@@ -139,10 +139,9 @@ class MemoryCommands:
         with self._store.reader.frozen():
             index = self._store.reader.index
             shared = self._store.reader.listed() & (index.column("task") < 0)
-            _, current = hand_on(index, np.zeros(len(index)), shared)
-            episodes = current & (index.column("type") == MEMORY_TYPES.index("episodic"))
+            episodes = shared & ~superseded(index, shared) & (index.column("type") == MEMORY_TYPES.index("episodic"))
             scores, near = likeness(self._store, query, vector, episodes)
-            nearest = [index.ids.names[slot] for slot in best(index, scores, near, _ASK_MOST)]
+            nearest = [index.ids.names[slot] for slot in best(index, scores, np.flatnonzero(near), _ASK_MOST)]
             memories = self._store.read_memories(nearest)
         if not memories:
             message = f"{self._retrieval.get_confidence_text('none')}."
@@ -262,7 +261,7 @@ class MemoryCommands:
             literal = holding(self._store, query, listed)
             scores, near = likeness(self._store, query, vector, literal if literal.any() else listed)
             meant = literal if literal.any() else near & (scores > _FORGET_ABOVE)
-            nearest = [index.ids.names[slot] for slot in best(index, scores, meant, 1)]
+            nearest = [index.ids.names[slot] for slot in best(index, scores, np.flatnonzero(meant), 1)]
         if nearest:
             return nearest[0], ""
         kind = f"{state} memory" if state else "memory"

@@ -42,6 +42,7 @@ _ENVIRONMENT = {
     "MEMGRAPH_CONSOLIDATION_ENABLED": "consolidation_enabled",
     "MEMGRAPH_COMPRESSION_CYCLE_INTERVAL": "compression_cycle_interval",
     "MEMGRAPH_GARBAGE_COLLECTION": "garbage_collection",
+    "MEMGRAPH_PROCEDURE_APPROVAL": "procedure_approval",
     "MEMGRAPH_EMBEDDING_MODEL": "embedding_model",
     "MEMGRAPH_EXTRACTOR": "extractor",
     "MEMGRAPH_OLLAMA_HOST": "ollama_host",
@@ -112,10 +113,14 @@ class AgentMemoryConfig(Model):
         default_factory=ForgettingCurveConfig, description="How fast memories fade, and what brings them back."
     )
     compression_cycle_interval: int = Field(
-        default=10, ge=1, description="Builds between two compressions (not used yet)."
+        default=10, ge=1, description="Builds after which what was learned is compressed into generalisations."
     )
     garbage_collection: Literal["archive", "delete"] = Field(
-        default="archive", description="What becomes of memories that have faded (not used yet)."
+        default="archive", description="What becomes of memories that have faded, when `memgraph collect` is run."
+    )
+    procedure_approval: Literal["user", "evidence"] = Field(
+        default="user",
+        description="Who brings a learned procedure into force: the user (`memgraph proposals`), or the evidence of later successes.",
     )
     security_mode: Literal["prod", "dev"] = Field(
         default="prod",
@@ -199,43 +204,6 @@ class ConsolidationConfig(Model):
     max_memories_per_extraction: int = Field(default=8, ge=1)
     compression_cycle_interval: int = Field(default=10, ge=1)
     max_duration_ms: float = Field(default=60_000.0, gt=0.0)
-
-
-class RetrievalConfig(Model):
-    """Settings of retrieval; the defaults are one recipe for all measured sets (``design.md`` §6).
-
-    Attributes
-    ----------
-    dense_weight : float
-        Share of the vector score in the fused one; text has the rest.
-    k1, b : float
-        BM25's saturation and length normalisation.
-    length_constant_words : float
-        Dense scores are scaled by ``1 − exp(−words / constant)``: very short texts rank too high otherwise.
-    neighbour_weight, neighbour_decay, neighbour_span : float, float, int
-        What a memory gains from the best of its NEXT neighbours within a session, up to `span` steps away.
-    mention_weight, mention_seeds : float, int
-        One additive hop, from the best seeds to what is *about* an entity that they mention.
-    relevance_weight, use_weight, negative_weight : float
-        Bounded terms (at most 0.05 each) that decide near ties.
-    """
-
-    max_episodic: Count | None = None
-    max_semantic: Count | None = None
-    max_procedural: Count | None = None
-    max_tokens: Count | None = None
-    dense_weight: Unit = 0.45
-    k1: float = Field(default=1.2, ge=0.0)
-    b: Unit = 0.4
-    length_constant_words: float = Field(default=20.0, gt=0.0)
-    neighbour_weight: Unit = 0.5
-    neighbour_decay: Unit = 0.5
-    neighbour_span: Count = 2
-    mention_weight: Unit = 0.4
-    mention_seeds: Count = 5
-    relevance_weight: float = Field(default=0.02, ge=0.0, le=0.05)
-    use_weight: float = Field(default=0.01, ge=0.0, le=0.05)
-    negative_weight: float = Field(default=0.03, ge=0.0, le=0.05)
 
 
 def load_config(

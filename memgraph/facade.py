@@ -10,13 +10,31 @@ from typing import Any, Self
 from memgraph.commands import MemoryCommands
 from memgraph.config import load_config
 from memgraph.extraction.readers import Reader
-from memgraph.lifecycle import ConsolidationPipeline, give_feedback, ingest, save_episode, save_observation
+from memgraph.lifecycle import (
+    ConsolidationPipeline,
+    collect,
+    foresee_collection,
+    give_feedback,
+    ingest,
+    save_episode,
+    save_observation,
+)
 from memgraph.model.base import Prose, checked
+from memgraph.model.context import AgentContext, ContextFormat
 from memgraph.model.memory import AgentMemory, EpisodicMemory
-from memgraph.model.results import IngestReport, RetrievalResult, SavedEpisode, SavedObservation, ScoredMemory
+from memgraph.model.results import (
+    CollectionResult,
+    CompressionResult,
+    IngestReport,
+    SavedEpisode,
+    SavedObservation,
+)
+from memgraph.model.retrieval import RetrievalResult, ScoredMemory
 from memgraph.model.tools import Episode, Feedback, Observation
 from memgraph.ports import Clock, Embedder, Extractor, KeyProvider, Progress
 from memgraph.retrieval import MemoryRetrieval
+from memgraph.retrieval.context import agent_context
+from memgraph.retrieval.formats import create_enriched_system_prompt, format_context_for_prompt
 from memgraph.store import AgentMemoryStore
 
 
@@ -71,17 +89,41 @@ class MemGraph:
     ) -> None:
         self.close()
 
-    def ingest(self, reader: Reader, *, progress: Progress | None = None) -> IngestReport:
-        """Read a source from where the last run stopped, and consolidate it.
+    def ingest(self, reader: Reader, *, progress: Progress | None = None, compress: bool = True) -> IngestReport:
+        """Read a source from where the last run stopped, and consolidate it; compress at the end, unless told not to.
 
         All sources that this object reads share one model budget; ``consolidation.usage.restart()`` makes it whole again.
         """
-        return ingest(self.store, reader, pipeline=self.consolidation, progress=progress)
+        return ingest(self.store, reader, pipeline=self.consolidation, progress=progress, compress=compress)
 
     def recall(self, task: str, *, agent: str = "agent", project: str | None = None, **query: Any) -> RetrievalResult:
         """Return the memories that help with a task, with the text to put before the prompt."""
         asked = {"task_description": task, "agent_name": agent, "project_id": project, **query}
         return self.retrieval.retrieve(asked)
+
+    def build_agent_context(
+        self, task: str, *, agent: str = "agent", project: str | None = None, **query: Any
+    ) -> AgentContext:
+        """Recall what helps with a task, by type: what is known, what happened, how things are done.
+
+        Parameters
+        ----------
+        query : Any
+            Further fields of `RetrievalQuery`, such as privacy_tiers, agents, max_semantic, max_tokens.
+        """
+        return agent_context(self.recall(task, agent=agent, project=project, **query))
+
+    def format_context_for_prompt(
+        self, context: AgentContext | RetrievalResult, *, format: ContextFormat = "sections"
+    ) -> str:
+        """Return a context as text to put before a prompt; see `memgraph.format_context_for_prompt`."""
+        return format_context_for_prompt(context, format=format)
+
+    def create_enriched_system_prompt(
+        self, base_prompt: str, context: AgentContext | RetrievalResult, *, format: ContextFormat = "sections"
+    ) -> str:
+        """Return a system prompt with a context behind it; see `memgraph.create_enriched_system_prompt`."""
+        return create_enriched_system_prompt(base_prompt, context, format=format)
 
     def search_memories(self, text: str, **options: Any) -> list[ScoredMemory]:
         """Return the best memories for a text, of whatever type; `options` as of `MemoryRetrieval.search_memories`."""
@@ -165,6 +207,18 @@ class MemGraph:
             The reason is empty, the time is none, or no memory has this id; nothing is changed.
         """
         return self.store.invalidate(memory_id, reason=checked(Prose, reason, "reason"), at=invalid_at)
+
+    def compress(self) -> CompressionResult:
+        """Make generalisations of what was seen in three builds or more, then collect what has faded; see `ConsolidationPipeline`."""
+        return self.consolidation.compress()
+
+    def collect(self, *, preview: bool = False, progress: Progress | None = None) -> CollectionResult:
+        """Put away what has faded, see to the floors of landmarks, summarise episodes that were not used for 30 days.
+
+        With `preview` nothing is written, and the result is a `CollectionPreview`: it names what would go, and the recalls of
+        the last 90 days that had returned it.
+        """
+        return foresee_collection(self.store) if preview else collect(self.store, progress=progress)
 
     def close(self) -> None:
         """Close the store. Closing twice is fine."""

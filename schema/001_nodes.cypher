@@ -136,6 +136,31 @@ CREATE NODE TABLE Recall (
   outcome_at TIMESTAMP
 );
 
+// When a run of the lifecycle last came to its end, and how many builds were consolidated since. `seq` is that of its event.
+CREATE NODE TABLE LifecycleRun (
+  id STRING PRIMARY KEY,
+  name STRING,
+  seq INT64,
+  builds_since INT64,
+  applied_at TIMESTAMP,
+  episodes INT64,
+  communities INT64,
+  created INT64,
+  updated INT64,
+  superseded INT64,
+  retired INT64
+);
+
+// How a procedure does in practice, under its memory's id: builds that did as it says, recalls after which it was used.
+CREATE NODE TABLE Practice (
+  id STRING PRIMARY KEY,
+  tried INT64,
+  succeeded INT64,
+  uses INT64,
+  uses_judged INT64,
+  uses_succeeded INT64
+);
+
 CREATE NODE TABLE Source (
   id STRING PRIMARY KEY,
   name STRING,

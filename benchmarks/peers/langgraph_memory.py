@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from uuid import uuid4
 
@@ -24,10 +24,11 @@ class Store:
     def insert(self, memories: Sequence[Memory]) -> list[str]:
         ids = [str(uuid4()) for _ in memories]
         self._vectors = {memory["content"]: memory["embedding"] for memory in memories}
-        self._store.batch(
-            PutOp(_PLACE, key, {name: value for name, value in memory.items() if name != "embedding"})
-            for key, memory in zip(ids, memories, strict=True)
-        )
+        for batch in _unequal(list(zip(ids, memories, strict=True))):
+            self._store.batch(
+                PutOp(_PLACE, key, {name: value for name, value in memory.items() if name != "embedding"})
+                for key, memory in batch
+            )
         return ids
 
     def query(self, text: str, vector: Vector, limit: int) -> list[str]:
@@ -42,3 +43,15 @@ class Store:
 
     def _embed(self, texts: Sequence[str]) -> list[list[float]]:
         return [self._vectors[text].tolist() for text in texts]
+
+
+def _unequal(pairs: list[tuple[str, Memory]]) -> Iterator[list[tuple[str, Memory]]]:
+    """Divide into batches without equal contents, in their order: it embeds those once, and then refuses the batch."""
+    while pairs:
+        known: set[str] = set()
+        batch, later = [], []
+        for pair in pairs:
+            (later if pair[1]["content"] in known else batch).append(pair)
+            known.add(pair[1]["content"])
+        yield batch
+        pairs = later

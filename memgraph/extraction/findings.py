@@ -13,6 +13,7 @@ from memgraph.extraction.statements import Decision, alternatives_in, reasons_in
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.build import BuildEventLog, BuildTask, UserIntervention
 from memgraph.model.memory import (
+    ActionStep,
     AgentMemory,
     EncounteredError,
     EpisodicMemory,
@@ -68,6 +69,8 @@ class Finding:
         The task or intervention it comes from; the failed task that a recovery mends.
     told : str
         The memory's text, where the rule that found it has composed one.
+    actions : tuple of ActionStep
+        What was done, step by step, where that is known.
     """
 
     kind: str
@@ -83,6 +86,7 @@ class Finding:
     said: UserIntervention | None = None
     earlier: BuildTask | None = None
     told: str = ""
+    actions: tuple[ActionStep, ...] = ()
 
 
 def composed(finding: Finding, setting: Setting) -> AgentMemory:
@@ -121,6 +125,7 @@ def composed(finding: Finding, setting: Setting) -> AgentMemory:
         event_date=when,
         location=_where(finding)[:400] or None,
         files_involved=files,
+        action_log=list(finding.actions),
         decision=finding.decision.sentence if finding.decision else None,
         alternatives_considered=list(
             finding.decision.alternatives if finding.decision else alternatives_in(finding.text)

@@ -105,6 +105,11 @@ class ModelExtractor:
         """What the model was asked in this run, and the budget."""
         return self._model.meter
 
+    @property
+    def language_model(self) -> LanguageModel:
+        """The model, inside this run's budget."""
+        return self._model
+
     def extract(self, build_log: BuildEventLog) -> ExtractionResult:
         """Return at most `limit` candidates, most telling first.
 

@@ -10,8 +10,10 @@ from memgraph.extraction.findings import Finding
 from memgraph.extraction.sessions import from_session
 from memgraph.extraction.statements import sentences
 from memgraph.model.build import BuildEventLog, BuildTask
+from memgraph.model.memory import ActionStep
 
 _MAX_TASKS = 20_000
+_MAX_ACTIONS = 40
 _MAX_LESSON_CHARS = 440
 _MAX_WHAT_CHARS = 320
 _LESSON = re.compile(
@@ -57,11 +59,25 @@ def _success_of(task: BuildTask, what: str) -> Finding:
 
 def _solution_of(task: BuildTask, what: str, calls: Sequence[BuildTask]) -> Finding:
     told = f"Solved: {what} What was done: {_names(calls)}."
-    return Finding("solution", 6.5, f"{task.task_id[:380]}:solution", what, "a trial succeeded", task, told=told)
+    key = f"{task.task_id[:380]}:solution"
+    return Finding("solution", 6.5, key, what, "a trial succeeded", task, told=told, actions=_actions(calls))
 
 
 def _names(calls: Sequence[BuildTask]) -> str:
     return ", ".join(list(dict.fromkeys(call.description.split("(", 1)[0].strip() for call in calls))[:12])
+
+
+def _actions(calls: Sequence[BuildTask]) -> tuple[ActionStep, ...]:
+    """Return which tools were called, in order; the same one several times in a row is one step."""
+    steps: list[ActionStep] = []
+    for call in calls:
+        name = call.description.split("(", 1)[0].strip()[:200]
+        error = next(iter(error_lines(call.output, limit=1)), None) if call.outcome == "failure" else None
+        if steps and steps[-1].action == name:
+            steps[-1] = steps[-1].model_copy(update={"error": error})  # the last of them counts
+        else:
+            steps.append(ActionStep(t=float(len(steps)), action=name, error=error))
+    return tuple(steps[:_MAX_ACTIONS])
 
 
 def _failure_of(task: BuildTask, what: str, calls: Sequence[BuildTask]) -> Finding:
@@ -71,9 +87,8 @@ def _failure_of(task: BuildTask, what: str, calls: Sequence[BuildTask]) -> Findi
     told = f"Failed trial: {what}"
     told += f" What was done: {_names(calls)} (calls: {len(calls)}, failed: {len(wrong)})." if calls else ""
     told += f" Last error: {errors[0]}" if errors else ""
-    return Finding(
-        "failure", 8.0, f"{task.task_id[:380]}:failure", what, "a trial failed", task, errors=errors, told=told
-    )
+    key, done = f"{task.task_id[:380]}:failure", _actions(calls)
+    return Finding("failure", 8.0, key, what, "a trial failed", task, errors=errors, told=told, actions=done)
 
 
 def _shortened(text: str) -> str:

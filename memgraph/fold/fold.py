@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from memgraph.fold import memories, records
+from memgraph.fold import learning, memories, records
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
 
@@ -24,8 +24,14 @@ _HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
     "outcome.recorded": records.outcome,
     "build.consolidated": records.consolidated,
     "source.read": records.source_read,
+    "compression.applied": records.compressed,
+    "procedure.measured": learning.measured,
+    "procedures.learned": learning.learned,
+    "errors.analysed": learning.analysed,
 }
-_WITHOUT_ROWS = frozenset({"store.created", "embedding.switched", "decay.applied", "journal.repaired"})
+_WITHOUT_ROWS = frozenset(
+    {"store.created", "embedding.switched", "decay.applied", "collection.applied", "journal.repaired"}
+)
 """Events that change no row: they are history, or (which model makes the vectors) the journal itself keeps account of them."""
 
 

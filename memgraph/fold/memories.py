@@ -104,10 +104,12 @@ def unlinked(workspace: Workspace, _event: Event, payload: MemoryUnlinked) -> No
 
 def derived(workspace: Workspace, _event: Event, payload: MemoryDerived) -> None:
     """Fold ``memory.derived``: DERIVED_FROM to each source, SUPPORTS back."""
+    properties: Row = {"created_at": payload.created_at}
+    put = workspace.add if workspace.is_new("Memory", payload.id) else workspace.put  # a new one had no links
     for source_id in payload.source_ids:
-        properties: Row = {"created_at": payload.created_at}
-        _link(workspace, "DERIVED_FROM", payload.id, source_id, properties)
-        _link(workspace, "SUPPORTS", source_id, payload.id, properties)
+        if all(workspace.get("Memory", end) is not None for end in (payload.id, source_id)):
+            put("DERIVED_FROM", (payload.id, source_id), properties)
+            put("SUPPORTS", (source_id, payload.id), properties)
 
 
 def accessed(workspace: Workspace, _event: Event, payload: AccessRecorded) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
+from memgraph.model.compression import COMPRESSION, CompressionApplied
 from memgraph.model.events import BuildConsolidated, OutcomeRecorded, RetrievalRecorded, SourceRead
 from memgraph.model.ids import natural_id
 from memgraph.model.payload import sparse
@@ -36,6 +37,9 @@ def outcome(workspace: Workspace, _event: Event, payload: OutcomeRecorded) -> No
 def consolidated(workspace: Workspace, _event: Event, payload: BuildConsolidated) -> None:
     """Fold ``build.consolidated``."""
     key = natural_id("build", payload.build_id, project_id=payload.project_id)
+    if "consolidated_at" not in (workspace.get("Build", key) or {}):  # until then it is but what memories come from
+        run = workspace.get("LifecycleRun", COMPRESSION) or {"id": COMPRESSION, "name": "compression"}
+        workspace.put("LifecycleRun", COMPRESSION, {**run, "builds_since": run.get("builds_since", 0) + 1})
     fields = sparse(payload.model_dump(exclude={"build_id", "complete"}))
     workspace.put("Build", key, {"id": key, "name": payload.build_id, "is_complete": payload.complete, **fields})
 
@@ -45,3 +49,9 @@ def source_read(workspace: Workspace, _event: Event, payload: SourceRead) -> Non
     key = natural_id("source", payload.source_id)
     fields = sparse(payload.model_dump(exclude={"source_id"}))
     workspace.put("Source", key, {"id": key, "name": payload.source_id, **fields})
+
+
+def compressed(workspace: Workspace, event: Event, payload: CompressionApplied) -> None:
+    """Fold ``compression.applied``."""
+    row = {"id": COMPRESSION, "name": "compression", "seq": event.seq, "builds_since": 0}
+    workspace.put("LifecycleRun", COMPRESSION, {**row, **payload.model_dump()})

@@ -51,6 +51,10 @@ class Workspace:
             self._old[place] = self._view.get(table, key)
         return self._old[place]
 
+    def is_new(self, table: str, key: Key) -> bool:
+        """Tell whether a row came to be by these changes."""
+        return (table, key) in self._old and self._old[table, key] is None and self._new.get((table, key)) is not None
+
     def put(self, table: str, key: Key, row: Row | None) -> None:
         """Set a row, or remove it with None."""
         place = (table, key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +30,8 @@ from memgraph.ports import Progress, SigningKey
 
 logger = logger_of(__name__)
 
+_SEQ = re.compile(rb'"seq":(\d{1,16})')
+"""In a line, which begins with the head."""
 _CHECKPOINT_EVENTS = 10_000
 """So many events past the last checkpoint, a new one is written."""
 
@@ -221,6 +224,15 @@ class Journal:
             if line.start >= self.tail.position:
                 return
             yield line
+
+    def events_after(self, seq: int) -> Iterator[Event]:
+        """Iterate over the events after this one, each verified by itself; files that end before it are not read."""
+        for line in self._segments.lines(self._segments.holding(seq + 1)):
+            if line.start >= self.tail.position:
+                return
+            found = _SEQ.search(line.data)
+            if found is None or int(found[1]) > seq:
+                yield self.event(line)
 
     def event(self, line: Line) -> Event:
         """Verify one of the `lines` by itself and return its event.

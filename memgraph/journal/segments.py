@@ -54,6 +54,11 @@ class Segments:
         names = self.names()
         return Position(names[0] if names else _name(1), 0)
 
+    def holding(self, seq: int) -> Position:
+        """Return the beginning of the segment that an event is in, if there is one."""
+        before = [name for name in self.names() if name <= _name(seq)]
+        return Position(before[-1], 0) if before else self.first()
+
     def last(self) -> str:
         """Return the name of the last segment."""
         names = self.names()

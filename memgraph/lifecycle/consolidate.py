@@ -13,12 +13,16 @@ import orjson
 from memgraph.config import ConsolidationConfig
 from memgraph.errors import InvalidInputError, ModelMismatchError, NotFoundError
 from memgraph.extraction.default import default_extractor
+from memgraph.extraction.model import ModelExtractor
 from memgraph.extraction.rules import RuleExtractor
 from memgraph.extraction.secrets import redact_any
 from memgraph.lifecycle.batch import Batch
+from memgraph.lifecycle.collect import collect
+from memgraph.lifecycle.compress import builds_since, compress
 from memgraph.lifecycle.duplicates import kin, nearest
 from memgraph.lifecycle.equal import equal_memory
 from memgraph.lifecycle.forgotten import is_forgotten
+from memgraph.lifecycle.landmarks import is_landmark
 from memgraph.lifecycle.merge import merge_event, merged
 from memgraph.lifecycle.usage import RunUsage
 from memgraph.lifecycle.vectors import vectors_of
@@ -27,7 +31,7 @@ from memgraph.model.events import BuildConsolidated
 from memgraph.model.ids import natural_id, source_id
 from memgraph.model.memory import AgentMemory, MemoryType, Vector, parse_memory, to_vector
 from memgraph.model.payload import Payload, WriteScope
-from memgraph.model.results import ConsolidationResult
+from memgraph.model.results import CompressionResult, ConsolidationResult
 from memgraph.ports import Embedder, Extractor, Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.appending import Write
@@ -92,7 +96,8 @@ class ConsolidationPipeline:
         if self._embedder.dimension and stored != given:
             raise ModelMismatchError(stored=stored, given=given)
         self._extractor = extractor or default_extractor(store.config, embedder=self._embedder)
-        self._config = config or ConsolidationConfig()
+        every = store.config.compression_cycle_interval
+        self._config = config or ConsolidationConfig(compression_cycle_interval=every)
         self._unfinished: dict[str, ExtractionResult] = {}
         self.usage = RunUsage(lambda: (self._embedder, self._extractor))
 
@@ -109,7 +114,7 @@ class ConsolidationPipeline:
         """Extract, embed, deduplicate, and merge or insert, in one commit.
 
         A log that was consolidated before changes nothing; a grown one adds its growth; one that ran out of time goes on
-        where it stopped.
+        where it stopped. Every so many builds (``compression_cycle_interval``) what was learned is compressed afterwards.
 
         Raises
         ------
@@ -118,7 +123,9 @@ class ConsolidationPipeline:
         """
         self.usage.restart()
         result = self.consolidate_all([BuildEventLog.parse(build_log)])[0]
-        return result.model_copy(update={"usage": self.usage.total()})
+        also = self.compress_if_due()
+        counts = {"memories_compressed": also.compressed, "memories_deleted": also.deleted, "usage": self.usage.total()}
+        return result.model_copy(update=counts)
 
     def consolidate_all(
         self,
@@ -202,13 +209,43 @@ class ConsolidationPipeline:
             if found is None:
                 raise NotFoundError("memory", str(existing.id))
             now = self._store.now()
-            after = merged(found, candidate, now)
+            after = merged(found, candidate, now, self._store.config.forgetting_curve)
             event = merge_event(found, after, candidate_id=candidate.id, now=now)
             rewritten = after.content != found.content and after.embedding is not None
             write: Write = (event, after.embedding) if rewritten else event  # type: ignore[assignment]
             scope: WriteScope = "task" if found.task_id else "global"
             self._store.commit(scope, [write], task_id=found.task_id)
             return self._store.read_memories([found.id or ""])[0]
+
+    def compress(self, cycle_count: int = 0) -> CompressionResult:
+        """Make generalisations of what was seen in three builds or more, then collect what has faded.
+
+        Its sources stay. Run again when nothing has changed, it changes nothing.
+
+        Parameters
+        ----------
+        cycle_count : int
+            Builds so far: unless it is a multiple of ``compression_cycle_interval``, nothing is done. 0: now.
+        """
+        if cycle_count % self._config.compression_cycle_interval:
+            return CompressionResult()
+        if not self._store.config.consolidation_enabled:
+            return CompressionResult(notice=_SWITCHED_OFF)
+        model = self._extractor.language_model if isinstance(self._extractor, ModelExtractor) else None
+        result = compress(self._store, embedder=self._embedder, model=model)
+        collected = collect(self._store)
+        return result.model_copy(update={"archived": collected.archived, "deleted": collected.deleted})
+
+    def compress_if_due(self) -> CompressionResult:
+        """Compress if so many builds have been consolidated since the last time as the setting says."""
+        if not self._store.config.consolidation_enabled:
+            return CompressionResult()
+        is_due = builds_since(self._store) >= self._config.compression_cycle_interval
+        return self.compress() if is_due else CompressionResult()
+
+    def is_landmark(self, memory: AgentMemory) -> bool:
+        """Tell whether a memory is never to be forgotten: its tags say so, or it alone tells of a failure; see `landmarks`."""
+        return is_landmark(self._store, memory)
 
     def _opened(self, log: BuildEventLog) -> _Build:
         # before anything is cut or given to a model: half a secret would not be known for one
@@ -285,7 +322,7 @@ class ConsolidationPipeline:
             if is_forgotten(self._store, memory, threshold=threshold, alike=alike):
                 build.forgotten += 1
             elif duplicate:
-                after = merged(duplicate, memory, batch.now)
+                after = merged(duplicate, memory, batch.now, self._store.config.forgetting_curve)
                 event = merge_event(duplicate, after, candidate_id=memory.id, now=batch.now)
                 rewritten = after.content != duplicate.content and after.embedding is not None
                 writes.append((event, after.embedding) if rewritten else event)  # type: ignore[arg-type]

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from memgraph.index.index import OUTCOMES, TIERS, TRUST, scope_name
+from memgraph.index.columns import OUTCOMES, TIERS, TRUST
+from memgraph.index.index import scope_name
 from memgraph.lifecycle.equal import Mask, differ, equal_memory
 from memgraph.model.memory import AgentMemory, Vector
 from memgraph.store import AgentMemoryStore

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from memgraph.errors import InvalidInputError, NotFoundError
@@ -11,6 +10,7 @@ from memgraph.lifecycle.vectors import vectors_of
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.memory import OUTCOME_OF_WORD, EpisodicMemory, Outcome
 from memgraph.model.results import SavedEpisode
+from memgraph.model.text import cut, fitted
 from memgraph.model.tools import Episode, Feedback, Observation
 from memgraph.store import AgentMemoryStore
 
@@ -150,29 +150,12 @@ def _told(parts: tuple[str, str, str], outcome: Outcome, feedback: str | None) -
     """Return situation, reasoning, action and what came of it in one line that a memory can hold."""
     ending = f"Outcome: {_WORD_OF[outcome]}."
     if said := " ".join((feedback or "").split()):
-        ending += f" User feedback: {_sentence(_cut(said, _FEEDBACK_CHARS))}"
+        ending += f" User feedback: {_sentence(cut(said, _FEEDBACK_CHARS))}"
     labels = ("", "Reasoning: ", "Action: ")
     plain = [" ".join(part.split()) for part in parts]
     frame = len(ending) + sum(map(len, labels)) + 2 * len(parts)  # a full stop and a space behind each
-    fitted = _fitted(plain, MAX_CONTENT_CHARS - frame)
-    return " ".join([*(f"{label}{_sentence(part)}" for label, part in zip(labels, fitted, strict=True)), ending])
-
-
-def _fitted(texts: Sequence[str], room: int) -> list[str]:
-    """Cut the longest texts so that all take at most `room` characters; what short ones leave goes to the others."""
-    limit = left = room
-    for place, length in enumerate(sorted(map(len, texts))):
-        limit = left // (len(texts) - place)
-        if length > limit:
-            break
-        left -= length
-    else:
-        return list(texts)
-    return [_cut(text, limit) for text in texts]
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"
+    shortened = fitted(plain, MAX_CONTENT_CHARS - frame)
+    return " ".join([*(f"{label}{_sentence(part)}" for label, part in zip(labels, shortened, strict=True)), ending])
 
 
 def _sentence(text: str) -> str:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from memgraph.index.index import OUTCOMES, scope_name
+from memgraph.index.columns import OUTCOMES
+from memgraph.index.index import scope_name
 from memgraph.lifecycle.equal import equal_memory
 from memgraph.model.memory import AgentMemory
 from memgraph.store import AgentMemoryStore

@@ -12,7 +12,7 @@ from memgraph.lifecycle.consolidate import ConsolidationPipeline
 from memgraph.logs import logger_of
 from memgraph.model.events import SourceRead
 from memgraph.model.ids import natural_id
-from memgraph.model.results import ConsolidationResult, IngestReport
+from memgraph.model.results import CompressionResult, ConsolidationResult, IngestReport
 from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
 
@@ -35,6 +35,7 @@ def ingest(
     *,
     pipeline: ConsolidationPipeline | None = None,
     progress: Progress | None = None,
+    compress: bool = True,
 ) -> IngestReport:
     """Read a source from where the last run stopped, and consolidate it.
 
@@ -46,6 +47,9 @@ def ingest(
     ----------
     pipeline : ConsolidationPipeline, optional
         Default: a new one, and so a new run.
+    compress : bool
+        Whether to compress what was learned, once, at the end, if so many builds have come as the setting says; False where
+        another source follows.
 
     Returns
     -------
@@ -78,7 +82,7 @@ def ingest(
         run.consolidate(batch)
     if progress:
         progress(run.read, total)
-    report = run.report()
+    report = run.report(pipeline.compress_if_due() if compress else CompressionResult())
     logger.info(
         "read a source in %.1f s, records %d, builds %d, memories %d, merged %d, skipped %d",
         report.seconds,
@@ -146,7 +150,7 @@ class _Run:
             except EmbeddingError:
                 self._embeds = False
 
-    def report(self) -> IngestReport:
+    def report(self, compression: CompressionResult) -> IngestReport:
         """Return the counts of this run."""
         return IngestReport(
             source=self._source_id,
@@ -161,7 +165,8 @@ class _Run:
             kept_share=self.kept / self.builds if self.builds else 0.0,
             reasons=dict(self._reasons),
             seconds=round(time.monotonic() - self._started, 3),
-            notice=self._notice(),
+            compressed=compression.compressed,
+            notice="; ".join(filter(None, [self._notice(), compression.notice])) or None,
             usage=self._pipeline.usage.of_stage(),
         )
 

@@ -6,6 +6,7 @@ from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events import MemoryMerged
 from memgraph.model.memory import AgentMemory
 from memgraph.model.payload import sparse
+from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.store.drafts import patch, record_of
 
 _TOLD_BY_THE_TEXT = (
@@ -15,23 +16,25 @@ _TOLD_BY_THE_TEXT = (
 """Fields that say what the text is about: they go with it."""
 
 
-def merged(existing: AgentMemory, candidate: AgentMemory, now: str) -> AgentMemory:
+def merged(existing: AgentMemory, candidate: AgentMemory, now: str, curve: ForgettingCurveConfig) -> AgentMemory:
     """Return what a memory becomes when a duplicate joins it (design §5, seed 0).
 
     The longer text wins, unless the existing one is pinned, and brings what describes it; sources and builds are united; relevance becomes
-    ``(old + 1) / 2`` as of now, confidence ``(old + 2·new) / 3``.
+    what the curve says as of now (``(old + 1) / 2``, or what it adds), confidence ``(old + 2·new) / 3``.
     """
     takes_text = len(candidate.content) > len(existing.content) and not existing.is_pinned
     told = {name: getattr(candidate, name, None) for name in _TOLD_BY_THE_TEXT} if takes_text else {}
+    relevance = curve.confirmed(existing.relevance_score)
     return existing.model_copy(
         update={name: value for name, value in told.items() if value}
         | {
             "content": candidate.content if takes_text else existing.content,
             "embedding": candidate.embedding if takes_text else existing.embedding,
+            "archive_summary": None if takes_text else existing.archive_summary,
             "source_event_ids": _united(existing.source_event_ids, candidate.source_event_ids),
             "evidence_build_ids": _united(existing.evidence_build_ids, candidate.evidence_build_ids),
-            "relevance_score": (existing.relevance_score + 1.0) / 2.0,
-            "relevance_anchor": (existing.relevance_score + 1.0) / 2.0,
+            "relevance_score": relevance,
+            "relevance_anchor": relevance,
             "relevance_at": now,
             "confidence": (existing.confidence + 2.0 * candidate.confidence) / 3.0,
             "updated_at": now,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memgraph.errors import InvalidInputError
-from memgraph.index.index import TIERS, TRUST
+from memgraph.index.columns import TIERS, TRUST
 from memgraph.lifecycle.duplicates import duplicate_of, kin, of_scope
 from memgraph.lifecycle.episodes import episode_of, redacted
 from memgraph.lifecycle.forgotten import is_forgotten
@@ -119,7 +119,7 @@ def _merge(
     now, writes = store.now(), list[Write]()
     merges = {known.id or "": (part, known) for part, known in reversed(pairs) if known}
     for part, known in merges.values():
-        after = merged(known, part, now)
+        after = merged(known, part, now, store.config.forgetting_curve)
         vector = after.embedding if after.content != known.content else None
         writes.append(with_vector(merge_event(known, after, candidate_id=None, now=now), vector))
         ends = (episode.id or "", known.id or "") if episode else None

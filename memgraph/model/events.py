@@ -12,9 +12,12 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, create_model
 
 from memgraph.model.base import MAX_ITEMS, Count, Finite, Name, Strict, Text, Timestamp
+from memgraph.model.collection import CollectionApplied
+from memgraph.model.compression import CompressionApplied
 from memgraph.model.ids import MemoryId
 from memgraph.model.memory import MemoryRecord, MemoryType
 from memgraph.model.payload import ANY, SYSTEM, Payload, Sha256, Whole, sparse
+from memgraph.model.procedures import ErrorsAnalysed, ProcedureMeasured, ProceduresLearned
 from memgraph.model.reembedding import MemoryReembedded
 
 
@@ -370,6 +373,11 @@ PAYLOADS: dict[tuple[str, int], type[Payload]] = {
         BuildConsolidated,
         SourceRead,
         DecayApplied,
+        CollectionApplied,
+        CompressionApplied,
+        ProcedureMeasured,
+        ProceduresLearned,
+        ErrorsAnalysed,
         JournalRepaired,
     )
 }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from math import exp, log
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from math import exp, inf, log
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic.alias_generators import to_camel
 
 from memgraph.model.base import Model, Unit
 
@@ -20,6 +22,20 @@ LABEL_TEXT: dict[ConfidenceLabel, str] = {
 
 
 Rate = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Preset = Literal["relevance", "strength"]
+
+WEEKLY = -log(0.95) / 7
+"""Rate per day of what fades by 5 % a week (seed 2)."""
+_PRESETS: dict[str, dict[str, float]] = {
+    "relevance": {},
+    "strength": {
+        "decay_rate": WEEKLY,
+        "knowledge_decay_rate": WEEKLY,
+        "reinforcement_boost": 0.1,
+        "confirmation_boost": 0.5,
+        "max_relevance": 5.0,
+    },
+}
 
 
 class ForgettingCurveConfig(Model):
@@ -27,6 +43,9 @@ class ForgettingCurveConfig(Model):
 
     Attributes
     ----------
+    preset : {"relevance", "strength"}
+        What the values that are not given are: ``relevance``, seed 0's, in [0, 1]; ``strength``, seed 2's: everything fades by
+        5 % a week, a use adds 0.1 and a confirmation 0.5, up to 5.
     decay_rate : float
         Episodic rate per day, not negative (seed 0: 0.05).
     knowledge_decay_rate : float
@@ -35,16 +54,26 @@ class ForgettingCurveConfig(Model):
         Below it a memory may be collected.
     reinforcement_boost : float
         Added to relevance by an access.
+    confirmation_boost : float
+        Added by a duplicate that is merged; 0: relevance becomes ``(old + 1) / 2`` (seed 0).
     max_relevance : float
         Ceiling of any relevance, in (0, 5].
     """
 
+    preset: Preset = Field(
+        default="relevance",
+        description="What the other values are where they are not given: relevance, up to 1; or strength, which fades slowly, "
+        "grows with each use and goes up to 5.",
+    )
     decay_rate: Rate = Field(default=0.05, description="How fast memories of what happened fade, per day.")
     knowledge_decay_rate: Rate = Field(
-        default=-log(0.95) / 7, description="How fast other memories fade, per day (the default: 5 % a week)."
+        default=WEEKLY, description="How fast other memories fade, per day (the default: 5 % a week)."
     )
     deletion_threshold: Unit = Field(default=0.1, description="Below this relevance a memory may be collected.")
     reinforcement_boost: Unit = Field(default=0.2, description="What a use adds to relevance.")
+    confirmation_boost: Annotated[float, Field(ge=0.0, le=5.0, allow_inf_nan=False)] = Field(
+        default=0.0, description="What a confirmation adds to relevance; 0: it comes half the way to 1."
+    )
     max_relevance: Annotated[float, Field(gt=0.0, le=5.0, allow_inf_nan=False)] = Field(
         default=1.0, description="No relevance goes beyond this."
     )
@@ -52,6 +81,23 @@ class ForgettingCurveConfig(Model):
     def rate(self, memory_type: str) -> float:
         """Return the daily rate for a memory type."""
         return self.decay_rate if memory_type == "episodic" else self.knowledge_decay_rate
+
+    def confirmed(self, relevance: float) -> float:
+        """Return what relevance becomes when a memory is said again."""
+        if not self.confirmation_boost:
+            return (relevance + 1.0) / 2.0
+        return min(relevance + self.confirmation_boost, max(relevance, self.max_relevance))
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_preset(cls, data: object) -> object:
+        if not isinstance(data, Mapping):
+            return data
+        preset = data.get("preset")
+        values: Mapping[str, Any] = {}
+        if isinstance(preset, str):
+            values = _PRESETS.get(preset, {})  # the field itself refuses another
+        return {**{name: value for name, value in values.items() if to_camel(name) not in data}, **data}
 
 
 def decayed(anchor: float, days: float, *, rate: float, is_pinned: bool = False, floor: float = 0.0) -> float:
@@ -62,6 +108,30 @@ def decayed(anchor: float, days: float, *, rate: float, is_pinned: bool = False,
     if is_pinned:
         return 1.0
     return max(floor, anchor * exp(-rate * max(0.0, days)))
+
+
+def weeks_until_prune(
+    relevance: float, *, rate: float, threshold: float = 0.1, is_pinned: bool = False, floor: float = 0.0
+) -> float:
+    """Return in how many weeks without reinforcement a relevance reaches the threshold below which a memory may be collected.
+
+    Parameters
+    ----------
+    relevance : float
+        Now.
+    rate : float
+        Per day; of a memory's type, see `ForgettingCurveConfig.rate`.
+
+    Returns
+    -------
+    float
+        Zero where it is there already, infinite where it never gets there.
+    """
+    if is_pinned or floor >= threshold:
+        return inf
+    if relevance <= threshold:
+        return 0.0
+    return log(relevance / threshold) / rate / 7.0 if rate > 0.0 and threshold > 0.0 else inf
 
 
 def confidence_label(relevance: float) -> ConfidenceLabel:

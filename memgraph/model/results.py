@@ -6,85 +6,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializeAsAny
 
-from memgraph.model.base import Bytes, Count, Finite, Model, Name, Text, Timestamp, Unit
+from memgraph.model.base import Bytes, Count, Finite, Model, Name, Timestamp, Unit
 from memgraph.model.link import Link
-from memgraph.model.memory import AgentMemory, Embedding, MemoryType, Outcome, PrivacyTier, TrustClass
+from memgraph.model.memory import AgentMemory, MemoryType, Outcome
 from memgraph.model.relevance import ConfidenceLabel
 from memgraph.model.usage import ModelUsage
 
 EXPORT_VERSION = "1.0.0"
-
-
-class RetrievalQuery(Model):
-    """What an agent is about to do, and how much memory its prompt can take.
-
-    Attributes
-    ----------
-    task_description : str
-        Free text.
-    task_embedding : ndarray, shape (d,), float32, or None
-        Used as given; None: the description is embedded.
-    agent_name : str
-        Who asks. It filters nothing; `agents` does.
-    project_id : str or None
-        That project's memories and those of no project; None: every project.
-    max_episodic, max_semantic, max_procedural, max_tokens : int or None
-        Budget; None: the configured one.
-    session_id, task_id, build_id : str or None
-        Recorded with the retrieval; `task_id` also admits that task's memories.
-    agents : list of str or None
-        Only memories in which one of these agents was involved.
-    privacy_tiers, trust_classes : list or None
-        Only these; None: all.
-    """
-
-    task_description: Text = ""
-    task_embedding: Embedding | None = None
-    agent_name: Name = "agent"
-    project_id: Name | None = None
-    max_episodic: Count | None = None
-    max_semantic: Count | None = None
-    max_procedural: Count | None = None
-    max_tokens: Count | None = None
-    session_id: Name | None = None
-    task_id: Name | None = None
-    build_id: Name | None = None
-    agents: list[Name] | None = None
-    privacy_tiers: list[PrivacyTier] | None = None
-    trust_classes: list[TrustClass] | None = None
-
-
-class Explanation(Model):
-    """Why a memory was recalled: each term of its score."""
-
-    memory_id: str
-    score: float
-    dense: float
-    text: float
-    neighbour: float = 0.0
-    mention: float = 0.0
-    relevance: float = 0.0
-    use: float = 0.0
-    negative: float = 0.0
-
-
-class RetrievalResult(Model):
-    """Memories for a task, best first within a type, and the text to put before the prompt."""
-
-    query_id: str
-    memories: list[SerializeAsAny[AgentMemory]]
-    total_tokens_used: Count
-    injected_prompt_prefix: str
-    retrieved_at: Timestamp
-    explanations: list[Explanation] = Field(default_factory=list)
-    notice: str | None = None
-
-
-class ScoredMemory(Model):
-    """A memory and its score in a search."""
-
-    memory: SerializeAsAny[AgentMemory]
-    score: float
 
 
 class DecayResult(Model):
@@ -92,6 +20,82 @@ class DecayResult(Model):
 
     updated: Count
     below_threshold: Count
+
+
+class CollectionResult(Model):
+    """What a collection did, or would do.
+
+    Attributes
+    ----------
+    archived, deleted : int
+        Memories that have faded and were put away.
+    summarised : int
+        Episodes that were given a summary, because they were not used for 30 days.
+    floors_set, floors_cleared : int
+        New landmarks; what is no landmark any more.
+    landmarks : int
+        Landmarks among what is neither archived nor deleted.
+    negatives, negative_landmarks : int
+        Negative memories among the same, and how many of them are landmarks.
+    landmark_share : float
+        Of the negatives, in [0, 1].
+    last_traces : int
+        Faded memories that stay because they are what is left of the memories that they were distilled from.
+    """
+
+    archived: Count = 0
+    deleted: Count = 0
+    summarised: Count = 0
+    floors_set: Count = 0
+    floors_cleared: Count = 0
+    landmarks: Count = 0
+    negatives: Count = 0
+    negative_landmarks: Count = 0
+    landmark_share: Unit = 0.0
+    last_traces: Count = 0
+
+
+class FadedMemory(Model):
+    """A memory that a collection would put away; `content` is cut to 60 characters."""
+
+    id: str
+    type: MemoryType
+    content: str
+    relevance: float
+    access_count: Count
+    last_accessed_at: Timestamp | None = None
+
+
+class ChangedRecall(Model):
+    """A retrieval that returned memories which a collection would put away, and their scores there."""
+
+    query_id: str
+    retrieved_at: Timestamp
+    agent_name: str | None = None
+    project_id: str | None = None
+    scores: dict[str, float]
+
+
+class CollectionPreview(CollectionResult):
+    """What a collection would do now.
+
+    Attributes
+    ----------
+    memory_ids : list of str
+        All memories that would be put away, in the order in which they would go.
+    memories : list of FadedMemory
+        The first 100 of them.
+    recalls : list of ChangedRecall
+        Retrievals since `recalls_since` that had returned one of them, the newest first.
+    recalls_in_all : int
+        Retrievals since then.
+    """
+
+    memory_ids: list[str] = Field(default_factory=list)
+    memories: list[FadedMemory] = Field(default_factory=list)
+    recalls: list[ChangedRecall] = Field(default_factory=list)
+    recalls_since: Timestamp
+    recalls_in_all: Count = 0
 
 
 class ReembedResult(Model):
@@ -116,6 +120,34 @@ class ReembedResult(Model):
     embedded: Count
     reused: Count
     awaiting: Count
+
+
+class CompressionResult(Model):
+    """What a compression did.
+
+    Attributes
+    ----------
+    compressed : int
+        Generalisations that were made.
+    updated, superseded, retired : int
+        Those that were brought up to what their episodes say now; that were split or joined, and replaced by new ones; that were
+        taken back because too few of the builds they were seen in are left.
+    deleted, archived : int
+        Faded memories that were collected.
+    episodes, communities : int
+        That were looked at; that they form, of two episodes or more.
+    """
+
+    compressed: Count = 0
+    updated: Count = 0
+    superseded: Count = 0
+    retired: Count = 0
+    deleted: Count = 0
+    archived: Count = 0
+    episodes: Count = 0
+    communities: Count = 0
+    new_memory_ids: list[str] = Field(default_factory=list)
+    notice: str | None = None
 
 
 class ConsolidationResult(Model):
@@ -243,6 +275,8 @@ class IngestReport(Model):
         Builds that left at least one new or merged memory, over builds read.
     secrets_redacted : int
         Keys, tokens and passwords taken out before anything was made of the records.
+    compressed : int
+        Generalisations that were made at the end.
     reasons : dict of str to int
         Why records were skipped.
     usage : ModelUsage or None
@@ -259,6 +293,7 @@ class IngestReport(Model):
     skipped: Count = 0
     secrets_redacted: Count = 0
     kept_share: Unit = 0.0
+    compressed: Count = 0
     reasons: dict[str, int] = Field(default_factory=dict)
     seconds: Finite = 0.0
     notice: str | None = None

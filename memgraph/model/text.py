@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from memgraph.model.base import MAX_CONTENT_CHARS
 
@@ -15,6 +16,63 @@ _PREVIEW_CHARS = 60
 def preview(text: str) -> str:
     """Return the beginning of a text, to recognise it by: at most 60 characters and, where it was cut, an ellipsis."""
     return text if len(text) <= _PREVIEW_CHARS else f"{text[:_PREVIEW_CHARS].rstrip()}…"
+
+
+def cut(text: str, limit: int) -> str:
+    """Return the beginning of a text of at most `limit` characters, 1 or more; one that was cut ends in an ellipsis."""
+    return text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"
+
+
+def fitted(texts: Sequence[str], room: int) -> list[str]:
+    """Cut the longest texts so that all take at most `room` characters; what short ones leave goes to the others.
+
+    `room` is at least as many characters as there are texts.
+    """
+    limit = left = room
+    for place, length in enumerate(sorted(map(len, texts))):
+        limit = left // (len(texts) - place)
+        if length > limit:
+            break
+        left -= length
+    else:
+        return list(texts)
+    return [cut(text, limit) for text in texts]
+
+
+SUMMARY_CHARS = 200
+"""A text of no more is its own summary."""
+
+
+def summary_of(text: str) -> str | None:
+    """Return a summary of at most 200 characters, made of the text's own sentences; None for a text no longer than that.
+
+    Its first sentence says what it was about, its last what came of it; others follow, in their order, while there is room.
+    Sentences that are too long are cut between words, with an ellipsis. Pure, so equal texts have equal summaries.
+    """
+    if len(text) <= SUMMARY_CHARS:
+        return None
+    sentences = [said for said in (" ".join(part.split()) for part in _SENTENCE_END.split(text)) if said]
+    if not sentences:
+        return None
+    last = len(sentences) - 1
+    kept_for_last = min(len(sentences[last]), SUMMARY_CHARS // 2) + 1 if last else 0
+    said = {0: _shortened(sentences[0], SUMMARY_CHARS - kept_for_last)}
+    if last:
+        said[last] = _shortened(sentences[last], SUMMARY_CHARS - len(said[0]) - 1)
+    left = SUMMARY_CHARS - sum(map(len, said.values())) - len(said) + 1
+    for place, sentence in enumerate(sentences):
+        if place not in said and len(sentence) < left:
+            said[place] = sentence
+            left -= len(sentence) + 1
+    return " ".join(said[place] for place in sorted(said))
+
+
+def _shortened(text: str, limit: int) -> str:
+    """Cut a text between words to at most `limit` characters, or within one that is longer than half of that."""
+    if len(text) <= limit:
+        return text
+    cut = text.rfind(" ", 0, limit)
+    return f"{text[: cut if cut > limit // 2 else limit - 1].rstrip(' ,;:–-')}…"
 
 
 def split_text(text: str, limit: int = MAX_CONTENT_CHARS) -> list[str]:

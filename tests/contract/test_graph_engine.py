@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from memgraph.errors import ClosedError, GraphError, QueryError
@@ -113,6 +114,7 @@ def everything(engine: GraphEngine) -> dict[str, list[tuple[Key, Row]]]:
                 assert sorted(engine.scan_columns(name), key=lambda entry: entry[0]) == found[name], name
             for key, row in found[name][:5]:
                 assert engine.get(name, key) == row
+        assert sorted((key, orjson.loads(record)) for key, record in engine.records()) == found["Memory"]
     return found
 
 

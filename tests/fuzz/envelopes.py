@@ -32,6 +32,7 @@ from memgraph.journal.segments import Position
 from memgraph.model import events as kinds
 from memgraph.model.memory import MemoryRecord
 from memgraph.model.payload import Payload
+from memgraph.model.compression import CompressionApplied
 from memgraph.model.reembedding import MemoryReembedded, PlacedVector
 from memgraph.model.timestamps import to_iso
 from memgraph.testing import FakeKeys
@@ -83,6 +84,9 @@ def payloads() -> list[Payload]:
         ),
         MemoryReembedded(model="fake", embedded_at=NOW, vectors=[PlacedVector(id=IDS[0], row=1, sha256="ab" * 32)]),
         kinds.DecayApplied(applied_at=NOW, updated=2, below_threshold=0),
+        CompressionApplied(
+            applied_at=NOW, episodes=9, communities=2, created=1, updated=1, superseded=0, retired=0
+        ),
         kinds.MemoryUnlinked(source_id=IDS[0], relation="SUPPORTS", target_id=IDS[1]),
         kinds.MemoryUndeleted(memory=MemoryRecord(id=IDS[2], **memory, **times), added_seq=3, follower_ids=[IDS[1]]),
         kinds.MemoryDeleted(id=IDS[1], reason="old"),

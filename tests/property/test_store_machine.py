@@ -409,7 +409,7 @@ class StoreMachine(RuleBasedStateMachine):
         """Go on from the files as they are while the store is open: what was not committed is lost, and only that."""
         self.life += 1
         new = self.root / f"life{self.life}"
-        with self.stores[0].reader.frozen():
+        with self.stores[0].reader.frozen(links=True):
             shutil.copytree(self.folder, new)
         self.abandon()
         self.folder = new
@@ -420,7 +420,7 @@ class StoreMachine(RuleBasedStateMachine):
         if self.kept is not None:
             shutil.rmtree(self.kept)
         self.kept = self.root / "kept"
-        with self.stores[0].reader.frozen():
+        with self.stores[0].reader.frozen(links=True):
             for name in ("graph", "index"):
                 if (self.folder / "store" / name).exists():
                     shutil.copytree(self.folder / "store" / name, self.kept / name)
@@ -522,7 +522,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.steps += 1
         place = self.steps % len(self.stores)
         store, pending = self.stores[place], self.pending[place]
-        with store.reader.frozen():
+        with store.reader.frozen(links=True):
             now = self.now()
             assert store.now() == now
             expected = {fields["id"]: pending.over(fields) for fields in self.model.ordered()}

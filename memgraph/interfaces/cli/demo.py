@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from memgraph.extraction.readers import Reader
     from memgraph.facade import MemGraph
     from memgraph.model.memory import AgentMemory
-    from memgraph.model.results import IngestReport, RetrievalResult
+    from memgraph.model.results import IngestReport
+    from memgraph.model.retrieval import RetrievalResult
 
 _TELLING = 5
 _READABLE_CHARS = 360

@@ -36,7 +36,8 @@ class Entry(NamedTuple):
 
 COMMANDS: dict[str, Entry] = {
     "ingest": Entry("ingest", "ingest", "Turn a git history or build logs into memories."),
-    "recall": Entry("recall", "recall", "Print what to put before the prompt of TASK."),
+    "recall": Entry("recall", "recall", "Print what to put before the prompt of TASK; TASK '-' reads standard input."),
+    "search": Entry("search", "search", "List the memories nearest to TEXT, of whatever type."),
     "remember": Entry("remember", "remember", "Keep TEXT for good; TEXT '-' reads standard input."),
     "forget": Entry("remember", "forget", "Suppress the memory with this id, or nearest to QUERY."),
     "unforget": Entry("ways", "unforget", "Take `forget` back, by id or by text."),
@@ -48,6 +49,8 @@ COMMANDS: dict[str, Entry] = {
     "list": Entry("listing", "list_", "List memories, one a line."),
     "show": Entry("listing", "show", "Show one memory with its links."),
     "stats": Entry("listing", "stats", "Count what is in the store."),
+    "compress": Entry("compress", "compress", "Make generalisations of what was seen in three builds or more."),
+    "collect": Entry("collect", "collect", "Put away what has faded, but for what must not be forgotten."),
     "archive": Entry("ways", "archive", "Put a memory away, out of lists and recall."),
     "unarchive": Entry("ways", "unarchive", "Take `archive` back."),
     "invalidate": Entry("ways", "invalidate", "Say that a memory is no longer true."),

@@ -164,6 +164,11 @@ def run(settings: Settings, name: str, paths: Sequence[Path], project: str | Non
                     raise
                 notice(str(error))
                 unreadable.append(error)
+        if reports:
+            last, report = reports[-1]
+            made = memory.consolidation.compress_if_due()
+            told_too = "; ".join(filter(None, [report.notice, made.notice])) or None
+            reports[-1] = last, report.model_copy(update={"compressed": made.compressed, "notice": told_too})
         is_one = len(found) == 1 and len(paths) == 1 and name in {"git", "builds"}
         if is_one:
             emit(settings, reports[0][1], told(reports[0][1]))
@@ -195,7 +200,7 @@ def _ingested(settings: Settings, memory: MemGraph, kind: Kind, path: Path, proj
         raise SourceError("has a name that is no UTF-8; rename it", path=path) from None
     reader = kind.reader(path, project)
     with progress(settings, f"reading {plain(reader.project_id)}") as bar:
-        return memory.ingest(reader, progress=bar)
+        return memory.ingest(reader, progress=bar, compress=False)
 
 
 def _was_read(report: IngestReport) -> bool:
@@ -222,6 +227,7 @@ def _total(name: str, reports: Sequence[IngestReport]) -> IngestReport:
         skipped=sum(report.skipped for report in reports),
         secrets_redacted=sum(report.secrets_redacted for report in reports),
         kept_share=sum(report.kept_share * report.builds for report in reports) / builds if builds else 0.0,
+        compressed=sum(report.compressed for report in reports),
         reasons=dict(reasons),
         seconds=round(sum(report.seconds for report in reports), 3),
         usage=reduce(add, used) if used else None,
@@ -268,6 +274,9 @@ def told(report: IngestReport) -> list[str]:
         lines.append(f"Left out {count(report.left_out, 'finding')} less telling than the best of its build.")
     if report.forgotten:
         lines.append(f"Left out {count(report.forgotten, 'memory', 'memories')} that say again what was forgotten.")
+    if report.compressed:
+        made = count(report.compressed, "generalisation", "generalisations")
+        lines.append(f"Made {made} of what was seen in three builds or more.")
     if report.secrets_redacted:
         lines.append(f"Took out {count(report.secrets_redacted, 'secret')} before anything was written.")
     lines += usage_told(report.usage)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from memgraph.interfaces.cli.group import Refused
+from memgraph.interfaces.cli.input import standard_input
 from memgraph.interfaces.cli.opening import opened
 from memgraph.interfaces.cli.options import Command, Settings, pass_settings
 from memgraph.interfaces.cli.output import emit, emit_json, plain
-
-MAX_STDIN_CHARS = 1_000_000
 
 
 @click.command(cls=Command)
@@ -22,7 +19,7 @@ MAX_STDIN_CHARS = 1_000_000
 def remember(settings: Settings, text: str, tags: tuple[str, ...], project: str | None) -> None:
     """Keep a text, pinned."""
     if text == "-":
-        text = _standard_input()
+        text = standard_input("remember it in parts")
     if not text.strip():
         raise Refused("there is no text to remember")
     with opened(settings) as memory:
@@ -53,13 +50,3 @@ def ask(settings: Settings, query: str) -> None:
     with opened(settings) as memory:
         result = memory.commands.ask(query)
     emit(settings, result, [plain(line) for line in result.message.split("\n")])
-
-
-def _standard_input() -> str:
-    try:
-        text = sys.stdin.read(MAX_STDIN_CHARS + 1)
-    except UnicodeDecodeError as error:
-        raise Refused(f"standard input is not UTF-8 text (byte {error.start})") from None
-    if len(text) > MAX_STDIN_CHARS:
-        raise Refused(f"standard input holds more than {MAX_STDIN_CHARS:,} characters; remember it in parts")
-    return text

@@ -1,0 +1,42 @@
+"""Events about what was learned of how to do things, and of errors."""
+
+from __future__ import annotations
+
+from memgraph.fold.workspace import Workspace
+from memgraph.journal.envelope import Event
+from memgraph.model.payload import sparse
+from memgraph.model.procedures import (
+    ERROR_ANALYSIS,
+    LEARNING,
+    ErrorsAnalysed,
+    ProcedureMeasured,
+    ProceduresLearned,
+)
+
+_OF_THE_MEMORY = ("success_rate", "confidence", "override_count")
+_OF_THE_PRACTICE = ("tried", "succeeded", "uses", "uses_judged", "uses_succeeded")
+
+
+def measured(workspace: Workspace, _event: Event, payload: ProcedureMeasured) -> None:
+    """Fold ``procedure.measured``: the counts, and what the procedure's memory says because of them."""
+    row = workspace.get("Memory", payload.id)
+    if row is None:
+        return
+    told = {name: getattr(payload, name) for name in _OF_THE_MEMORY}
+    kept = {name: value for name, value in row.items() if name != "success_rate"}
+    workspace.put("Memory", payload.id, {**kept, **sparse(told), "last_validated_at": payload.measured_at})
+    counts = {name: getattr(payload, name) for name in _OF_THE_PRACTICE}
+    workspace.put("Practice", payload.id, {"id": payload.id, **counts})
+
+
+def learned(workspace: Workspace, event: Event, payload: ProceduresLearned) -> None:
+    """Fold ``procedures.learned``."""
+    row = {"id": LEARNING, "name": "procedures", "seq": event.seq}
+    workspace.put("LifecycleRun", LEARNING, {**row, **payload.model_dump()})
+
+
+def analysed(workspace: Workspace, event: Event, payload: ErrorsAnalysed) -> None:
+    """Fold ``errors.analysed``."""
+    row = {"id": ERROR_ANALYSIS, "name": "errors", "seq": event.seq}
+    counts = payload.model_dump(exclude={"internal", "external", "configuration"})
+    workspace.put("LifecycleRun", ERROR_ANALYSIS, {**row, **counts})

@@ -1,0 +1,180 @@
+"""Claims: what a sentence says, reduced to what two sentences about one thing can be compared by, word by word.
+
+`The port is now 8080.`, `Set the port to 8080` and `port = 8080` are one claim: ``port = 8080``. Whether it is denied, under which
+condition it holds, and what it says to use *instead* of what, is kept apart from its words. A sentence that is not understood
+is its own words, so that nothing is taken for equal that is not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from memgraph.index.analyser import STOPWORDS, analyse
+
+IS = "="
+"""Stands for every way to say that something has a value."""
+_MAX_SENTENCES = 6
+_MAX_WORDS = 48
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\"“'`(\w])|\n+|;\s+")
+_LABEL = re.compile(r"(?:Fix|Decision|Change|Removal|Safeguard|Note|Rule|Preference|Fact):\s+")
+_WHEN_AND_WHERE = re.compile(r"On \d{4}-\d\d-\d\d in [^\s,]{1,100}, ")
+_CONDITION = r"when|whenever|if|unless|except|until|while|during|after|before|in|on|for|at|within|only|but|where|outside"
+_LEAD = re.compile(rf"(?:{_CONDITION})\b[^,]{{1,80}},\s+", re.IGNORECASE)
+_TAIL = re.compile(r",\s|\s[–—-]\s|:\s|\s\(|\s(?:because|since|so that|as of|which|due to)\s", re.IGNORECASE)
+_CONDITIONAL_TAIL = re.compile(rf"[\s,–—:-]*(?:\(|(?:{_CONDITION}|not)\b)", re.IGNORECASE)
+_REJECTED = re.compile(
+    r"(?:,?\s+(?:instead of|rather than|and not|in favou?r over)|,\s+not)\s+((?:[^\s,.;]+\s+){0,2}?[^\s,.;]+)"
+    r"(?=\s+(?:for|in|when|to|as|on|at|with|because|if)\b|[,.;]|$)",
+    re.IGNORECASE,
+)
+_OLD_VALUE = re.compile(r"\s+from\s+\S{1,60}(?=\s+to\s+\S)", re.IGNORECASE)
+_WORD = re.compile(r"->|=>|[^\s,;“”\"`()\[\]{}]+")
+_TRIMMED = ".!?:'‘’*…"
+_DENIES = frozenset({"not", "never", "no", "cannot", "avoid", "avoids", "stop", "stopped", "nobody", "nothing"})
+_ASSIGNS = frozenset({"is", "are", "was", "were", "be", "equals", "becomes", "became", "remains", "stays", "->", "=>", "=", "=="})
+_SILENT = frozenset(
+    "a an the now currently actually already please just still always generally usually do does did done has have had been being "
+    "will would should must shall longer any".split()
+)  # fmt: skip
+_CHANGES = frozenset(
+    analyse("set change raise lower bump upgrade downgrade increase decrease reduce switch move migrate update pin limit default rename assign")
+)
+_RULE = re.compile(
+    r"\b(?:always|never|must|only|should|shall|instead|rather than|prefers?|do not|don['’]t|not)\b", re.IGNORECASE
+)
+
+
+class Word(NamedTuple):
+    """A word as it is compared, and as it was written."""
+
+    norm: str
+    text: str
+
+
+class Claim(NamedTuple):
+    """What one sentence says.
+
+    Attributes
+    ----------
+    words : tuple of Word
+        Without articles, auxiliaries and negations; every way to give something a value is `IS`.
+    is_denied : bool
+        Whether it says that this is not so.
+    condition : str
+        Under which it holds, where it says so; claims under different conditions do not meet.
+    rejected : str
+        What is to be used no longer, where it says what instead.
+    is_change : bool
+        It tells of a value that was changed, rather than of one that is.
+    is_rule : bool
+        It says what must be, or what somebody prefers: of several ways the one to go.
+    """
+
+    words: tuple[Word, ...]
+    is_denied: bool
+    condition: str
+    rejected: str
+    is_change: bool
+    is_rule: bool
+
+    @property
+    def norms(self) -> tuple[str, ...]:
+        """The words as they are compared."""
+        return tuple(word.norm for word in self.words)
+
+
+def claims_of(text: str) -> list[Claim]:
+    """Return the claims of a text's first sentences, those without a word left out. Linear in the text."""
+    found = (_claim(sentence) for sentence in _SENTENCE.split(text)[:_MAX_SENTENCES])
+    return [claim for claim in found if claim.words]
+
+
+def bare(text: str) -> str:
+    """Return a text without a label or the day before it, and without the file or folder that it names at its end in parentheses."""
+    text = _LABEL.sub("", _WHEN_AND_WHERE.sub("", text.strip(), count=1), count=1)
+    return re.sub(r"\s*\([\w./ -]{1,120}\)\.?$", "", text).rstrip(".")
+
+
+def says_something(norm: str) -> bool:
+    """Whether a word is more than a sign or a function word."""
+    return norm not in STOPWORDS and norm != IS and any(sign.isalnum() for sign in norm)
+
+
+def _claim(sentence: str) -> Claim:
+    sentence = _LABEL.sub("", _WHEN_AND_WHERE.sub("", sentence.strip(), count=1), count=1)
+    condition = ""
+    if lead := _LEAD.match(sentence):
+        condition, sentence = lead.group(), sentence[lead.end() :]
+    is_rule = _RULE.search(sentence) is not None
+    rejected = _REJECTED.search(sentence)
+    if rejected:
+        sentence = sentence[: rejected.start()] + sentence[rejected.end() :]
+    sentence = _OLD_VALUE.sub("", sentence)
+    if (tail := _TAIL.search(sentence)) and tail.start() > 0:
+        if tail.group().strip() == ":":  # "port: 8080" gives a value
+            sentence = f"{sentence[: tail.start()]} = {sentence[tail.end() :]}"
+        else:
+            rest, sentence = sentence[tail.start() :], sentence[: tail.start()]
+            condition += rest if _CONDITIONAL_TAIL.match(rest) else ""
+    words, is_denied = _read(_WORD.findall(sentence)[:_MAX_WORDS])
+    words, is_change = _assigned(words)
+    return Claim(
+        words=tuple(words),
+        is_denied=is_denied,
+        condition=" ".join(analyse(condition)),
+        rejected=" ".join(analyse(rejected.group(1))) if rejected else "",
+        is_change=is_change,
+        is_rule=is_rule,
+    )
+
+
+def _read(tokens: list[str]) -> tuple[list[Word], bool]:
+    """Return the words of a sentence, and whether an odd number of negations was left out."""
+    words: list[Word] = []
+    is_denied = False
+    for token in tokens:
+        for part in _parts(token.strip(_TRIMMED)):
+            if part.casefold() in _DENIES:
+                is_denied = not is_denied
+            elif (norm := _norm(part)) and not (norm == IS and words and words[-1].norm == IS):
+                words.append(Word(norm, part))
+    return words, is_denied
+
+
+def _parts(token: str) -> Iterator[str]:
+    """Take ``isn't`` apart into ``is`` and ``not``; ``won't`` and ``can't`` deny as they are."""
+    if re.search(r"n['’]t$", token, re.IGNORECASE):
+        yield token[:-3]
+        yield "not"
+    elif token:
+        yield token
+
+
+@lru_cache(maxsize=1 << 14)
+def _norm(word: str) -> str:
+    lowered = word.casefold()
+    if lowered in _SILENT:
+        return ""
+    if lowered in _ASSIGNS:
+        return IS
+    if lowered.isalpha():
+        return "".join(analyse(lowered)[:1]) or lowered
+    return lowered
+
+
+def _assigned(words: list[Word]) -> tuple[list[Word], bool]:
+    """Turn ``set X to Y``, ``X is set to Y`` and ``X defaults to Y`` into ``X = Y``; tell whether it was a change."""
+    places = [at for at, word in enumerate(words) if word.norm in ("to", "at") and 0 < at < len(words) - 1]
+    if not places:
+        return words, False
+    if words[0].norm in _CHANGES:
+        to = places[-1]
+        return [*words[1:to], Word(IS, words[to].text), *words[to + 1 :]], True
+    for to in places:
+        if words[to].norm == "to" and words[to - 1].norm in _CHANGES:
+            start = to - 2 if to > 1 and words[to - 2].norm == IS else to - 1
+            return [*words[:start], Word(IS, words[to].text), *words[to + 1 :]], False
+    return words, False

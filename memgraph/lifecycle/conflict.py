@@ -1,0 +1,267 @@
+"""Conflict: whether two memories cannot both be so, and how (design §3, §5).
+
+Precision comes before recall: what is unrelated must never retire each other. Two memories conflict only if, word by word, they
+say the same of the same thing but for
+
+- the **value**: one number, version, date, name or place where only one can be (``port = 8080``, ``port = 9090``);
+- the **denial**: one says that it is not so;
+- the **reversal**: one takes back the change that the other tells of (added, removed; reverted);
+- the **outcome**: what worked does not work any more, told in equal words.
+
+What happened has happened: two events do not conflict because they ended otherwise. That a trial failed and a later one
+of the same task succeeded is a *recovery*: both are true, the failure is the lesson, and to retire it would be to unlearn it.
+An episode therefore conflicts only where it tells of a change (which the next change undoes), or where the very same action in
+the very same situation succeeded first and failed later: whoever relies on the success should see the failure, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import Literal, NamedTuple
+
+from memgraph.index.analyser import analyse
+from memgraph.lifecycle.claims import IS, Claim, Word, bare, claims_of, says_something
+from memgraph.lifecycle.equal import is_equal
+from memgraph.model.ids import canonical_name
+from memgraph.model.memory import AgentMemory, EpisodicMemory
+
+Kind = Literal["value", "denial", "reversal", "outcome"]
+
+_LEAST_SHARED = 2
+"""Words with a meaning that two claims must share besides what they differ in."""
+_LONGEST_VALUE = 4
+_SAME_SUBJECT = 0.75
+"""Least share of the words that what was added and what was removed have in common."""
+_SHOWN_CHARS = 80
+
+
+def _stems(words: str) -> frozenset[str]:
+    return frozenset(analyse(words))
+
+
+_OPPOSITES = {
+    (analyse(one) or [one])[0]: (analyse(other) or [other])[0]
+    for pair in (
+        "on off, true false, yes no, enabled disabled, enable disable, allow forbid, allowed forbidden, allows forbids, with without, before after, "
+        "synchronous asynchronous, required optional, mandatory optional, works fails, public private, safe unsafe, open closed, "
+        "tabs spaces, up down, fast slow, possible impossible, supported unsupported, includes excludes, ascending descending, "
+        "always never, and or, likes dislikes, like dislike, likes hates, loves hates, minimum maximum, available unavailable, start end"
+    ).split(", ")
+    for one, other in (pair.split(), pair.split()[::-1])
+}  # fmt: skip
+_QUANTITY = re.compile(
+    r"[~<>≤≥$€£v]?\d[\d.,:/_x-]*\d*(?:%|ms|s|min|h|d|k|m|g|kb|mb|gb|tb|px|am|pm|x)?$|\d{1,2}(?:st|nd|rd|th)$", re.IGNORECASE
+)
+_DAYS = _stems(
+    "monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays january february "
+    "march april june july august september october november december daily weekly monthly hourly nightly noon midnight"
+)  # fmt: skip
+_TAKES_A_QUANTITY = frozenset({IS, "to", "at", "on", "after", "every", "within", "until", "than", "port", "version", "python"}) | _stems(
+    "timeout limit budget maximum minimum max min size threshold retries rate interval delay batch temperature quota ttl"
+)  # fmt: skip
+_FOLLOWS_A_LABEL = _stems("issue step trial test env case line page chapter section example commit pr ticket run attempt build task question phase")
+_SINGLE = _stems(
+    "owner maintainer lead leader manager author host hostname port url address endpoint path location default model branch database "
+    "language version region zone timezone name email phone format encoding color colour deadline date day time schedule password key "
+    "provider registry theme editor favourite favorite budget limit timeout size threshold capital headquarters contact reviewer "
+    "approver formatter linter license licence framework interpreter shell backend currency locale unit separator indentation mode level "
+    "bucket queue topic cluster server domain"
+)  # fmt: skip
+"""Nouns of what a thing has one of."""
+_HAS_ONE = _stems("owns maintains leads manages runs hosts reviews approves")
+_PLACED = _stems("lives live located stored hosted deployed based runs listens works happens scheduled owned maintained managed led written kept installed named called")
+_PLACING = frozenset({"in", "at", "on", "by", "to", "for", "under"})
+_HAS_MANY = _stems("supports works compatible includes adds offers visited released failed fails handles fixes passed ships reads accepts")
+"""Verbs of what there may be several of: to support one version is not to support no other."""
+_CHOOSES = _stems("use uses using prefer prefers choose chooses like likes want wants pick favour write")
+_ADDS = _stems("add adds added introduce introduces enable enables create support allow use implement show include install")
+_TAKES_AWAY = _stems("remove removes removed drop drops disable disables delete forbid hide uninstall exclude stop")
+_IDENTIFIER = re.compile(r"\w_\w|[a-z][A-Z]|\w\.\w|\w/\w")
+_REVERTED = re.compile(r"\breverted? [“\"]([^”\"]{3,300})[”\"]", re.IGNORECASE)
+_IS_A_CHANGE = frozenset({"git"})
+"""Sources whose episodes tell of changes."""
+
+
+class Conflict(NamedTuple):
+    """How two memories conflict: `score` is the share of their words that they have in common, in (0, 1]."""
+
+    kind: Kind
+    score: float
+    reason: str
+
+
+def conflict_of(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
+    """Return how two memories of one project conflict, None if they do not; `newer` is what was so later.
+
+    Deterministic; costs at most some dozen comparisons of short sentences.
+    """
+    if not _may_be_about_the_same(older, newer):
+        return None
+    if is_equal(older.content, newer.content):
+        return _of_outcome(older, newer)
+    episodes = [isinstance(memory, EpisodicMemory) for memory in (older, newer)]
+    if all(episodes):
+        return _of_reversal(older, newer) or _of_action(older, newer) or _of_claims(older, newer)
+    return _of_claims(older, newer)
+
+
+def _may_be_about_the_same(one: AgentMemory, other: AgentMemory) -> bool:
+    """Whether what they are about, where both say so, is the same thing."""
+    about, others = (
+        {(entity.kind, canonical_name(entity.name)) for entity in memory.entities if entity.about}
+        for memory in (one, other)
+    )
+    return not about or not others or bool(about & others)
+
+
+def _of_outcome(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
+    is_claim = not isinstance(older, EpisodicMemory) and not isinstance(newer, EpisodicMemory)
+    if is_claim and {older.outcome, newer.outcome} == {"positive", "negative"}:
+        return Conflict("outcome", 1.0, f"the same is said to be {newer.outcome}, and to be {older.outcome}")
+    return None
+
+
+def _of_action(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
+    """The same action in the same situation worked first and failed later; the other way round it is a recovery."""
+    if (older.outcome, newer.outcome) != ("positive", "negative"):
+        return None
+    told = [(getattr(memory, "situation", None), getattr(memory, "action", None)) for memory in (older, newer)]
+    if not all(all(pair) for pair in told):
+        return None
+    (before, done), (after, done_again) = told
+    if is_equal(before, after) and is_equal(done, done_again):
+        return Conflict("outcome", 1.0, "what worked before failed later")
+    return None
+
+
+def _of_reversal(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
+    for one, other in ((older, newer), (newer, older)):
+        if quoted := _REVERTED.search(one.content):
+            share = _share(analyse(bare(quoted.group(1))), analyse(bare(other.content)))
+            return Conflict("reversal", share, "the change was reverted") if share >= _SAME_SUBJECT else None
+    if not (older.source in _IS_A_CHANGE and newer.source in _IS_A_CHANGE):
+        return None
+    (verb, rest), (its_verb, its_rest) = _verb_and_object(older), _verb_and_object(newer)
+    kinds = [(word in _ADDS, word in _TAKES_AWAY) for word in (verb, its_verb)]
+    if sorted(kinds) != [(False, True), (True, False)]:
+        return None
+    share = _share(rest, its_rest)
+    if share < _SAME_SUBJECT or len(set(rest) & set(its_rest)) < _LEAST_SHARED:
+        return None
+    done = "taken away" if its_verb in _TAKES_AWAY else "put back"
+    return Conflict("reversal", share, f"what the older one tells of was {done}")
+
+
+def _verb_and_object(memory: AgentMemory) -> tuple[str, list[str]]:
+    terms = analyse(bare(memory.content))
+    return ("", []) if not terms else (terms[0], terms[1:])
+
+
+def _share(one: Sequence[str], other: Sequence[str]) -> float:
+    mine, theirs = set(one), set(other)
+    return round(len(mine & theirs) / max(1, len(mine | theirs)), 2)
+
+
+def _of_claims(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
+    """Return the surest conflict between a claim of the one and a claim of the other."""
+    is_users = older.trust_class == newer.trust_class == "user"
+    found = [
+        conflict
+        for one in claims_of(older.content)
+        if _counts(older, one)
+        for other in claims_of(newer.content)
+        if _counts(newer, other) and (conflict := _between(one, other, is_users=is_users))
+    ]
+    return max(found, key=lambda conflict: conflict.score, default=None)
+
+
+def _counts(memory: AgentMemory, claim: Claim) -> bool:
+    """Whether a claim tells how things are: an episode's does where it tells of a change, not where it tells of an event."""
+    return claim.is_change or not isinstance(memory, EpisodicMemory)
+
+
+def _between(one: Claim, other: Claim, *, is_users: bool) -> Conflict | None:
+    if one.condition != other.condition:
+        return None
+    mine, theirs = one.norms, other.norms
+    matcher = SequenceMatcher(None, mine, theirs, autojunk=False)
+    steps = [step for step in matcher.get_opcodes() if step[0] != "equal"]
+    score = round(matcher.ratio(), 2)
+    if not steps:
+        return _denial(one, other)
+    if len(steps) != 1 or one.is_denied != other.is_denied:
+        return None
+    _, start, end, its_start, its_end = steps[0]
+    span, its_span = one.words[start:end], other.words[its_start:its_end]
+    left, right = one.words[:start], one.words[end:]
+    if not (0 < len(span) <= _LONGEST_VALUE and 0 < len(its_span) <= _LONGEST_VALUE):
+        return None
+    if sum(map(_weight, (*left, *right))) < (1 if _is_settled(one) and _is_settled(other) else _LEAST_SHARED):
+        return None
+    is_choice = is_users or one.is_rule or other.is_rule
+    replaced = _text(its_span, stemmed=True) == one.rejected or _text(span, stemmed=True) == other.rejected
+    if replaced or _excludes(left, span, its_span, right, is_choice=is_choice):
+        reason = f"says “{_text(its_span)}” where the other says “{_text(span)}”"
+        return Conflict("value", score, reason)
+    return None
+
+
+def _is_settled(claim: Claim) -> bool:
+    """Whether it is plain from the form of a claim that there is only one value: it is a rule, or a change of it."""
+    return claim.is_rule or claim.is_change
+
+
+def _weight(word: Word) -> int:
+    """Return how much a shared word tells of what is spoken of: the name of a setting as much as two words."""
+    return says_something(word.norm) * (_LEAST_SHARED if _IDENTIFIER.search(word.text) else 1)
+
+
+def _denial(one: Claim, other: Claim) -> Conflict | None:
+    if one.is_denied == other.is_denied or sum(map(_weight, one.words)) < _LEAST_SHARED:
+        return None
+    denied = other if other.is_denied else one
+    return Conflict("denial", 1.0, f"one denies what the other says: {'newer' if denied is other else 'older'} says not")
+
+
+def _excludes(left: Sequence[Word], span: Sequence[Word], other: Sequence[Word], right: Sequence[Word], *, is_choice: bool) -> bool:
+    """Whether only one of two values can be where they stand."""
+    before = left[-1].norm if left else ""
+    frame = {word.norm for word in (*left, *right)}
+    if len(span) == len(other) == 1 and _OPPOSITES.get(span[0].norm) == other[0].norm:
+        return True
+    if frame & _HAS_MANY:
+        return False
+    if _is_quantity(span) and _is_quantity(other):
+        return before in _TAKES_A_QUANTITY and not frame & _FOLLOWS_A_LABEL
+    if any(_is_quantity([word]) for word in (*span, *other)):
+        return False
+    if before == IS:
+        return bool(frame & _SINGLE)
+    if before in _PLACING and len(left) > 1:
+        return left[-2].norm in _PLACED
+    if not left:
+        return bool(right) and _is_name(span) and _is_name(other) and _gives_one(right)
+    return is_choice and before in _CHOOSES and any(says_something(word.norm) for word in right)
+
+
+def _gives_one(right: Sequence[Word]) -> bool:
+    """Whether what follows a name is that it owns something, or is the one that something has one of."""
+    if right[0].norm == IS:
+        return len(right) > 1 and right[1].norm in _SINGLE
+    return right[0].norm in _HAS_ONE
+
+
+def _is_quantity(span: Sequence[Word]) -> bool:
+    first = span[0].norm
+    return _QUANTITY.match(first) is not None or first in _DAYS
+
+
+def _is_name(span: Sequence[Word]) -> bool:
+    return all(word.text[:1].isupper() for word in span)
+
+
+def _text(span: Sequence[Word], *, stemmed: bool = False) -> str:
+    text = " ".join(word.norm if stemmed else word.text for word in span)
+    return text if stemmed else text[:_SHOWN_CHARS]

@@ -1,0 +1,140 @@
+"""What learning works on: the episodes that are true still, by project and task, faded ones included; and how it writes what it learned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memgraph.index.columns import TIERS, TRUST
+from memgraph.index.index import scope_name
+from memgraph.model.events import AccessRecorded, MemoryRevised, MemoryUnlinked
+from memgraph.model.memory import MEMORY_TYPES, AgentMemory
+from memgraph.model.payload import Payload, WriteScope, sparse
+from memgraph.model.reembedding import MemoryReembedded
+from memgraph.model.timestamps import epoch_days
+from memgraph.ports import Row
+from memgraph.store import AgentMemoryStore
+from memgraph.store.appending import Write
+from memgraph.store.drafts import patch, record_of
+from memgraph.store.reading import Reader
+
+Scope = tuple[str | None, str | None]
+"""A project and a task, by name: what was learned in one is never mixed with another."""
+TimeIsUp = Callable[[], bool]
+
+MOST_PER_SCOPE = 100_000
+"""Of a scope with more memories the latest are looked at."""
+LEAST_BUILDS = 3
+"""Builds in which something was seen, before it is a pattern (design §5)."""
+CONFIDENCE = {3: 0.7, 4: 0.8}
+CONFIDENCE_AT_MOST = 0.9
+_REREAD_FROM_EVENTS = 20_000
+"""After so many events everything is looked at anew: that costs less than to find out what need not be."""
+
+
+def never() -> bool:
+    """Return False: there is time."""
+    return False
+
+
+def confidence_of(builds: int) -> float:
+    """Return how sure something is that was seen in so many builds, three or more."""
+    return CONFIDENCE.get(builds, CONFIDENCE_AT_MOST)
+
+
+def changed_scopes(reader: Reader, run_key: str, types: Sequence[str]) -> list[Scope]:
+    """Return the scopes in which memories of these types have changed since a run of the lifecycle last came to its end, by name."""
+    index = reader.index
+    run = reader.record("LifecycleRun", run_key) or {}
+    since = run.get("seq", 0)
+    wanted = index.column("is_live") & np.isin(index.column("type"), [MEMORY_TYPES.index(kind) for kind in types])
+    slots = np.flatnonzero(wanted)
+    if since and index.offset.seq - since <= _REREAD_FROM_EVENTS:
+        found = [index.ids.find(one) for one in _touched(reader, since)]
+        if -1 not in found:  # else one was deleted, and nobody knows any more where it was
+            until = index.column("invalid_days")
+            expired = np.flatnonzero((until > epoch_days(run["applied_at"])) & np.isfinite(until))
+            slots = np.unique(np.concatenate([found, expired]).astype(np.int64))
+            slots = slots[wanted[slots]]
+    named: set[Scope] = set()
+    for project, task in {(int(index.column("project")[slot]), int(index.column("task")[slot])) for slot in slots}:
+        named.add((_name(index.scopes.names, "project", project), _name(index.scopes.names, "task", task)))
+    return sorted(named, key=lambda scope: (scope[0] or "", scope[1] or ""))
+
+
+def _touched(reader: Reader, since: int) -> set[str]:
+    return {
+        one
+        for event in reader.events_after(since)
+        if not isinstance(event.payload, AccessRecorded | MemoryReembedded)
+        for one in event.payload.memory_ids()
+    }
+
+
+def _name(names: Sequence[str], kind: str, code: int) -> str | None:
+    return names[code].removeprefix(scope_name(kind, "")) if code >= 0 else None
+
+
+def read_scope(reader: Reader, scope: Scope, types: Sequence[str]) -> list[Row]:
+    """Return the rows of a scope's memories of these types, whatever state they are in, in id order."""
+    index = reader.index
+    mask = index.column("is_live") & np.isin(index.column("type"), [MEMORY_TYPES.index(kind) for kind in types])
+    for kind, name in zip(("project", "task"), scope, strict=True):
+        code = index.scopes.find(scope_name(kind, name)) if name is not None else -1
+        mask &= index.column(kind) == code
+    slots: NDArray[np.int64] = np.flatnonzero(mask)
+    slots = slots[np.argsort(index.column("seq")[slots], kind="stable")][-MOST_PER_SCOPE:]
+    return reader.rows(sorted(index.ids.names[slot] for slot in slots.tolist()))
+
+
+def is_true(row: Row, now: str) -> bool:
+    """Whether a memory is evidence: neither forgotten nor invalid. What faded, or was replaced, happened all the same."""
+    return not row.get("is_suppressed", False) and not row.get("invalid_at", "9999") <= now
+
+
+def shared_context(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return what is derived from some memories inherits: the strictest tier, the lowest trust, a domain that all have."""
+    domains = {row.get("domain") for row in rows}
+    return {
+        "domain": domains.pop() if len(domains) == 1 else None,
+        "privacy_tier": max((row.get("privacy_tier", "public") for row in rows), key=TIERS.index),
+        "trust_class": max((row.get("trust_class", "agent") for row in rows), key=TRUST.index),
+    }
+
+
+def in_order(rows: Sequence[Row]) -> list[Row]:
+    """Return memories in the order in which what they tell happened."""
+    return sorted(rows, key=lambda row: (row.get("occurred_at", ""), row.get("seq", 0)))
+
+
+def revision(before: AgentMemory, after: AgentMemory) -> MemoryRevised | None:
+    """Return the event that turns one state of a memory into another; None if they are one."""
+    now = after.updated_at or ""
+    old = sparse(record_of(before, now=now, max_relevance=float("inf")).model_dump())
+    changed, cleared = patch(old, record_of(after, now=now, max_relevance=float("inf")))
+    return MemoryRevised(id=before.id or "", changed=changed, cleared=cleared)
+
+
+def unlinked(memory_id: str, source_ids: Sequence[str]) -> Iterator[Payload]:
+    """Yield the events that take a memory's derivation from some others back."""
+    for one in source_ids:
+        yield MemoryUnlinked(source_id=memory_id, relation="DERIVED_FROM", target_id=one)
+        yield MemoryUnlinked(source_id=one, relation="SUPPORTS", target_id=memory_id)
+
+
+def commit_each(store: AgentMemoryStore, scope: Scope, units: Sequence[Sequence[Write]]) -> None:
+    """Commit what belongs together in commits of a few hundred events, in the scope's own write scope."""
+    write_scope: WriteScope = "task" if scope[1] else "global"
+    batch: list[Write] = []
+    for unit in units:
+        if batch and len(batch) + len(unit) > _MOST_IN_A_COMMIT:
+            store.commit(write_scope, batch, task_id=scope[1], actor="system")
+            batch = []
+        batch.extend(unit)
+    store.commit(write_scope, batch, task_id=scope[1], actor="system")
+
+
+_MOST_IN_A_COMMIT = 400

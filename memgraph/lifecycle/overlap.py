@@ -1,0 +1,209 @@
+"""Which episodes have tags in common, and how much that says: a sparse weighted graph.
+
+Two shared tags link two episodes; a shared tag weighs ``ln(1 + N/df)``, so rare ones weigh more. Written out, that graph is
+quadratic in a tag's frequency: ten thousand episodes with the same two tags are fifty million pairs. It is kept linear so:
+
+- Episodes with the same tags are one vertex, with their number; what they have among themselves is its loop.
+- Pairs of vertices are found through the *pairs of tags* that they share. The rarer a pair of tags, the sooner its vertices are
+  paired with each other, until a number of pairs that grows with the number of vertices is reached. These have their exact weight.
+- The vertices of a pair of tags that is too frequent for that are joined through a vertex of its own instead, each with half
+  the weight of the pairs that it stands for: the sum of the weights is that of the pairs, and a star stays together like the
+  clique that it replaces. A pair of vertices that shares three such tags counts each more than once: that is the price.
+
+Up to some three hundred different sets of tags the graph is exact.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import log
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
+MOST_TAGS = 12
+"""Of more tags the rarest that are shared at all are compared: 66 pairs of tags are the most that an episode adds."""
+LARGE_FROM = 50
+"""From so many episodes on a project is large enough to tell frequent tags: those on more than half of them say nothing."""
+_PAIRS_PER_VERTEX = 20
+_PAIRS_AT_LEAST = 50_000
+_COMPARED_AT_ONCE = 100_000
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def tag_weights(tag_sets: Iterable[Iterable[str]]) -> dict[str, float]:
+    """Return what each tag of a project's episodes weighs where two share it; tags that say nothing are left out."""
+    sets = [set(tags) for tags in tag_sets]
+    frequency = Counter(tag for tags in sets for tag in tags)
+    many = len(sets)
+    most = many / 2 if many >= LARGE_FROM else many
+    return {tag: log(1 + many / count) for tag, count in frequency.items() if count <= most}
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Episodes as vertices of a graph.
+
+    Attributes
+    ----------
+    vertices : list of list of int
+        The places of the episodes of each vertex: those with the same telling tags.
+    size : ndarray, shape (len(vertices),), float64
+        How many they are.
+    tags : ndarray, shape (len(vertices), t), int64
+        Codes of each vertex's telling tags, from the left; −1 where it has fewer.
+    weights : ndarray, shape (codes,), float64
+        What each tag weighs.
+    matrix : scipy.sparse.csr_matrix, shape (v, v), float64
+        Symmetric; the first ``len(vertices)`` rows are `vertices`, the others stand for frequent pairs of tags. The diagonal
+        counts each pair of one vertex's episodes twice, as the other entries do.
+    """
+
+    vertices: list[list[int]]
+    size: Floats
+    tags: Ints
+    weights: Floats
+    matrix: sparse.csr_matrix
+
+
+def overlap(tag_sets: Sequence[Iterable[str]], weights: dict[str, float]) -> Overlap:
+    """Return the graph of episodes that share two tags or more.
+
+    Parameters
+    ----------
+    tag_sets : sequence of iterable of str
+        Tags of each episode, in canonical form.
+    weights : dict of str to float
+        As `tag_weights` tells.
+
+    Notes
+    -----
+    Deterministic. Time and memory grow with the number of episodes, whatever the frequency of their tags.
+    """
+    telling, values = _telling(tag_sets, weights)
+    places: dict[tuple[int, ...], list[int]] = {}
+    for place, tags in enumerate(telling):
+        key = tags if len(tags) > 1 else (-1 - place,)  # what shares less than two tags stands alone
+        places.setdefault(key, []).append(place)
+    vertices = list(places.values())
+    width = max((len(tags) for tags in telling), default=0)
+    table = np.full((len(vertices), max(width, 1)), -1, dtype=np.int64)
+    for vertex, tags in enumerate(places):
+        if tags[0] >= 0:
+            table[vertex, : len(tags)] = tags
+    size = np.array([len(vertex) for vertex in vertices], dtype=np.float64)
+    return Overlap(vertices, size, table, values, _matrix(table, values, size))
+
+
+def _telling(tag_sets: Sequence[Iterable[str]], weights: dict[str, float]) -> tuple[list[tuple[int, ...]], Floats]:
+    """Return the tags of each episode that another one has too, as ascending codes, and the codes' weights."""
+    sets = [{tag for tag in tags if tag in weights} for tags in tag_sets]
+    frequency = Counter(tag for tags in sets for tag in tags)
+    shared = sorted(tag for tag, count in frequency.items() if count > 1)
+    codes = {tag: code for code, tag in enumerate(shared)}
+    values = np.array([weights[tag] for tag in shared], dtype=np.float64)
+    found = []
+    for tags in sets:
+        own = sorted(codes[tag] for tag in tags if tag in codes)
+        if len(own) > MOST_TAGS:
+            own = sorted(sorted(own, key=lambda code: (-values[code], code))[:MOST_TAGS])
+        found.append(tuple(own))
+    return found, values
+
+
+def _matrix(table: Ints, values: Floats, size: Floats) -> sparse.csr_matrix:
+    from scipy import sparse  # few commands compress: the others need not wait for its import
+
+    vertices = len(table)
+    owners, starts, lengths, first, second = _by_tag_pair(table, len(values))
+    explicit = _affordable(lengths, vertices)
+    left, right = _pairs(owners, starts[explicit], lengths[explicit], vertices)
+    weight = _shared_weight(table, values, left, right) * size[left] * size[right]
+    own = _shared_weight(table, values, np.arange(vertices), np.arange(vertices)) * size * (size - 1)
+    hub_rows, hub_columns, hub_weight, hubs = _hubs(
+        owners, starts[~explicit], lengths[~explicit], (values[first] + values[second])[~explicit], size
+    )
+    rows = np.concatenate([left, right, np.arange(vertices), hub_rows, hub_columns])
+    columns = np.concatenate([right, left, np.arange(vertices), hub_columns, hub_rows])
+    entries = np.concatenate([weight, weight, own, hub_weight, hub_weight])
+    kept = entries > 0
+    extent = vertices + hubs
+    return sparse.csr_matrix((entries[kept], (rows[kept], columns[kept])), shape=(extent, extent))  # type: ignore[no-untyped-call]
+
+
+def _by_tag_pair(table: Ints, tags: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """Return the vertices by the pairs of tags that two or more of them have: vertices, begin, length, and both tags of each pair."""
+    keys, owners = [], []
+    for one, other in combinations(range(table.shape[1]), 2):
+        has = np.flatnonzero(table[:, other] >= 0)
+        keys.append(table[has, one] * tags + table[has, other])
+        owners.append(has)
+    key = np.concatenate(keys) if keys else np.zeros(0, dtype=np.int64)
+    owner = np.concatenate(owners) if owners else np.zeros(0, dtype=np.int64)
+    order = np.lexsort((owner, key))
+    key, owner = key[order], owner[order]
+    starts = _changes(key)
+    lengths = np.diff(np.append(starts, len(key)))
+    shared = lengths > 1
+    starts, lengths = starts[shared], lengths[shared]
+    names = key[starts]
+    return owner, starts, lengths, names // max(tags, 1), names % max(tags, 1)
+
+
+def _affordable(lengths: Ints, vertices: int) -> NDArray[np.bool_]:
+    """Return for which pairs of tags the vertices are paired with each other: the rarest, as far as the number of pairs goes."""
+    most = _PAIRS_AT_LEAST + _PAIRS_PER_VERTEX * vertices
+    by_length, counts = np.unique(lengths, return_counts=True)
+    within = np.cumsum(by_length * (by_length - 1) // 2 * counts) <= most
+    longest = by_length[within].max(initial=0)  # equal frequency, equal treatment
+    affordable: NDArray[np.bool_] = lengths <= longest
+    return affordable
+
+
+def _pairs(owners: Ints, starts: Ints, lengths: Ints, vertices: int) -> tuple[Ints, Ints]:
+    """Return each pair of vertices once, the lower one first."""
+    found = [np.zeros(0, dtype=np.int64)]
+    for length in np.unique(lengths):
+        lists = owners[starts[lengths == length][:, None] + np.arange(length)]
+        one, other = np.triu_indices(int(length), 1)
+        found.append((lists[:, one] * vertices + lists[:, other]).ravel())
+    keys = np.sort(np.concatenate(found))
+    keys = keys[_changes(keys)]
+    return keys // max(vertices, 1), keys % max(vertices, 1)
+
+
+def _changes(values: Ints) -> Ints:
+    """Return where sorted values change, the beginning included: `numpy.unique` takes ten times as long."""
+    return np.flatnonzero(np.append(True, values[1:] != values[:-1])[: len(values)])
+
+
+def _shared_weight(table: Ints, values: Floats, left: Ints, right: Ints) -> Floats:
+    """Return for pairs of vertices the sum of the weights of the tags that both have."""
+    padded = np.append(values, 0.0)  # where −1 points to
+    result = np.zeros(len(left))
+    for start in range(0, len(left), _COMPARED_AT_ONCE):
+        part = slice(start, start + _COMPARED_AT_ONCE)
+        one, other = table[left[part]], table[right[part]]
+        for column in range(table.shape[1]):
+            has = (one[:, column, None] == other).any(axis=1)
+            result[part] += np.where(has, padded[one[:, column]], 0.0)
+    return result
+
+
+def _hubs(owners: Ints, starts: Ints, lengths: Ints, weights: Floats, size: Floats) -> tuple[Ints, Ints, Floats, int]:
+    """Return the edges between vertices and the vertices that stand for frequent pairs of tags, and how many of these there are."""
+    hub = np.repeat(np.arange(len(lengths)), lengths)
+    within = np.arange(len(hub)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    vertex = owners[starts[hub] + within]
+    total = np.bincount(hub, weights=size[vertex], minlength=len(lengths))
+    stands_for = weights[hub] * size[vertex] * (total[hub] - size[vertex]) / 2
+    return vertex, hub + len(size), stands_for, len(lengths)

@@ -1,0 +1,161 @@
+"""What several ways of doing something have in common: the same steps, in the same order. Pure.
+
+Two steps are the same if they differ only in what changes from time to time: files, addresses, numbers, what was quoted, the
+arguments of a call. The way is told along the one of them that is most like the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil
+
+from memgraph.extraction.subjects import content_words
+
+MOST_STEPS = 40
+"""Of a longer way the first so many are compared."""
+_MOST_COMPARED = 24
+_SHARE = 0.6
+_SHORT = 4
+"""A way of so few steps was gone if all of them were taken; of a longer one, four in five."""
+_MOST_OF_A_LONG_ONE = 0.8
+_STEP_CHARS = 300
+
+_PURPOSE = re.compile(r"\s\(([^()]{3,200})\)$")
+_CALL = re.compile(r"^([A-Za-z_][\w.]{1,80})\(")
+_QUOTED = re.compile(r"\"[^\"]{0,300}\"|'[^']{0,300}'|“[^”]{0,300}”")
+_URL = re.compile(r"\b[a-z]{2,8}://\S+")
+_FILE = re.compile(r"(?<![\w<])(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*|\b[\w-]{2,80}\.(?:[a-z]{1,4}|\d?[a-z]{1,3}\d?)\b(?!\()")
+_HEX = re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,64}\b")
+_NUMBER = re.compile(r"(?<![\w-])[+-]?\d[\d.,:]*(?!\w)")
+_NUMBERING = re.compile(r"^\d{1,3}[.)]\s+")
+_PLACEHOLDER = {"<file>": "a file", "<url>": "an address", "<text>": "…", "<number>": "a number", "<id>": "an id"}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a way: what makes it the same as others, how it was written, and what for."""
+
+    key: str
+    text: str
+    purpose: str | None = None
+
+
+@lru_cache(maxsize=8_192)
+def step_of(text: str) -> Step:
+    """Return the step that a text describes."""
+    text = _NUMBERING.sub("", " ".join(text[:_STEP_CHARS].split()))
+    purpose = _PURPOSE.search(text)
+    bare = text[: purpose.start()] if purpose else text
+    return Step(_key(bare), bare, purpose[1] if purpose else None)
+
+
+def _key(text: str) -> str:
+    plain = text.replace("`", "").strip().removeprefix("run ").strip()
+    if call := _CALL.match(plain):
+        return call[1].casefold()
+    for pattern, placeholder in (
+        (_QUOTED, "<text>"),
+        (_URL, "<url>"),
+        (_FILE, "<file>"),
+        (_HEX, "<id>"),
+        (_NUMBER, "<number>"),
+    ):
+        plain = pattern.sub(placeholder, plain)
+    return " ".join(plain.casefold().strip(" .;,").split()).removesuffix(" <text>")  # what is submitted is no other step
+
+
+def steps_of(texts: Sequence[str]) -> tuple[Step, ...]:
+    """Return the steps of a way; the same one several times in a row is one."""
+    found: list[Step] = []
+    for text in texts[:MOST_STEPS]:
+        step = step_of(text)
+        if step.key and (not found or found[-1].key != step.key):
+            found.append(step)
+    return tuple(found)
+
+
+def follows(keys: Sequence[str], way: Sequence[str]) -> bool:
+    """Whether somebody who took these steps went that way: all of a short one, most of a long one, in its order."""
+    least = len(way) if len(way) <= _SHORT else ceil(_MOST_OF_A_LONG_ONE * len(way))
+    return len(_matched(way, keys)) >= least
+
+
+def common_way(ways: Sequence[Sequence[str]]) -> list[int] | None:
+    """Return which way is most like the others, by place, and behind it the places of its steps that most of them share.
+
+    None: they have no two different steps in common.
+    """
+    backbone = _medoid(ways)
+    own = ways[backbone]
+    shared = Counter(place for way in ways for place in _matched(own, way))
+    kept = [place for place in range(len(own)) if shared[place] >= _SHARE * len(ways)]
+    if len({own[place] for place in kept}) < 2:
+        return None
+    return [backbone, *kept]
+
+
+def told(texts: Sequence[Step], own: Step) -> str:
+    """Return how a step is written that several took: as they wrote it if most wrote the same, else without what differs."""
+    forms = Counter(step.text for step in texts)
+    text, many = max(forms.items(), key=lambda item: (item[1], item[0] == own.text, item[0]))
+    if many * 2 <= len(texts):
+        text = own.key
+        for placeholder, words in _PLACEHOLDER.items():
+            text = text.replace(placeholder, words)
+    purpose = _common_purpose([step.purpose for step in texts if step.purpose])
+    return f"{text} (to {purpose})" if purpose else text
+
+
+def _common_purpose(purposes: Sequence[str]) -> str | None:
+    """Return the shortest of the purposes that share two words with another one."""
+    words = {purpose: set(content_words(purpose)) for purpose in purposes}
+    counts = Counter(purposes)
+    alike = [
+        one
+        for one in words
+        if counts[one] > 1 or any(other != one and len(words[one] & words[other]) > 1 for other in words)
+    ]
+    return min(alike, key=lambda purpose: (len(purpose), purpose), default=None)
+
+
+def _medoid(ways: Sequence[Sequence[str]]) -> int:
+    """Return the place of the way that has most in common with the others, for its length; of equals the first."""
+    first: dict[tuple[str, ...], int] = {}
+    counts: Counter[tuple[str, ...]] = Counter()
+    for place, way in enumerate(ways):
+        first.setdefault(tuple(way), place)
+        counts[tuple(way)] += 1
+    compared = sorted(counts, key=lambda way: (-counts[way], first[way]))[:_MOST_COMPARED]
+
+    def likeness(way: tuple[str, ...]) -> float:
+        return sum(counts[other] * 2 * len(_matched(way, other)) / (len(way) + len(other) or 1) for other in compared)
+
+    return first[max(compared, key=lambda way: (round(likeness(way), 6), -first[way]))]
+
+
+def _matched(own: Sequence[str], other: Sequence[str]) -> tuple[int, ...]:
+    """Return the places of a longest common subsequence in `own`."""
+    return _lcs(tuple(own), tuple(other))
+
+
+@lru_cache(maxsize=16_384)
+def _lcs(own: tuple[str, ...], other: tuple[str, ...]) -> tuple[int, ...]:
+    lengths = [[0] * (len(other) + 1) for _ in range(len(own) + 1)]
+    for i in range(len(own) - 1, -1, -1):
+        row, below = lengths[i], lengths[i + 1]
+        for j in range(len(other) - 1, -1, -1):
+            row[j] = below[j + 1] + 1 if own[i] == other[j] else max(below[j], row[j + 1])
+    found, i, j = [], 0, 0
+    while i < len(own) and j < len(other):
+        if own[i] == other[j]:
+            found.append(i)
+            i, j = i + 1, j + 1
+        elif lengths[i + 1][j] >= lengths[i][j + 1]:
+            i += 1
+        else:
+            j += 1
+    return tuple(found)

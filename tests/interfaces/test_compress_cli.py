@@ -1,0 +1,62 @@
+"""``memgraph compress``, and what `ingest` does of it by itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from memgraph.interfaces.cli.group import cli
+from memgraph.testing import FakeEmbedder
+
+
+def logs(path: Path, builds: int) -> Path:
+    """Write build logs in which the same fails for ever other reasons."""
+    errors = ["no route to host", "certificate expired", "table is locked", "out of memory", "unknown option"]
+    task = {
+        "task_id": "t",
+        "agent_name": "MARS",
+        "description": "Deploy",
+        "outcome": "failure",
+        "files_changed": ["deploy/run.py"],
+    }
+    lines = [
+        {
+            "build_id": f"b{n}", "project_id": "shop", "build_outcome": "failure", "started_at": f"2026-01-{n + 1:02}T10:00:00Z",
+            "completed_at": f"2026-01-{n + 1:02}T11:00:00Z", "tasks": [{**task, "output": f"Error: {errors[n % 5]} at step {n}"}],
+        }
+        for n in range(builds)
+    ]  # fmt: skip
+    path.write_text("\n".join(map(json.dumps, lines)))
+    return path
+
+
+@pytest.fixture
+def done(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., str]:
+    """Run a command that must succeed, and return what it printed on stdout."""
+    monkeypatch.setattr("memgraph.store.store.default_embedder", lambda *_: FakeEmbedder(dimension=64))
+
+    def call(*args: object) -> str:
+        result = CliRunner().invoke(cli, ["--home", str(tmp_path / "store"), *map(str, args)], prog_name="memgraph")
+        assert result.exit_code == 0, result.output
+        return str(result.stdout)
+
+    return call
+
+
+@pytest.mark.parametrize(("builds", "is_due"), [(9, False), (10, True)])
+def test_an_ingest_compresses_once_when_ten_builds_have_come(
+    done: Callable[..., str], tmp_path: Path, builds: int, is_due: bool
+) -> None:
+    source = logs(tmp_path / "builds.jsonl", builds)
+    assert json.loads(done("ingest", "builds", source, "--json"))["compressed"] == int(is_due)
+    assert json.loads(done("ingest", "builds", source, "--json"))["compressed"] == 0
+
+    result = json.loads(done("compress", "--json"))
+    assert (result["compressed"], result["updated"]) == (int(not is_due), 0)
+    assert done("compress") == "Nothing to generalise that is not generalised already.\n"
+    (made,) = json.loads(done("list", "--type", "semantic", "--json"))
+    assert made["content"].startswith("Work on `run.py` failed")
