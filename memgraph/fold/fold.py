@@ -25,6 +25,7 @@ _HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
     "build.consolidated": records.consolidated,
     "source.read": records.source_read,
     "compression.applied": records.compressed,
+    "contradictions.sought": records.sought,
     "procedure.measured": learning.measured,
     "procedures.learned": learning.learned,
     "errors.analysed": learning.analysed,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
 from memgraph.model.compression import COMPRESSION, CompressionApplied
+from memgraph.model.contradictions import CONTRADICTIONS, ContradictionsSought
 from memgraph.model.events import BuildConsolidated, OutcomeRecorded, RetrievalRecorded, SourceRead
 from memgraph.model.ids import natural_id
 from memgraph.model.payload import sparse
@@ -55,3 +56,10 @@ def compressed(workspace: Workspace, event: Event, payload: CompressionApplied) 
     """Fold ``compression.applied``."""
     row = {"id": COMPRESSION, "name": "compression", "seq": event.seq, "builds_since": 0}
     workspace.put("LifecycleRun", COMPRESSION, {**row, **payload.model_dump()})
+
+
+def sought(workspace: Workspace, _event: Event, payload: ContradictionsSought) -> None:
+    """Fold ``contradictions.sought``: the row's `seq` is the event up to which memories have been looked at."""
+    counts = {"created": payload.found, "superseded": payload.superseded, "applied_at": payload.sought_at}
+    row = {"id": CONTRADICTIONS, "name": "contradictions", "seq": payload.through_seq}
+    workspace.put("LifecycleRun", CONTRADICTIONS, {**row, **counts})

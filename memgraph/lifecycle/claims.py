@@ -31,6 +31,7 @@ _REJECTED = re.compile(
     re.IGNORECASE,
 )
 _OLD_VALUE = re.compile(r"\s+from\s+\S{1,60}(?=\s+to\s+\S)", re.IGNORECASE)
+_PLACE = re.compile(r"\s*\([\w./ -]{1,120}\)\.?$")
 _WORD = re.compile(r"->|=>|[^\s,;“”\"`()\[\]{}]+")
 _TRIMMED = ".!?:'‘’*…"
 _DENIES = frozenset({"not", "never", "no", "cannot", "avoid", "avoids", "stop", "stopped", "nobody", "nothing"})
@@ -93,9 +94,9 @@ def claims_of(text: str) -> list[Claim]:
 
 
 def bare(text: str) -> str:
-    """Return a text without a label or the day before it, and without the file or folder that it names at its end in parentheses."""
+    """Return a text's first sentence without a label or the day before it, and without the file that it names at its end."""
     text = _LABEL.sub("", _WHEN_AND_WHERE.sub("", text.strip(), count=1), count=1)
-    return re.sub(r"\s*\([\w./ -]{1,120}\)\.?$", "", text).rstrip(".")
+    return _PLACE.sub("", _SENTENCE.split(text, maxsplit=1)[0]).rstrip(".")
 
 
 def says_something(norm: str) -> bool:

@@ -34,6 +34,8 @@ _LEAST_SHARED = 2
 _LONGEST_VALUE = 4
 _SAME_SUBJECT = 0.75
 """Least share of the words that what was added and what was removed have in common."""
+_PART_OF_SUBJECT = 0.5
+"""The same, where the one names nothing that the other does not."""
 _SHOWN_CHARS = 80
 
 
@@ -77,7 +79,7 @@ _HAS_MANY = _stems("supports works compatible includes adds offers visited relea
 """Verbs of what there may be several of: to support one version is not to support no other."""
 _CHOOSES = _stems("use uses using prefer prefers choose chooses like likes want wants pick favour write")
 _ADDS = _stems("add adds added introduce introduces enable enables create support allow use implement show include install")
-_TAKES_AWAY = _stems("remove removes removed drop drops disable disables delete forbid hide uninstall exclude stop")
+_TAKES_AWAY = _stems("remove removes removed drop drops disable disables delete deprecate forbid hide uninstall exclude stop")
 _IDENTIFIER = re.compile(r"\w_\w|[a-z][A-Z]|\w\.\w|\w/\w")
 _REVERTED = re.compile(r"\breverted? [“\"]([^”\"]{3,300})[”\"]", re.IGNORECASE)
 _IS_A_CHANGE = frozenset({"git"})
@@ -137,10 +139,11 @@ def _of_action(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
 
 
 def _of_reversal(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
-    for one, other in ((older, newer), (newer, older)):
+    for one, other in ((newer, older), (older, newer)):
         if quoted := _REVERTED.search(one.content):
             share = _share(analyse(bare(quoted.group(1))), analyse(bare(other.content)))
-            return Conflict("reversal", share, "the change was reverted") if share >= _SAME_SUBJECT else None
+            reason = "the change was reverted" if one is newer else "what was reverted was done again"
+            return Conflict("reversal", share, reason) if share >= _SAME_SUBJECT else None
     if not (older.source in _IS_A_CHANGE and newer.source in _IS_A_CHANGE):
         return None
     (verb, rest), (its_verb, its_rest) = _verb_and_object(older), _verb_and_object(newer)
@@ -148,14 +151,16 @@ def _of_reversal(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
     if sorted(kinds) != [(False, True), (True, False)]:
         return None
     share = _share(rest, its_rest)
-    if share < _SAME_SUBJECT or len(set(rest) & set(its_rest)) < _LEAST_SHARED:
+    is_part = set(rest) <= set(its_rest) or set(its_rest) <= set(rest)
+    if share < (_PART_OF_SUBJECT if is_part else _SAME_SUBJECT) or len(set(rest) & set(its_rest)) < _LEAST_SHARED:
         return None
     done = "taken away" if its_verb in _TAKES_AWAY else "put back"
     return Conflict("reversal", share, f"what the older one tells of was {done}")
 
 
 def _verb_and_object(memory: AgentMemory) -> tuple[str, list[str]]:
-    terms = analyse(bare(memory.content))
+    """Return what a change did and to what; nothing of a fix, which names what was wrong."""
+    terms = [] if memory.content.startswith("Fix") else analyse(bare(memory.content))
     return ("", []) if not terms else (terms[0], terms[1:])
 
 

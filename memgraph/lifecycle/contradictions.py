@@ -49,6 +49,8 @@ _MOST_POSTINGS = 2_000
 _MOST_NEAR = 64
 _MOST_JUDGED = 16
 _BATCH = 500
+_MOST_REREAD = 5_000
+"""After so many events without anything to look at a run still notes how far it has come."""
 _SAME = ("project", "task", "tier")
 """Columns in which two memories must agree."""
 _TELLING = frozenset(
@@ -115,7 +117,7 @@ class _Step(NamedTuple):
 def _steps(events: Iterable[Event]) -> Iterator[_Step]:
     touched: dict[str, None] = {}
     confirmed: set[str] = set()
-    seq = 0
+    first = seq = 0
     for event in events:
         ids, confirms = _touched(event)
         touched |= dict.fromkeys(ids)
@@ -123,11 +125,12 @@ def _steps(events: Iterable[Event]) -> Iterator[_Step]:
         payload = event.payload
         if isinstance(payload, MemoryUnlinked) and payload.relation == "SUPERSEDES":
             confirmed -= {payload.source_id, payload.target_id}  # somebody has thought otherwise since
-        seq = event.head.seq if ids else seq
+        seq = event.seq
+        first = first or seq
         if len(touched) >= _BATCH:
             yield _Step(list(touched), frozenset(confirmed), seq)
-            touched, confirmed = {}, set()
-    if touched:
+            touched, confirmed, first = {}, set(), seq
+    if touched or seq - first > _MOST_REREAD:
         yield _Step(list(touched), frozenset(confirmed), seq)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from memgraph.extraction.failures import error_type, failure_fingerprint
+from memgraph.extraction.failures import failure_fingerprint
 from memgraph.extraction.statements import sentences
 from memgraph.lifecycle.experience import evidence_of
 from memgraph.model.ids import canonical_name
@@ -38,6 +38,7 @@ _CONFIGURATION = re.compile(
 )
 _WHAT_WORKED = re.compile(r"(?:what worked|What it acted on): (`.+?`|.+?)(?:\. [A-Z“`]|\.?$)", re.IGNORECASE | re.DOTALL)
 _WORKED_AFTER = re.compile(r"it worked after (.+? had been edited|`.+?`)")
+_AGAIN = re.compile(r"it worked when it was run again\.(.*)$", re.DOTALL)
 _TRIED = (
     re.compile(r"^(`.+?`) failed"),
     re.compile(r"failed at (“.+?”)"),
@@ -45,7 +46,7 @@ _TRIED = (
 )
 _WHAT = re.compile(r"^(?:Failed trial|Solved after a failed trial|Solved): (.+?) (?:Lesson|What it acted on|What was done|Last error): ", re.DOTALL)
 _LESSON = re.compile(r" (?:Lesson|What it acted on): (.+)$", re.DOTALL)
-_TO_DO = re.compile(r"\b(?:should|next (?:trial|time|attempt)|i will|instead|needs? to|must|avoid|always|rather than)\b", re.IGNORECASE)
+_TO_DO = re.compile(r"\b(?:should|make sure|let's fix|next (?:trial|time|attempt)|i will|instead|needs? to|must|avoid|always|rather than)\b", re.IGNORECASE)
 _WENT_WRONG = re.compile(
     r"\b(?:wrong|mistake|incorrect|fail(?:ed|s)?|forgot|missed|assum\w{1,4}|stuck|did(?: not|n't)|does(?: not|n't)|only considers?)\b", re.IGNORECASE
 )
@@ -88,7 +89,7 @@ def kind_of(error: str) -> ErrorKind:
 def errors_of(row: Row) -> Iterator[tuple[str, str]]:
     """Yield the errors that an episode met, as (fingerprint, message); of one that failed without any, what it says itself."""
     met = row.get("errors_encountered", ())
-    for error in met[:1] if row.get("outcome") == "negative" else met:
+    for error in met[:1]:  # what follows is what the tool added to it
         yield failure_fingerprint(error["message"]), error["message"]
     if not met and row.get("failure_fingerprint"):
         yield row["failure_fingerprint"], row["content"]
@@ -121,8 +122,10 @@ def remedy_of(row: Row) -> str | None:
         if row.get("outcome") == "positive":
             return advice_in(lesson[1])
         return None
+    if again := _AGAIN.search(text):
+        return advice_in(again[1])
     if worked := _WHAT_WORKED.search(text):
-        return _said(worked[1])
+        return None if worked[1].startswith("`…") else _said(worked[1])  # a part of a command helps nobody
     stated = next((error["resolution"] for error in row.get("errors_encountered", ()) if error.get("resolution")), None)
     return _said(stated) if stated else None
 
@@ -157,11 +160,6 @@ def what_of(row: Row) -> str | None:
 def named_error(error: str) -> str:
     """Return an error in one short line."""
     return cut(" ".join(error.split()), 200)
-
-
-def type_of_error(error: str) -> str | None:
-    """Return the class or code that an error names."""
-    return error_type(error)
 
 
 def _joined(parts: Sequence[str]) -> str | None:

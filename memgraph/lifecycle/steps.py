@@ -103,8 +103,8 @@ def told(texts: Sequence[Step], own: Step) -> str:
     forms = Counter(step.text for step in texts)
     text, many = max(forms.items(), key=lambda item: (item[1], item[0] == own.text, item[0]))
     if many * 2 <= len(texts):
-        text = own.key
-        for placeholder, words in _PLACEHOLDER.items():
+        text = f"`{own.key}`" if own.text.startswith("`") else own.key
+        for placeholder, words in () if own.text.startswith("`") else _PLACEHOLDER.items():
             text = text.replace(placeholder, words)
     purpose = _common_purpose([step.purpose for step in texts if step.purpose])
     return f"{text} (to {purpose})" if purpose else text

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from memgraph.extraction.statements import sentences, steps_in
-from memgraph.extraction.subjects import content_words
+from memgraph.index.analyser import STOPWORDS
 from memgraph.lifecycle.communities import communities
 from memgraph.lifecycle.evidence import LEAST_BUILDS, in_order
 from memgraph.lifecycle.experience import evidence_of
@@ -29,8 +29,16 @@ _TOO_COMMON = 0.5
 """Words in the goals of more than so many of a larger project's episodes do not tell one way from another."""
 _LEAD = re.compile(r"^(?:Failed trial|Solved after a failed trial|Solved|How to|What led to success in):?\s+", re.IGNORECASE)
 _GOAL_ENDS = re.compile(r"\s(?:What was done|What it acted on|Lesson|Steps|Last error): |”: 1\. ")
+_WORD = re.compile(r"(?<![^\W_])[^\W\d_]{3,40}(?![^\W_])")
+_SAYS_LITTLE = frozenset(
+    str.split(
+        "see make sure get got use using need needs want wants like let lets know same also please help could one two new now way "
+        "try trying hey there sorry okay thanks task problem named worth points don didn isn"
+    )
+)
+_FILE_NAME = re.compile(r"([\w-]{2,80})\.[a-z]{1,4}\b")
+_NAME_PART = re.compile(r"[a-z]{3,}", re.IGNORECASE)
 _NAME = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")
-_KINDS = frozenset({"procedure", "solution", "recovery", "fix", "failure", "lesson"})
 
 
 @dataclass(frozen=True)
@@ -51,7 +59,12 @@ class Attempt:
         row = self.row
         text = row.get("goal") or row.get("trigger_pattern") or row.get("situation")
         text = text or _GOAL_ENDS.split(_LEAD.sub("", row["content"]), maxsplit=1)[0]
-        return list(dict.fromkeys(word for word in content_words(text) if word.isalpha() and len(word) > 2))
+        return _telling(text)
+
+    @cached_property
+    def purposes(self) -> list[str]:
+        """The words of what the steps are said to be for, and of how the files are called that they are about, in order."""
+        return _telling(" ".join(part for step in self.steps for part in (step.purpose or "", *_files(step.text))))
 
     @cached_property
     def builds(self) -> frozenset[str]:
@@ -176,12 +189,22 @@ def _trigger(
     goals = Counter(word for attempt in went for word in attempt.goal if word in telling)
     if words := _shared(goals, len(went), own.goal):
         return words
-    purposes = [list(dict.fromkeys(content_words(" ".join(step.purpose or "" for step in one.steps)))) for one in went]
-    if words := _shared(Counter(word for said in purposes for word in said), len(went), [word for said in purposes for word in said]):
+    said = [word for attempt in went for word in attempt.purposes]
+    if words := _shared(Counter(said), len(went), said):
         return words
     named = [key for key in keys if _NAME.fullmatch(key)]
     rarest = max(named, key=lambda key: (round(weights.get(key, 0.0), 6), key), default="")
     return tuple(rarest.split("_"))
+
+
+def _telling(text: str) -> list[str]:
+    words = (word.casefold() for word in _WORD.findall(text[:2_000]))
+    return [word for word in dict.fromkeys(words) if word not in STOPWORDS and word not in _SAYS_LITTLE]
+
+
+def _files(text: str) -> list[str]:
+    """Return what the files are called that a step names, in words."""
+    return [" ".join(_NAME_PART.findall(name)) for name in _FILE_NAME.findall(text)]
 
 
 def _shared(counts: Counter[str], many: int, ordered: Sequence[str]) -> tuple[str, ...]:

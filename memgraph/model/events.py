@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field, create_model
 from memgraph.model.base import MAX_ITEMS, Count, Finite, Name, Strict, Text, Timestamp
 from memgraph.model.collection import CollectionApplied
 from memgraph.model.compression import CompressionApplied
+from memgraph.model.contradictions import ContradictionsSought
 from memgraph.model.ids import MemoryId
 from memgraph.model.memory import MemoryRecord, MemoryType
 from memgraph.model.payload import ANY, SYSTEM, Payload, Sha256, Whole, sparse
@@ -375,6 +376,7 @@ PAYLOADS: dict[tuple[str, int], type[Payload]] = {
         DecayApplied,
         CollectionApplied,
         CompressionApplied,
+        ContradictionsSought,
         ProcedureMeasured,
         ProceduresLearned,
         ErrorsAnalysed,

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 
 from memgraph.fold import Projection
 from memgraph.index.index import RELATION_CODE, Index, IndexOffset
+from memgraph.model.events import AccessRecorded, MemoryAdded, MemoryMerged, MemoryRevised
+from memgraph.model.payload import Payload
+from memgraph.model.reembedding import MemoryReembedded
 from memgraph.ports import Change, Key, Row
+
+_LINKLESS = (MemoryAdded, MemoryRevised, MemoryMerged, MemoryReembedded)
+"""Events of a memory that leave its links alone."""
 
 
 def index_of(changes: Sequence[Change], projection: Projection) -> Index:
@@ -29,23 +36,45 @@ def brought_up(index: Index, changes: Sequence[Change]) -> Index:
     return index
 
 
+@dataclass(slots=True)
+class Stale:
+    """Which memories an index is behind with.
+
+    Attributes
+    ----------
+    used : dict
+        All of them, in order.
+    changed : set of str
+        Those of whose rows more than the use has changed.
+    linked : set of str
+        Those whose links may have.
+    """
+
+    used: dict[str, None] = field(default_factory=dict)
+    changed: set[str] = field(default_factory=set)
+    linked: set[str] = field(default_factory=set)
+
+    def note(self, payload: Payload) -> None:
+        """Take in an event."""
+        ids = payload.memory_ids()
+        self.used.update(dict.fromkeys(ids))
+        if not isinstance(payload, AccessRecorded):
+            self.changed.update(ids)
+            if not isinstance(payload, _LINKLESS):
+                self.linked.update(ids)
+
+
 def refetch(
     index: Index,
-    touched: Mapping[str, bool],
+    stale: Stale,
     row_of: Callable[[str, str], Row | None],
     links_of: Callable[[str], Iterable[tuple[str, Key, Row]]],
 ) -> None:
-    """Bring memories of an index up to what the graph says of them now.
-
-    Parameters
-    ----------
-    touched : mapping of str to bool
-        Their ids, and whether more than their use has changed.
-    """
-    rows = {key: row_of("Memory", key) for key in touched}
+    """Bring memories of an index up to what the graph says of them now. Links are asked for only where they may have changed: they cost most."""
+    rows = {key: row_of("Memory", key) for key in stale.used}
     for memory_id, row in rows.items():
         if row is not None:
-            index.put(row, None if touched[memory_id] else row)
+            index.put(row, None if memory_id in stale.changed else row)
             continue
         followers = [row_of("Memory", key) for key in index.followers(memory_id)]
         index.remove(memory_id)
@@ -53,7 +82,7 @@ def refetch(
             index.put(follower)
     index.refollow(row for row in rows.values() if row is not None)
     for memory_id, row in rows.items():
-        if row is not None and touched[memory_id]:
+        if row is not None and memory_id in stale.linked:
             index.relink(memory_id, ((table, key) for table, key, _ in links_of(memory_id)))
 
 

@@ -35,7 +35,11 @@ def measured(payload: OutcomeRecorded, reader: Reader) -> list[ProcedureMeasured
             continue
         counts = practice_of(reader, row)
         after = {name: counts[name] + new.get(name, 0) - old.get(name, 0) for name in counts}
-        found.append(measurement(row, after, confidence=row.get("confidence", 1.0) * _moved(counts, after), now=payload.recorded_at))
+        found.append(
+            measurement(
+                row, after, confidence=row.get("confidence", 1.0) * _moved(counts, after), now=payload.recorded_at
+            )
+        )
     return found
 
 

@@ -16,11 +16,10 @@ from memgraph.journal.envelope import CommitDraft, Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.replay import Committed, Offset
 from memgraph.logs import logger_of, timed
-from memgraph.model.events import AccessRecorded
 from memgraph.ports import GraphEngine, Progress
 from memgraph.store.bulk import in_bulk
 from memgraph.store.cache import RowCache
-from memgraph.store.indexing import aside, brought_up, index_of, offset_of, refetch
+from memgraph.store.indexing import Stale, aside, brought_up, index_of, offset_of, refetch
 from memgraph.store.turns import Turns
 
 logger = logger_of(__name__)
@@ -365,18 +364,17 @@ class Projector:
         """Bring the index to the graph's state; False if it must be built anew."""
         if index.offset.seq >= self.projection.seq:
             return index.offset.seq == self.projection.seq and index.offset.signature == self.projection.signature
-        touched: dict[str, bool] = {}  # whether more than its use has changed
+        stale = Stale()
         try:
             for commit in self.journal.replay(self._offset(index.offset)):
                 for event in commit.events:
-                    more = not isinstance(event.payload, AccessRecorded)
-                    touched.update({key: more or touched.get(key, False) for key in event.payload.memory_ids()})
+                    stale.note(event.payload)
         except JournalError:
             return False
-        if len(touched) > _REFETCH_LIMIT:
+        if len(stale.used) > _REFETCH_LIMIT:
             return False
         with self.engine.open():
-            refetch(index, touched, self.rows.get, self.engine.links_of)
+            refetch(index, stale, self.rows.get, self.engine.links_of)
         index.offset = offset_of(self.projection)
         return True
 

@@ -30,9 +30,10 @@ from memgraph.journal.opening import open_journal
 from memgraph.journal.replay import Offset
 from memgraph.journal.segments import Position
 from memgraph.model import events as kinds
+from memgraph.model.compression import CompressionApplied
+from memgraph.model.contradictions import ContradictionsSought
 from memgraph.model.memory import MemoryRecord
 from memgraph.model.payload import Payload
-from memgraph.model.compression import CompressionApplied
 from memgraph.model.reembedding import MemoryReembedded, PlacedVector
 from memgraph.model.timestamps import to_iso
 from memgraph.testing import FakeKeys
@@ -87,6 +88,7 @@ def payloads() -> list[Payload]:
         CompressionApplied(
             applied_at=NOW, episodes=9, communities=2, created=1, updated=1, superseded=0, retired=0
         ),
+        ContradictionsSought(sought_at=NOW, through_seq=5, looked_at=2, found=1, superseded=0),
         kinds.MemoryUnlinked(source_id=IDS[0], relation="SUPPORTS", target_id=IDS[1]),
         kinds.MemoryUndeleted(memory=MemoryRecord(id=IDS[2], **memory, **times), added_seq=3, follower_ids=[IDS[1]]),
         kinds.MemoryDeleted(id=IDS[1], reason="old"),
