@@ -23,6 +23,7 @@ _NAMES = {
     "memgraph.model.context": "AgentContext TaskContext",
     "memgraph.model.link": "Link",
     "memgraph.model.memory": "AgentMemory Entity EpisodicMemory ProceduralMemory SemanticMemory parse_memory",
+    "memgraph.model.procedures": "ErrorAnalysis ProcedureResult Proposal RepeatedError",
     "memgraph.model.relevance": "ForgettingCurveConfig",
     "memgraph.model.results": (
         "ChangedRecall CollectionPreview CollectionResult CompressionResult ConsolidationResult DecayResult FadedMemory MemoryCommandResult "

@@ -19,9 +19,13 @@ from memgraph.lifecycle import (
     save_episode,
     save_observation,
 )
+from memgraph.lifecycle.antipatterns import analyse_errors
+from memgraph.lifecycle.procedures import learn_procedures
+from memgraph.lifecycle.proposals import approve_proposal, list_proposals, reject_proposal, reopen_proposal
 from memgraph.model.base import Prose, checked
 from memgraph.model.context import AgentContext, ContextFormat
 from memgraph.model.memory import AgentMemory, EpisodicMemory
+from memgraph.model.procedures import ErrorAnalysis, ProcedureResult, Proposal, ProposalState
 from memgraph.model.results import (
     CollectionResult,
     CompressionResult,
@@ -207,6 +211,36 @@ class MemGraph:
             The reason is empty, the time is none, or no memory has this id; nothing is changed.
         """
         return self.store.invalidate(memory_id, reason=checked(Prose, reason, "reason"), at=invalid_at)
+
+    def learn_procedures(self) -> ProcedureResult:
+        """Propose procedures for what was solved again and again, and bring those that there are up to date; see `proposals`."""
+        return learn_procedures(self.store)
+
+    def analyse_errors(self) -> ErrorAnalysis:
+        """Tell errors of one's own from those of services and settings, and say of repeated ones what prevents them."""
+        return analyse_errors(self.store)
+
+    def proposals(self, *, state: ProposalState | None = "proposed", project: str | None = None) -> list[Proposal]:
+        """Return procedures that were learned, those with the most evidence first; with a state None: in whatever state."""
+        return list_proposals(self.store, state=state, project_id=project)
+
+    def approve_proposal(self, proposal_id: str) -> Proposal:
+        """Bring a procedure that was learned into force: from now on it is recalled.
+
+        Raises
+        ------
+        NotFoundError, InvalidInputError
+            No memory has this id, or it is no procedure that was learned; nothing is changed.
+        """
+        return approve_proposal(self.store, proposal_id)
+
+    def reject_proposal(self, proposal_id: str) -> Proposal:
+        """Reject a procedure that was learned: only with evidence from three more builds is it proposed again."""
+        return reject_proposal(self.store, proposal_id)
+
+    def reopen_proposal(self, proposal_id: str) -> Proposal:
+        """Take an approval or a rejection back."""
+        return reopen_proposal(self.store, proposal_id)
 
     def compress(self) -> CompressionResult:
         """Make generalisations of what was seen in three builds or more, then collect what has faded; see `ConsolidationPipeline`."""

@@ -62,6 +62,7 @@ class Multimap:
         self._values = GrowingArray(np.int32, None if data is None else data["values"])
         self._weights = GrowingArray(np.int32, None if data is None else data["weights"])
         self._late: list[tuple[int, int, int]] = []
+        self._has_removed = False
         self._offsets: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
         self._base = 0
         if data is not None:
@@ -74,22 +75,27 @@ class Multimap:
     def remove_value(self, value: int) -> None:
         """Remove every pair with this value; costs one pass over all pairs."""
         self.settle()
-        self._weights.values[self._values.values == value] = 0
+        self._remove(self._values.values == value)
 
     def remove_key(self, key: int) -> None:
         """Remove every pair with this key; costs one pass over all pairs."""
         self.settle()
-        self._weights.values[self._keys.values == key] = 0
+        self._remove(self._keys.values == key)
 
     def remove(self, key: int, value: int, weight: int) -> None:
         """Remove one kind of pair; costs one pass over all pairs."""
         self.settle()
         values, weights = self._values.values, self._weights.values
-        weights[(self._keys.values == key) & (values == value) & (weights == weight)] = 0
+        self._remove((self._keys.values == key) & (values == value) & (weights == weight))
+
+    def _remove(self, removed: NDArray[np.bool_]) -> None:
+        self._weights.values[removed] = 0
+        self._has_removed = True
 
     def get(self, key: int) -> tuple[Ints, Ints]:
-        """Return the (values, weights) of a key, in the order they were added."""
-        self.settle()
+        """Return the (values, weights) of a key, in the order they were added; do not change them."""
+        if self._late:
+            self.settle()
         start, end = (self._offsets[key], self._offsets[key + 1]) if key + 1 < len(self._offsets) else (0, 0)
         values, weights = self._values.values[start:end], self._weights.values[start:end]
         if self._base < len(self._keys):
@@ -97,8 +103,10 @@ class Multimap:
             if len(late):
                 values = np.concatenate([values, self._values.values[late]])
                 weights = np.concatenate([weights, self._weights.values[late]])
+        if not self._has_removed:
+            return values, weights
         kept = weights != 0
-        return (values, weights) if kept.all() else (values[kept], weights[kept])
+        return values[kept], weights[kept]
 
     def pairs(self, weight: int) -> tuple[Ints, Ints]:
         """Return the (keys, values) of all pairs of this weight; one pass over all pairs."""
@@ -130,6 +138,7 @@ class Multimap:
         self._keys = GrowingArray(np.int32, self._keys.values[order])
         self._values = GrowingArray(np.int32, self._values.values[order])
         self._weights = GrowingArray(np.int32, self._weights.values[order])
+        self._has_removed = False
         self._index_base()
 
     def _index_base(self) -> None:

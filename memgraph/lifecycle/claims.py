@@ -87,10 +87,11 @@ class Claim(NamedTuple):
         return tuple(word.norm for word in self.words)
 
 
-def claims_of(text: str) -> list[Claim]:
+@lru_cache(maxsize=1 << 12)
+def claims_of(text: str) -> tuple[Claim, ...]:
     """Return the claims of a text's first sentences, those without a word left out. Linear in the text."""
     found = (_claim(sentence) for sentence in _SENTENCE.split(text)[:_MAX_SENTENCES])
-    return [claim for claim in found if claim.words]
+    return tuple(claim for claim in found if claim.words)
 
 
 def bare(text: str) -> str:

@@ -32,6 +32,8 @@ Kind = Literal["value", "denial", "reversal", "outcome"]
 _LEAST_SHARED = 2
 """Words with a meaning that two claims must share besides what they differ in."""
 _LONGEST_VALUE = 4
+_LEAST_ALIKE = 0.6
+"""Least share of words that two claims with different values have in common."""
 _SAME_SUBJECT = 0.75
 """Least share of the words that what was added and what was removed have in common."""
 _PART_OF_SUBJECT = 0.5
@@ -191,12 +193,14 @@ def _between(one: Claim, other: Claim, *, is_users: bool) -> Conflict | None:
     if one.condition != other.condition:
         return None
     mine, theirs = one.norms, other.norms
+    if 2 * len(set(mine) & set(theirs)) < _LEAST_ALIKE * (len(set(mine)) + len(set(theirs))):
+        return None  # what is cheap to tell first
     matcher = SequenceMatcher(None, mine, theirs, autojunk=False)
     steps = [step for step in matcher.get_opcodes() if step[0] != "equal"]
     score = round(matcher.ratio(), 2)
     if not steps:
         return _denial(one, other)
-    if len(steps) != 1 or one.is_denied != other.is_denied:
+    if len(steps) != 1 or score < _LEAST_ALIKE or one.is_denied != other.is_denied:
         return None
     _, start, end, its_start, its_end = steps[0]
     span, its_span = one.words[start:end], other.words[its_start:its_end]

@@ -161,7 +161,7 @@ class _Findings:
     """What a batch has found so far."""
 
     links: list[tuple[str | None, MemoryLinked]] = field(default_factory=list)
-    pairs: set[frozenset[str]] = field(default_factory=set)
+    compared: set[frozenset[str]] = field(default_factory=set)
     retired: set[str] = field(default_factory=set)
 
 
@@ -199,14 +199,14 @@ def _compare(
     older, newer = in_order(one, other)
     relations = _relations(store.reader.index, one.id or "", other.id or "")
     is_known = relations == {"CONTRADICTS"}
-    if pair in found.pairs or (relations and not (is_known and newer.id in confirmed)):
+    if pair in found.compared or (relations and not (is_known and newer.id in confirmed)):
         return
+    found.compared.add(pair)
     if older.invalid_at is not None and older.invalid_at <= since(newer):
         return  # each has its time
     conflict = conflict_of(older, newer)
     if conflict is None:
         return
-    found.pairs.add(pair)
     ends = {"source_id": newer.id or "", "target_id": older.id or ""}
     said = {**ends, "score": conflict.score, "reason": conflict.reason, "created_at": now}
     if not is_known:

@@ -31,6 +31,7 @@ LEAST_BUILDS = 3
 """Builds in which something was seen, before it is a pattern (design §5)."""
 CONFIDENCE = {3: 0.7, 4: 0.8}
 CONFIDENCE_AT_MOST = 0.9
+_MOST_IN_A_COMMIT = 400
 _REREAD_FROM_EVENTS = 20_000
 """After so many events everything is looked at anew: that costs less than to find out what need not be."""
 
@@ -111,10 +112,12 @@ def in_order(rows: Sequence[Row]) -> list[Row]:
 
 
 def revision(before: AgentMemory, after: AgentMemory) -> MemoryRevised | None:
-    """Return the event that turns one state of a memory into another; None if they are one."""
+    """Return the event that turns one state of a memory into another; None if they differ in nothing but when that was."""
     now = after.updated_at or ""
     old = sparse(record_of(before, now=now, max_relevance=float("inf")).model_dump())
     changed, cleared = patch(old, record_of(after, now=now, max_relevance=float("inf")))
+    if not cleared and set(sparse(changed.model_dump())) <= {"updated_at"}:
+        return None
     return MemoryRevised(id=before.id or "", changed=changed, cleared=cleared)
 
 
@@ -135,6 +138,3 @@ def commit_each(store: AgentMemoryStore, scope: Scope, units: Sequence[Sequence[
             batch = []
         batch.extend(unit)
     store.commit(write_scope, batch, task_id=scope[1], actor="system")
-
-
-_MOST_IN_A_COMMIT = 400

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from memgraph.index.index import scope_name
@@ -12,6 +14,7 @@ from memgraph.retrieval.when import spans_in
 
 _DAYS_UNTIL_TOLD = 3.0
 _MOST_TAG_WORDS = 3
+_PUNCTUATION = ".,;:!?\"'()`"
 
 
 def speakers(search: Search) -> Counts:
@@ -38,22 +41,26 @@ def things(search: Search) -> Counts:
 
 def tags(search: Search) -> Counts:
     """Prefer what has a tag of which all words stand together in the query, less where many have it."""
-    index = search.index
-    words = canonical_name(search.text).replace("-", " ").replace("_", " ").split()
-    runs = {
-        joiner.join(words[at : at + length]).strip(".,;:!?\"'()")
-        for length in range(1, _MOST_TAG_WORDS + 1)
-        for at in range(len(words) - length + 1)
-        for joiner in (" ", "-", "_")[: 1 if length == 1 else 3]
-    }
+    index, mask = search.index, search.mask
     gained: dict[int, float] = {}
-    for run in sorted(runs):
-        code = index.tag_names.find(run)
-        slots = index.tags.get(code)[0] if code >= 0 else np.empty(0, np.int32)
-        slots = slots[search.mask[slots]]
-        for slot in slots.tolist() if len(slots) <= search.config.candidates else ():
-            gained[slot] = max(gained.get(slot, 0.0), search.config.tag_weight / len(slots) ** 0.5)
+    for tag in dict.fromkeys(_tags_in(search.text)):
+        code = index.tag_names.find(tag)
+        if code >= 0:
+            slots = index.tags.get(code)[0]
+            slots = slots[mask[slots]]
+            for slot in slots.tolist() if len(slots) <= search.config.candidates else ():
+                gained[slot] = max(gained.get(slot, 0.0), search.config.tag_weight / len(slots) ** 0.5)
     return {"gained": _add(search, "tag", gained)}
+
+
+def _tags_in(text: str) -> Iterator[str]:
+    """Yield the runs of up to three words in the ways that tags are written."""
+    words = [word.strip(_PUNCTUATION) for word in canonical_name(text).replace("-", " ").replace("_", " ").split()]
+    yield from words
+    for length in range(2, _MOST_TAG_WORDS + 1):
+        for at in range(len(words) - length + 1):
+            for joiner in (" ", "-", "_"):
+                yield joiner.join(words[at : at + length])
 
 
 def triggers(search: Search) -> Counts:

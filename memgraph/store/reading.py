@@ -220,6 +220,15 @@ class Reader:
         result[with_vector] = search.cosines(query, rows[with_vector], count)
         return result
 
+    def vectors(self, slots: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the vectors of slots that have one, as they are kept: shape (n, d), float32, a copy."""
+        rows = self.index.column("vector_row")[slots]
+        search = self._vector_search()
+        if search is None or not len(rows):
+            return np.zeros((len(rows), 1), dtype=np.float32)
+        kept: NDArray[np.float32] = search.file.rows(self._projector.named.rows.get(search.file.model, 0))[rows]
+        return kept
+
     def stats(self) -> MemoryStats:
         """Count what is neither archived nor deleted."""
         with self.frozen():

@@ -50,6 +50,7 @@ COMMANDS: dict[str, Entry] = {
     "show": Entry("listing", "show", "Show one memory with its links."),
     "stats": Entry("listing", "stats", "Count what is in the store."),
     "compress": Entry("compress", "compress", "Make generalisations of what was seen in three builds or more."),
+    "proposals": Entry("proposals", "proposals", "List, approve or reject procedures that were learned."),
     "collect": Entry("collect", "collect", "Put away what has faded, but for what must not be forgotten."),
     "archive": Entry("ways", "archive", "Put a memory away, out of lists and recall."),
     "unarchive": Entry("ways", "unarchive", "Take `archive` back."),

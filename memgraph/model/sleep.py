@@ -1,0 +1,142 @@
+"""Sleep: the event that says how far a run has come, and what is told of a run."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from memgraph.model.base import Count, Finite, Model, Name, Timestamp
+from memgraph.model.ids import natural_id
+from memgraph.model.payload import SYSTEM, Payload, Whole
+from memgraph.model.usage import ModelUsage
+
+SLEEP = natural_id("lifecycle run", "sleep")
+"""Key of the row that says when the store last slept, and which phases of that run are left."""
+
+
+def phase_key(name: str) -> str:
+    """Return the key of the row that says up to which event a phase has looked at everything."""
+    return natural_id("lifecycle run", f"sleep: {name}")
+
+
+class SleepAdvanced(Payload):
+    """A phase of a sleep came to its end, or was stopped for want of time; what it did are events before this one.
+
+    Attributes
+    ----------
+    started_at : str
+        When the run began that this is part of.
+    complete : bool
+        Whether the phase came to its end; then it has looked at every event up to `through_seq`.
+    left : list of str
+        Phases that the run still has to do, one that was stopped among them; empty: the run came to its end.
+    """
+
+    TYPE = "sleep.advanced"
+    SCOPES = SYSTEM
+
+    started_at: Timestamp
+    advanced_at: Timestamp
+    phase: Name
+    complete: bool
+    through_seq: Whole
+    changed: Count
+    left: list[Name] = Field(default_factory=list)
+
+
+class MergeResult(Model):
+    """What merging near-duplicates did.
+
+    Attributes
+    ----------
+    looked_at : int
+        Memories in force, in the groups in which something was new or had changed.
+    merged : int
+        Memories that became part of another one, which supersedes them.
+    by_words : int
+        How many of these were found by their words, because one of the two has no vector.
+    complete : bool
+        False where time ran out, or where others wrote so much that it could not come to its end: the next run goes on.
+    """
+
+    looked_at: Count = 0
+    merged: Count = 0
+    by_words: Count = 0
+    complete: bool = True
+
+
+class TemporalResult(Model):
+    """What temporal validation did.
+
+    Attributes
+    ----------
+    looked_at : int
+        Facts in force that say of themselves until when they hold, and contradictions that were open.
+    expired : int
+        Facts whose own end has passed: they are invalid since then.
+    replaced : int
+        Facts that a newer one supersedes since its own time has come.
+    complete : bool
+        False where time ran out: the next run goes on.
+    """
+
+    looked_at: Count = 0
+    expired: Count = 0
+    replaced: Count = 0
+    complete: bool = True
+
+
+class PhaseReport(Model):
+    """What one phase of a sleep did.
+
+    Attributes
+    ----------
+    counts : dict of str to int
+        In the phase's own words.
+    changed : int
+        Memories that it changed, made or linked.
+    memory_ids : list of str
+        The first 100 of them, in the order in which that happened.
+    complete : bool
+        False: it was stopped, and the next sleep goes on with it.
+    notice : str or None
+        What it has to tell besides.
+    """
+
+    name: str
+    counts: dict[str, int] = Field(default_factory=dict)
+    changed: Count = 0
+    memory_ids: list[str] = Field(default_factory=list)
+    seconds: Finite = 0.0
+    complete: bool = True
+    notice: str | None = None
+
+
+class SleepReport(Model):
+    """What a sleep did.
+
+    Attributes
+    ----------
+    started_at : str
+        When the run began: before this call, if it went on with one that had been stopped.
+    resumed : bool
+        Whether it did.
+    phases : list of PhaseReport
+        What was done by this call, in order.
+    left : list of str
+        Phases that the next sleep will go on with.
+    changed : int
+        Memories that were changed, made or linked, summed over the phases.
+    complete : bool
+        Whether nothing is left.
+    usage : ModelUsage or None
+        What was asked of models' servers; None if nothing was.
+    """
+
+    started_at: Timestamp
+    resumed: bool = False
+    phases: list[PhaseReport] = Field(default_factory=list)
+    left: list[str] = Field(default_factory=list)
+    changed: Count = 0
+    complete: bool = True
+    seconds: Finite = 0.0
+    usage: ModelUsage | None = None
