@@ -90,14 +90,14 @@ def measure_peer(plan: Plan, name: str, size: int, folder: Path) -> Record:
 
 
 def summary(found: Record) -> Record:
-    """Return p50 and p95 of each figure, and what follows from them.
+    """Return p50, p95 and the longest of each figure, and what follows from them.
 
     ``over_product`` is the median of the search's time over that of the product next to it; ``recording`` the mean cost of a recall
     with access records over one without, less 1.
     """
     values = found["values"]
     result: Record = {
-        name: {"p50": statistics.median(taken), "p95": percentile(taken, 0.95), "of": len(taken)}
+        name: {"p50": statistics.median(taken), "p95": percentile(taken, 0.95), "longest": max(taken), "of": len(taken)}
         for name, taken in values.items()
     }
     pairs = zip(values["search"], values["product"], strict=True)
@@ -113,11 +113,9 @@ def told(found: Record) -> Iterator[str]:
     yield f"\n== {found['memories']:,} memories, {found['links']:,} links; filled in {found['values']['fill_s'][0]:,.0f} s =="
     names = {**MEANINGS, **{name: f"  {name.removeprefix('stage:')}" for name in figures if name.startswith("stage:")}}
     order = ["product", "search", *(name for name in names if name not in MEANINGS), *list(MEANINGS)[2:]]
-    rows = [
-        [names[name], short(figures[name]["p50"]), short(figures[name]["p95"]), str(figures[name]["of"])]
-        for name in order
-    ]
-    yield from table(["ms", "p50", "p95", "of"], rows)
+    columns = ("p50", "p95", "longest")
+    rows = [[names[name], *(short(figures[name][one]) for one in columns), str(figures[name]["of"])] for name in order]
+    yield from table(["ms", *columns, "of"], rows)
     yield f"search over product: {figures['over_product']:.2f} ×; access records cost {100 * figures['recording']:+.1f} %"
 
 

@@ -29,14 +29,15 @@ def measured(workspace: Workspace, _event: Event, payload: ProcedureMeasured) ->
     workspace.put("Practice", payload.id, {"id": payload.id, **counts})
 
 
-def learned(workspace: Workspace, event: Event, payload: ProceduresLearned) -> None:
+def learned(workspace: Workspace, _event: Event, payload: ProceduresLearned) -> None:
     """Fold ``procedures.learned``."""
-    row = {"id": LEARNING, "name": "procedures", "seq": event.seq}
-    workspace.put("LifecycleRun", LEARNING, {**row, **payload.model_dump()})
+    counts = payload.model_dump(exclude={"up_to_seq"})
+    row = {"id": LEARNING, "name": "procedures", "seq": payload.up_to_seq, **counts}
+    workspace.put("LifecycleRun", LEARNING, row)
 
 
-def analysed(workspace: Workspace, event: Event, payload: ErrorsAnalysed) -> None:
+def analysed(workspace: Workspace, _event: Event, payload: ErrorsAnalysed) -> None:
     """Fold ``errors.analysed``."""
-    row = {"id": ERROR_ANALYSIS, "name": "errors", "seq": event.seq}
-    counts = payload.model_dump(exclude={"internal", "external", "configuration"})
-    workspace.put("LifecycleRun", ERROR_ANALYSIS, {**row, **counts})
+    counts = payload.model_dump(exclude={"up_to_seq", "internal", "external", "configuration"})
+    row = {"id": ERROR_ANALYSIS, "name": "errors", "seq": payload.up_to_seq, **counts}
+    workspace.put("LifecycleRun", ERROR_ANALYSIS, row)

@@ -48,7 +48,7 @@ class Aliases:
         known = self._groups.get(group, []) if group else []
         if not 1 < len(known) <= _MOST_ALIKE:
             return [entity]
-        live = [code for code in known if code == entity or len(self._mentions.get(code)[0])]
+        live = [code for code in known if code == entity or code in self._mentions]
         whole = self._whole(entity, live)
         return [code for code in live if self._whole(code, live) == whole]
 

@@ -108,6 +108,12 @@ class Multimap:
         kept = weights != 0
         return values[kept], weights[kept]
 
+    def __contains__(self, key: int) -> bool:
+        """Tell whether a key has a value."""
+        if not self._has_removed and key + 1 < len(self._offsets) and self._offsets[key + 1] > self._offsets[key]:
+            return True
+        return len(self.get(key)[0]) > 0
+
     def pairs(self, weight: int) -> tuple[Ints, Ints]:
         """Return the (keys, values) of all pairs of this weight; one pass over all pairs."""
         self.settle()

@@ -25,10 +25,20 @@ from memgraph.lifecycle.evidence import (
     never,
     read_scope,
     revision,
+    seen_up_to,
     shared_context,
     unlinked,
 )
-from memgraph.lifecycle.remedies import Trouble, error_text, kind_of, named_error, remedy_of, tried_in, troubles, what_of
+from memgraph.lifecycle.remedies import (
+    Trouble,
+    error_text,
+    kind_of,
+    named_error,
+    remedy_of,
+    tried_in,
+    troubles,
+    what_of,
+)
 from memgraph.lifecycle.vectors import vectors_of
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.events import MemoryDerived, MemoryLinked
@@ -83,17 +93,20 @@ def analyse_errors(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> 
         Asked between projects: once it says so, the rest waits for the next run.
     """
     with store.reader.frozen(links=True):
+        began_at = store.reader.index.offset.seq
         scopes = changed_scopes(store.reader, ERROR_ANALYSIS, _TYPES)
-    total = ErrorAnalysis()
+    total, own = ErrorAnalysis(), set[int]()
     for scope in scopes:
         if is_time_up():
             return total.model_copy(update={"complete": False})
-        total = _added(total, _analyse(store, scope))
+        result, written = _analyse(store, scope)
+        total, own = _added(total, result), own | written
     if scopes:
         kinds = {name: getattr(total, name) for name in ("internal", "external", "configuration")}
         done = {name: getattr(total, name) for name in ("created", "updated", "superseded")}
         with store.exclusive():
-            event = ErrorsAnalysed(applied_at=store.now(), episodes=total.failures, **kinds, **done)
+            seen = seen_up_to(store, began_at, own)
+            event = ErrorsAnalysed(applied_at=store.now(), up_to_seq=seen, episodes=total.failures, **kinds, **done)
             store.commit("system", [event], actor="system")
     return total
 
@@ -104,7 +117,7 @@ def _added(one: ErrorAnalysis, other: ErrorAnalysis) -> ErrorAnalysis:
     return ErrorAnalysis(**both)
 
 
-def _analyse(store: AgentMemoryStore, scope: Scope) -> ErrorAnalysis:
+def _analyse(store: AgentMemoryStore, scope: Scope) -> tuple[ErrorAnalysis, set[int]]:
     """Analyse one scope: planned while others may write, and again under the lock if they did."""
     with store.reader.frozen(links=True):
         seq = store.reader.index.offset.seq
@@ -117,16 +130,19 @@ def _analyse(store: AgentMemoryStore, scope: Scope) -> ErrorAnalysis:
             plan = _planned(store, scope)
             lacking = [text for text in plan.texts if text not in vectors]
             vectors |= dict(zip(lacking, vectors_of(embedder, lacking), strict=True))
-        commit_each(store, scope, _units(store, plan, vectors))
-    return ErrorAnalysis(
+        written = commit_each(store, scope, _units(store, plan, vectors))
+    result = ErrorAnalysis(
         failures=plan.kinds.total(),
-        **plan.kinds,
+        internal=plan.kinds["internal"],
+        external=plan.kinds["external"],
+        configuration=plan.kinds["configuration"],
         created=len(plan.new),
         updated=len(plan.revised),
         superseded=len(plan.superseded),
         repeated=plan.repeated,
         new_memory_ids=[memory.id or "" for memory in plan.new],
     )
+    return result, written
 
 
 def _planned(store: AgentMemoryStore, scope: Scope) -> _Plan:
@@ -180,7 +196,12 @@ def _generalisations(store: AgentMemoryStore, rows: Sequence[Row], now: str) -> 
 
 
 def _enrich(
-    store: AgentMemoryStore, plan: _Plan, row: Row, members: Sequence[Row], met: Sequence[Trouble], lessons: Mapping[str, Row]
+    store: AgentMemoryStore,
+    plan: _Plan,
+    row: Row,
+    members: Sequence[Row],
+    met: Sequence[Trouble],
+    lessons: Mapping[str, Row],
 ) -> None:
     """Plan to tell a generalisation what to avoid and what to do instead."""
     if not members or row.get("is_pinned"):
@@ -217,6 +238,8 @@ def _tell(
 ) -> None:
     """Plan what is to be told of a repeated error: by the generalisation that covers it, else by an anti-pattern."""
     said = _approaches(trouble.failed, trouble.mended, lessons)
+    if trouble.lesson:
+        said["incorrect_approach"] = trouble.lesson
     kind = kind_of(trouble.error)
     covering = Counter(told[row["id"]] for row in trouble.failed if row["id"] in told)
     by, many = max(covering.items(), key=lambda item: (item[1], item[0]), default=("", 0))
@@ -229,7 +252,7 @@ def _tell(
     elif not is_put_away:
         _draft(store, plan, trouble, known, _fields(scope, trouble, kind, said), memory_id)
     told_by = None if is_put_away and not is_covered else memory_id
-    error, remedy = named_error(trouble.error), said["correct_approach"]
+    error, remedy = named_error(trouble.lesson or trouble.error), said["correct_approach"]
     plan.repeated.append(
         RepeatedError(error=error, kind=kind, builds=len(trouble.builds), remedy=remedy, memory_id=told_by)
     )
@@ -262,7 +285,7 @@ def _fields(scope: Scope, trouble: Trouble, kind: ErrorKind, said: Mapping[str, 
     builds = [build for row in rows for build in (*row.get("evidence_build_ids", ()), row.get("build_id")) if build]
     return {
         "content": _content(trouble, kind, said),
-        "pattern": named_error(trouble.error),
+        "pattern": trouble.lesson or named_error(trouble.error),
         "outcome": "negative",
         "confidence": confidence_of(len(trouble.builds)),
         "category": f"{kind} error",
@@ -283,6 +306,11 @@ def _fields(scope: Scope, trouble: Trouble, kind: ErrorKind, said: Mapping[str, 
 def _content(trouble: Trouble, kind: ErrorKind, said: Mapping[str, str | None]) -> str:
     stayed = len(frozenset().union(*(experience.evidence_of(row) for row in trouble.failed)))
     unit = "builds" if not any(key.startswith("memory ") for key in trouble.builds) else "episodes"
+    if trouble.lesson:
+        what = what_of(trouble.failed[-1])
+        text = f"The same lesson was drawn from {stayed:,} failed trials, so it did not help: “{trouble.lesson}”"
+        helped = f" What helped: {said['correct_approach']}" if said["correct_approach"] else ""
+        return cut(f"{text} ({cut(what, 160)}).{helped}" if what else f"{text}{helped}", MAX_CONTENT_CHARS)
     text = f"“{named_error(trouble.error)}” came up in {len(trouble.builds):,} {unit}, and stayed in {stayed or 'none'} of them.{_FAULT[kind]}"
     for label, part in (("What helped", said["correct_approach"]), ("Seen when", said["incorrect_approach"])):
         known = f" {label}: {part}" if part and part.strip("“”` ") not in text else ""

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from memgraph.index.analyser import STOPWORDS, analyse
+from memgraph.index.columns import QUESTION_MARKS
 
 IS = "="
 """Stands for every way to say that something has a value."""
@@ -89,8 +90,9 @@ class Claim(NamedTuple):
 
 @lru_cache(maxsize=1 << 12)
 def claims_of(text: str) -> tuple[Claim, ...]:
-    """Return the claims of a text's first sentences, those without a word left out. Linear in the text."""
-    found = (_claim(sentence) for sentence in _SENTENCE.split(text)[:_MAX_SENTENCES])
+    """Return the claims of a text's first sentences, without questions, which claim nothing. Linear in the text."""
+    sentences = _SENTENCE.split(text)[:_MAX_SENTENCES]
+    found = (_claim(sentence) for sentence in sentences if not sentence.rstrip().endswith(QUESTION_MARKS))
     return tuple(claim for claim in found if claim.words)
 
 

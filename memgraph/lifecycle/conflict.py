@@ -58,6 +58,7 @@ _OPPOSITES = {
 _QUANTITY = re.compile(
     r"[~<>≤≥$€£v]?\d[\d.,:/_x-]*\d*(?:%|ms|s|min|h|d|k|m|g|kb|mb|gb|tb|px|am|pm|x)?$|\d{1,2}(?:st|nd|rd|th)$", re.IGNORECASE
 )
+_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)$", re.IGNORECASE)
 _DAYS = _stems(
     "monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays january february "
     "march april june july august september october november december daily weekly monthly hourly nightly noon midnight"
@@ -174,14 +175,24 @@ def _share(one: Sequence[str], other: Sequence[str]) -> float:
 def _of_claims(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
     """Return the surest conflict between a claim of the one and a claim of the other."""
     is_users = older.trust_class == newer.trust_class == "user"
+    mine, theirs = claims_of(older.content), claims_of(newer.content)
+    if not mine or not theirs:
+        return None
+    if _alike(mine[0], theirs[0]) < _LEAST_ALIKE:
+        return None  # what follows would be said of other things
     found = [
         conflict
-        for one in claims_of(older.content)
+        for one in mine
         if _counts(older, one)
-        for other in claims_of(newer.content)
+        for other in theirs
         if _counts(newer, other) and (conflict := _between(one, other, is_users=is_users))
     ]
     return max(found, key=lambda conflict: conflict.score, default=None)
+
+
+def _alike(one: Claim, other: Claim) -> float:
+    mine, theirs = set(one.norms), set(other.norms)
+    return 2 * len(mine & theirs) / (len(mine) + len(theirs))
 
 
 def _counts(memory: AgentMemory, claim: Claim) -> bool:
@@ -193,8 +204,8 @@ def _between(one: Claim, other: Claim, *, is_users: bool) -> Conflict | None:
     if one.condition != other.condition:
         return None
     mine, theirs = one.norms, other.norms
-    if 2 * len(set(mine) & set(theirs)) < _LEAST_ALIKE * (len(set(mine)) + len(set(theirs))):
-        return None  # what is cheap to tell first
+    if _alike(one, other) < _LEAST_ALIKE:
+        return None  # which costs less to tell than what follows
     matcher = SequenceMatcher(None, mine, theirs, autojunk=False)
     steps = [step for step in matcher.get_opcodes() if step[0] != "equal"]
     score = round(matcher.ratio(), 2)
@@ -243,13 +254,15 @@ def _excludes(left: Sequence[Word], span: Sequence[Word], other: Sequence[Word],
     if frame & _HAS_MANY:
         return False
     if _is_quantity(span) and _is_quantity(other):
-        return before in _TAKES_A_QUANTITY and not frame & _FOLLOWS_A_LABEL
+        is_part_of_a_name = bool(right) and (right[0].text[:1].isupper() or _ORDINAL.match(span[0].norm) is not None)
+        return before in _TAKES_A_QUANTITY and not frame & _FOLLOWS_A_LABEL and not is_part_of_a_name
     if any(_is_quantity([word]) for word in (*span, *other)):
         return False
+    ends = not right or not says_something(right[0].norm)
     if before == IS:
-        return bool(frame & _SINGLE)
+        return ends and bool(frame & _SINGLE)
     if before in _PLACING and len(left) > 1:
-        return left[-2].norm in _PLACED
+        return ends and left[-2].norm in _PLACED
     if not left:
         return bool(right) and _is_name(span) and _is_name(other) and _gives_one(right)
     return is_choice and before in _CHOOSES and any(says_something(word.norm) for word in right)

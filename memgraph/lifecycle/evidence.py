@@ -32,6 +32,8 @@ LEAST_BUILDS = 3
 CONFIDENCE = {3: 0.7, 4: 0.8}
 CONFIDENCE_AT_MOST = 0.9
 _MOST_IN_A_COMMIT = 400
+_OF_USE = AccessRecorded | MemoryReembedded
+"""Events that say how a memory is used or kept, and nothing else of it."""
 _REREAD_FROM_EVENTS = 20_000
 """After so many events everything is looked at anew: that costs less than to find out what need not be."""
 
@@ -70,7 +72,7 @@ def _touched(reader: Reader, since: int) -> set[str]:
     return {
         one
         for event in reader.events_after(since)
-        if not isinstance(event.payload, AccessRecorded | MemoryReembedded)
+        if not isinstance(event.payload, _OF_USE)
         for one in event.payload.memory_ids()
     }
 
@@ -128,13 +130,21 @@ def unlinked(memory_id: str, source_ids: Sequence[str]) -> Iterator[Payload]:
         yield MemoryUnlinked(source_id=one, relation="SUPPORTS", target_id=memory_id)
 
 
-def commit_each(store: AgentMemoryStore, scope: Scope, units: Sequence[Sequence[Write]]) -> None:
-    """Commit what belongs together in commits of a few hundred events, in the scope's own write scope."""
+def commit_each(store: AgentMemoryStore, scope: Scope, units: Sequence[Sequence[Write]]) -> set[int]:
+    """Commit what belongs together in commits of a few hundred events, in the scope's own write scope; return their numbers."""
     write_scope: WriteScope = "task" if scope[1] else "global"
-    batch: list[Write] = []
+    batches: list[list[Write]] = [[]]
     for unit in units:
-        if batch and len(batch) + len(unit) > _MOST_IN_A_COMMIT:
-            store.commit(write_scope, batch, task_id=scope[1], actor="system")
-            batch = []
-        batch.extend(unit)
-    store.commit(write_scope, batch, task_id=scope[1], actor="system")
+        if len(batches[-1]) + len(unit) > _MOST_IN_A_COMMIT:
+            batches.append([])
+        batches[-1].extend(unit)
+    committed = [store.commit(write_scope, batch, task_id=scope[1], actor="system") for batch in batches]
+    return {event.seq for events in committed for event in events}
+
+
+def seen_up_to(store: AgentMemoryStore, began_at: int, own: set[int]) -> int:
+    """Return the last event that a run has looked at: where it began, if somebody else has changed memories since. Needs the lock."""
+    others = (event for event in store.reader.events_after(began_at) if event.seq not in own)
+    if any(event.payload.memory_ids() for event in others if not isinstance(event.payload, _OF_USE)):
+        return began_at
+    return store.reader.index.offset.seq

@@ -4,26 +4,27 @@ Of two the pinned one stays, else the one that was recorded first. It takes the 
 at consolidation does, and supersedes the other, which keeps all that it was and counts again after `unsupersede`; a pair that
 was parted so is not joined again. Nothing is confirmed by it: the one that stays has the higher relevance of the two.
 
-Only memories of the same project, task, domain, speaker, privacy tier, trust class, type, outcome and end of validity are compared. Left
-alone are parts of longer texts, what other phases of sleep make, and episodes without a build: each is evidence by itself, and
-would count no more.
+Only memories of the same project, task, domain, speaker, privacy tier, trust class, type, outcome and end of validity are
+compared. Left alone are parts of longer texts, what other phases of sleep make, and episodes without a build: each is evidence
+by itself, and would count no more.
 
-The next pair is always the one of the first memory, in the order just named, that has one, with what is nearest to it. So what
-is done next follows from what the store holds, and a run that is stopped and run again ends as if it had not been stopped.
+The next pair is always that of the first memory, in the order just named, that has one, with what is nearest to it. So what is
+done next follows from what the store holds, and a run that is stopped and run again ends as if it had not been stopped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.index.index import RELATION_CODE, Index
+from memgraph.journal.envelope import Event
+from memgraph.lifecycle.antipatterns import SOURCE as ERROR_ANALYSIS
 from memgraph.lifecycle.evidence import TimeIsUp, never
 from memgraph.lifecycle.experience import SOURCE as COMPRESSION
-from memgraph.lifecycle.experience import changes_something
 from memgraph.lifecycle.merge import merge_event, merged
 from memgraph.lifecycle.near_group import Group, Near
 from memgraph.lifecycle.procedures import SOURCE as PROCEDURES
@@ -40,13 +41,17 @@ PHASE = "near-duplicates"
 REASON = "near-duplicate"
 """Why the memory that stays supersedes the other."""
 _KIN = ("type", "project", "task", "tier", "trust", "outcome", "domain", "speaker")
-_MADE_HERE = frozenset({COMPRESSION, PROCEDURES})
-"""Sources of what other phases make of memories, and bring up themselves."""
+_MADE_BY_SLEEP = frozenset({COMPRESSION, PROCEDURES, ERROR_ANALYSIS})
+"""Sources of memories that other phases make of others, and bring up themselves."""
 _BESIDE_THE_POINT = frozenset({"floor", "archive_summary", "relevance_anchor", "relevance_at", "updated_at"})
 _BATCH = 100
 """Merges in one commit."""
 _ATTEMPTS = 3
+_LOOKED_AT = 64
+"""Of what is near a memory, so many that say something else are passed over."""
+_REMEMBERED = 5_000
 _REREAD_FROM_EVENTS = 20_000
+"""After so many events everything is compared anew: that costs less than to find out what need not be."""
 
 Mask = NDArray[np.bool_]
 Slots = NDArray[np.int64]
@@ -58,6 +63,10 @@ class _Decision(NamedTuple):
     kept_id: str
     gone_id: str
     near: Near
+
+
+class _Overtaken(Exception):  # noqa: N818 (no error: others wrote, and what was planned is planned anew)
+    pass
 
 
 def merge_near_duplicates(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> MergeResult:
@@ -75,64 +84,274 @@ def merge_near_duplicates(store: AgentMemoryStore, *, is_time_up: TimeIsUp = nev
     Memories with vectors are compared in blocks of matrix products within their group: all of them in a first run, later only
     what is new with the rest. The others are found by their rarest words.
     """
-    result = MergeResult()
+    merged_count = by_words = 0
     for _ in range(_ATTEMPTS):
         run = _Run(store, is_time_up)
-        done = run.go()
-        result = MergeResult(
-            looked_at=done.looked_at,
-            merged=result.merged + done.merged,
-            by_words=result.by_words + done.by_words,
-            complete=done.complete,
-        )
-        if not run.was_overtaken:
-            return result
-    return result
+        try:
+            is_complete = run.go()
+        except _Overtaken:
+            is_complete = None
+        merged_count, by_words = merged_count + run.merged, by_words + run.by_words
+        if is_complete is not None:
+            break
+    return MergeResult(looked_at=run.looked_at, merged=merged_count, by_words=by_words, complete=bool(is_complete))
 
 
 class _Run:
-    """One pass over the groups, as they were when it began; what others write meanwhile ends it."""
+    """One pass over the groups, as they were when it began.
+
+    Attributes
+    ----------
+    looked_at, merged, by_words : int
+        As in `MergeResult`.
+    """
 
     def __init__(self, store: AgentMemoryStore, is_time_up: TimeIsUp) -> None:
         self._store = store
         self._is_time_up = is_time_up
-        self._curve = store.config.forgetting_curve
-        self._now = store.now()
-        self.was_overtaken = False
+        self.looked_at = self.merged = self.by_words = 0
         with store.reader.frozen(links=True):
-            index = store.reader.index
+            self._index = index = store.reader.index
             self._seq = index.offset.seq
-            slots = np.flatnonzero(_mask(store))
-            is_new = _is_new(store)[slots]
-            self._contradicting = _linked(index, "CONTRADICTS")
-            self._groups = [
-                Group(store.reader, slots[members], is_new[members])
-                for members in _kin(index, slots)
-                if is_new[members].any()
-            ]
+            self._opposed = _linked(index, "CONTRADICTS")
+            self._slots = _in_order(index, np.flatnonzero(_comparable(store)))
+            self._is_new = _is_new(store)[self._slots]
+            self._groups = list(_kin(index, self._slots))
 
-    def go(self) -> MergeResult:
-        merged_count = by_words = looked_at = 0
-        for group in self._groups:
+    def go(self) -> bool:
+        """Merge what can be merged, and tell whether that was all."""
+        for members in self._groups:
+            if not self._is_new[members].any():
+                continue
             if self._is_time_up():
-                return MergeResult(looked_at=looked_at, merged=merged_count, by_words=by_words, complete=False)
-            looked_at += len(group)
+                return False
+            group = Group(self._store.reader, self._slots[members], self._is_new[members])
+            self.looked_at += len(group)
+            merging = _Merging(self._store, group, self._may_be_one, self._is_time_up)
             waiting: list[_Decision] = []
-            stopped = False
-            for decision in self._decisions(group):
+            for decision in merging.decisions():
                 waiting.append(decision)
-                if len(waiting) < _BATCH:
+                if len(waiting) == _BATCH:
+                    self._commit(waiting)
+                    waiting = []
+                    merging.forget()
+            self._commit(waiting)
+            if merging.was_stopped:
+                return False
+        return True
+
+    def _may_be_one(self, kept: AgentMemory, other: AgentMemory) -> bool:
+        """Tell whether one of two memories that are near each other may become part of the other."""
+        if kept.is_pinned and other.is_pinned:
+            return False
+        if {kept.source, other.source} & _MADE_BY_SLEEP:
+            return False
+        if other.id in kept.source_event_ids or (kept.id, other.id) in self._opposed:
+            return False  # they were one before, and were parted; or are known to contradict each other
+        if kept.type == "episodic" and not (kept.evidence_build_ids and other.evidence_build_ids):
+            return False
+        return says_the_same(kept, other)
+
+    def _commit(self, decisions: Sequence[_Decision]) -> None:
+        if not decisions:
+            return
+        store = self._store
+        with store.exclusive():
+            if any(_matters(event) for event in store.reader.events_after(self._seq)):
+                raise _Overtaken
+            ids = dict.fromkeys(one for decision in decisions for one in (decision.kept_id, decision.gone_id))
+            now, known = store.now(), {memory.id or "": memory for memory in store.read_memories(list(ids))}
+            writes: list[Write] = []
+            for decision in decisions:
+                kept, gone = known[decision.kept_id], known[decision.gone_id]
+                known[decision.kept_id] = after = _joined(kept, gone, now, store.config.forgetting_curve)
+                writes += _writes(kept, gone, after, decision.near.score, now)
+            task_id = known[decisions[0].kept_id].task_id
+            store.commit("task" if task_id else "global", writes, task_id=task_id, actor="system")
+            self._seq = store.reader.index.offset.seq
+        self.merged += len(decisions)
+        self.by_words += sum(decision.near.is_by_words for decision in decisions)
+
+
+class _Search:
+    """What is near one member, from the nearest on: what was passed over stays so while the member keeps its text."""
+
+    def __init__(self, near: Sequence[Near]) -> None:
+        self._left = iter(near)
+        self._rejected = 0
+
+    def next(self, fits: Callable[[int], bool | None]) -> Near | None:
+        """Return the next one that fits; of those that do not, but are there still (None: they are not), some are passed over."""
+        while self._rejected < _LOOKED_AT and (near := next(self._left, None)) is not None:
+            answer = fits(near.place)
+            if answer:
+                return near
+            self._rejected += answer is not None
+        return None
+
+
+class _Merging:
+    """Decides in one group which members become one, each decision as if those before were carried out."""
+
+    def __init__(
+        self,
+        store: AgentMemoryStore,
+        group: Group,
+        may_be_one: Callable[[AgentMemory, AgentMemory], bool],
+        is_time_up: TimeIsUp,
+    ) -> None:
+        self._store = store
+        self._group = group
+        self._may_be_one = may_be_one
+        self._is_time_up = is_time_up
+        self._now = store.now()
+        self._gone: set[int] = set()
+        self._memories: dict[int, AgentMemory] = {}
+        self.was_stopped = False
+
+    def forget(self) -> None:
+        """Forget what was read: all that was decided has been written."""
+        if len(self._memories) > _REMEMBERED:
+            self._memories.clear()
+
+    def decisions(self) -> Iterator[_Decision]:
+        """Yield what is to be merged, in order."""
+        for number, (place, later) in enumerate(self._group.pairs()):
+            if number % 256 == 0 and self._is_time_up():
+                self.was_stopped = True
+                return
+            if later and place not in self._gone:
+                self._read([place, *(near.place for near in later[:_LOOKED_AT])])
+                yield from self._of(place, _Search(later))
+
+    def _of(self, place: int, search: _Search) -> Iterator[_Decision]:
+        """Yield what a member takes in, and what follows where it takes a text that is near earlier members."""
+        waiting, moved = [(place, search)], set[int]()
+        while waiting:
+            at, search = waiting[-1]
+            if at not in self._gone and at in moved:
+                earlier = self._first_before(at)
+                if earlier is not None:
+                    waiting.append((earlier, self._later(earlier)))
                     continue
-                if not self._commit(waiting):
-                    return MergeResult(looked_at=looked_at, merged=merged_count, by_words=by_words, complete=False)
-                merged_count += len(waiting)
-                by_words += sum(one.near.is_by_words for one in waiting)
-                waiting = []
-            if waiting:
-                if not self._commit(waiting):
-                    return MergeResult(looked_at=looked_at, merged=merged_count, by_words=by_words, complete=False)
-                merged_count += len(waiting)
-                by_words += sum(one.near.is_by_words for one in waiting)
-            if group.was_stopped or stopped:
-                return MergeResult(looked_at=looked_at, merged=merged_count, by_words=by_words, complete=False)
-        return MergeResult(looked_at=looked_at, merged=merged_count, by_words=by_words)
+                moved.discard(at)
+            near = None if at in self._gone else search.next(lambda other, at=at: self._fits(at, other))  # type: ignore[misc]
+            if near is None:
+                waiting.pop()
+                continue
+            kept, other = self._memory(at), self._memory(near.place)
+            after = _joined(kept, other, self._now, self._store.config.forgetting_curve)
+            self._memories[at] = after
+            self._gone.add(near.place)
+            yield _Decision(self._group.ids[at], self._group.ids[near.place], near)
+            if after.content != kept.content:
+                self._group.take_text(at, near.place)
+                moved.add(at)
+                waiting[-1] = (at, self._later(at))
+
+    def _first_before(self, at: int) -> int | None:
+        """Return the first earlier member that would take something in, now that this one has another text."""
+        earlier = sorted(near.place for near in self._group.near(at) if near.place < at)
+        for place in earlier[:_LOOKED_AT]:
+            if self._fits(place, at) and self._later(place).next(lambda other, at=place: self._fits(at, other)):  # type: ignore[misc]
+                return place
+        return None
+
+    def _later(self, place: int) -> _Search:
+        return _Search([near for near in self._group.near(place) if near.place > place])
+
+    def _fits(self, place: int, other: int) -> bool | None:
+        if place in self._gone or other in self._gone:
+            return None
+        return self._may_be_one(self._memory(place), self._memory(other))
+
+    def _memory(self, place: int) -> AgentMemory:
+        if place not in self._memories:
+            self._read([place])
+        return self._memories[place]
+
+    def _read(self, places: Sequence[int]) -> None:
+        lacking = [place for place in places if place not in self._memories]
+        found = {memory.id: memory for memory in self._store.read_memories([self._group.ids[one] for one in lacking])}
+        if len(found) < len(set(lacking)):
+            raise _Overtaken  # one was deleted meanwhile
+        self._memories |= {place: found[self._group.ids[place]] for place in lacking}
+
+
+def _joined(kept: AgentMemory, other: AgentMemory, now: str, curve: ForgettingCurveConfig) -> AgentMemory:
+    """Return what a memory becomes when a near-duplicate joins it: as at consolidation, but nothing was confirmed just now."""
+    after = merged(kept, other, now, curve)
+    higher = kept if kept.is_pinned or kept.relevance_score >= other.relevance_score else other
+    sources = [*(one for one in after.source_event_ids if one != other.id), other.id or ""]
+    return after.model_copy(
+        update={
+            "relevance_score": higher.relevance_score,
+            "relevance_anchor": higher.relevance_anchor,
+            "relevance_at": higher.relevance_at,
+            "source_event_ids": sources[-MAX_ITEMS:],
+        }
+    )
+
+
+def _writes(kept: AgentMemory, gone: AgentMemory, after: AgentMemory, score: float, now: str) -> list[Write]:
+    event = merge_event(kept, after, candidate_id=gone.id, now=now)
+    ends = {"source_id": kept.id or "", "target_id": gone.id or ""}
+    link = MemoryLinked(relation="SUPERSEDES", score=score, reason=REASON, created_at=now, **ends)
+    return [with_vector(event, after.embedding if after.content != kept.content else None), link]
+
+
+def _comparable(store: AgentMemoryStore) -> Mask:
+    """Return what is in force, without parts of longer texts: each says but half of it."""
+    index = store.reader.index
+    mask: Mask = store.reader.listed() & ~store.reader.superseded()
+    is_part = (index.column("previous") >= 0) | (index.column("following") >= 0)
+    return mask & ~(is_part & (index.column("type") != MEMORY_TYPES.index("episodic")))
+
+
+def _in_order(index: Index, slots: Slots) -> Slots:
+    """Return slots, pinned ones first, then as they were recorded: of two the first stays."""
+    return slots[np.lexsort((index.column("seq")[slots], ~index.column("is_pinned")[slots]))]
+
+
+def _kin(index: Index, slots: Slots) -> Iterator[Slots]:
+    """Yield the places, among the slots, of those that may be compared with each other, two or more."""
+    if not len(slots):
+        return
+    ends = np.unique(index.column("invalid_days")[slots], return_inverse=True)[1].ravel()
+    columns = [index.column(name)[slots].astype(np.int64) for name in _KIN]
+    codes = np.unique(np.stack([*columns, ends], axis=1), axis=0, return_inverse=True)[1].ravel()
+    order = np.argsort(codes, kind="stable")
+    for places in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
+        if len(places) > 1:
+            yield places
+
+
+def _linked(index: Index, relation: str) -> set[tuple[str, str]]:
+    """Return the pairs of ids with a link of this kind, both ways round."""
+    sources, targets = index.links.pairs(RELATION_CODE[relation])
+    names = index.ids.names
+    found = {(names[one], names[other]) for one, other in zip(sources.tolist(), targets.tolist(), strict=True)}
+    return found | {(other, one) for one, other in found}
+
+
+def _is_new(store: AgentMemoryStore) -> Mask:
+    """Return which slots are new, or have changed, since this phase last came to its end; and what they superseded."""
+    index = store.reader.index
+    since = (store.reader.record("LifecycleRun", phase_key(PHASE)) or {}).get("seq", 0)
+    if not since or index.offset.seq - since > _REREAD_FROM_EVENTS:
+        return np.ones(len(index), dtype=np.bool_)
+    mask = np.zeros(len(index), dtype=np.bool_)
+    touched = {one for event in store.reader.events_after(since) if _matters(event) for one in event.payload.memory_ids()}
+    slots = [slot for one in touched if (slot := index.slot(one)) >= 0]
+    mask[slots] = True
+    newer, older = index.links.pairs(RELATION_CODE["SUPERSEDES"])
+    mask[older[mask[newer]]] = True
+    return mask
+
+
+def _matters(event: Event) -> bool:
+    """Whether an event can change which memories say the same."""
+    if isinstance(event.payload, MemoryRevised):
+        told = event.content
+        return not {*told.get("changed", ()), *told.get("cleared", ())} <= _BESIDE_THE_POINT
+    return bool(event.payload.memory_ids()) and not isinstance(event.payload, AccessRecorded)

@@ -7,8 +7,7 @@ steps, as they were approved; its evidence, rates and errors are brought up. Wha
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -18,23 +17,20 @@ from memgraph.lifecycle.evidence import (
     TimeIsUp,
     changed_scopes,
     commit_each,
-    confidence_of,
     is_true,
     never,
     read_scope,
     revision,
-    shared_context,
+    seen_up_to,
     unlinked,
 )
-from memgraph.lifecycle.remedies import named_error, remedy_of, troubles
+from memgraph.lifecycle.skills import skill_of
 from memgraph.lifecycle.vectors import vectors_of
-from memgraph.lifecycle.ways import Attempt, Way, attempt_of, ways
-from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
+from memgraph.lifecycle.ways import Way, attempt_of, ways
 from memgraph.model.events import MemoryDerived
 from memgraph.model.ids import source_id
-from memgraph.model.memory import AgentMemory, ErrorFix, ProceduralMemory, Vector
+from memgraph.model.memory import AgentMemory, ProceduralMemory, Vector
 from memgraph.model.procedures import LEARNING, PROPOSED, REJECTED, UNCONVINCING, ProcedureResult, ProceduresLearned
-from memgraph.model.text import cut
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.appending import Write, with_vector
@@ -48,7 +44,6 @@ LEAST_CONFIDENCE = 0.3
 LATER_SUCCESSES = 2
 """So many builds after a proposal, in which it worked, bring it into force where evidence may."""
 _MOST_LINKED = 200
-_MOST_ERRORS = 5
 _TYPES = ("episodic", "procedural")
 _FADED = "faded"
 
@@ -84,6 +79,19 @@ class _Draft(NamedTuple):
         return self.before is None or self.before.content != self.after.content
 
 
+class _Plan(NamedTuple):
+    """How many episodes of a scope tell of steps, what is to be written of which procedure, and what is to be put away."""
+
+    attempts: int
+    drafts: list[_Draft]
+    gone: list[_Known]
+
+    @property
+    def texts(self) -> list[str]:
+        """What is to be embedded."""
+        return sorted({draft.after.content for draft in self.drafts if draft.has_new_text})
+
+
 def learn_procedures(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> ProcedureResult:
     """Propose procedures for what was solved again and again, and bring those that there are to what their evidence says now.
 
@@ -96,16 +104,25 @@ def learn_procedures(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -
         Asked between projects: once it says so, the rest waits for the next run.
     """
     with store.reader.frozen(links=True):
+        began_at = store.reader.index.offset.seq
         scopes = changed_scopes(store.reader, LEARNING, _TYPES)
-    total = ProcedureResult()
+    total, own = ProcedureResult(), set[int]()
     for scope in scopes:
         if is_time_up():
             return total.model_copy(update={"complete": False})
-        total = _added(total, _learn(store, scope))
+        result, written = _learn(store, scope)
+        total, own = _added(total, result), own | written
     if scopes:
-        counts = {"episodes": total.episodes, "created": len(total.new_memory_ids), "updated": total.updated, "retired": total.retired}
         with store.exclusive():
-            store.commit("system", [ProceduresLearned(applied_at=store.now(), **counts)], actor="system")
+            event = ProceduresLearned(
+                applied_at=store.now(),
+                up_to_seq=seen_up_to(store, began_at, own),
+                episodes=total.episodes,
+                created=len(total.new_memory_ids),
+                updated=total.updated,
+                retired=total.retired,
+            )
+            store.commit("system", [event], actor="system")
     return total
 
 
@@ -114,28 +131,23 @@ def _added(one: ProcedureResult, other: ProcedureResult) -> ProcedureResult:
     return ProcedureResult(**numbers)
 
 
-def _learn(store: AgentMemoryStore, scope: Scope) -> ProcedureResult:
+def _learn(store: AgentMemoryStore, scope: Scope) -> tuple[ProcedureResult, set[int]]:
     """Learn in one scope: planned while others may write, and again under the lock if they did."""
-    vectors: dict[str, Vector | None] = {}
-    for is_last in (False, True):
-        embedder = store.embedder
-        with store.reader.frozen(links=True):
-            seq = store.reader.index.offset.seq
-            attempts, drafts, gone = _planned(store, scope)
-        lacking = sorted({draft.after.content for draft in drafts if draft.has_new_text} - set(vectors))
-        vectors |= dict(zip(lacking, vectors_of(embedder, lacking), strict=True))
-        with store.exclusive():
-            store.check_embedder(embedder)
-            if store.reader.index.offset.seq == seq or is_last:
-                if is_last:
-                    attempts, drafts, gone = _planned(store, scope)
-                    lacking = sorted({draft.after.content for draft in drafts if draft.has_new_text} - set(vectors))
-                    vectors |= dict(zip(lacking, vectors_of(embedder, lacking), strict=True))
-                return _commit(store, scope, attempts, drafts, gone, vectors)
-    raise AssertionError("the second time nothing can move")  # pragma: no cover
+    with store.reader.frozen(links=True):
+        seq = store.reader.index.offset.seq
+        plan = _planned(store, scope)
+    embedder = store.embedder
+    vectors = dict(zip(plan.texts, vectors_of(embedder, plan.texts), strict=True))
+    with store.exclusive():
+        store.check_embedder(embedder)
+        if store.reader.index.offset.seq != seq:
+            plan = _planned(store, scope)
+            lacking = [text for text in plan.texts if text not in vectors]
+            vectors |= dict(zip(lacking, vectors_of(embedder, lacking), strict=True))
+        return _commit(store, scope, plan, vectors)
 
 
-def _planned(store: AgentMemoryStore, scope: Scope) -> tuple[int, list[_Draft], list[_Known]]:
+def _planned(store: AgentMemoryStore, scope: Scope) -> _Plan:
     """Return how many episodes tell of steps, what is to be written of which procedure, and what is to be put away."""
     now = store.now()
     rows = read_scope(store.reader, scope, _TYPES)
@@ -161,9 +173,13 @@ def _planned(store: AgentMemoryStore, scope: Scope) -> tuple[int, list[_Draft], 
     gone += [
         one
         for one in known
-        if one.reason == PROPOSED and one.row["id"] not in followed and not one.is_put_away and not one.members <= true_ids
+        if one.reason == PROPOSED
+        and one.row["id"] not in followed
+        and not one.is_put_away
+        and not one.members <= true_ids
     ]
-    return len(attempts), drafts, gone
+    leaving = {one.row["id"] for one in gone}
+    return _Plan(len(attempts), [draft for draft in drafts if draft.after.id not in leaving], gone)
 
 
 def _same(found: Sequence[Way], known: Sequence[_Known]) -> dict[int, _Known]:
@@ -187,7 +203,7 @@ def _draft(
 ) -> _Draft | None:
     """Return what is to be written; None where nothing is, or where somebody has put the procedure away."""
     members = frozenset(attempt.row["id"] for attempt in way.supporters)
-    fields = _fields(way, by_build, scope)
+    fields = skill_of(way, by_build, scope, source=SOURCE)
     if known is None:
         new = ProceduralMemory(
             id=_id(store, scope, members), **fields, archived_at=now, archive_reason=PROPOSED, access_count=0
@@ -215,7 +231,16 @@ def _draft(
 
 
 _OF_THE_EVIDENCE = frozenset(
-    {"evidence_build_ids", "source_event_ids", "confidence", "occurred_at", "common_errors", "privacy_tier", "trust_class", "domain"}
+    {
+        "evidence_build_ids",
+        "source_event_ids",
+        "confidence",
+        "occurred_at",
+        "common_errors",
+        "privacy_tier",
+        "trust_class",
+        "domain",
+    }
 )
 
 
@@ -239,66 +264,6 @@ def _counts(store: AgentMemoryStore, row: Row, way: Way) -> dict[str, int]:
     return {**practice_of(store.reader, row), "tried": way.tried, "succeeded": len(way.builds)}
 
 
-def _fields(way: Way, by_build: dict[str, list[Row]], scope: Scope) -> dict[str, Any]:
-    """Return what a procedure says of its evidence."""
-    rows = [attempt.row for attempt in way.supporters]
-    builds = [build for row in rows for build in (*row.get("evidence_build_ids", ()), row.get("build_id")) if build]
-    trigger = " ".join(way.trigger)
-    errors = _errors(way, by_build)
-    agents = dict.fromkeys(agent for row in rows for agent in row.get("agents_involved", ()))
-    return {
-        "content": _content(trigger, way, errors),
-        "trigger_pattern": trigger,
-        "steps": list(way.steps),
-        "prerequisites": _shared(rows, "prerequisites", "constraints"),
-        "exit_criteria": _shared(rows, "exit_criteria"),
-        "common_errors": errors,
-        "outcome": "positive",
-        "confidence": confidence_of(len(way.builds)),
-        "success_rate": round(len(way.builds) / way.tried, 6),
-        "project_id": scope[0],
-        "task_id": scope[1],
-        **shared_context(rows),
-        "agents_involved": list(agents)[:50],
-        "tags": ["procedure", *(tag for tag in _shared(rows, "tags") if tag not in ("procedure", "solution", "recovery"))][:6],
-        "evidence_build_ids": list(dict.fromkeys(builds))[-MAX_ITEMS:],
-        "source_event_ids": [row["id"] for row in rows][-MAX_ITEMS:],
-        "source": SOURCE,
-        "occurred_at": rows[-1].get("occurred_at"),
-        "reason": "the same steps led to success again and again",
-    }
-
-
-def _content(trigger: str, way: Way, errors: Sequence[ErrorFix]) -> str:
-    text = f"How to go about “{trigger}”: " + "; ".join(f"{number}. {step}" for number, step in enumerate(way.steps, start=1)) + "."
-    for error in errors:
-        known = f" If “{cut(error.error, 120)}” comes up: {cut(error.fix, 160)}"
-        known = known if known.endswith((".", "!", "?", "…", "`")) else f"{known}."
-        if len(text) + len(known) <= MAX_CONTENT_CHARS:
-            text += known
-    return cut(text, MAX_CONTENT_CHARS)
-
-
-def _shared(rows: Sequence[Row], *names: str) -> list[str]:
-    """Return what more than half of the memories say in a list, the most frequent first."""
-    counts = Counter(value for row in rows for value in {value for name in names for value in row.get(name, ())})
-    return [value for value, many in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if many * 2 > len(rows)]
-
-
-def _errors(way: Way, by_build: dict[str, list[Row]]) -> list[ErrorFix]:
-    """Return the errors that were met where this way was gone, with what helped; the most frequent first."""
-    gone = {build: None for attempt in (*way.supporters, *way.failures) for build in sorted(attempt.builds)}
-    rows = {row["id"]: row for build in gone for row in by_build.get(build, ()) if row["type"] == "episodic"}
-    own = {attempt.row["id"] for attempt in way.supporters}
-    found = [
-        (len(trouble.builds), named_error(trouble.error), fix)
-        for trouble in troubles([rows[one] for one in sorted(rows)])
-        if (fix := next(filter(None, (remedy_of(row) for row in trouble.mended if row["id"] not in own)), None))
-    ]
-    best = sorted(found, key=lambda entry: (-entry[0], entry[1]))[:_MOST_ERRORS]
-    return [ErrorFix(error=error, fix=fix) for _, error, fix in best]
-
-
 def _id(store: AgentMemoryStore, scope: Scope, members: frozenset[str]) -> str:
     key = "\x1f".join([scope[0] or "", scope[1] or "", *sorted(members)])
     ids = (source_id(f"procedure\x1f{key}", number) for number in count())
@@ -307,36 +272,34 @@ def _id(store: AgentMemoryStore, scope: Scope, members: frozenset[str]) -> str:
 
 def _is_unconvincing(store: AgentMemoryStore, row: Row, now: str) -> bool:
     """Whether a procedure is to be put away: overridden or doubted, and never used (seed 1). Pinned ones stay."""
-    if "archived_at" in row or row.get("is_pinned") or not is_true(row, now) or row.get("confidence", 1.0) >= LEAST_CONFIDENCE:
+    if (
+        "archived_at" in row
+        or row.get("is_pinned")
+        or not is_true(row, now)
+        or row.get("confidence", 1.0) >= LEAST_CONFIDENCE
+    ):
         return False
     return practice_of(store.reader, row)["uses"] == 0
 
 
 def _commit(
-    store: AgentMemoryStore,
-    scope: Scope,
-    attempts: int,
-    drafts: Sequence[_Draft],
-    gone: Sequence[_Known],
-    vectors: dict[str, Vector | None],
-) -> ProcedureResult:
-    now = store.now()
-    leaving = {one.row["id"] for one in gone}
-    kept = [draft for draft in drafts if draft.after.id not in leaving]
+    store: AgentMemoryStore, scope: Scope, plan: _Plan, vectors: Mapping[str, Vector | None]
+) -> tuple[ProcedureResult, set[int]]:
+    now, kept = store.now(), plan.drafts
     units = [_writes(store, draft, vectors.get(draft.after.content), now) for draft in kept]
-    units += [_put_away(store, one, now) for one in gone]
-    commit_each(store, scope, units)
+    units += [_put_away(store, one, now) for one in plan.gone]
     new = [draft.after.id or "" for draft in kept if draft.before is None]
     again = [one for one in kept if one.before is not None and one.before.archive_reason == REJECTED]
     freed = [one for one in kept if one.before is not None and one.before.archived_at and not one.after.archived_at]
-    return ProcedureResult(
-        episodes=attempts,
+    result = ProcedureResult(
+        episodes=plan.attempts,
         proposed=len(new) + len(again),
         updated=len(kept) - len(new) - len(again),
         brought_into_force=len(freed),
-        retired=len(gone),
+        retired=len(plan.gone),
         new_memory_ids=new,
     )
+    return result, commit_each(store, scope, units)
 
 
 def _writes(store: AgentMemoryStore, draft: _Draft, vector: Vector | None, now: str) -> list[Write]:
@@ -344,7 +307,13 @@ def _writes(store: AgentMemoryStore, draft: _Draft, vector: Vector | None, now: 
     linked = sorted(draft.members)[:_MOST_LINKED]
     if before is None:
         row = {"id": after.id}
-        counts = {"tried": draft.way.tried, "succeeded": len(draft.way.builds), "uses": 0, "uses_judged": 0, "uses_succeeded": 0}
+        counts = {
+            "tried": draft.way.tried,
+            "succeeded": len(draft.way.builds),
+            "uses": 0,
+            "uses_judged": 0,
+            "uses_succeeded": 0,
+        }
         event = measurement(row, {**counts, "override_count": 0}, confidence=after.confidence, now=now)
         return [after.model_copy(update={"embedding": vector, "supporting_memory_ids": linked}), event]
     row = store.reader.rows([after.id or ""])[0]
@@ -367,6 +336,3 @@ def _put_away(store: AgentMemoryStore, known: _Known, now: str) -> list[Write]:
         changes = {"archived_at": now, "archive_reason": UNCONVINCING}
     event = revision(before, before.model_copy(update={**changes, "updated_at": now}))
     return [event] if event is not None else []
-
-
-__all__ = ["LEAST_CONFIDENCE", "SOURCE", "Attempt", "learn_procedures"]

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from memgraph.extraction.failures import failure_fingerprint
 from memgraph.extraction.statements import sentences
 from memgraph.lifecycle.experience import evidence_of
-from memgraph.model.ids import canonical_name
 from memgraph.model.procedures import ErrorKind
 from memgraph.model.text import cut
 from memgraph.ports import Row
@@ -36,7 +35,9 @@ _CONFIGURATION = re.compile(
     r"certificate (?:has )?expired|dependency conflict|could not resolve dependencies)\b",
     re.IGNORECASE,
 )
-_WHAT_WORKED = re.compile(r"(?:what worked|What it acted on): (`.+?`|.+?)(?:\. [A-Z“`]|\.?$)", re.IGNORECASE | re.DOTALL)
+_WHAT_WORKED = re.compile(
+    r"(?:what worked|What it acted on): (`.+?`|.+?)(?:\. [A-Z“`]|\.?$)", re.IGNORECASE | re.DOTALL
+)
 _WORKED_AFTER = re.compile(r"it worked after (.+? had been edited|`.+?`)")
 _AGAIN = re.compile(r"it worked when it was run again\.(.*)$", re.DOTALL)
 _TRIED = (
@@ -44,11 +45,18 @@ _TRIED = (
     re.compile(r"failed at (“.+?”)"),
     re.compile(r"^(An edit(?: of \S+)?) failed"),
 )
-_WHAT = re.compile(r"^(?:Failed trial|Solved after a failed trial|Solved): (.+?) (?:Lesson|What it acted on|What was done|Last error): ", re.DOTALL)
+_WHAT = re.compile(
+    r"^(?:Failed trial|Solved after a failed trial|Solved): (.+?) (?:Lesson|What it acted on|What was done|Last error): ",
+    re.DOTALL,
+)
 _LESSON = re.compile(r" (?:Lesson|What it acted on): (.+)$", re.DOTALL)
-_TO_DO = re.compile(r"\b(?:should|make sure|let's fix|next (?:trial|time|attempt)|i will|instead|needs? to|must|avoid|always|rather than)\b", re.IGNORECASE)
+_TO_DO = re.compile(
+    r"\b(?:should|make sure|let's fix|next (?:trial|time|attempt)|i will|instead|needs? to|must|avoid|always|rather than)\b",
+    re.IGNORECASE,
+)
 _WENT_WRONG = re.compile(
-    r"\b(?:wrong|mistake|incorrect|fail(?:ed|s)?|forgot|missed|assum\w{1,4}|stuck|did(?: not|n't)|does(?: not|n't)|only considers?)\b", re.IGNORECASE
+    r"\b(?:wrong|mistake|incorrect|fail(?:ed|s)?|forgot|missed|assum\w{1,4}|stuck|did(?: not|n't)|does(?: not|n't)|only considers?)\b",
+    re.IGNORECASE,
 )
 
 
@@ -68,6 +76,14 @@ class Trouble:
     error: str
     failed: list[Row] = field(default_factory=list)
     mended: list[Row] = field(default_factory=list)
+
+    @property
+    def lesson(self) -> str | None:
+        """The lesson that was drawn each time, where no error was reported: it did not help."""
+        if not self.failed or self.failed[0]["content"] != self.error:
+            return None
+        found = _LESSON.search(self.error)
+        return cut(" ".join(found[1].split()), 500) if found else None
 
     @property
     def builds(self) -> frozenset[str]:
@@ -135,13 +151,12 @@ def advice_in(lesson: str) -> str | None:
     return _joined([one for one in sentences(lesson) if _TO_DO.search(one)][-2:])
 
 
-def tried_in(row: Row) -> str:
-    """Return what an episode says was done that went wrong."""
+def tried_in(row: Row) -> str | None:
+    """Return what an episode says was done that went wrong; None for a lesson that only says what is to be done."""
     text = row["content"]
     if lesson := _LESSON.search(text):
         wrong = [one for one in sentences(lesson[1]) if _WENT_WRONG.search(one) and not _TO_DO.search(one)]
-        if said := _joined(wrong[:2]):
-            return said
+        return _joined(wrong[:2])
     for pattern in _TRIED:
         if found := pattern.search(text):
             return _said(found[1])
@@ -154,7 +169,7 @@ def tried_in(row: Row) -> str:
 def what_of(row: Row) -> str | None:
     """Return what a trial was at, to recognise it by in another trial."""
     found = _WHAT.match(row["content"])
-    return canonical_name(found[1]) if found else None
+    return found[1].rstrip(".") if found else None
 
 
 def named_error(error: str) -> str:

@@ -28,7 +28,9 @@ _PURPOSE = re.compile(r"\s\(([^()]{3,200})\)$")
 _CALL = re.compile(r"^([A-Za-z_][\w.]{1,80})\(")
 _QUOTED = re.compile(r"\"[^\"]{0,300}\"|'[^']{0,300}'|“[^”]{0,300}”")
 _URL = re.compile(r"\b[a-z]{2,8}://\S+")
-_FILE = re.compile(r"(?<![\w<])(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*|\b[\w-]{2,80}\.(?:[a-z]{1,4}|\d?[a-z]{1,3}\d?)\b(?!\()")
+_FILE = re.compile(
+    r"(?<![\w<])(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*|\b[\w-]{2,80}\.(?:[a-z]{1,4}|\d?[a-z]{1,3}\d?)\b(?!\()"
+)
 _HEX = re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,64}\b")
 _NUMBER = re.compile(r"(?<![\w-])[+-]?\d[\d.,:]*(?!\w)")
 _NUMBERING = re.compile(r"^\d{1,3}[.)]\s+")
@@ -65,7 +67,9 @@ def _key(text: str) -> str:
         (_NUMBER, "<number>"),
     ):
         plain = pattern.sub(placeholder, plain)
-    return " ".join(plain.casefold().strip(" .;,").split()).removesuffix(" <text>")  # what is submitted is no other step
+    return " ".join(plain.casefold().strip(" .;,").split()).removesuffix(
+        " <text>"
+    )  # what is submitted is no other step
 
 
 def steps_of(texts: Sequence[str]) -> tuple[Step, ...]:

@@ -27,7 +27,9 @@ _MOST_TRIGGER_WORDS = 6
 _LEAST_TRIGGER_WORDS = 2
 _TOO_COMMON = 0.5
 """Words in the goals of more than so many of a larger project's episodes do not tell one way from another."""
-_LEAD = re.compile(r"^(?:Failed trial|Solved after a failed trial|Solved|How to|What led to success in):?\s+", re.IGNORECASE)
+_LEAD = re.compile(
+    r"^(?:Failed trial|Solved after a failed trial|Solved|How to|What led to success in):?\s+", re.IGNORECASE
+)
 _GOAL_ENDS = re.compile(r"\s(?:What was done|What it acted on|Lesson|Steps|Last error): |”: 1\. ")
 _WORD = re.compile(r"(?<![^\W_])[^\W\d_]{3,40}(?![^\W_])")
 _SAYS_LITTLE = frozenset(
@@ -76,6 +78,7 @@ class Attempt:
 
     @property
     def went_well(self) -> bool:
+        """Whether it reached what was wanted."""
         return bool(self.row.get("outcome") == "positive")
 
 
@@ -115,7 +118,9 @@ def attempt_of(row: Row) -> Attempt | None:
     if row["type"] == "procedural":
         texts: Iterable[str] = row.get("steps", ())
     elif row.get("action_log"):
-        texts = (f"{step['action']} {step['target']}" if step.get("target") else step["action"] for step in row["action_log"])
+        texts = (
+            f"{step['action']} {step['target']}" if step.get("target") else step["action"] for step in row["action_log"]
+        )
     else:
         action = row.get("action", "")
         texts = steps_in(action) or sentences(action)
@@ -150,7 +155,9 @@ def ways(attempts: Sequence[Attempt], settled: Sequence[Sequence[str]] = ()) -> 
     return sorted(kept.values(), key=lambda way: (-len(way.builds), way.keys, way.trigger))
 
 
-def _way(members: Sequence[Attempt], attempts: Sequence[Attempt], telling: set[str], weights: dict[str, float]) -> Way | None:
+def _way(
+    members: Sequence[Attempt], attempts: Sequence[Attempt], telling: set[str], weights: dict[str, float]
+) -> Way | None:
     if len(frozenset().union(*(attempt.builds for attempt in members))) < LEAST_BUILDS:
         return None
     members = [by_id for _, by_id in sorted((attempt.row["id"], attempt) for attempt in members)]
@@ -165,12 +172,19 @@ def _way(members: Sequence[Attempt], attempts: Sequence[Attempt], telling: set[s
         return None
     words = set(trigger)
     is_of_the_goal = any(words & set(attempt.goal) for attempt in went)
-    same = [one for one in attempts if follows(one.keys, keys) and (not is_of_the_goal or 2 * len(words & set(one.goal)) >= len(words))]
+    same = [
+        one
+        for one in attempts
+        if follows(one.keys, keys) and (not is_of_the_goal or 2 * len(words & set(one.goal)) >= len(words))
+    ]
     supporters = [one for one in same if one.went_well]
     way = Way(
         trigger,
         keys,
-        tuple(told([step for one in supporters for step in one.steps if step.key == own.keys[place]], own.steps[place]) for place in places),
+        tuple(
+            told([step for one in supporters for step in one.steps if step.key == own.keys[place]], own.steps[place])
+            for place in places
+        ),
         _dated(supporters),
         _dated([one for one in same if one.row.get("outcome") == "negative"]),
     )

@@ -36,11 +36,11 @@ class WordIndex:
         for place in range(len(self._terms)):
             self._enter(place)
 
-    def replace(self, place: int, terms: Terms) -> None:
-        """Give a text other terms, all of them known."""
+    def replace(self, place: int, by: int) -> None:
+        """Give a text the terms of another one."""
         for term in self._rarest(self._terms[place]):
             self._holders[term].remove(place)
-        self._terms[place] = terms
+        self._terms[place] = self._terms[by]
         self._enter(place)
 
     def like(self, place: int) -> list[tuple[int, float]]:

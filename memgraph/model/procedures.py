@@ -8,7 +8,7 @@ from pydantic import Field
 
 from memgraph.model.base import Count, Model, Text, Timestamp, Unit
 from memgraph.model.ids import MemoryId, natural_id
-from memgraph.model.payload import ANY, SYSTEM, Payload, WriteScope
+from memgraph.model.payload import ANY, SYSTEM, Payload, Whole, WriteScope
 
 LEARNING = natural_id("lifecycle run", "procedures")
 """Key of the row that says when procedures were last learned."""
@@ -57,12 +57,14 @@ class ProcedureMeasured(Payload):
 
 
 class ProceduresLearned(Payload):
-    """Every change before this event is in the procedures that there are."""
+    """Procedures were learned; the memories' own events say which."""
 
     TYPE = "procedures.learned"
     SCOPES: ClassVar[frozenset[WriteScope]] = SYSTEM
 
     applied_at: Timestamp
+    up_to_seq: Whole
+    """Of the last event that was looked at."""
     episodes: Count
     """That told of steps."""
     created: Count
@@ -71,12 +73,14 @@ class ProceduresLearned(Payload):
 
 
 class ErrorsAnalysed(Payload):
-    """Every failure before this event was looked at; the memories' own events say what came of it."""
+    """Failures were looked at; the memories' own events say what came of it."""
 
     TYPE = "errors.analysed"
     SCOPES: ClassVar[frozenset[WriteScope]] = SYSTEM
 
     applied_at: Timestamp
+    up_to_seq: Whole
+    """Of the last event that was looked at."""
     episodes: Count
     internal: Count
     external: Count

@@ -22,7 +22,11 @@ def speakers(search: Search) -> Counts:
     index, terms = search.index, search.query_terms
     runs = {" ".join(terms[at : at + length]) for length in (1, 2, 3) for at in range(len(terms) - length + 1)}
     codes = [index.scopes.find(scope_name("speaker", run)) for run in sorted(runs)]
-    named = [slots for code in codes if code >= 0 and len(slots := np.flatnonzero(search.mask & (index.column("speaker") == code)))]
+    named = [
+        slots
+        for code in codes
+        if code >= 0 and len(slots := np.flatnonzero(search.mask & (index.column("speaker") == code)))
+    ]
     for slots in named:
         search.add("speaker", slots, np.full(len(slots), search.config.speaker_weight / len(named)))
     return {"named": len(named)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -81,19 +81,30 @@ class Ranking:
         ]
         return rank.best(search.index, search.scores, np.array(chosen, dtype=np.int64), len(chosen))
 
-    def explanation(self, slot: int) -> Explanation:
-        """Return why a slot is where it is: what its score is made of, and from where it was reached."""
-        search = self.search
-        parts = {"dense": float(search.dense[slot]), "text": float(search.text_score[slot])}
-        path = []
+    def explanations(self, slots: Sequence[int]) -> list[Explanation]:
+        """Return why slots are where they are: what their scores are made of, and from where they were reached."""
+        search, wanted = self.search, np.array(slots, dtype=np.int64)
+        parts = [{"dense": float(search.dense[slot]), "text": float(search.text_score[slot])} for slot in slots]
+        paths: list[list[Hop]] = [[] for _ in slots]
+        place_of = np.full(len(search.index), -1, dtype=np.int64)
         for added in search.added:
-            for place in np.flatnonzero(added.slots == slot).tolist():
-                parts[added.part] = parts.get(added.part, 0.0) + float(added.values[place])
-                if added.origins is not None:
-                    path.append(Hop(relation=_EDGE_OF[added.part], memory_id=self.id_of(int(added.origins[place]))))
-        rounded = {part: value for part, given in parts.items() if (value := round(given, 6))}
-        score = round(float(search.scores[slot]), 6)
-        return Explanation(memory_id=self.id_of(slot), score=score, path=path, **rounded)
+            place_of[added.slots] = np.arange(len(added.slots))
+            for of, place in enumerate(place_of[wanted].tolist()):
+                if place >= 0:
+                    parts[of][added.part] = parts[of].get(added.part, 0.0) + float(added.values[place])
+                    if added.origins is not None:
+                        origin = self.id_of(int(added.origins[place]))
+                        paths[of].append(Hop(relation=_EDGE_OF[added.part], memory_id=origin))
+            place_of[added.slots] = -1
+        return [
+            Explanation(
+                memory_id=self.id_of(slot),
+                score=round(float(search.scores[slot]), 6),
+                path=path,
+                **{part: value for part, given in made_of.items() if (value := round(given, 6))},
+            )
+            for slot, made_of, path in zip(slots, parts, paths, strict=True)
+        ]
 
 
 def ranked(

@@ -99,7 +99,7 @@ class MemoryRetrieval:
             slots = ranking.best_of_types(most)
             counts |= {"candidates": len(ranking.search.slots), "chosen": len(slots)}
             by_id = {memory.id: memory for memory in self._store.read_memories([ranking.id_of(slot) for slot in slots])}
-            explained = [found for slot in slots if (found := ranking.explanation(slot)).memory_id in by_id]
+            explained = [found for found in ranking.explanations(slots) if found.memory_id in by_id]
         tokens = [self._count_tokens(by_id[found.memory_id].content) for found in explained]
         kept = within_tokens(tokens, self._limit(query.max_tokens, self._config.max_tokens, "max_tokens"))
         if explained and not kept:
@@ -187,7 +187,7 @@ class MemoryRetrieval:
         vector, _ = self._vector(text, _as_vector(embedding))
         with self._store.reader.frozen():
             ranking = ranked(self._store, text, vector, scope, self._config, wanted=limit)
-            found = {why.memory_id: why for why in map(ranking.explanation, ranking.best(limit))}
+            found = {why.memory_id: why for why in ranking.explanations(ranking.best(limit))}
             memories = self._store.read_memories(list(found))
         whys = [(memory, found[memory.id or ""]) for memory in memories]
         return [ScoredMemory(memory=memory, score=why.score, match_type=why.match_type) for memory, why in whys]
@@ -226,7 +226,11 @@ class MemoryRetrieval:
 
     @property
     def _versions(self) -> dict[str, str]:
-        return {"settings": SETTINGS_VERSION, "analyser": str(ANALYSER_VERSION), "embedder": self._store.vector_model.name or "none"}
+        return {
+            "settings": SETTINGS_VERSION,
+            "analyser": str(ANALYSER_VERSION),
+            "embedder": self._store.vector_model.name or "none",
+        }
 
     def _vector(self, text: str, given: Vector | None) -> tuple[Vector | None, str | None]:
         """Return the query's vector, and what to tell if there is none."""

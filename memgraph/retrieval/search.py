@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,21 @@ class Term:
     idf: float
     slots: Slots
     weights: Scores
+
+
+class Beside(NamedTuple):
+    """What stands one step further away from some slots, in a session.
+
+    Attributes
+    ----------
+    shares : ndarray, shape (slots,), float64
+        What the score of a neighbour counts at the slot.
+    slots : ndarray, shape (slots,), int
+        The neighbours; −1 where there is none, or none that is admitted, and then the way ends.
+    """
+
+    shares: Scores
+    slots: Slots
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +75,8 @@ class Search:
         Share of the query's words, weighted by their rarity, that a candidate and what stands around it hold.
     slots : ndarray, shape (candidates,), int
         Who is still looked at: the seeds, and what was reached from them; ascending.
+    beside : list of Beside
+        What stands around the seeds.
     scores : ndarray, float64
         So far. Of slots that are no candidates it is what the seeds gave them.
     dense_weight : float
@@ -84,6 +101,7 @@ class Search:
     terms: list[Term] = field(default_factory=list)
     coverage: Scores = field(init=False)
     slots: Slots = field(init=False)
+    beside: list[Beside] = field(default_factory=list)
     scores: Scores = field(init=False)
     dense_weight: float = 0.0
     dense: Scores = field(init=False)
@@ -124,4 +142,6 @@ class Search:
     def look_at(self, slots: Slots) -> None:
         """Make these candidates too."""
         if len(slots):
-            self.slots = np.union1d(self.slots, slots)
+            looked_at = np.zeros(len(self.index), dtype=np.bool_)
+            looked_at[self.slots] = looked_at[slots] = True
+            self.slots = np.flatnonzero(looked_at)

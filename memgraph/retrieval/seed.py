@@ -90,9 +90,9 @@ def fuse(search: Search) -> Counts:
     text *= share / span
     search.scores = named + dense + text
     search.slots = _best_of_each_type(search)
-    beside = [other for _, _, _, other in around(search, _top(search.scores, search.slots, _SURROUNDED))]
-    if beside:
-        search.look_at(np.setdiff1d(np.concatenate(beside), [-1]))
+    for near in around(search, _top(search.scores, search.slots, _SURROUNDED)):
+        search.look_at(near.slots[near.slots >= 0])
+    search.beside = list(around(search, search.slots))
 
     slots = search.slots
     said = text[slots] * (span / share) + low if share else np.zeros(len(slots))
@@ -112,8 +112,10 @@ def _from_around(search: Search) -> Scores:
     Of a thousand or more, a term that one in five hold is around everything: it is left out of both.
     """
     slots, weight = search.slots, search.config.context_weight
-    telling = [term for term in search.terms if len(search.mask) < _MANY or len(term.slots) <= _AROUND * len(search.mask)]
-    beside = [(shares * weight, other) for _, _, shares, other in around(search, slots)]
+    telling = [
+        term for term in search.terms if len(search.mask) < _MANY or len(term.slots) <= _AROUND * len(search.mask)
+    ]
+    beside = [(near.shares * weight, near.slots) for near in search.beside]
     gained, covered = np.zeros(len(slots)), np.zeros(len(slots))
     held = np.zeros(len(search.index) + 1)  # the last one is for −1: no neighbour
     for term in telling:

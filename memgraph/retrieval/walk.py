@@ -10,7 +10,6 @@ from memgraph.index.index import RELATION_CODE
 from memgraph.index.succession import newest_of
 from memgraph.retrieval.rank import best
 from memgraph.retrieval.search import Counts, Search
-from memgraph.retrieval.surroundings import around
 
 _ABOUT = 2
 _EVIDENCE = frozenset({RELATION_CODE["SUPPORTS"], RELATION_CODE["DERIVED_FROM"]})
@@ -30,10 +29,10 @@ def sequence(search: Search) -> Counts:
     if len(asking):
         search.add("question", asking, -config.question_discount * search.scores[asking])
     gain, origin = np.zeros(len(slots)), np.full(len(slots), -1, dtype=np.int64)
-    for _, _, shares, beside in around(search, slots):
-        given = np.where(beside >= 0, search.scores[beside] * shares, 0.0)
+    for near in search.beside:
+        given = np.where(near.slots >= 0, search.scores[near.slots] * near.shares, 0.0)
         better = given > gain
-        gain, origin = np.where(better, given, gain), np.where(better, beside, origin)
+        gain, origin = np.where(better, given, gain), np.where(better, near.slots, origin)
     gaining = gain > 0
     search.add("neighbour", slots[gaining], config.neighbour_weight * gain[gaining], origin[gaining])
     return {"gained": int(np.count_nonzero(gaining))}

@@ -7,7 +7,20 @@ from calendar import monthrange
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
+_MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
 _MONTH = "|".join([*_MONTHS, *(f"{month[:3]}\\.?" for month in _MONTHS if month != "may")])
 _DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
@@ -18,7 +31,8 @@ _NAMED = re.compile(
 _ISO = re.compile(r"\b(?P<year>(?:19|20)\d\d)-(?P<month>[01]\d)(?:-(?P<day>[0-3]\d))?\b")
 _YEAR_ALONE = re.compile(rf"\b(?:in|during|of|since|year)\s+{_YEAR}\b(?![-.]\d)", re.IGNORECASE)
 _AGO = re.compile(
-    r"\b(?P<count>\d{1,3}|a|an|one|two|three|four|five|six|seven|eight|nine|ten)\s+(?P<unit>day|week|month|year)s?\s+ago\b", re.IGNORECASE
+    r"\b(?P<count>\d{1,3}|a|an|one|two|three|four|five|six|seven|eight|nine|ten)\s+(?P<unit>day|week|month|year)s?\s+ago\b",
+    re.IGNORECASE,
 )
 _LAST = re.compile(r"\b(?P<which>this|last|past|previous)\s+(?P<unit>week|month|year)\b", re.IGNORECASE)
 _DAYS = {"today": 0, "tonight": 0, "yesterday": 1}
@@ -60,7 +74,9 @@ def spans_in(text: str, now_days: float) -> list[Span]:
 
 def _named(match: re.Match[str], now: datetime) -> Span | None:
     day, year = _number(match["day"] or match["day_after"]), _number(match["year"])
-    month = next(place for place, name in enumerate(_MONTHS, start=1) if name.startswith(match["month"].lower().rstrip(".")[:3]))
+    month = next(
+        place for place, name in enumerate(_MONTHS, start=1) if name.startswith(match["month"].lower().rstrip(".")[:3])
+    )
     if match["month"].lower() == "may" and day is None and year is None and match["month"] != "May":
         return None
     if year is None:

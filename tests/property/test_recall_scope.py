@@ -85,7 +85,9 @@ def may_be_seen(memory: Any, scope: dict[str, Any]) -> bool:
     asked=st.lists(scopes, min_size=4, max_size=4),
     query=st.lists(one_of(*WORDS), max_size=3).map(" ".join),
 )
-def test_what_may_not_be_seen_is_never_scored(tmp_path_factory: Any, drawn: Any, linked: Any, asked: Any, query: str) -> None:
+def test_what_may_not_be_seen_is_never_scored(
+    tmp_path_factory: Any, drawn: Any, linked: Any, asked: Any, query: str
+) -> None:
     folder = tmp_path_factory.mktemp("scope")
     settings_ = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
     embedder = FakeEmbedder(dimension=16)
@@ -132,7 +134,9 @@ def scored_ids(store: Any, query: str, embedder: Any, scope: Scope) -> set[str]:
         return {ranking.id_of(slot) for slot in touched}
 
 
-@pytest.mark.parametrize("hidden", [{"project_id": "B"}, {"task_id": "t9"}, {"is_suppressed": True}, {"archived_at": NOW}])
+@pytest.mark.parametrize(
+    "hidden", [{"project_id": "B"}, {"task_id": "t9"}, {"is_suppressed": True}, {"archived_at": NOW}]
+)
 def test_what_may_not_be_seen_moves_no_order(open_store: Any, hidden: dict[str, Any]) -> None:
     texts = ["the queue is full", "the queue is empty again", "a deploy failed", "nothing of that"]
 

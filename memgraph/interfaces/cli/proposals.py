@@ -70,9 +70,7 @@ def reopen(settings: Settings, id_: str) -> None:
     _decide(settings, id_, lambda memory, found: memory.reopen_proposal(found), "Waits for approval again", "approve")
 
 
-def _decide(
-    settings: Settings, id_: str, decide: Callable[[MemGraph, str], Proposal], done: str, undo: str
-) -> None:
+def _decide(settings: Settings, id_: str, decide: Callable[[MemGraph, str], Proposal], done: str, undo: str) -> None:
     with opened(settings) as memory:
         found = decide(memory, memory.store.find_id(id_))
     emit(settings, found, f"{done}: when {plain(found.trigger)}. `memgraph proposals {undo} {found.id}` takes it back.")

@@ -42,7 +42,9 @@ def test_what_the_named_one_said_is_preferred(store: Any, why: Any) -> None:
 
 
 def test_two_that_are_named_share_the_preference(store: Any, why: Any) -> None:
-    store.insert_memories([episode("camping", speaker="Ann"), episode("tent", speaker="Bob"), episode("lake", speaker="Eve")])
+    store.insert_memories(
+        [episode("camping", speaker="Ann"), episode("tent", speaker="Bob"), episode("lake", speaker="Eve")]
+    )
 
     found = why("Did Ann and Bob meet?")
 
@@ -52,7 +54,9 @@ def test_two_that_are_named_share_the_preference(store: Any, why: Any) -> None:
 
 @pytest.mark.parametrize("query", ["Who directed Bloody Moon?", "who directed bloody moon", "the BLOODY MOON's end"])
 def test_what_is_about_a_named_thing_is_preferred(store: Any, why: Any, query: str) -> None:
-    store.insert_memories([episode("Filmed in Spain", title="Bloody Moon (film)"), episode("Moon over Spain", title="Spain")])
+    store.insert_memories(
+        [episode("Filmed in Spain", title="Bloody Moon (film)"), episode("Moon over Spain", title="Spain")]
+    )
 
     found = why(query)
 
@@ -62,7 +66,9 @@ def test_what_is_about_a_named_thing_is_preferred(store: Any, why: Any, query: s
 
 
 def test_a_name_that_two_share_says_less_of_each(store: Any, why: Any) -> None:
-    store.insert_memories([episode("an actor", title="James Scott (actor)"), episode("a poet", title="James Scott (poet)")])
+    store.insert_memories(
+        [episode("an actor", title="James Scott (actor)"), episode("a poet", title="James Scott (poet)")]
+    )
 
     found = why("When was James Scott born?")
 
@@ -70,7 +76,9 @@ def test_a_name_that_two_share_says_less_of_each(store: Any, why: Any) -> None:
 
 
 def test_a_file_is_named_without_its_folders(store: Any, why: Any) -> None:
-    store.insert_memories([episode("the lock leaks", files_involved=["src/auth/session.py"]), episode("a session at noon")])
+    store.insert_memories(
+        [episode("the lock leaks", files_involved=["src/auth/session.py"]), episode("a session at noon")]
+    )
 
     assert why("change session.py")["the lock leaks"].named > 0
 
@@ -87,8 +95,12 @@ def test_a_tag_of_which_all_words_are_named_counts(store: Any, why: Any) -> None
 def test_a_procedure_is_found_by_its_trigger(store: Any, why: Any) -> None:
     given = {"project_id": "shop", "steps": ["export", "import"]}
     sure = memgraph.ProceduralMemory(content="p1", trigger_pattern="move the billing database", confidence=1.0, **given)
-    unsure = memgraph.ProceduralMemory(content="p2", trigger_pattern="move the billing database", confidence=0.5, **given)
-    other = memgraph.ProceduralMemory(content="p3", trigger_pattern="rotate the signing keys of every host", confidence=1.0, **given)
+    unsure = memgraph.ProceduralMemory(
+        content="p2", trigger_pattern="move the billing database", confidence=0.5, **given
+    )
+    other = memgraph.ProceduralMemory(
+        content="p3", trigger_pattern="rotate the signing keys of every host", confidence=1.0, **given
+    )
     store.insert_memories([sure, unsure, other])
 
     found = why("move billing to another database host")
@@ -132,7 +144,10 @@ def test_what_happened_in_a_named_time_is_preferred(store: Any, why: Any) -> Non
 def test_a_time_is_a_span_of_days(text: str, start: str, end: str) -> None:
     (span,) = spans_in(text, NOW)
 
-    assert (span.start_days, span.end_days) == (epoch_days(f"{start}T00:00:00.000Z"), epoch_days(f"{end}T00:00:00.000Z"))
+    assert (span.start_days, span.end_days) == (
+        epoch_days(f"{start}T00:00:00.000Z"),
+        epoch_days(f"{end}T00:00:00.000Z"),
+    )
 
 
 @pytest.mark.parametrize("text", ["", "it may fail", "31 February 2023", "version 2023.5", "marching", "1 in 10"])

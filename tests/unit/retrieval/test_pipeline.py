@@ -117,7 +117,9 @@ def test_results_carry_their_versions(filled: Any, embedder: Any) -> None:
 def test_few_candidates_find_the_same_best(filled: Any) -> None:
     for query in QUERIES:
         every = memgraph.MemoryRetrieval(filled).search_memories(query, limit=1)
-        few = memgraph.MemoryRetrieval(filled, config=memgraph.RetrievalConfig(candidates=4)).search_memories(query, limit=1)
+        few = memgraph.MemoryRetrieval(filled, config=memgraph.RetrievalConfig(candidates=4)).search_memories(
+            query, limit=1
+        )
         assert few == every
 
 
@@ -207,7 +209,9 @@ def test_a_given_vector_is_used(filled: Any, embedder: Any) -> None:
     assert all("payment" in scored.memory.content.lower() for scored in found)
 
 
-@pytest.mark.parametrize("limits", [dict.fromkeys(("max_episodic", "max_semantic", "max_procedural"), 0), {"max_tokens": 0}])
+@pytest.mark.parametrize(
+    "limits", [dict.fromkeys(("max_episodic", "max_semantic", "max_procedural"), 0), {"max_tokens": 0}]
+)
 def test_a_budget_of_nothing_gives_nothing(filled: Any, limits: dict[str, int]) -> None:
     result = memgraph.MemoryRetrieval(filled).retrieve({"task_description": "disk", **limits})
 

@@ -20,7 +20,9 @@ def recalled(store: Any) -> Any:
         retrieval = memgraph.MemoryRetrieval(store, config=memgraph.RetrievalConfig(**many, **config))
         result = retrieval.retrieve({"task_description": text})
         content = {memory.id: memory.content for memory in result.memories}
-        return {content[found.memory_id]: found for found in sorted(result.explanations, key=lambda found: -found.score)}
+        return {
+            content[found.memory_id]: found for found in sorted(result.explanations, key=lambda found: -found.score)
+        }
 
     return recall
 
@@ -62,7 +64,10 @@ def test_words_that_two_turns_hold_together_are_found_together(store: Any, recal
 
 def test_what_a_text_names_is_reached(store: Any, recalled: Any) -> None:
     film, _ = store.insert_memories(
-        [episode("Payment On Demand was directed by Curtis Bernhardt", title="Payment On Demand"), episode("Something else")]
+        [
+            episode("Payment On Demand was directed by Curtis Bernhardt", title="Payment On Demand"),
+            episode("Something else"),
+        ]
     )
     store.insert_memory(episode("He died in 1981 in California", title="Curtis Bernhardt"))
 
@@ -113,7 +118,9 @@ def test_a_contradiction_that_was_settled_leaves_one(store: Any, recalled: Any) 
     found = recalled("what is the queue rabbit")
 
     assert list(found) == ["no: kafka carries all messages"]
-    assert ("SUPERSEDES", one.id) in [(hop.relation, hop.memory_id) for hop in found["no: kafka carries all messages"].path]
+    assert ("SUPERSEDES", one.id) in [
+        (hop.relation, hop.memory_id) for hop in found["no: kafka carries all messages"].path
+    ]
 
 
 def test_a_landmark_comes_with_what_shares_its_tags(store: Any, recalled: Any) -> None:

@@ -1,0 +1,93 @@
+"""What a procedure says: when, how, under which conditions, what goes wrong on the way and what helps then. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from memgraph.lifecycle.evidence import Scope, confidence_of, shared_context
+from memgraph.lifecycle.remedies import named_error, remedy_of, troubles
+from memgraph.lifecycle.ways import Way
+from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
+from memgraph.model.memory import ErrorFix
+from memgraph.model.text import cut
+from memgraph.ports import Row
+
+_MOST_ERRORS = 5
+_MOST_AGENTS = 50
+
+
+def skill_of(way: Way, by_build: Mapping[str, Sequence[Row]], scope: Scope, *, source: str) -> dict[str, Any]:
+    """Return what a procedure says of its evidence, as fields of its memory.
+
+    Parameters
+    ----------
+    by_build : mapping
+        Episodes of each build: the errors met on the way are looked for among them.
+    """
+    rows = [attempt.row for attempt in way.supporters]
+    builds = [build for row in rows for build in (*row.get("evidence_build_ids", ()), row.get("build_id")) if build]
+    trigger = " ".join(way.trigger)
+    errors = _errors(way, by_build)
+    agents = dict.fromkeys(agent for row in rows for agent in row.get("agents_involved", ()))
+    return {
+        "content": _content(trigger, way, errors),
+        "trigger_pattern": trigger,
+        "steps": list(way.steps),
+        "prerequisites": _shared(rows, "prerequisites", "constraints"),
+        "exit_criteria": _shared(rows, "exit_criteria"),
+        "common_errors": errors,
+        "outcome": "positive",
+        "confidence": confidence_of(len(way.builds)),
+        "success_rate": round(len(way.builds) / way.tried, 6),
+        "project_id": scope[0],
+        "task_id": scope[1],
+        **shared_context(rows),
+        "agents_involved": list(agents)[:_MOST_AGENTS],
+        "tags": [
+            "procedure",
+            *(tag for tag in _shared(rows, "tags") if tag not in ("procedure", "solution", "recovery")),
+        ][:6],
+        "evidence_build_ids": list(dict.fromkeys(builds))[-MAX_ITEMS:],
+        "source_event_ids": [row["id"] for row in rows][-MAX_ITEMS:],
+        "source": source,
+        "occurred_at": rows[-1].get("occurred_at"),
+        "reason": "the same steps led to success again and again",
+    }
+
+
+def _content(trigger: str, way: Way, errors: Sequence[ErrorFix]) -> str:
+    text = (
+        f"How to go about “{trigger}”: "
+        + "; ".join(f"{number}. {step}" for number, step in enumerate(way.steps, start=1))
+        + "."
+    )
+    for error in errors:
+        known = f" If “{cut(error.error, 120)}” comes up: {cut(error.fix, 160)}"
+        known = known if known.endswith((".", "!", "?", "…", "`")) else f"{known}."
+        if len(text) + len(known) <= MAX_CONTENT_CHARS:
+            text += known
+    return cut(text, MAX_CONTENT_CHARS)
+
+
+def _shared(rows: Sequence[Row], *names: str) -> list[str]:
+    """Return what more than half of the memories say in a list, the most frequent first."""
+    counts = Counter(value for row in rows for value in {value for name in names for value in row.get(name, ())})
+    return [
+        value for value, many in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if many * 2 > len(rows)
+    ]
+
+
+def _errors(way: Way, by_build: Mapping[str, Sequence[Row]]) -> list[ErrorFix]:
+    """Return the errors that were met where this way was gone, with what helped; the most frequent first."""
+    gone = {build: None for attempt in (*way.supporters, *way.failures) for build in sorted(attempt.builds)}
+    rows = {row["id"]: row for build in gone for row in by_build.get(build, ()) if row["type"] == "episodic"}
+    own = {attempt.row["id"] for attempt in way.supporters}
+    found = [
+        (len(trouble.builds), named_error(trouble.error), fix)
+        for trouble in troubles([rows[one] for one in sorted(rows)])
+        if (fix := next(filter(None, (remedy_of(row) for row in trouble.mended if row["id"] not in own)), None))
+    ]
+    best = sorted(found, key=lambda entry: (-entry[0], entry[1]))[:_MOST_ERRORS]
+    return [ErrorFix(error=error, fix=fix) for _, error, fix in best]

@@ -1,0 +1,91 @@
+"""Until when a fact holds, as its own text says: “until 2026-03-31”, “expires on 31 March 2026”, “through the end of 2026”.
+
+Precision comes before recall: a fact that is retired too early is lost to recall. So every sentence must state an end, that end must
+be named by day, month or year without doubt (03/04/2026 is not), and it must lie after the fact was recorded: what was said to
+end before that is history, and stays true. What was so (“was down until”) or begins then (“not available until”) states no end.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+from memgraph.model.timestamps import to_iso
+
+_MONTHS = {name.casefold(): number for number, name in enumerate(calendar.month_name) if name}
+_MONTHS |= {name.casefold(): number for number, name in enumerate(calendar.month_abbr) if name} | {"sept": 9}
+_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
+_DATE = (
+    r"(?:the\s+)?(?:end\s+of\s+)?(?:"
+    r"(?P<iso>\d{4}-\d\d-\d\d)"
+    rf"|(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>{_MONTH})\.?,?\s+(?P<year>\d{{4}})"
+    rf"|(?P<month_first>{_MONTH})\.?\s+(?P<day_second>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<year_last>\d{{4}})"
+    rf"|(?P<month_alone>{_MONTH})\.?\s+(?P<year_of_month>\d{{4}})"
+    r"|(?P<dotted_day>\d{1,2})\.(?P<dotted_month>\d{1,2})\.(?P<dotted_year>\d{4})"
+    r"|(?P<year_alone>\d{4})"
+    r")(?![\w/.-]*\d)"
+)
+_END = re.compile(
+    r"\b(?:until|till|up\s+to|through|no\s+later\s+than|valid\s+(?:to|thru)|(?:expires?|ends?)(?:\s+(?:on|at|in|with))?)\s+" + _DATE,
+    re.IGNORECASE,
+)
+_SIGN = re.compile(r"\b(?:until|till|up\s+to|through|later\s+than|valid\s+t|expires?|ends?)\b", re.IGNORECASE)
+_PAST = re.compile(r"\b(?:was|were|had|did|been|used to)\b|\bsince\b", re.IGNORECASE)
+_NOT = re.compile(r"\b(?:not|never|no(?!\s+later)|cannot|nor|neither|without)\b|n['’]t\b", re.IGNORECASE)
+_SENTENCE = re.compile(r"(?<=[!?;])\s+|(?<=\w{3}\.)\s+(?=[A-Z])|(?<=\d\.)\s+(?=[A-Z])|\n+")
+
+
+def stated_end(text: str, recorded_at: str) -> str | None:
+    """Return the first moment at which a text no longer says anything that holds, or None if it does not say when that is.
+
+    The day, month or year that is named is the last one in which it holds, in UTC; of several the latest counts.
+
+    Parameters
+    ----------
+    recorded_at : str
+        When it was said: canonical time.
+    """
+    if not _SIGN.search(text):
+        return None
+    ends = []
+    for sentence in filter(None, (part.strip() for part in _SENTENCE.split(text))):
+        found = [end for end in _ends(sentence) if end > recorded_at]
+        if not found:
+            return None
+        ends.append(max(found))
+    return max(ends, default=None)
+
+
+def _ends(sentence: str) -> Iterator[str]:
+    for match in _END.finditer(sentence):
+        before = sentence[: match.start()]
+        if _PAST.search(before) or _NOT.search(before):
+            continue
+        if (end := _after(match)) is not None:
+            yield end
+
+
+def _after(match: re.Match[str]) -> str | None:
+    """Return the moment after the day, month or year that was named; None if there is no such day."""
+    named = match.groupdict()
+    try:
+        if named["iso"]:
+            return _next_day(datetime.strptime(named["iso"], "%Y-%m-%d"))
+        if named["year_alone"]:
+            return _next_day(datetime(int(named["year_alone"]), 12, 31))
+        if named["month_alone"]:
+            year, month = int(named["year_of_month"]), _MONTHS[named["month_alone"].casefold()]
+            return _next_day(datetime(year, month, calendar.monthrange(year, month)[1]))
+        if named["dotted_day"]:
+            parts = (named["dotted_year"], named["dotted_month"], named["dotted_day"])
+            return _next_day(datetime(*map(int, parts)))
+        month = _MONTHS[(named["month"] or named["month_first"]).casefold()]
+        return _next_day(datetime(int(named["year"] or named["year_last"]), month, int(named["day"] or named["day_second"])))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _next_day(day: datetime) -> str:
+    return to_iso(day.replace(tzinfo=UTC) + timedelta(days=1))

@@ -1,0 +1,88 @@
+"""Temporal validation: facts whose own end has passed are invalid, and a newer one counts once its time has come (seed 2).
+
+Nothing is retired for its age: a fact holds until it says itself, or somebody else says, that it does not. Retired is a fact
+(a semantic memory) whose text states an end that has passed; and the older side of an open contradiction whose newer side began
+to hold later than it was written down. What its ``invalid_at`` says needs no run: that is seen by the clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from memgraph.lifecycle.conflict import conflict_of
+from memgraph.lifecycle.evidence import TimeIsUp, never
+from memgraph.lifecycle.resolution import is_decided, open_contradictions
+from memgraph.lifecycle.stated_ends import stated_end
+from memgraph.model.contradictions import Contradiction
+from memgraph.model.events import MemoryLinked, MemoryRevised, RecordPatch
+from memgraph.model.memory import MEMORY_TYPES
+from memgraph.model.payload import Payload
+from memgraph.model.sleep import TemporalResult
+from memgraph.ports import Row
+from memgraph.store import AgentMemoryStore
+
+STATED = "its own end has passed: the text says until when it holds"
+"""Why a fact is invalid."""
+_BATCH = 1_000
+
+
+def validate_facts(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> TemporalResult:
+    """Retire facts whose time is over. Run again, it writes nothing; `revalidate` and `unsupersede` take it back for good.
+
+    Parameters
+    ----------
+    is_time_up : callable, optional
+        Asked every thousand facts.
+    """
+    looked_at = expired = 0
+    for ids in _facts(store):
+        if is_time_up():
+            return TemporalResult(looked_at=looked_at, expired=expired, complete=False)
+        some = _expire(store, ids)
+        looked_at, expired = looked_at + some[0], expired + some[1]
+    some = _replace(store)
+    return TemporalResult(looked_at=looked_at + some[0], expired=expired, replaced=some[1])
+
+
+def _facts(store: AgentMemoryStore) -> Iterator[list[str]]:
+    """Yield the ids of facts in force without an end of validity, those of one write scope at a time, in batches."""
+    with store.reader.frozen(links=True):
+        index = store.reader.index
+        mask = store.reader.listed(type="semantic") & np.isinf(index.column("invalid_days"))
+        slots = np.flatnonzero(mask)
+        task, seq = index.column("task")[slots], index.column("seq")[slots]
+        slots = slots[np.lexsort((seq, task))]
+        tasks = index.column("task")[slots]
+        parts = np.split(slots, np.flatnonzero(np.diff(tasks)) + 1)
+        batches = [
+            [index.ids.names[slot] for slot in part[start : start + _BATCH].tolist()]
+            for part in parts
+            for start in range(0, len(part), _BATCH)
+        ]
+    yield from batches
+
+
+def _expire(store: AgentMemoryStore, ids: Sequence[str]) -> tuple[int, int]:
+    """Say of some facts of one write scope that they are invalid; return how many state an end, and of how many it has passed."""
+    now = store.now()
+    ends = {row["id"]: end for row in store.reader.rows(ids) if (end := _end_of(row)) is not None}
+    over = [one for one, end in ends.items() if end <= now]
+    if not over:
+        return len(ends), 0
+    with store.exclusive():
+        now = store.now()
+        rows = [row for row in store.reader.rows(over) if _end_of(row) is not None]
+        events: list[Payload] = [_expired(row, now) for row in rows]
+        task_id = rows[0].get("task_id") if rows else None
+        store.commit("task" if task_id else "global", events, task_id=task_id, actor="system")
+    return len(ends), len(events)
+
+
+def _end_of(row: Row) -> str | None:
+    """Return when a fact that is in force ceases to hold by its own text; None if it does not say, or somebody took that back."""
+    if "invalid_at" in row or row.get("valid_at", "") > row["occurred_at"]:
+        said_at = max(row.get("valid_at", ""), row["occurred_at"])
+        return None if "invalid_at" in row else stated_end(row["content"], said_at)
+    return stated_end(row["content"], row["occurred_at"])
