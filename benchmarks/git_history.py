@@ -1,6 +1,6 @@
 """What recall finds in ingested git histories, with and without what follows names. See README.md.
 
-python benchmarks/git_history.py --logs DIR [--half dev|test] [--json]
+python benchmarks/git_history.py --logs DIR [--half dev|test] [--uncompressed] [--json]
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ SETTINGS: dict[str, dict[str, float]] = {
     "without the hop": {"mention_weight": 0.0},
     "without names in the question": {"name_weight": 0.0},
     "without both": {"mention_weight": 0.0, "name_weight": 0.0},
+    "without the hop over evidence": {"evidence_weight": 0.0},
 }
 MEASURES = ("R@5", "R@10", "all@10", "MRR")
 KINDS = ("join", "plain", "all")
@@ -64,19 +65,23 @@ def questions(half: str | None) -> list[Question]:
     return [question for question in known if half in {None, question.half}]
 
 
-def filled(store: AgentMemoryStore, logs: Path, asked: Sequence[Question]) -> dict[str, frozenset[str]]:
+def filled(
+    store: AgentMemoryStore, logs: Path, asked: Sequence[Question], *, compress: bool
+) -> dict[str, frozenset[str]]:
     """Ingest the logs of the projects that are asked about; return each memory's commits.
 
     A generalisation has none: what it rests on is found by itself, or not.
     """
     for project in sorted({question.project for question in asked}):
-        ingest(store, readers.SavedGitLogReader(logs / f"{project}.log.txt"))
+        ingest(store, readers.SavedGitLogReader(logs / f"{project}.log.txt"), compress=compress)
     held = {
         memory.id or "": frozenset(source.rpartition("/")[2] for source in memory.source_event_ids)
         for memory in store.every_memory()
     }
     if missing := {commit for one in asked for commit in one.gold}.difference(*held.values()):
-        raise SystemExit(f"{logs}: no memory was made of the commits {', '.join(sorted(missing))}, which answer questions")
+        raise SystemExit(
+            f"{logs}: no memory was made of the commits {', '.join(sorted(missing))}, which answer questions"
+        )
     return held
 
 
@@ -84,7 +89,7 @@ def scored(found: Sequence[frozenset[str]], gold: Sequence[str]) -> Scores:
     """Score the commits of the memories found, best first: shares of the evidence, all of it, place of the first."""
     wanted = frozenset(gold)
     places = [place for place, commits in enumerate(found, start=1) if commits & wanted]
-    recall = {k: len(wanted.intersection(*[frozenset[str]().union(*found[:k])])) / len(wanted) for k in (5, 10)}
+    recall = {k: len(wanted.intersection(frozenset[str]().union(*found[:k]))) / len(wanted) for k in (5, 10)}
     return {
         "R@5": recall[5],
         "R@10": recall[10],
@@ -94,7 +99,10 @@ def scored(found: Sequence[frozenset[str]], gold: Sequence[str]) -> Scores:
 
 
 def measured(
-    store: AgentMemoryStore, held: Mapping[str, frozenset[str]], asked: Sequence[Question], settings: Mapping[str, float]
+    store: AgentMemoryStore,
+    held: Mapping[str, frozenset[str]],
+    asked: Sequence[Question],
+    settings: Mapping[str, float],
 ) -> list[Scores]:
     """Put the questions, each to its project's memories, through the public interface; return the scores of each."""
     retrieval = MemoryRetrieval(store, config=RetrievalConfig(**settings))
@@ -127,7 +135,8 @@ def difference(one: Sequence[Scores], other: Sequence[Scores], measure: str) -> 
 def lines(results: Mapping[str, Sequence[Scores]], asked: Sequence[Question]) -> Iterator[str]:
     """Yield the table, and what the default gains over each other setting."""
     rows = []
-    for kind in KINDS:
+    kinds = [kind for kind in KINDS if any(kind in {"all", one.kind} for one in asked)]
+    for kind in kinds:
         count = sum(kind in {"all", one.kind} for one in asked)
         for name, per in results.items():
             means = mean(per, asked, kind)
@@ -135,8 +144,8 @@ def lines(results: Mapping[str, Sequence[Scores]], asked: Sequence[Question]) ->
     yield from table(["%", *MEASURES], rows)
     yield "\nWhat the default gains, in points, with 95 % of the bootstrap:"
     for name in list(results)[1:]:
-        for measure in ("R@5", "R@10"):
-            told = [f"{kind} {_told(results, asked, name, kind, measure)}" for kind in KINDS]
+        for measure in MEASURES[:2]:
+            told = [f"{kind} {_told(results, asked, name, kind, measure)}" for kind in kinds]
             yield f"  over {name}, {measure}: {', '.join(told)}"
 
 
@@ -144,8 +153,8 @@ def _told(
     results: Mapping[str, Sequence[Scores]], asked: Sequence[Question], name: str, kind: str, measure: str
 ) -> str:
     places = [place for place, one in enumerate(asked) if kind in {"all", one.kind}]
-    chosen = [[results[setting][place] for place in places] for setting in (name, "default")]
-    gained, low, high = (100 * value for value in difference(*chosen, measure))
+    before, after = ([results[setting][place] for place in places] for setting in (name, "default"))
+    gained, low, high = (100 * value for value in difference(before, after, measure))
     return f"{gained:+.1f} [{low:.1f}, {high:.1f}]"
 
 
@@ -154,13 +163,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--logs", type=Path, required=True, help="folder of the logs that the questions name")
     parser.add_argument("--half", choices=["dev", "test"], help="only this half of the questions")
+    parser.add_argument("--uncompressed", action="store_true", help="without the generalisations that intake makes")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     given = parser.parse_args(arguments)
     asked = questions(given.half)
     with tempfile.TemporaryDirectory(prefix="memgraph-bench-") as folder:
         config = AgentMemoryConfig(home=Path(folder) / "store", keys_home=Path(folder) / "keys")
         with AgentMemoryStore(config, clock=lambda: _NOW) as store:
-            held = filled(store, given.logs, asked)
+            held = filled(store, given.logs, asked, compress=not given.uncompressed)
             results = {name: measured(store, held, asked, settings) for name, settings in SETTINGS.items()}
     if given.json:
         print(json.dumps(_document(results, asked, given.half, len(held)), indent=1))

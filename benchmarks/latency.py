@@ -62,7 +62,7 @@ class Plan:
     questions: int = 200
     commits: int = 30
     block_s: float = 2.5
-    blocks: int = 3
+    blocks: int = 5
     peers_within_s: float = 300.0
     timeout_s: float = 3_600.0
 
@@ -92,8 +92,8 @@ def measure_peer(plan: Plan, name: str, size: int, folder: Path) -> Record:
 def summary(found: Record) -> Record:
     """Return p50, p95 and the longest of each figure, and what follows from them.
 
-    ``over_product`` is the median of the search's time over that of the product next to it; ``recording`` the mean cost of a recall
-    with access records over one without, less 1.
+    ``over_product`` is the median of the search's time over that of the product next to it; ``recording`` what
+    access records add to a recall: the mean of a block with them over that of the block without after it, the median block's, less 1.
     """
     values = found["values"]
     result: Record = {
@@ -102,8 +102,7 @@ def summary(found: Record) -> Record:
     }
     pairs = zip(values["search"], values["product"], strict=True)
     result["over_product"] = statistics.median(search / product for search, product in pairs)
-    recorded, unrecorded = (statistics.fmean(values[name]) for name in ("retrieve", "retrieve_unrecorded"))
-    result["recording"] = recorded / unrecorded - 1.0
+    result["recording"] = statistics.median(values["recording_ratio"]) - 1.0
     return result
 
 

@@ -26,6 +26,8 @@ if __package__ in {None, ""}:  # run as a script: `benchmarks` is found from the
 from benchmarks import child
 from benchmarks.corpus import Doc, Part, Search, System
 from benchmarks.embeddings import CachedEmbedder, cache_folder
+from benchmarks.machine import installed
+from benchmarks.peers import PEERS
 from benchmarks.questions import HEADLINES, SETS, Harness, Result
 from benchmarks.retrieval_peers import Bm25, Dense, Stored
 from benchmarks.tables import table
@@ -141,9 +143,12 @@ def measured(system: str, bench: str, sets: Sequence[str], half: str, cache: str
 
 def measure(given: argparse.Namespace, say: Callable[[str], None]) -> Record:
     """Measure each system in its own process, and print its reports as they come."""
-    found: Record = {"systems": {}, "failed": {}}
+    missing = [name for name in given.systems if is_missing(name)]
+    found: Record = {"systems": {}, "failed": {}, "not_installed": missing}
+    if missing:
+        say(f"Not installed, so not measured: {', '.join(missing)} (pip install '.[bench]')")
     with tempfile.TemporaryDirectory(prefix="memgraph-bench-") as home:
-        for system in given.systems:
+        for system in (name for name in given.systems if name not in missing):
             results = found["systems"][system] = {}
             arguments = {
                 "system": system,
@@ -166,6 +171,12 @@ def measure(given: argparse.Namespace, say: Callable[[str], None]) -> Record:
             if system in found["failed"]:
                 say(f"\n{system}, not measured whole: {found['failed'][system]}")
     return found
+
+
+def is_missing(system: str) -> bool:
+    """Tell whether a system is a peer that is not installed."""
+    distribution = PEERS[system].distribution if system in PEERS and system != "memgraph" else None
+    return distribution is not None and installed(distribution) is None
 
 
 def compared(harness: Harness, found: Record, sets: Sequence[str]) -> Iterator[str]:

@@ -21,6 +21,7 @@ _NAMES = {
     "memgraph.lifecycle": "ConsolidationPipeline",
     "memgraph.model.build": "BuildEventLog BuildTask Candidate ExtractionResult UserIntervention",
     "memgraph.model.context": "AgentContext TaskContext",
+    "memgraph.model.contradictions": "Contradiction ContradictionResult",
     "memgraph.model.link": "Link",
     "memgraph.model.memory": "AgentMemory Entity EpisodicMemory ProceduralMemory SemanticMemory parse_memory",
     "memgraph.model.procedures": "ErrorAnalysis ProcedureResult Proposal RepeatedError",
@@ -32,6 +33,7 @@ _NAMES = {
     ),
     "memgraph.model.retrieval": "Explanation Hop RetrievalConfig RetrievalQuery RetrievalResult ScoredMemory StageReport",
     "memgraph.model.similarity": "cosine_similarity",
+    "memgraph.model.sleep": "PhaseReport SleepReport",
     "memgraph.model.usage": "ModelBudget ModelUsage",
     "memgraph.ports": (
         "Annotation Annotator Clock Embedder Extractor GraphEngine KeyProvider LanguageModel SigningKey TokenCounter"

@@ -43,6 +43,7 @@ _ENVIRONMENT = {
     "MEMGRAPH_COMPRESSION_CYCLE_INTERVAL": "compression_cycle_interval",
     "MEMGRAPH_GARBAGE_COLLECTION": "garbage_collection",
     "MEMGRAPH_PROCEDURE_APPROVAL": "procedure_approval",
+    "MEMGRAPH_SLEEP_TRIGGER": "sleep_trigger",
     "MEMGRAPH_EMBEDDING_MODEL": "embedding_model",
     "MEMGRAPH_EXTRACTOR": "extractor",
     "MEMGRAPH_OLLAMA_HOST": "ollama_host",
@@ -121,6 +122,11 @@ class AgentMemoryConfig(Model):
     procedure_approval: Literal["user", "evidence"] = Field(
         default="user",
         description="Who brings a learned procedure into force: the user (`memgraph proposals`), or the evidence of later successes.",
+    )
+    sleep_trigger: Literal["manual", "auto"] = Field(
+        default="manual",
+        description="When the store sleeps: when `memgraph sleep` is run; or also of its own accord, for a few seconds, after five "
+        "new episodes, and at once when the user was not content.",
     )
     security_mode: Literal["prod", "dev"] = Field(
         default="prod",

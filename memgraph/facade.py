@@ -13,17 +13,26 @@ from memgraph.extraction.readers import Reader
 from memgraph.lifecycle import (
     ConsolidationPipeline,
     collect,
+    decided_contradictions,
+    dismiss_contradiction,
+    find_contradictions,
     foresee_collection,
     give_feedback,
     ingest,
+    open_contradictions,
+    resolve_contradiction,
     save_episode,
     save_observation,
+    sleep,
+    sleep_if_due,
 )
 from memgraph.lifecycle.antipatterns import analyse_errors
 from memgraph.lifecycle.procedures import learn_procedures
 from memgraph.lifecycle.proposals import approve_proposal, list_proposals, reject_proposal, reopen_proposal
 from memgraph.model.base import Prose, checked
 from memgraph.model.context import AgentContext, ContextFormat
+from memgraph.model.contradictions import Contradiction, ContradictionResult
+from memgraph.model.link import Link
 from memgraph.model.memory import AgentMemory, EpisodicMemory
 from memgraph.model.procedures import ErrorAnalysis, ProcedureResult, Proposal, ProposalState
 from memgraph.model.results import (
@@ -34,6 +43,7 @@ from memgraph.model.results import (
     SavedObservation,
 )
 from memgraph.model.retrieval import RetrievalResult, ScoredMemory
+from memgraph.model.sleep import SleepReport
 from memgraph.model.tools import Episode, Feedback, Observation
 from memgraph.ports import Clock, Embedder, Extractor, KeyProvider, Progress
 from memgraph.retrieval import MemoryRetrieval
@@ -188,7 +198,9 @@ class MemGraph:
             A field is refused; nothing is stored.
         """
         given = {"situation": situation, "reasoning": reasoning, "action": action, "outcome": outcome}
-        return save_episode(self.store, Episode.parse({**given, "project": project, **details}))
+        saved = save_episode(self.store, Episode.parse({**given, "project": project, **details}))
+        sleep_if_due(self.store)
+        return saved
 
     def update_episode_with_feedback(
         self, episode_id: str, feedback: str, *, comment: str | None = None
@@ -200,7 +212,9 @@ class MemGraph:
         InvalidInputError, NotFoundError
             Another word, or no episode has this id; nothing is changed.
         """
-        return give_feedback(self.store, episode_id, Feedback.parse({"feedback": feedback, "comment": comment}))
+        found = give_feedback(self.store, episode_id, Feedback.parse({"feedback": feedback, "comment": comment}))
+        sleep_if_due(self.store, at_once=feedback == "meh")
+        return found
 
     def invalidate_memory(self, memory_id: str, *, reason: str, invalid_at: str | None = None) -> AgentMemory:
         """Say that a memory is no longer true, and why; it is kept, and no longer recalled from `invalid_at` on (default: now).
@@ -245,6 +259,58 @@ class MemGraph:
     def compress(self) -> CompressionResult:
         """Make generalisations of what was seen in three builds or more, then collect what has faded; see `ConsolidationPipeline`."""
         return self.consolidation.compress()
+
+    def find_contradictions(
+        self, *, seconds: float | None = None, progress: Progress | None = None
+    ) -> ContradictionResult:
+        """Compare what is new since the last time with what is in force; what is told by a build or observed is compared at once."""
+        return find_contradictions(self.store, seconds=seconds, progress=progress)
+
+    def contradictions(self, *, project: str | None = None, decided: bool = False) -> list[Contradiction]:
+        """Return the contradictions that are open, or those that are decided, of one project or (None) of all, the surest first."""
+        found = decided_contradictions if decided else open_contradictions
+        return found(self.store, project_id=project)
+
+    def resolve_contradiction(self, one_id: str, other_id: str, *, keep: str, reason: str | None = None) -> Link:
+        """Decide a contradiction: the memory to keep supersedes the other; ``store.unsupersede`` takes it back.
+
+        Raises
+        ------
+        InvalidInputError, NotFoundError
+            They do not contradict each other, `keep` is neither, or one is missing; nothing is changed.
+        """
+        return resolve_contradiction(self.store, one_id, other_id, keep=keep, reason=reason)
+
+    def dismiss_contradiction(self, one_id: str, other_id: str, *, reason: str | None = None) -> Link:
+        """Say that two memories do not contradict each other: they stay related, and are not proposed again.
+
+        Raises
+        ------
+        InvalidInputError, NotFoundError
+            They are not linked as a contradiction, or one is missing; nothing is changed.
+        """
+        return dismiss_contradiction(self.store, one_id, other_id, reason=reason)
+
+    def sleep(
+        self, *, phases: Sequence[str] = (), max_seconds: float | None = None, progress: Progress | None = None
+    ) -> SleepReport:
+        """Let the store sleep: validate facts, merge, generalise, analyse errors, learn procedures, find contradictions, collect.
+
+        Parameters
+        ----------
+        phases : sequence of str, optional
+            These alone: temporal, near-duplicates, compress, errors, procedures, contradictions, collect.
+        max_seconds : float, optional
+            After so long nothing more is begun, and the report says what is left; the next sleep goes on with it.
+        progress : callable, optional
+            Is told how many phases are done, and of how many.
+
+        Raises
+        ------
+        InvalidInputError
+            There is no such phase, or the time is negative.
+        """
+        return sleep(self.store, phases=phases, max_seconds=max_seconds, progress=progress)
 
     def collect(self, *, preview: bool = False, progress: Progress | None = None) -> CollectionResult:
         """Put away what has faded, see to the floors of landmarks, summarise episodes that were not used for 30 days.

@@ -137,6 +137,7 @@ CREATE NODE TABLE Recall (
 );
 
 // When a run of the lifecycle last came to its end, and how many builds were consolidated since. `seq` is that of its event.
+// Of a sleep that was stopped: when it began, and which of its phases are left.
 CREATE NODE TABLE LifecycleRun (
   id STRING PRIMARY KEY,
   name STRING,
@@ -148,7 +149,9 @@ CREATE NODE TABLE LifecycleRun (
   created INT64,
   updated INT64,
   superseded INT64,
-  retired INT64
+  retired INT64,
+  started_at TIMESTAMP,
+  phases_left STRING[]
 );
 
 // How a procedure does in practice, under its memory's id: builds that did as it says, recalls after which it was used.

@@ -89,3 +89,11 @@ def normalised_error(text: str) -> str:
 def failure_fingerprint(text: str) -> str:
     """Return the name of a failure: the first 16 hex digits of SHA-256 of its normalised error text."""
     return hashlib.sha256(normalised_error(text).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def task_fingerprint(task: str) -> str:
+    """Return the name of failing at a task: the first 16 hex digits of SHA-256 of what the task is, as it is written.
+
+    Two trials that failed at the same task are one failure, whatever was learned from each; tasks that differ in a number are two.
+    """
+    return hashlib.sha256(f"task {' '.join(task.split())}".encode("utf-8", "replace")).hexdigest()[:16]

@@ -71,6 +71,8 @@ class Finding:
         The memory's text, where the rule that found it has composed one.
     actions : tuple of ActionStep
         What was done, step by step, where that is known.
+    fingerprint : str or None
+        What tells the failure, where no error does.
     """
 
     kind: str
@@ -87,6 +89,7 @@ class Finding:
     earlier: BuildTask | None = None
     told: str = ""
     actions: tuple[ActionStep, ...] = ()
+    fingerprint: str | None = None
 
 
 def composed(finding: Finding, setting: Setting) -> AgentMemory:
@@ -114,8 +117,8 @@ def composed(finding: Finding, setting: Setting) -> AgentMemory:
         "trust_class": log.trust_class,
         "reason": finding.reason,
     }
-    if fields["outcome"] == "negative" and finding.errors:
-        fields["failure_fingerprint"] = failure_fingerprint(finding.errors[0])
+    if fields["outcome"] == "negative" and (finding.fingerprint or finding.errors):
+        fields["failure_fingerprint"] = finding.fingerprint or failure_fingerprint(finding.errors[0])
     if finding.steps:
         return ProceduralMemory(**fields, trigger_pattern=_one_line(finding.text)[:400], steps=list(finding.steps))
     if finding.kind == "instruction":

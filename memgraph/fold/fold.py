@@ -26,6 +26,7 @@ _HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
     "source.read": records.source_read,
     "compression.applied": records.compressed,
     "contradictions.sought": records.sought,
+    "sleep.advanced": records.slept,
     "procedure.measured": learning.measured,
     "procedures.learned": learning.learned,
     "errors.analysed": learning.analysed,

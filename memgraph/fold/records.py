@@ -9,16 +9,19 @@ from memgraph.model.contradictions import CONTRADICTIONS, ContradictionsSought
 from memgraph.model.events import BuildConsolidated, OutcomeRecorded, RetrievalRecorded, SourceRead
 from memgraph.model.ids import natural_id
 from memgraph.model.payload import sparse
+from memgraph.model.sleep import SLEEP, SleepAdvanced, phase_key
 
 
 def retrieved(workspace: Workspace, _event: Event, payload: RetrievalRecorded) -> None:
     """Fold ``retrieval.recorded``: one Recall, and RECALLED to each memory it returned."""
     fields = sparse(payload.model_dump(exclude={"query_id", "results"}))
+    # edges of a recall that was not there cannot be there: a look-up for each would cost more than all else
+    put = workspace.add if workspace.get("Recall", payload.query_id) is None else workspace.put
     workspace.put("Recall", payload.query_id, {"id": payload.query_id, **fields})
     for rank, item in enumerate(payload.results, start=1):
         if workspace.get("Memory", item.id) is not None:
             row = {"rank": rank, "score": item.score, "tokens": item.tokens}
-            workspace.put("RECALLED", (payload.query_id, item.id), row)
+            put("RECALLED", (payload.query_id, item.id), row)
 
 
 def outcome(workspace: Workspace, _event: Event, payload: OutcomeRecorded) -> None:
@@ -63,3 +66,14 @@ def sought(workspace: Workspace, _event: Event, payload: ContradictionsSought) -
     counts = {"created": payload.found, "superseded": payload.superseded, "applied_at": payload.sought_at}
     row = {"id": CONTRADICTIONS, "name": "contradictions", "seq": payload.through_seq}
     workspace.put("LifecycleRun", CONTRADICTIONS, {**row, **counts})
+
+
+def slept(workspace: Workspace, event: Event, payload: SleepAdvanced) -> None:
+    """Fold ``sleep.advanced``: what is left of the run and, of a phase that came to its end, up to where it has looked."""
+    run = {"id": SLEEP, "name": "sleep", "seq": event.seq, "applied_at": payload.advanced_at}
+    left = {"started_at": payload.started_at, "phases_left": payload.left} if payload.left else {}
+    workspace.put("LifecycleRun", SLEEP, {**run, **left})
+    if payload.complete:
+        key = phase_key(payload.phase)
+        row = {"id": key, "name": f"sleep: {payload.phase}", "seq": payload.through_seq}
+        workspace.put("LifecycleRun", key, {**row, "applied_at": payload.advanced_at})

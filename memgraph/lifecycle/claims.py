@@ -22,7 +22,9 @@ _MAX_WORDS = 48
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\"“'`(\w])|\n+|;\s+")
 _LABEL = re.compile(r"(?:Fix|Decision|Change|Removal|Safeguard|Note|Rule|Preference|Fact):\s+")
 _WHEN_AND_WHERE = re.compile(r"On \d{4}-\d\d-\d\d in [^\s,]{1,100}, ")
-_CONDITION = r"when|whenever|if|unless|except|until|while|during|after|before|in|on|for|at|within|only|but|where|outside"
+_CONDITION = (
+    r"when|whenever|if|unless|except|until|while|during|after|before|in|on|for|at|within|only|but|where|outside"
+)
 _LEAD = re.compile(rf"(?:{_CONDITION})\b[^,]{{1,80}},\s+", re.IGNORECASE)
 _TAIL = re.compile(r",\s|\s[–—-]\s|:\s|\s\(|\s(?:because|since|so that|as of|which|due to)\s", re.IGNORECASE)
 _CONDITIONAL_TAIL = re.compile(rf"[\s,–—:-]*(?:\(|(?:{_CONDITION}|not)\b)", re.IGNORECASE)
@@ -31,18 +33,25 @@ _REJECTED = re.compile(
     r"(?=\s+(?:for|in|when|to|as|on|at|with|because|if)\b|[,.;]|$)",
     re.IGNORECASE,
 )
+_OVER = re.compile(r"(?<=\bprefer)(s?\s+(?:\S+\s+){1,3}?)over\s+(\S+)", re.IGNORECASE)
+_GLUED = re.compile(r"^([\w.-]{1,80})={1,2}(?=[\w\"'])")
 _OLD_VALUE = re.compile(r"\s+from\s+\S{1,60}(?=\s+to\s+\S)", re.IGNORECASE)
 _PLACE = re.compile(r"\s*\([\w./ -]{1,120}\)\.?$")
 _WORD = re.compile(r"->|=>|[^\s,;“”\"`()\[\]{}]+")
 _TRIMMED = ".!?:'‘’*…"
+_ANY_MORE = re.compile(r"\bany ?more\b", re.IGNORECASE)
 _DENIES = frozenset({"not", "never", "no", "cannot", "avoid", "avoids", "stop", "stopped", "nobody", "nothing"})
-_ASSIGNS = frozenset({"is", "are", "was", "were", "be", "equals", "becomes", "became", "remains", "stays", "->", "=>", "=", "=="})
+_ASSIGNS = frozenset(
+    {"is", "are", "was", "were", "be", "equals", "becomes", "became", "remains", "stays", "->", "=>", "=", "=="}
+)
 _SILENT = frozenset(
     "a an the now currently actually already please just still always generally usually do does did done has have had been being "
     "will would should must shall longer any".split()
 )  # fmt: skip
 _CHANGES = frozenset(
-    analyse("set change raise lower bump upgrade downgrade increase decrease reduce switch move migrate update pin limit default rename assign")
+    analyse(
+        "set change raise lower bump upgrade downgrade increase decrease reduce switch move migrate update pin limit default rename assign"
+    )
 )
 _RULE = re.compile(
     r"\b(?:always|never|must|only|should|shall|instead|rather than|prefers?|do not|don['’]t|not)\b", re.IGNORECASE
@@ -67,6 +76,8 @@ class Claim(NamedTuple):
         Whether it says that this is not so.
     condition : str
         Under which it holds, where it says so; claims under different conditions do not meet.
+    rest : str
+        What is said besides: the place, the reason, an aside.
     rejected : str
         What is to be used no longer, where it says what instead.
     is_change : bool
@@ -78,6 +89,7 @@ class Claim(NamedTuple):
     words: tuple[Word, ...]
     is_denied: bool
     condition: str
+    rest: str
     rejected: str
     is_change: bool
     is_rule: bool
@@ -109,14 +121,15 @@ def says_something(norm: str) -> bool:
 
 def _claim(sentence: str) -> Claim:
     sentence = _LABEL.sub("", _WHEN_AND_WHERE.sub("", sentence.strip(), count=1), count=1)
-    condition = ""
+    sentence = _GLUED.sub(r"\1 = ", _OVER.sub(r"\1instead of \2", sentence))
+    condition = rest = ""
     if lead := _LEAD.match(sentence):
         condition, sentence = lead.group(), sentence[lead.end() :]
     is_rule = _RULE.search(sentence) is not None
     rejected = _REJECTED.search(sentence)
     if rejected:
         sentence = sentence[: rejected.start()] + sentence[rejected.end() :]
-    sentence = _OLD_VALUE.sub("", sentence)
+    sentence = _ANY_MORE.sub("", _OLD_VALUE.sub("", sentence))
     if (tail := _TAIL.search(sentence)) and tail.start() > 0:
         if tail.group().strip() == ":":  # "port: 8080" gives a value
             sentence = f"{sentence[: tail.start()]} = {sentence[tail.end() :]}"
@@ -129,6 +142,7 @@ def _claim(sentence: str) -> Claim:
         words=tuple(words),
         is_denied=is_denied,
         condition=" ".join(analyse(condition)),
+        rest=" ".join(analyse(rest)),
         rejected=" ".join(analyse(rejected.group(1))) if rejected else "",
         is_change=is_change,
         is_rule=is_rule,

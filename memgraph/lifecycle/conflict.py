@@ -19,11 +19,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from itertools import product
 from typing import Literal, NamedTuple
 
 from memgraph.index.analyser import analyse
 from memgraph.lifecycle.claims import IS, Claim, Word, bare, claims_of, says_something
-from memgraph.lifecycle.equal import is_equal
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, EpisodicMemory
 
@@ -51,22 +51,27 @@ _OPPOSITES = {
         "on off, true false, yes no, enabled disabled, enable disable, allow forbid, allowed forbidden, allows forbids, with without, before after, "
         "synchronous asynchronous, required optional, mandatory optional, works fails, public private, safe unsafe, open closed, "
         "tabs spaces, up down, fast slow, possible impossible, supported unsupported, includes excludes, ascending descending, "
-        "always never, and or, likes dislikes, like dislike, likes hates, loves hates, minimum maximum, available unavailable, start end"
+        "always never, and or, likes dislikes, like dislike, likes hates, loves hates, minimum maximum, short long, high low, light dark, early late, available unavailable, start end"
     ).split(", ")
     for one, other in (pair.split(), pair.split()[::-1])
 }  # fmt: skip
 _QUANTITY = re.compile(
-    r"[~<>≤≥$€£v]?\d[\d.,:/_x-]*\d*(?:%|ms|s|min|h|d|k|m|g|kb|mb|gb|tb|px|am|pm|x)?$|\d{1,2}(?:st|nd|rd|th)$", re.IGNORECASE
+    r"[~<>≤≥$€£v]?\d[\d.,:/_x-]*\d*(?:%|ms|s|min|h|d|k|m|g|kb|mb|gb|tb|px|am|pm|x)?$|\d{1,2}(?:st|nd|rd|th)$",
+    re.IGNORECASE,
 )
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)$", re.IGNORECASE)
 _DAYS = _stems(
     "monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays january february "
-    "march april june july august september october november december daily weekly monthly hourly nightly noon midnight"
+    "march april june july august september october november december noon midnight"
 )  # fmt: skip
-_TAKES_A_QUANTITY = frozenset({IS, "to", "at", "on", "after", "every", "within", "until", "than", "port", "version", "python"}) | _stems(
+_HOW_OFTEN = _stems("hourly daily nightly weekly biweekly monthly quarterly yearly annually")
+_TAKES_A_QUANTITY = frozenset({IS, "to", "at", "after", "every", "within", "until", "than", "port", "version", "python"}) | _stems(
     "timeout limit budget maximum minimum max min size threshold retries rate interval delay batch temperature quota ttl"
 )  # fmt: skip
-_FOLLOWS_A_LABEL = _stems("issue step trial test env case line page chapter section example commit pr ticket run attempt build task question phase")
+_HELD_TO = _stems("starts ends begins expires closes opens due launches happens scheduled held") | {IS}
+_FOLLOWS_A_LABEL = _stems(
+    "issue step trial test env case line page chapter section example commit pr ticket run attempt build task question phase"
+)
 _SINGLE = _stems(
     "owner maintainer lead leader manager author host hostname port url address endpoint path location default model branch database "
     "language version region zone timezone name email phone format encoding color colour deadline date day time schedule password key "
@@ -76,13 +81,21 @@ _SINGLE = _stems(
 )  # fmt: skip
 """Nouns of what a thing has one of."""
 _HAS_ONE = _stems("owns maintains leads manages runs hosts reviews approves")
-_PLACED = _stems("lives live located stored hosted deployed based runs listens works happens scheduled owned maintained managed led written kept installed named called")
+_PLACED = _stems(
+    "lives live located stored hosted deployed based runs listens works happens scheduled owned maintained managed led written kept sent goes installed named called"
+)
 _PLACING = frozenset({"in", "at", "on", "by", "to", "for", "under"})
-_HAS_MANY = _stems("supports works compatible includes adds offers visited released failed fails handles fixes passed ships reads accepts")
+_HAS_MANY = _stems(
+    "supports works compatible includes adds offers visited failed fails handles fixes passed ships reads accepts"
+)
 """Verbs of what there may be several of: to support one version is not to support no other."""
 _CHOOSES = _stems("use uses using prefer prefers choose chooses like likes want wants pick favour write")
-_ADDS = _stems("add adds added introduce introduces enable enables create support allow use implement show include install")
-_TAKES_AWAY = _stems("remove removes removed drop drops disable disables delete deprecate forbid hide uninstall exclude stop")
+_ADDS = _stems(
+    "add adds added introduce introduces enable enables create support allow use implement show include install"
+)
+_TAKES_AWAY = _stems(
+    "remove removes removed drop drops disable disables delete deprecate forbid hide uninstall exclude stop"
+)
 _IDENTIFIER = re.compile(r"\w_\w|[a-z][A-Z]|\w\.\w|\w/\w")
 _REVERTED = re.compile(r"\breverted? [“\"]([^”\"]{3,300})[”\"]", re.IGNORECASE)
 _IS_A_CHANGE = frozenset({"git"})
@@ -104,7 +117,7 @@ def conflict_of(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
     """
     if not _may_be_about_the_same(older, newer):
         return None
-    if is_equal(older.content, newer.content):
+    if _is_equal(older.content, newer.content):
         return _of_outcome(older, newer)
     episodes = [isinstance(memory, EpisodicMemory) for memory in (older, newer)]
     if all(episodes):
@@ -129,14 +142,13 @@ def _of_outcome(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
 
 
 def _of_action(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
-    """The same action in the same situation worked first and failed later; the other way round it is a recovery."""
+    """Tell of the same action in the same situation that it worked first and failed later; the other way round is a recovery."""
     if (older.outcome, newer.outcome) != ("positive", "negative"):
         return None
-    told = [(getattr(memory, "situation", None), getattr(memory, "action", None)) for memory in (older, newer)]
-    if not all(all(pair) for pair in told):
-        return None
-    (before, done), (after, done_again) = told
-    if is_equal(before, after) and is_equal(done, done_again):
+    before, after = (
+        [getattr(memory, name, None) or "" for name in ("situation", "action")] for memory in (older, newer)
+    )
+    if all(before) and all(map(_is_equal, before, after)):
         return Conflict("outcome", 1.0, "what worked before failed later")
     return None
 
@@ -167,6 +179,10 @@ def _verb_and_object(memory: AgentMemory) -> tuple[str, list[str]]:
     return ("", []) if not terms else (terms[0], terms[1:])
 
 
+def _is_equal(one: str, other: str) -> bool:
+    return canonical_name(one) == canonical_name(other)
+
+
 def _share(one: Sequence[str], other: Sequence[str]) -> float:
     mine, theirs = set(one), set(other)
     return round(len(mine & theirs) / max(1, len(mine | theirs)), 2)
@@ -178,16 +194,19 @@ def _of_claims(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
     mine, theirs = claims_of(older.content), claims_of(newer.content)
     if not mine or not theirs:
         return None
-    if _alike(mine[0], theirs[0]) < _LEAST_ALIKE:
-        return None  # what follows would be said of other things
+    first = (mine[0], theirs[0])
+    # what follows is said of what the first sentence speaks of: it meets only where that is the same
+    met = product(mine, theirs) if _same(*first) else [first]
     found = [
         conflict
-        for one in mine
-        if _counts(older, one)
-        for other in theirs
-        if _counts(newer, other) and (conflict := _between(one, other, is_users=is_users))
+        for one, other in met
+        if _counts(older, one) and _counts(newer, other) and (conflict := _between(one, other, is_users=is_users))
     ]
     return max(found, key=lambda conflict: conflict.score, default=None)
+
+
+def _same(one: Claim, other: Claim) -> bool:
+    return (one.norms, one.condition, one.rest) == (other.norms, other.condition, other.rest)
 
 
 def _alike(one: Claim, other: Claim) -> float:
@@ -223,7 +242,7 @@ def _between(one: Claim, other: Claim, *, is_users: bool) -> Conflict | None:
     is_choice = is_users or one.is_rule or other.is_rule
     replaced = _text(its_span, stemmed=True) == one.rejected or _text(span, stemmed=True) == other.rejected
     if replaced or _excludes(left, span, its_span, right, is_choice=is_choice):
-        reason = f"says “{_text(its_span)}” where the other says “{_text(span)}”"
+        reason = f"says “{_text(its_span)}” where the older one says “{_text(span)}”"
         return Conflict("value", score, reason)
     return None
 
@@ -241,31 +260,53 @@ def _weight(word: Word) -> int:
 def _denial(one: Claim, other: Claim) -> Conflict | None:
     if one.is_denied == other.is_denied or sum(map(_weight, one.words)) < _LEAST_SHARED:
         return None
-    denied = other if other.is_denied else one
-    return Conflict("denial", 1.0, f"one denies what the other says: {'newer' if denied is other else 'older'} says not")
+    reason = "the newer one says that it is not so" if other.is_denied else "the newer one says that it is so after all"
+    return Conflict("denial", 1.0, reason)
 
 
-def _excludes(left: Sequence[Word], span: Sequence[Word], other: Sequence[Word], right: Sequence[Word], *, is_choice: bool) -> bool:
+def _excludes(
+    left: Sequence[Word], span: Sequence[Word], other: Sequence[Word], right: Sequence[Word], *, is_choice: bool
+) -> bool:
     """Whether only one of two values can be where they stand."""
     before = left[-1].norm if left else ""
     frame = {word.norm for word in (*left, *right)}
-    if len(span) == len(other) == 1 and _OPPOSITES.get(span[0].norm) == other[0].norm:
-        return True
+    if len(span) == len(other) == 1:
+        norms = span[0].norm, other[0].norm
+        if _OPPOSITES.get(norms[0]) == norms[1] or _HOW_OFTEN.issuperset(norms):
+            return True
     if frame & _HAS_MANY:
         return False
     if _is_quantity(span) and _is_quantity(other):
-        is_part_of_a_name = bool(right) and (right[0].text[:1].isupper() or _ORDINAL.match(span[0].norm) is not None)
-        return before in _TAKES_A_QUANTITY and not frame & _FOLLOWS_A_LABEL and not is_part_of_a_name
+        return not frame & _FOLLOWS_A_LABEL and _takes_a_quantity(left, span, right, is_rule=is_choice)
     if any(_is_quantity([word]) for word in (*span, *other)):
         return False
     ends = not right or not says_something(right[0].norm)
     if before == IS:
-        return ends and bool(frame & _SINGLE)
-    if before in _PLACING and len(left) > 1:
-        return ends and left[-2].norm in _PLACED
+        is_setting = any(_IDENTIFIER.search(word.text) for word in left)
+        return ends and (is_setting or bool(frame & _SINGLE))
+    if _is_placed(left) or _is_placed(left[:-1]):  # owned by Anna, owned by team Orca
+        return ends
     if not left:
         return bool(right) and _is_name(span) and _is_name(other) and _gives_one(right)
     return is_choice and before in _CHOOSES and any(says_something(word.norm) for word in right)
+
+
+def _is_placed(left: Sequence[Word]) -> bool:
+    """Whether what comes next is where, when or by whom something is done."""
+    return len(left) > 1 and left[-1].norm in _PLACING and left[-2].norm in _PLACED
+
+
+def _takes_a_quantity(left: Sequence[Word], span: Sequence[Word], right: Sequence[Word], *, is_rule: bool) -> bool:
+    """Whether a number or day is a value where it stands: no part of a name (the 1992 Olympics), none of several (on a 429).
+
+    A day is one where something is held to it, or begins or ends with it: what merely happened may happen again.
+    """
+    before = left[-1].norm if left else ""
+    if right and (right[0].text.istitle() or _ORDINAL.match(span[0].norm)):
+        return False
+    if before == "on" and span[0].norm in _DAYS:
+        return is_rule or span[0].text.endswith("s") or any(word.norm in _HELD_TO for word in left)
+    return before in _TAKES_A_QUANTITY or before.startswith("-") or _is_placed(left)
 
 
 def _gives_one(right: Sequence[Word]) -> bool:

@@ -19,6 +19,7 @@ from memgraph.extraction.secrets import redact_any
 from memgraph.lifecycle.batch import Batch
 from memgraph.lifecycle.collect import collect
 from memgraph.lifecycle.compress import builds_since, compress
+from memgraph.lifecycle.contradictions import find_contradictions_of
 from memgraph.lifecycle.duplicates import kin, nearest
 from memgraph.lifecycle.equal import equal_memory
 from memgraph.lifecycle.forgotten import is_forgotten
@@ -160,6 +161,7 @@ class ConsolidationPipeline:
                 writes.append(self._event(build))
             results = [self._result(build) for build in builds]
             self._store.commit("global", [*writes, *also(results)])
+            find_contradictions_of(self._store, [one for build in fresh for one in build.added])
         self._unfinished = {build.sha256: build.extraction for build in fresh if not build.complete}
         return results
 

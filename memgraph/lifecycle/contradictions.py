@@ -41,7 +41,7 @@ from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
 
 NEAR = 0.6
-"""Least cosine of two memories that are compared; the embedder's: of right proposals the least was 0.7."""
+"""Least cosine of two memories that are compared: of the right proposals from real logs the least was 0.63."""
 _OVERLAP = 0.5
 """Least share of the shorter one's terms that both have, where one has no vector."""
 _RAREST = 6
@@ -104,6 +104,20 @@ def find_contradictions_of(store: AgentMemoryStore, memory_ids: Iterable[str]) -
         return ContradictionResult()
     with store.exclusive():
         return _sought(store, ids, frozenset())
+
+
+def told(result: ContradictionResult) -> str | None:
+    """Return what was found, in words; None where that is nothing."""
+    left = result.found - result.superseded
+    said = [
+        f"replaces {_memories(result.superseded)} that it contradicts" if result.superseded else "",
+        f"contradicts {_memories(left)}: see `memgraph contradictions list`" if left > 0 else "",
+    ]
+    return "; ".join(filter(None, said)) or None
+
+
+def _memories(number: int) -> str:
+    return f"{number} {'memory' if number == 1 else 'memories'}"
 
 
 class _Step(NamedTuple):
@@ -235,9 +249,7 @@ def _rivals(store: AgentMemoryStore, memory: AgentMemory, in_force: NDArray[np.b
 
 def _sharing(index: Index, slot: int, in_force: NDArray[np.bool_]) -> Slots:
     """Return the slots of the same scope that share most of the memory's rarest terms: a bounded number of them."""
-    postings = sorted(
-        (index.postings.get(code)[0] for code in np.unique(index.sequences.get(slot)).tolist()), key=len
-    )
+    postings = sorted((index.postings.get(code)[0] for code in np.unique(index.sequences.get(slot)).tolist()), key=len)
     telling = [slots[-_MOST_POSTINGS:] for slots in postings if len(slots) > 1][:_RAREST]
     if not telling:
         return np.empty(0, dtype=np.int64)
@@ -249,7 +261,8 @@ def _sharing(index: Index, slot: int, in_force: NDArray[np.bool_]) -> Slots:
     fits &= (domain[others] == domain[slot]) | (domain[others] < 0) | (domain[slot] < 0)
     others, shared = others[fits], shared[fits]
     first = np.lexsort((-index.column("seq")[others], -shared))[:_MOST_NEAR]
-    return others[first].astype(np.int64)
+    near: Slots = others[first].astype(np.int64)
+    return near
 
 
 def _nearest(store: AgentMemoryStore, memory: AgentMemory, slot: int, others: Slots) -> list[int]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.index.analyser import analyse
+from memgraph.lifecycle.conflict import conflict_of
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory
@@ -26,17 +27,18 @@ def is_equal(one: str, other: str) -> bool:
 
 
 def differ(one: AgentMemory, other: AgentMemory) -> bool:
-    """Whether two memories that are near each other still say different things: one denies, or each names what the other does not.
+    """Whether two memories that are near each other still say different things.
 
-    What a text names are its identifiers: paths, files, dotted and compound names. Vectors hardly see either difference. The
-    same failure by its fingerprint is the same whatever it names.
+    One denies, each names what the other does not, or they conflict (`conflict_of`): another port is another fact. What a text
+    names are its identifiers: paths, files, dotted and compound names. Vectors hardly see these differences. The same failure
+    by its fingerprint is the same whatever it names.
     """
     if one.failure_fingerprint is not None and one.failure_fingerprint == other.failure_fingerprint:
         return False
     if _denies(one.content) != _denies(other.content):
         return True
     names, others = _identifiers(one.content), _identifiers(other.content)
-    return bool(names - others) and bool(others - names)
+    return (bool(names - others) and bool(others - names)) or conflict_of(one, other) is not None
 
 
 def _denies(text: str) -> bool:

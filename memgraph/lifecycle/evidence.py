@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from memgraph.index.columns import TIERS, TRUST
 from memgraph.index.index import scope_name
-from memgraph.model.events import AccessRecorded, MemoryRevised, MemoryUnlinked
+from memgraph.model.events import AccessRecorded, MemoryDerived, MemoryLinked, MemoryRevised, MemoryUnlinked
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory
 from memgraph.model.payload import Payload, WriteScope, sparse
 from memgraph.model.reembedding import MemoryReembedded
@@ -32,8 +32,8 @@ LEAST_BUILDS = 3
 CONFIDENCE = {3: 0.7, 4: 0.8}
 CONFIDENCE_AT_MOST = 0.9
 _MOST_IN_A_COMMIT = 400
-_OF_USE = AccessRecorded | MemoryReembedded
-"""Events that say how a memory is used or kept, and nothing else of it."""
+_OF_USE = AccessRecorded | MemoryReembedded | MemoryDerived | MemoryLinked | MemoryUnlinked
+"""Events that say how a memory is used, kept and linked, and nothing else of it."""
 _REREAD_FROM_EVENTS = 20_000
 """After so many events everything is looked at anew: that costs less than to find out what need not be."""
 

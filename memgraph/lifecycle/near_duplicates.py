@@ -15,6 +15,7 @@ done next follows from what the store holds, and a run that is stopped and run a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -146,8 +147,11 @@ class _Run:
             return False
         if {kept.source, other.source} & _MADE_BY_SLEEP:
             return False
-        if other.id in kept.source_event_ids or (kept.id, other.id) in self._opposed:
-            return False  # they were one before, and were parted; or are known to contradict each other
+        ours, theirs = ({memory.id, *memory.source_event_ids} for memory in (kept, other))
+        if other.id in ours or kept.id in theirs:
+            return False  # they were one before, and were parted
+        if any(theirs & self._opposed[one] for one in ours & self._opposed.keys()):
+            return False  # they, or what became part of them, contradict each other
         if kept.type == "episodic" and not (kept.evidence_build_ids and other.evidence_build_ids):
             return False
         return says_the_same(kept, other)
@@ -226,39 +230,37 @@ class _Merging:
 
     def _of(self, place: int, search: _Search) -> Iterator[_Decision]:
         """Yield what a member takes in, and what follows where it takes a text that is near earlier members."""
-        waiting, moved = [(place, search)], set[int]()
+        waiting, moved = [(place, search)], dict[int, list[int]]()
         while waiting:
             at, search = waiting[-1]
-            if at not in self._gone and at in moved:
-                earlier = self._first_before(at)
-                if earlier is not None:
-                    waiting.append((earlier, self._later(earlier)))
+            if at in moved and at not in self._gone:
+                if (found := self._first_of(moved[at], at)) is not None:
+                    waiting.append(found)
                     continue
-                moved.discard(at)
-            near = None if at in self._gone else search.next(lambda other, at=at: self._fits(at, other))  # type: ignore[misc]
+                del moved[at]
+            near = None if at in self._gone else search.next(partial(self._fits, at))
             if near is None:
                 waiting.pop()
                 continue
-            kept, other = self._memory(at), self._memory(near.place)
-            after = _joined(kept, other, self._now, self._store.config.forgetting_curve)
+            kept = self._memory(at)
+            after = _joined(kept, self._memory(near.place), self._now, self._store.config.forgetting_curve)
             self._memories[at] = after
             self._gone.add(near.place)
             yield _Decision(self._group.ids[at], self._group.ids[near.place], near)
             if after.content != kept.content:
                 self._group.take_text(at, near.place)
-                moved.add(at)
-                waiting[-1] = (at, self._later(at))
+                anew = self._group.near(at)
+                waiting[-1] = (at, _Search([one for one in anew if one.place > at]))
+                moved[at] = sorted(one.place for one in anew if one.place < at)[:_LOOKED_AT]
 
-    def _first_before(self, at: int) -> int | None:
-        """Return the first earlier member that would take something in, now that this one has another text."""
-        earlier = sorted(near.place for near in self._group.near(at) if near.place < at)
-        for place in earlier[:_LOOKED_AT]:
-            if self._fits(place, at) and self._later(place).next(lambda other, at=place: self._fits(at, other)):  # type: ignore[misc]
-                return place
+    def _first_of(self, earlier: Sequence[int], at: int) -> tuple[int, _Search] | None:
+        """Return the first of some earlier members that takes something in, now that one has another text, and its search."""
+        for place in earlier:
+            if self._fits(place, at):
+                later = [one for one in self._group.near(place) if one.place > place]
+                if _Search(later).next(partial(self._fits, place)) is not None:
+                    return place, _Search(later)
         return None
-
-    def _later(self, place: int) -> _Search:
-        return _Search([near for near in self._group.near(place) if near.place > place])
 
     def _fits(self, place: int, other: int) -> bool | None:
         if place in self._gone or other in self._gone:
@@ -305,7 +307,8 @@ def _comparable(store: AgentMemoryStore) -> Mask:
     index = store.reader.index
     mask: Mask = store.reader.listed() & ~store.reader.superseded()
     is_part = (index.column("previous") >= 0) | (index.column("following") >= 0)
-    return mask & ~(is_part & (index.column("type") != MEMORY_TYPES.index("episodic")))
+    mask &= ~(is_part & (index.column("type") != MEMORY_TYPES.index("episodic")))
+    return mask
 
 
 def _in_order(index: Index, slots: Slots) -> Slots:
@@ -326,12 +329,14 @@ def _kin(index: Index, slots: Slots) -> Iterator[Slots]:
             yield places
 
 
-def _linked(index: Index, relation: str) -> set[tuple[str, str]]:
-    """Return the pairs of ids with a link of this kind, both ways round."""
+def _linked(index: Index, relation: str) -> dict[str, set[str]]:
+    """Return the ids of what each memory with a link of this kind is linked with, whichever way."""
     sources, targets = index.links.pairs(RELATION_CODE[relation])
-    names = index.ids.names
-    found = {(names[one], names[other]) for one, other in zip(sources.tolist(), targets.tolist(), strict=True)}
-    return found | {(other, one) for one, other in found}
+    found: dict[str, set[str]] = {}
+    for one, other in zip(sources.tolist(), targets.tolist(), strict=True):
+        for mine, its in ((one, other), (other, one)):
+            found.setdefault(index.ids.names[mine], set()).add(index.ids.names[its])
+    return found
 
 
 def _is_new(store: AgentMemoryStore) -> Mask:
@@ -341,7 +346,9 @@ def _is_new(store: AgentMemoryStore) -> Mask:
     if not since or index.offset.seq - since > _REREAD_FROM_EVENTS:
         return np.ones(len(index), dtype=np.bool_)
     mask = np.zeros(len(index), dtype=np.bool_)
-    touched = {one for event in store.reader.events_after(since) if _matters(event) for one in event.payload.memory_ids()}
+    touched = {
+        one for event in store.reader.events_after(since) if _matters(event) for one in event.payload.memory_ids()
+    }
     slots = [slot for one in touched if (slot := index.slot(one)) >= 0]
     mask[slots] = True
     newer, older = index.links.pairs(RELATION_CODE["SUPERSEDES"])

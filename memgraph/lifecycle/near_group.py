@@ -66,7 +66,7 @@ class Group:
             block = slice(start, min(start + _BLOCK, len(self)))
             cosines = self._units[block] @ self._units[others].T
             hits = cosines >= LEAST_COSINE - 1e-6
-            has_any = hits.any(axis=1)
+            has_any: Mask = np.asarray(hits.any(axis=1))
             for place in range(block.start, block.stop):
                 if self._is_new[place] and len(others) < len(self) - start:
                     found = self._by_vector(place)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from memgraph.errors import InvalidInputError
 from memgraph.index.columns import TIERS, TRUST
+from memgraph.lifecycle.contradictions import find_contradictions_of, told
 from memgraph.lifecycle.duplicates import duplicate_of, kin, of_scope
 from memgraph.lifecycle.episodes import episode_of, redacted
 from memgraph.lifecycle.forgotten import is_forgotten
@@ -31,7 +32,8 @@ def save_observation(store: AgentMemoryStore, observation: Observation) -> Saved
     Only those of the same project, task, domain, privacy tier, trust class and outcome are compared. One that is longer than a
     memory is kept in parts, each following the one before; it is known if each of its parts is. One that was learned from an
     episode is derived from it, and so has at least its privacy tier, at most its trust, and its project and task; merged,
-    it lets the episode support what was known. What the user made the store forget is left out.
+    it lets the episode support what was known. What the user made the store forget is left out. What contradicts a memory in
+    force is kept, linked to it and, where that is safe, replaces it; the notice says so.
 
     Raises
     ------
@@ -62,6 +64,8 @@ def save_observation(store: AgentMemoryStore, observation: Observation) -> Saved
             action, ids = "consolidated", _merge(store, pairs, episode)
         else:
             action, ids = "created", [kept.id or "" for kept in store.insert_parts([part for part, _ in pairs])]
+            found = find_contradictions_of(store, ids)
+            notice = "; ".join(filter(None, [notice, told(found)])) or None
     return SavedObservation(memory_id=ids[0], action=action, part_ids=ids, notice=notice, secrets_redacted=secrets)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import count
+from math import isclose
 from typing import Any, NamedTuple
 
 from memgraph.lifecycle.evidence import (
@@ -202,8 +203,8 @@ def _draft(
     store: AgentMemoryStore, scope: Scope, way: Way, known: _Known | None, by_build: dict[str, list[Row]], now: str
 ) -> _Draft | None:
     """Return what is to be written; None where nothing is, or where somebody has put the procedure away."""
-    members = frozenset(attempt.row["id"] for attempt in way.supporters)
     fields = skill_of(way, by_build, scope, source=SOURCE)
+    members = frozenset(fields["source_event_ids"])
     if known is None:
         new = ProceduralMemory(
             id=_id(store, scope, members), **fields, archived_at=now, archive_reason=PROPOSED, access_count=0
@@ -211,14 +212,16 @@ def _draft(
         return _Draft(way, new, None, members)
     if known.is_put_away:
         return None
-    fresh = way.builds - set(known.row.get("evidence_build_ids", ()))
+    joined = (attempt.builds for attempt in way.supporters if attempt.row["id"] not in known.members)
+    fresh = frozenset().union(*joined) - set(known.row.get("evidence_build_ids", ()))
     if known.reason == REJECTED and len(fresh) < LEAST_BUILDS:
         return None
     before = store.read_memories([known.row["id"]])[0]
     if known.reason in (None, _FADED):
         fields = {name: value for name, value in fields.items() if name in _OF_THE_EVIDENCE}
     counts = _counts(store, known.row, way)
-    fields["confidence"] = round(fields["confidence"] * in_practice(counts), 6)
+    borne_out = fields["confidence"] * in_practice(counts)
+    fields["confidence"] = before.confidence if isclose(borne_out, before.confidence) else borne_out
     fields |= _state(store, known, way, fresh=bool(fresh), now=now)
     if known.reason == _FADED and fresh:
         relevance = store.config.forgetting_curve.confirmed(before.relevance_score)
@@ -261,7 +264,7 @@ def _state(store: AgentMemoryStore, known: _Known, way: Way, *, fresh: bool, now
 
 
 def _counts(store: AgentMemoryStore, row: Row, way: Way) -> dict[str, int]:
-    return {**practice_of(store.reader, row), "tried": way.tried, "succeeded": len(way.builds)}
+    return {**practice_of(store.reader, row), "tried": way.tried, "succeeded": way.succeeded}
 
 
 def _id(store: AgentMemoryStore, scope: Scope, members: frozenset[str]) -> str:
@@ -309,7 +312,7 @@ def _writes(store: AgentMemoryStore, draft: _Draft, vector: Vector | None, now: 
         row = {"id": after.id}
         counts = {
             "tried": draft.way.tried,
-            "succeeded": len(draft.way.builds),
+            "succeeded": draft.way.succeeded,
             "uses": 0,
             "uses_judged": 0,
             "uses_succeeded": 0,

@@ -9,7 +9,10 @@ lists, and counts again by itself should the newer one be forgotten or prove wro
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
+from numpy.typing import NDArray
 
 from memgraph.errors import InvalidInputError
 from memgraph.index.columns import TRUST
@@ -22,8 +25,9 @@ from memgraph.model.memory import AgentMemory
 from memgraph.model.payload import Payload
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
-from memgraph.store.drafts import scope_of
 
+_SURE_REVERSAL = 0.75
+"""What was taken away is a part of what was added, or the other way round, where they share less of their words."""
 NO_CONFLICT = "they do not contradict each other"
 
 
@@ -50,6 +54,8 @@ def is_decided(conflict: Conflict, older: AgentMemory, newer: AgentMemory, *, is
     is_confirmed : bool
         The newer one was used since, and that ended well.
     """
+    if conflict.kind == "reversal" and conflict.score < _SURE_REVERSAL:
+        return False
     if conflict.kind == "outcome" or not since(older) < since(newer) <= now:
         return False
     if TRUST.index(newer.trust_class) > TRUST.index(older.trust_class):
@@ -64,7 +70,7 @@ def is_decided(conflict: Conflict, older: AgentMemory, newer: AgentMemory, *, is
 
 
 def open_contradictions(store: AgentMemoryStore, *, project_id: str | None = None) -> list[Contradiction]:
-    """Return the contradictions that are open, the surest first, ties in id order.
+    """Return the contradictions whose sides are both in force, the surest first, ties in id order.
 
     Parameters
     ----------
@@ -72,18 +78,37 @@ def open_contradictions(store: AgentMemoryStore, *, project_id: str | None = Non
         Those of this project's memories. None: of all.
     """
     with store.reader.frozen(links=True):
-        index = store.reader.index
-        in_force = store.reader.listed(project_id=project_id) & ~store.reader.superseded()
-        sources, targets = index.links.pairs(RELATION_CODE["CONTRADICTS"])
-        both = np.flatnonzero(in_force[sources] & in_force[targets])
-        pairs = sorted({(index.ids.names[sources[at]], index.ids.names[targets[at]]) for at in both})
-        found = [_contradiction(store, *pair) for pair in pairs]
+        shown = store.reader.listed(project_id=project_id) & ~store.reader.superseded()
+        return _in_order_of_score(_contradiction(store, ends) for ends in _among(store, shown))
+
+
+def decided_contradictions(store: AgentMemoryStore, *, project_id: str | None = None) -> list[Contradiction]:
+    """Return the contradictions in which one of two listed memories replaces the other, in the same order."""
+    with store.reader.frozen(links=True):
+        pairs = _among(store, store.reader.listed(project_id=project_id))
+        return _in_order_of_score(_contradiction(store, ends) for ends in pairs if _is_replaced(store, ends))
+
+
+def _among(store: AgentMemoryStore, shown: NDArray[np.bool_]) -> list[tuple[str, str]]:
+    """Return the ends of the CONTRADICTS between masked memories."""
+    index = store.reader.index
+    sources, targets = index.links.pairs(RELATION_CODE["CONTRADICTS"])
+    both = np.flatnonzero(shown[sources] & shown[targets])
+    return sorted({(index.ids.names[sources[at]], index.ids.names[targets[at]]) for at in both})
+
+
+def _in_order_of_score(found: Iterable[Contradiction]) -> list[Contradiction]:
     return sorted(found, key=lambda one: (-(one.score or 0.0), one.newer.id or "", one.older.id or ""))
 
 
-def _contradiction(store: AgentMemoryStore, source_id: str, target_id: str) -> Contradiction:
-    row: Row = store.reader.record("CONTRADICTS", (source_id, target_id)) or {}
-    older, newer = in_order(*store.read_memories([source_id, target_id]))
+def _is_replaced(store: AgentMemoryStore, ends: tuple[str, str]) -> bool:
+    """Whether one of two memories supersedes the other."""
+    return any(store.reader.record("SUPERSEDES", pair) is not None for pair in (ends, ends[::-1]))
+
+
+def _contradiction(store: AgentMemoryStore, ends: tuple[str, str]) -> Contradiction:
+    row: Row = store.reader.record("CONTRADICTS", ends) or {}
+    older, newer = in_order(*store.read_memories(ends))
     score = row.get("score")
     return Contradiction(
         newer=newer,
@@ -135,7 +160,11 @@ def dismiss_contradiction(store: AgentMemoryStore, one_id: str, other_id: str, *
     with store.exclusive():
         source, target = _linked(store, one_id, other_id)
         said = MemoryLinked(
-            source_id=source, relation="RELATED_TO", target_id=target, reason=reason or NO_CONFLICT, created_at=store.now()
+            source_id=source,
+            relation="RELATED_TO",
+            target_id=target,
+            reason=reason or NO_CONFLICT,
+            created_at=store.now(),
         )
         events: list[Payload] = [
             MemoryUnlinked(source_id=ends[0], relation=relation, target_id=ends[1])

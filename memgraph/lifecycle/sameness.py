@@ -54,7 +54,7 @@ def says_the_same(one: AgentMemory, other: AgentMemory) -> bool:
         return True
     if _names_other(one.content, other.content) or conflict_of(*in_order(one, other)) is not None:
         return False
-    return _differs_little(analyse(one.content), analyse(other.content))
+    return _differs_little(*(analyse(_DAY.sub(" ", memory.content)) for memory in (one, other)))
 
 
 def _are_built_alike(one: AgentMemory, other: AgentMemory) -> bool:

@@ -15,7 +15,11 @@ from memgraph.model.text import cut
 from memgraph.ports import Row
 
 _MOST_ERRORS = 5
+_COMMON = 2
+"""Builds in which an error was met before it is a common one."""
 _MOST_AGENTS = 50
+_MOST_SEARCHED = 200
+"""Episodes, and failures, the latest, in whose builds errors are looked for."""
 
 
 def skill_of(way: Way, by_build: Mapping[str, Sequence[Row]], scope: Scope, *, source: str) -> dict[str, Any]:
@@ -40,7 +44,7 @@ def skill_of(way: Way, by_build: Mapping[str, Sequence[Row]], scope: Scope, *, s
         "common_errors": errors,
         "outcome": "positive",
         "confidence": confidence_of(len(way.builds)),
-        "success_rate": round(len(way.builds) / way.tried, 6),
+        "success_rate": round(way.succeeded / way.tried, 6),
         "project_id": scope[0],
         "task_id": scope[1],
         **shared_context(rows),
@@ -81,13 +85,15 @@ def _shared(rows: Sequence[Row], *names: str) -> list[str]:
 
 def _errors(way: Way, by_build: Mapping[str, Sequence[Row]]) -> list[ErrorFix]:
     """Return the errors that were met where this way was gone, with what helped; the most frequent first."""
-    gone = {build: None for attempt in (*way.supporters, *way.failures) for build in sorted(attempt.builds)}
+    latest = (*way.supporters[-_MOST_SEARCHED:], *way.failures[-_MOST_SEARCHED:])
+    gone = {build: None for attempt in latest for build in sorted(attempt.builds)}
     rows = {row["id"]: row for build in gone for row in by_build.get(build, ()) if row["type"] == "episodic"}
     own = {attempt.row["id"] for attempt in way.supporters}
     found = [
         (len(trouble.builds), named_error(trouble.error), fix)
         for trouble in troubles([rows[one] for one in sorted(rows)])
-        if (fix := next(filter(None, (remedy_of(row) for row in trouble.mended if row["id"] not in own)), None))
+        if len(trouble.builds) >= _COMMON
+        and (fix := next(filter(None, (remedy_of(row) for row in trouble.mended if row["id"] not in own)), None))
     ]
     best = sorted(found, key=lambda entry: (-entry[0], entry[1]))[:_MOST_ERRORS]
     return [ErrorFix(error=error, fix=fix) for _, error, fix in best]

@@ -19,19 +19,29 @@ _MONTHS |= {name.casefold(): number for number, name in enumerate(calendar.month
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _DATE = (
     r"(?:the\s+)?(?:end\s+of\s+)?(?:"
-    r"(?P<iso>\d{4}-\d\d-\d\d)"
+    r"(?P<iso_year>\d{4})-(?P<iso_month>\d\d)-(?P<iso_day>\d\d)"
     rf"|(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>{_MONTH})\.?,?\s+(?P<year>\d{{4}})"
     rf"|(?P<month_first>{_MONTH})\.?\s+(?P<day_second>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<year_last>\d{{4}})"
     rf"|(?P<month_alone>{_MONTH})\.?\s+(?P<year_of_month>\d{{4}})"
     r"|(?P<dotted_day>\d{1,2})\.(?P<dotted_month>\d{1,2})\.(?P<dotted_year>\d{4})"
-    r"|(?P<year_alone>\d{4})"
+    r"|(?P<year_alone>\d{4})(?=\s*(?:[.,;:!?)]|$))"
     r")(?![\w/.-]*\d)"
 )
+_FORMS = (
+    ("iso_year", "iso_month", "iso_day"),
+    ("year", "month", "day"),
+    ("year_last", "month_first", "day_second"),
+    ("year_of_month", "month_alone", None),
+    ("dotted_year", "dotted_month", "dotted_day"),
+    ("year_alone", None, None),
+)
+"""Which groups hold year, month and day."""
 _END = re.compile(
-    r"\b(?:until|till|up\s+to|through|no\s+later\s+than|valid\s+(?:to|thru)|(?:expires?|ends?)(?:\s+(?:on|at|in|with))?)\s+" + _DATE,
+    r"\b(?:until|till|up\s+to|through|no\s+later\s+than|valid\s+(?:to|thru)|(?:expires?|ends?)(?:\s+(?:on|in|with\s+the\s+end\s+of))?)\s+"
+    + _DATE,
     re.IGNORECASE,
 )
-_SIGN = re.compile(r"\b(?:until|till|up\s+to|through|later\s+than|valid\s+t|expires?|ends?)\b", re.IGNORECASE)
+_SIGN = re.compile(r"\b(?:until|till|up\s+to|through|later\s+than|valid\s+(?:to|thru)|expires?|ends?)\b", re.IGNORECASE)
 _PAST = re.compile(r"\b(?:was|were|had|did|been|used to)\b|\bsince\b", re.IGNORECASE)
 _NOT = re.compile(r"\b(?:not|never|no(?!\s+later)|cannot|nor|neither|without)\b|n['’]t\b", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[!?;])\s+|(?<=\w{3}\.)\s+(?=[A-Z])|(?<=\d\.)\s+(?=[A-Z])|\n+")
@@ -70,22 +80,18 @@ def _ends(sentence: str) -> Iterator[str]:
 def _after(match: re.Match[str]) -> str | None:
     """Return the moment after the day, month or year that was named; None if there is no such day."""
     named = match.groupdict()
+    year, month, day = next(
+        (named[one], named[two] if two else None, named[three] if three else None)
+        for one, two, three in _FORMS
+        if named[one]
+    )
     try:
-        if named["iso"]:
-            return _next_day(datetime.strptime(named["iso"], "%Y-%m-%d"))
-        if named["year_alone"]:
-            return _next_day(datetime(int(named["year_alone"]), 12, 31))
-        if named["month_alone"]:
-            year, month = int(named["year_of_month"]), _MONTHS[named["month_alone"].casefold()]
-            return _next_day(datetime(year, month, calendar.monthrange(year, month)[1]))
-        if named["dotted_day"]:
-            parts = (named["dotted_year"], named["dotted_month"], named["dotted_day"])
-            return _next_day(datetime(*map(int, parts)))
-        month = _MONTHS[(named["month"] or named["month_first"]).casefold()]
-        return _next_day(datetime(int(named["year"] or named["year_last"]), month, int(named["day"] or named["day_second"])))
+        last_month = _month(month) if month else 12
+        last_day = int(day) if day else calendar.monthrange(int(year), last_month)[1]
+        return to_iso(datetime(int(year), last_month, last_day, tzinfo=UTC) + timedelta(days=1))
     except (ValueError, OverflowError):
         return None
 
 
-def _next_day(day: datetime) -> str:
-    return to_iso(day.replace(tzinfo=UTC) + timedelta(days=1))
+def _month(named: str) -> int:
+    return int(named) if named.isdecimal() else _MONTHS[named.casefold()]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
 
-from memgraph.extraction.subjects import content_words
+from memgraph.index.analyser import STOPWORDS
 
 MOST_STEPS = 40
 """Of a longer way the first so many are compared."""
@@ -24,12 +24,19 @@ _SHORT = 4
 _MOST_OF_A_LONG_ONE = 0.8
 _STEP_CHARS = 300
 
+_WORD = re.compile(r"(?<![^\W_])[^\W\d_]{3,40}(?![^\W_])")
+_SAYS_LITTLE = frozenset(
+    str.split(
+        "see make sure get got use using need needs want wants like let lets know same also please help could one two new now way "
+        "try trying hey there sorry okay thanks task problem named worth points don didn isn"
+    )
+)
 _PURPOSE = re.compile(r"\s\(([^()]{3,200})\)$")
 _CALL = re.compile(r"^([A-Za-z_][\w.]{1,80})\(")
 _QUOTED = re.compile(r"\"[^\"]{0,300}\"|'[^']{0,300}'|“[^”]{0,300}”")
 _URL = re.compile(r"\b[a-z]{2,8}://\S+")
 _FILE = re.compile(
-    r"(?<![\w<])(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*|\b[\w-]{2,80}\.(?:[a-z]{1,4}|\d?[a-z]{1,3}\d?)\b(?!\()"
+    r"(?<![\w<])(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*|\b[\w-]{1,80}\.(?:[a-z]{2,4}|[chr]|\d?[a-z]{2}\d|mp\d)\b(?!\()"
 )
 _HEX = re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,64}\b")
 _NUMBER = re.compile(r"(?<![\w-])[+-]?\d[\d.,:]*(?!\w)")
@@ -82,10 +89,18 @@ def steps_of(texts: Sequence[str]) -> tuple[Step, ...]:
     return tuple(found)
 
 
+def may_be_left_out(way: Sequence[str]) -> int:
+    """Return how many steps of a way one may leave out and still have gone it: none of a short one, one in five of a longer one."""
+    return 0 if len(way) <= _SHORT else len(way) - ceil(_MOST_OF_A_LONG_ONE * len(way))
+
+
 def follows(keys: Sequence[str], way: Sequence[str]) -> bool:
     """Whether somebody who took these steps went that way: all of a short one, most of a long one, in its order."""
-    least = len(way) if len(way) <= _SHORT else ceil(_MOST_OF_A_LONG_ONE * len(way))
-    return len(_matched(way, keys)) >= least
+    rest = iter(keys)
+    if all(key in rest for key in way):
+        return True
+    allowed, taken = may_be_left_out(way), frozenset(keys)
+    return sum(key not in taken for key in way) <= allowed > 0 and len(_matched(way, keys)) >= len(way) - allowed
 
 
 def common_way(ways: Sequence[Sequence[str]]) -> list[int] | None:
@@ -114,9 +129,15 @@ def told(texts: Sequence[Step], own: Step) -> str:
     return f"{text} (to {purpose})" if purpose else text
 
 
+def telling_words(text: str) -> list[str]:
+    """Return the words of a text that say what it is about, each once, in order."""
+    words = (word.casefold() for word in _WORD.findall(text[:2_000]))
+    return [word for word in dict.fromkeys(words) if word not in STOPWORDS and word not in _SAYS_LITTLE]
+
+
 def _common_purpose(purposes: Sequence[str]) -> str | None:
     """Return the shortest of the purposes that share two words with another one."""
-    words = {purpose: set(content_words(purpose)) for purpose in purposes}
+    words = {purpose: set(telling_words(purpose)) for purpose in purposes}
     counts = Counter(purposes)
     alike = [
         one

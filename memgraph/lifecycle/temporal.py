@@ -13,16 +13,16 @@ import numpy as np
 
 from memgraph.lifecycle.conflict import conflict_of
 from memgraph.lifecycle.evidence import TimeIsUp, never
-from memgraph.lifecycle.resolution import is_decided, open_contradictions
+from memgraph.lifecycle.resolution import is_decided, open_contradictions, since
 from memgraph.lifecycle.stated_ends import stated_end
 from memgraph.model.contradictions import Contradiction
 from memgraph.model.events import MemoryLinked, MemoryRevised, RecordPatch
-from memgraph.model.memory import MEMORY_TYPES
 from memgraph.model.payload import Payload
-from memgraph.model.sleep import TemporalResult
+from memgraph.model.sleep import TemporalResult, phase_key
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 
+PHASE = "temporal"
 STATED = "its own end has passed: the text says until when it holds"
 """Why a fact is invalid."""
 _BATCH = 1_000
@@ -40,10 +40,10 @@ def validate_facts(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> 
     for ids in _facts(store):
         if is_time_up():
             return TemporalResult(looked_at=looked_at, expired=expired, complete=False)
-        some = _expire(store, ids)
-        looked_at, expired = looked_at + some[0], expired + some[1]
-    some = _replace(store)
-    return TemporalResult(looked_at=looked_at + some[0], expired=expired, replaced=some[1])
+        stated, passed = _expire(store, ids)
+        looked_at, expired = looked_at + stated, expired + passed
+    open_ones, replaced = _replace(store)
+    return TemporalResult(looked_at=looked_at + open_ones, expired=expired, replaced=replaced)
 
 
 def _facts(store: AgentMemoryStore) -> Iterator[list[str]]:
@@ -73,7 +73,7 @@ def _expire(store: AgentMemoryStore, ids: Sequence[str]) -> tuple[int, int]:
         return len(ends), 0
     with store.exclusive():
         now = store.now()
-        rows = [row for row in store.reader.rows(over) if _end_of(row) is not None]
+        rows = [row for row in store.reader.rows(over) if (end := _end_of(row)) is not None and end <= now]
         events: list[Payload] = [_expired(row, now) for row in rows]
         task_id = rows[0].get("task_id") if rows else None
         store.commit("task" if task_id else "global", events, task_id=task_id, actor="system")
@@ -81,8 +81,41 @@ def _expire(store: AgentMemoryStore, ids: Sequence[str]) -> tuple[int, int]:
 
 
 def _end_of(row: Row) -> str | None:
-    """Return when a fact that is in force ceases to hold by its own text; None if it does not say, or somebody took that back."""
-    if "invalid_at" in row or row.get("valid_at", "") > row["occurred_at"]:
-        said_at = max(row.get("valid_at", ""), row["occurred_at"])
-        return None if "invalid_at" in row else stated_end(row["content"], said_at)
-    return stated_end(row["content"], row["occurred_at"])
+    """Return when a fact ceases to hold by its own text, None if it does not say; whoever changed it after its end knew better."""
+    changed_at = row["updated_at"] if row["updated_at"] > row["created_at"] else ""
+    said_at = max(row["occurred_at"], row.get("valid_at", ""), changed_at)
+    return None if "invalid_at" in row else stated_end(row["content"], said_at)
+
+
+def _expired(row: Row, now: str) -> MemoryRevised:
+    changed = {"invalid_at": _end_of(row), "invalidation_reason": STATED, "updated_at": now}
+    return MemoryRevised(id=row["id"], changed=RecordPatch.parse(changed))
+
+
+def _replace(store: AgentMemoryStore) -> tuple[int, int]:
+    """Let newer facts replace those that they contradict, where their time came since the last run."""
+    run = store.reader.record("LifecycleRun", phase_key(PHASE)) or {}
+    replaced = 0
+    with store.exclusive():
+        found, now = open_contradictions(store), store.now()
+        gone: set[str] = set()
+        for pair in found:
+            began = since(pair.newer)
+            if not max(pair.found_at or "", run.get("applied_at", "")) < began <= now:
+                continue
+            if gone & {pair.newer.id, pair.older.id} or (link := _replacing(pair, now)) is None:
+                continue
+            task_id = pair.newer.task_id
+            store.commit("task" if task_id else "global", [link], task_id=task_id, actor="system")
+            gone.add(pair.older.id or "")
+            replaced += 1
+    return len(found), replaced
+
+
+def _replacing(pair: Contradiction, now: str) -> MemoryLinked | None:
+    conflict = conflict_of(pair.older, pair.newer)
+    if conflict is None or not is_decided(conflict, pair.older, pair.newer, is_confirmed=False, now=now):
+        return None
+    said = {"score": conflict.score, "reason": conflict.reason, "created_at": now}
+    ends = {"source_id": pair.newer.id or "", "target_id": pair.older.id or ""}
+    return MemoryLinked(relation="SUPERSEDES", **ends, **said)

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from memgraph.extraction.statements import sentences, steps_in
-from memgraph.index.analyser import STOPWORDS
 from memgraph.lifecycle.communities import communities
 from memgraph.lifecycle.evidence import LEAST_BUILDS, in_order
 from memgraph.lifecycle.experience import evidence_of
 from memgraph.lifecycle.overlap import LARGE_FROM, tag_weights
-from memgraph.lifecycle.steps import Step, common_way, follows, steps_of, told
+from memgraph.lifecycle.steps import Step, common_way, follows, may_be_left_out, steps_of, telling_words, told
 from memgraph.ports import Row
 
 LEAST_RATE = 0.5
@@ -31,13 +31,6 @@ _LEAD = re.compile(
     r"^(?:Failed trial|Solved after a failed trial|Solved|How to|What led to success in):?\s+", re.IGNORECASE
 )
 _GOAL_ENDS = re.compile(r"\s(?:What was done|What it acted on|Lesson|Steps|Last error): |”: 1\. ")
-_WORD = re.compile(r"(?<![^\W_])[^\W\d_]{3,40}(?![^\W_])")
-_SAYS_LITTLE = frozenset(
-    str.split(
-        "see make sure get got use using need needs want wants like let lets know same also please help could one two new now way "
-        "try trying hey there sorry okay thanks task problem named worth points don didn isn"
-    )
-)
 _FILE_NAME = re.compile(r"([\w-]{2,80})\.[a-z]{1,4}\b")
 _NAME_PART = re.compile(r"[a-z]{3,}", re.IGNORECASE)
 _NAME = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")
@@ -61,12 +54,12 @@ class Attempt:
         row = self.row
         text = row.get("goal") or row.get("trigger_pattern") or row.get("situation")
         text = text or _GOAL_ENDS.split(_LEAD.sub("", row["content"]), maxsplit=1)[0]
-        return _telling(text)
+        return telling_words(text)
 
     @cached_property
     def purposes(self) -> list[str]:
         """The words of what the steps are said to be for, and of how the files are called that they are about, in order."""
-        return _telling(" ".join(part for step in self.steps for part in (step.purpose or "", *_files(step.text))))
+        return telling_words(" ".join(part for step in self.steps for part in (step.purpose or "", *_files(step.text))))
 
     @cached_property
     def builds(self) -> frozenset[str]:
@@ -92,25 +85,45 @@ class Way:
         Words that say when.
     keys, steps : tuple of str
         Its steps, as they are compared and as they are told.
-    supporters, failures : list of Attempt
-        Those who went it and reached what they wanted, in order of time; those who did not.
+    supporters : list of Attempt
+        Those who went it and reached what they wanted, in order of time; each supports one way only.
+    others, failures : list of Attempt
+        Supporters of other ways who went this one as well; those who did not reach what they wanted.
     """
 
     trigger: tuple[str, ...]
     keys: tuple[str, ...]
     steps: tuple[str, ...]
     supporters: list[Attempt]
+    others: list[Attempt]
     failures: list[Attempt]
 
     @cached_property
     def builds(self) -> frozenset[str]:
-        """Those in which it led to success."""
-        return frozenset().union(*(attempt.builds for attempt in self.supporters))
+        """Those of its evidence."""
+        return _builds(self.supporters)
+
+    @cached_property
+    def succeeded(self) -> int:
+        """Builds in which it led to success, the other ways' included."""
+        return len(self.builds | _builds(self.others))
 
     @cached_property
     def tried(self) -> int:
         """Builds in which it was gone."""
-        return len(self.builds.union(*(attempt.builds for attempt in self.failures)))
+        return len(self.builds | _builds(self.others) | _builds(self.failures))
+
+
+class _Draft(NamedTuple):
+    """What may be a way: its trigger, its steps, and the successes of one community that went it."""
+
+    trigger: tuple[str, ...]
+    keys: tuple[str, ...]
+    went: list[Attempt]
+
+
+def _builds(attempts: Sequence[Attempt]) -> frozenset[str]:
+    return frozenset().union(*(attempt.builds for attempt in attempts))
 
 
 def attempt_of(row: Row) -> Attempt | None:
@@ -150,45 +163,85 @@ def ways(attempts: Sequence[Attempt], settled: Sequence[Sequence[str]] = ()) -> 
     frequency = Counter(word for attempt in attempts for word in attempt.goal)
     most = len(attempts) * _TOO_COMMON if len(attempts) >= LARGE_FROM else len(attempts)
     told_apart = {word for word, many in frequency.items() if many <= most}
-    found = [_way([good[place] for place in group], attempts, told_apart, weights) for group in groups]
-    kept = {(way.trigger, way.keys): way for way in found if way is not None}
-    return sorted(kept.values(), key=lambda way: (-len(way.builds), way.keys, way.trigger))
+    drafts = [draft for group in groups if (draft := _drafted([good[place] for place in group], told_apart, weights))]
+    by_key: dict[str, list[Attempt]] = {}
+    for attempt in attempts:
+        for key in sorted(set(attempt.keys)):
+            by_key.setdefault(key, []).append(attempt)
+    found = [way for draft in _merged(drafts) if (way := _way(*draft, by_key))]
+    return sorted(found, key=lambda way: (-len(way.builds), way.keys, way.trigger))
 
 
-def _way(
-    members: Sequence[Attempt], attempts: Sequence[Attempt], telling: set[str], weights: dict[str, float]
-) -> Way | None:
-    if len(frozenset().union(*(attempt.builds for attempt in members))) < LEAST_BUILDS:
+def _drafted(members: Sequence[Attempt], telling: set[str], weights: dict[str, float]) -> _Draft | None:
+    """Return the trigger and the steps that a community has in common, and those of it who took them, if there are any."""
+    if len(_builds(members)) < LEAST_BUILDS:
         return None
-    members = [by_id for _, by_id in sorted((attempt.row["id"], attempt) for attempt in members)]
+    members = sorted(members, key=lambda attempt: str(attempt.row["id"]))
     common = common_way([attempt.keys for attempt in members])
     if common is None:
         return None
-    own, places = members[common[0]], common[1:]
-    keys = tuple(own.keys[place] for place in places)
+    own = members[common[0]]
+    keys = tuple(own.keys[place] for place in common[1:])
     went = [attempt for attempt in members if follows(attempt.keys, keys)]
     trigger = _trigger(went, own, keys, telling, weights)
-    if not trigger:
-        return None
+    return _Draft(trigger, keys, went) if trigger else None
+
+
+def _merged(drafts: Sequence[_Draft]) -> list[_Draft]:
+    """Return the drafts, those in one that are triggered by the same words and differ in little."""
+    kept: list[_Draft] = []
+    for draft in sorted(drafts, key=lambda one: (-len(one.went), one.keys, one.trigger)):
+        same = (
+            one
+            for one in kept
+            if set(one.trigger) == set(draft.trigger)
+            and (follows(draft.keys, one.keys) or follows(one.keys, draft.keys))
+        )
+        known = next(same, None)
+        if known is None:
+            kept.append(draft)
+        else:
+            known.went.extend(attempt for attempt in draft.went if follows(attempt.keys, known.keys))
+    return kept
+
+
+def _way(
+    trigger: tuple[str, ...], keys: tuple[str, ...], went: Sequence[Attempt], by_key: Mapping[str, Sequence[Attempt]]
+) -> Way | None:
+    """Return the way with all who went it; None if it led to success in too few builds, or too seldom."""
     words = set(trigger)
     is_of_the_goal = any(words & set(attempt.goal) for attempt in went)
-    same = [
-        one
-        for one in attempts
-        if follows(one.keys, keys) and (not is_of_the_goal or 2 * len(words & set(one.goal)) >= len(words))
-    ]
-    supporters = [one for one in same if one.went_well]
+
+    def wanted(attempt: Attempt) -> bool:
+        return not is_of_the_goal or 2 * len(words & set(attempt.goal)) >= len(words)
+
+    same = [attempt for attempt in _who_went(keys, by_key) if wanted(attempt)]
+    ids = {attempt.row["id"] for attempt in went}
+    supporters = _dated([attempt for attempt in went if wanted(attempt)])
     way = Way(
         trigger,
         keys,
-        tuple(
-            told([step for one in supporters for step in one.steps if step.key == own.keys[place]], own.steps[place])
-            for place in places
-        ),
-        _dated(supporters),
-        _dated([one for one in same if one.row.get("outcome") == "negative"]),
+        tuple(_told(place, keys, supporters) for place in range(len(keys))),
+        supporters,
+        _dated([attempt for attempt in same if attempt.went_well and attempt.row["id"] not in ids]),
+        _dated([attempt for attempt in same if attempt.row.get("outcome") == "negative"]),
     )
-    return way if len(way.builds) >= LEAST_BUILDS and len(way.builds) >= LEAST_RATE * way.tried else None
+    return way if len(way.builds) >= LEAST_BUILDS and way.succeeded >= LEAST_RATE * way.tried else None
+
+
+def _who_went(keys: Sequence[str], by_key: Mapping[str, Sequence[Attempt]]) -> list[Attempt]:
+    """Return all attempts that went a way: who may leave out so many steps took one of any so many and one, so of the rarest."""
+    rarest = sorted(set(keys), key=lambda key: (len(by_key[key]), key))[: may_be_left_out(keys) + 1]
+    near = {attempt.row["id"]: attempt for key in rarest for attempt in by_key[key]}
+    return [attempt for attempt in near.values() if follows(attempt.keys, keys)]
+
+
+def _told(place: int, keys: Sequence[str], supporters: Sequence[Attempt]) -> str:
+    """Return how a step is told; of one that comes several times, in the words of those times."""
+    nth = keys[:place].count(keys[place])
+    taken = [[step for step in attempt.steps if step.key == keys[place]] for attempt in supporters]
+    steps = [same[min(nth, len(same) - 1)] for same in taken if same]
+    return told(steps, steps[0])
 
 
 def _dated(attempts: Sequence[Attempt]) -> list[Attempt]:
@@ -209,11 +262,6 @@ def _trigger(
     named = [key for key in keys if _NAME.fullmatch(key)]
     rarest = max(named, key=lambda key: (round(weights.get(key, 0.0), 6), key), default="")
     return tuple(rarest.split("_"))
-
-
-def _telling(text: str) -> list[str]:
-    words = (word.casefold() for word in _WORD.findall(text[:2_000]))
-    return [word for word in dict.fromkeys(words) if word not in STOPWORDS and word not in _SAYS_LITTLE]
 
 
 def _files(text: str) -> list[str]:

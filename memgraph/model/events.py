@@ -20,6 +20,7 @@ from memgraph.model.memory import MemoryRecord, MemoryType
 from memgraph.model.payload import ANY, SYSTEM, Payload, Sha256, Whole, sparse
 from memgraph.model.procedures import ErrorsAnalysed, ProcedureMeasured, ProceduresLearned
 from memgraph.model.reembedding import MemoryReembedded
+from memgraph.model.sleep import SleepAdvanced
 
 
 class VectorRef(Strict):
@@ -380,6 +381,7 @@ PAYLOADS: dict[tuple[str, int], type[Payload]] = {
         ProcedureMeasured,
         ProceduresLearned,
         ErrorsAnalysed,
+        SleepAdvanced,
         JournalRepaired,
     )
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from memgraph.errors import MemGraphError
 from memgraph.logs import logger_of
@@ -37,6 +38,14 @@ class Use:
     by_retrieval: bool = False
 
 
+class Mark(NamedTuple):
+    """A point in what is pending: the event that the rows have, how often uses were taken out, and how many came since."""
+
+    seq: int
+    drains: int
+    used: int
+
+
 class PendingAccess:
     """Uses that are not yet committed, and the retrievals they came from. Not thread-safe: its owner locks.
 
@@ -59,7 +68,8 @@ class PendingAccess:
         self._others: list[Payload] = []
         self._drained: dict[str, list[Use]] = {}
         self._drained_at = -1
-        self._changes = 0
+        self._used: list[str] = []
+        self._drains = 0
         self._timer: threading.Timer | None = None
 
     def __bool__(self) -> bool:
@@ -69,20 +79,28 @@ class PendingAccess:
         """Note uses, and the event that says what happened."""
         for use in uses:
             self._uses.setdefault(use.memory_id, []).append(use)
-        self._changes += 1
+            self._used.append(use.memory_id)
         if payload is not None:
             self._others.append(payload)
         self._start_timer()
 
     @property
-    def version(self) -> tuple[int, int]:
-        """What is seen, and the rows it is seen over, have not changed while this has not."""
-        return self._seq(), self._changes
+    def mark(self) -> Mark:
+        """How far a reader has seen what is pending, for `effects`."""
+        return Mark(self._seq(), self._drains, len(self._used))
 
-    def effects(self, rows: Rows) -> list[AccessEffect]:
-        """Return what the pending uses make of the rows; uses of memories that are gone have no effect."""
+    def effects(self, rows: Rows, *, since: Mark | None = None) -> list[AccessEffect]:
+        """Return what the pending uses make of the rows; uses of memories that are gone have no effect.
+
+        Parameters
+        ----------
+        since : Mark, optional
+            Of the memories that were used after it only, if nothing was committed meanwhile.
+        """
+        is_late = since is not None and since[:2] == self.mark[:2]
+        ids = dict.fromkeys(self._used[since.used :]) if since and is_late else {**self._drained, **self._uses}
         found = []
-        for memory_id in {**self._drained, **self._uses}:
+        for memory_id in ids:
             uses = self._of(memory_id)
             row = rows("Memory", memory_id) if uses else None
             if row is not None:
@@ -101,13 +119,15 @@ class PendingAccess:
         drained = Drained(payloads, self._uses, self._others)
         self._drained = {memory_id: self._of(memory_id) for memory_id in {**self._drained, **self._uses}}
         self._drained_at = self._seq()
-        self._uses, self._others = {}, []
+        self._uses, self._others, self._used = {}, [], []
+        self._drains += 1
         self.stop()
         return drained
 
     def put_back(self, drained: Drained) -> None:
         """Take drained uses back: their commit failed."""
-        later, self._uses, self._drained = self._uses, {}, {}
+        later, self._uses, self._used, self._drained = self._uses, {}, [], {}
+        self._drains += 1
         for uses in (*drained.uses.values(), *later.values()):
             self.add(uses)
         self._others = [*drained.others, *self._others]

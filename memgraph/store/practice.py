@@ -63,7 +63,7 @@ def measurement(row: Mapping[str, Any], counts: Mapping[str, int], *, confidence
         id=row["id"],
         **counts,
         success_rate=round(went_well / tried, 6) if tried else None,
-        confidence=round(min(1.0, max(0.0, confidence)), 6),
+        confidence=min(1.0, max(0.0, confidence)),
         measured_at=now,
     )
 

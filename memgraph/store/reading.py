@@ -23,7 +23,7 @@ from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.model.results import MemoryStats
 from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Embedder, Key, Row
-from memgraph.store.access import PendingAccess
+from memgraph.store.access import Mark, PendingAccess
 from memgraph.store.projector import Projector
 from memgraph.store.vectors import check_model, has_vector
 
@@ -50,16 +50,18 @@ class Reader:
         self._now = now
         self._curve = curve
         self._search: VectorSearch | None = None
-        self._touched: tuple[Index, tuple[int, int]] | None = None
+        self._touched: tuple[Index, Mark] | None = None
 
     @property
     def index(self) -> Index:
         """The index at the journal's end, with the accesses that are not yet committed."""
         with self.frozen():
             index = self._projector.index
-            touched = (index, self._pending.version)
-            if touched != self._touched:
-                for effect in self._pending.effects(self._projector.rows.get):
+            mark = self._pending.mark
+            if (index, mark) != self._touched:
+                known = self._touched
+                since = known[1] if known and known[0] is index else None
+                for effect in self._pending.effects(self._projector.rows.get, since=since):
                     index.touch(
                         effect.id,
                         access_count=effect.access_count,
@@ -67,7 +69,7 @@ class Reader:
                         anchor=effect.relevance_anchor,
                         anchored_at=effect.relevance_at,
                     )
-                self._touched = touched
+                self._touched = (index, mark)
         return index
 
     @contextmanager

@@ -149,8 +149,8 @@ def _trials(stream: BinaryIO) -> Iterator[_Trial]:
 def _task(question: _Question, number: int, later: _Question | None, when: str) -> BuildTask:
     is_correct = question.section == "CORRECT"
     answer = next((match[1] for action in reversed(question.actions) if (match := _ANSWER.search(action))), "")
-    told = question.thoughts[-1:]
-    told += [f"Answered: {answer}" if answer else f"Gave no answer in {len(question.actions)} steps"]
+    told = [f"Answered: {answer}" if answer else f"Gave no answer in {len(question.actions)} steps"]
+    told += question.thoughts[-1:]
     told += [question.observations[-1]] if question.observations and answer else []
     told += [f"Correct answer: {question.correct}"] if question.correct else []
     is_new = later is not None and not is_correct and len(later.reflections) > len(question.reflections)

@@ -51,6 +51,8 @@ COMMANDS: dict[str, Entry] = {
     "stats": Entry("listing", "stats", "Count what is in the store."),
     "compress": Entry("compress", "compress", "Make generalisations of what was seen in three builds or more."),
     "proposals": Entry("proposals", "proposals", "List, approve or reject procedures that were learned."),
+    "contradictions": Entry("contradictions", "contradictions", "Show what contradicts each other, and decide it."),
+    "sleep": Entry("sleep", "sleep", "Let the store sleep: merge, generalise, learn, resolve, put away."),
     "collect": Entry("collect", "collect", "Put away what has faded, but for what must not be forgotten."),
     "archive": Entry("ways", "archive", "Put a memory away, out of lists and recall."),
     "unarchive": Entry("ways", "unarchive", "Take `archive` back."),

@@ -1,0 +1,57 @@
+"""``sleep``: what is done with experience when nobody waits for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from memgraph.interfaces.cli.opening import opened
+from memgraph.interfaces.cli.options import Command, Settings, pass_settings
+from memgraph.interfaces.cli.output import count, emit, notice, plain, progress
+from memgraph.interfaces.cli.usage import usage_told
+
+if TYPE_CHECKING:
+    from memgraph.model.sleep import PhaseReport, SleepReport
+
+_PHASES = ("temporal", "near-duplicates", "compress", "errors", "procedures", "contradictions", "collect")
+"""As the lifecycle names them: `memgraph sleep --help` imports no more than click."""
+
+
+@click.command(cls=Command)
+@click.option(
+    "--phase",
+    "phases",
+    metavar="NAME",
+    multiple=True,
+    type=click.Choice(_PHASES),
+    help="Only this phase; several times.",
+)
+@click.option("--max-seconds", metavar="N", type=click.FloatRange(min=0), help="After so long nothing more is begun.")
+@pass_settings
+def sleep(settings: Settings, phases: tuple[str, ...], max_seconds: float | None) -> None:
+    """Let the store sleep, in this order: temporal, near-duplicates, compress, errors, procedures, contradictions, collect.
+
+    Stopped at any moment, it keeps what was done, and the next one goes on from there.
+    """
+    with opened(settings) as memory, progress(settings, "sleeping") as bar:
+        report = memory.sleep(phases=phases, max_seconds=max_seconds, progress=bar)
+    emit(settings, report, _told(report))
+    for phase in report.phases:
+        if phase.notice:
+            notice(phase.notice)
+
+
+def _told(report: SleepReport) -> list[str]:
+    lines = [f"Went on with the sleep of {report.started_at[:16]}."] if report.resumed else []
+    lines += [_line(phase) for phase in report.phases]
+    lines.append(f"{count(report.changed, 'change', 'changes')} in {report.seconds:.1f} s.")
+    if report.left:
+        lines.append(f"Left for the next time: {', '.join(report.left)}.")
+    return [*lines, *usage_told(report.usage)]
+
+
+def _line(phase: PhaseReport) -> str:
+    done = [f"{number:,} {name.replace('_', ' ')}" for name, number in phase.counts.items() if number]
+    stopped = "" if phase.complete else " (stopped)"
+    return plain(f"  {phase.name:<16} {phase.seconds:5.1f} s  {', '.join(done) or 'nothing to do'}{stopped}")

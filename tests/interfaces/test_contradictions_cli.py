@@ -1,0 +1,104 @@
+"""``memgraph contradictions``: what is open is listed, decided, dismissed, and each answer says how to take it back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from memgraph.interfaces.cli.group import cli
+from memgraph.testing import FakeEmbedder
+
+YES, NO = "The importer handles empty files", "The importer does not handle empty files"
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
+    monkeypatch.setattr("memgraph.store.store.default_embedder", lambda *_: FakeEmbedder(dimension=64))
+
+    def call(*args: str) -> Any:
+        return CliRunner().invoke(cli, ["--home", str(tmp_path / "store"), *args], prog_name="memgraph")
+
+    return call
+
+
+@pytest.fixture
+def done(run: Callable[..., Any]) -> Callable[..., str]:
+    """Run a command that must succeed, and return what it printed on stdout."""
+
+    def call(*args: str) -> str:
+        result = run(*args)
+        assert result.exit_code == 0, result.output
+        return str(result.stdout)
+
+    return call
+
+
+@pytest.fixture
+def ids(done: Callable[..., str]) -> list[str]:
+    """Observe two things that contradict each other, and return their ids, the older one's first."""
+    return [json.loads(done("observe", text, "--project", "shop", "--json"))["memory_id"] for text in (YES, NO)]
+
+
+def test_what_is_open_is_listed(done: Callable[..., str], ids: list[str]) -> None:
+    told = done("contradictions")
+    assert told == done("contradictions", "list", "--project", "shop")
+    assert told.splitlines()[0] == "the newer one says that it is not so"
+    assert told.index(NO) < told.index(YES)
+    (found,) = json.loads(done("contradictions", "list", "--json"))
+    assert ([found["newer"]["id"], found["older"]["id"]], found["score"]) == (ids[::-1], 1.0)
+    assert "embedding" not in found["newer"]
+
+    assert json.loads(done("contradictions", "list", "--project", "bank", "--json")) == []
+    assert done("contradictions", "list", "--decided") == "Nothing was decided.\n"
+
+
+def test_the_user_decides_and_takes_it_back(done: Callable[..., str], ids: list[str]) -> None:
+    short = [one[:8] for one in ids]
+    told = done("contradictions", "resolve", *short, "--keep", short[0], "--reason", "tried it")
+    assert told.startswith(f"'{YES}' replaces '{NO}'; undo: memgraph ")
+    assert done("contradictions") == "Nothing contradicts anything else.\n"
+    assert YES in done("contradictions", "list", "--decided")
+
+    done(*told.strip().rpartition("undo: memgraph ")[2].split())
+    assert YES in done("contradictions")
+
+
+def test_what_is_none_is_dismissed_and_that_is_taken_back(done: Callable[..., str], ids: list[str]) -> None:
+    told = done("contradictions", "dismiss", *ids)
+    assert done("contradictions") == "Nothing contradicts anything else.\n"
+    done(*told.strip().rpartition("undo: memgraph ")[2].split())
+    assert YES in done("contradictions")
+
+
+def test_a_search_tells_what_it_found(done: Callable[..., str]) -> None:
+    for text in (
+        "Always use tabs for indentation in the Makefile",
+        "Always use spaces for indentation in the Makefile",
+    ):
+        done("remember", text)
+    assert done("contradictions", "find").splitlines() == [
+        "Compared 2 memories with those in force.",
+        "1 contradiction found; in 1 the newer memory replaces the older one.",
+    ]
+    assert json.loads(done("contradictions", "find", "--json"))["looked_at"] == 0
+
+
+def test_what_cannot_be_is_refused_in_one_line(
+    run: Callable[..., Any], done: Callable[..., str], ids: list[str]
+) -> None:
+    other = json.loads(done("observe", "The shop sells shoes", "--json"))["memory_id"]
+    for args, code in (
+        (["dismiss", ids[0], other], 1),
+        (["resolve", *ids, "--keep", other], 1),
+        (["resolve", ids[0], "00000000", "--keep", ids[0]], 1),
+        (["resolve", *ids], 2),
+    ):
+        result = run("contradictions", *args)
+        assert result.exit_code == code
+        assert result.stdout == ""
+        assert "Traceback" not in result.stderr

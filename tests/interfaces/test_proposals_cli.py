@@ -1,0 +1,61 @@
+"""``memgraph proposals``: what was learned, approved, rejected and taken back on the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from memgraph import MemGraph
+from memgraph.interfaces.cli.group import cli
+from memgraph.testing import FakeEmbedder
+
+STEPS = ["list_orders", "issue_refund", "send_confirmation"]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[int, str]]:
+    """Run a command on a store with one proposal, and return its exit code and what it printed."""
+    monkeypatch.setattr("memgraph.store.store.default_embedder", lambda *_: FakeEmbedder(dimension=64))
+    home = tmp_path / "store"
+    with MemGraph.open(home) as memory:
+        log = [{"t": float(place), "action": action} for place, action in enumerate(STEPS)]
+        told = {"type": "episodic", "outcome": "positive", "goal": "Refund a broken order", "action_log": log}
+        memory.store.insert_memories([{**told, "content": f"Refund {n}.", "build_id": f"b{n}"} for n in range(3)])
+        assert memory.learn_procedures().proposed == 1
+
+    def call(*args: str) -> tuple[int, str]:
+        result = CliRunner().invoke(cli, ["--home", str(home), "proposals", *args], prog_name="memgraph")
+        return result.exit_code, result.output
+
+    return call
+
+
+def test_a_proposal_is_shown_approved_taken_back_and_rejected(run: Callable[..., tuple[int, str]]) -> None:
+    code, said = run()
+    assert code == 0
+    assert (
+        "When refund broken order: seen in 3 builds, it worked in 100%\n   1. list_orders\n   2. issue_refund\n" in said
+    )
+    (found,) = json.loads(run("list", "--json")[1])
+    assert (found["state"], found["steps"]) == ("proposed", STEPS)
+
+    code, said = run("approve", found["id"][:8])
+    assert (code, said) == (
+        0,
+        f"In force: when refund broken order. `memgraph proposals reopen {found['id']}` takes it back.\n",
+    )
+    assert run("list") == (0, "Nothing waits for approval.\n")
+    assert "(in force)" in run("list", "--all")[1]
+
+    assert json.loads(run("reopen", found["id"], "--json")[1])["state"] == "proposed"
+    assert run("reject", found["id"])[1].startswith("Rejected: ")
+    assert [one["state"] for one in json.loads(run("list", "--all", "--json")[1])] == ["rejected"]
+
+
+def test_what_is_no_proposal_is_refused(run: Callable[..., tuple[int, str]]) -> None:
+    code, said = run("approve", "00000000-0000-4000-8000-000000000000")
+    assert (code, said.count("\n")) == (1, 1)

@@ -1,0 +1,290 @@
+"""What was solved again and again becomes a proposal, on a real embedded graph; and what becomes of the proposal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from memgraph.errors import InvalidInputError, NotFoundError
+from memgraph.lifecycle.procedures import LATER_SUCCESSES, learn_procedures
+from memgraph.lifecycle.proposals import approve_proposal, list_proposals, reject_proposal, reopen_proposal
+from memgraph.model.procedures import UNCONVINCING
+from memgraph.retrieval import MemoryRetrieval
+
+Store = Any
+STEPS = ["list_orders", "check_refund_policy", "issue_refund", "send_confirmation"]
+
+
+def solved(n: int, steps: list[str] | None = None, **fields: Any) -> dict[str, Any]:
+    """Return an episode in which a customer of build `n` got a refund."""
+    base = {"type": "episodic", "project_id": "shop", "outcome": "positive", "build_id": f"b{n}"}
+    log = [{"t": float(place), "action": action} for place, action in enumerate(steps or STEPS)]
+    goal = f"Refund the broken order {n} of a customer"
+    return {**base, "content": f"Order {n} was refunded.", "goal": goal, "action_log": log, "tags": [f"t{n}"], **fields}
+
+
+def learn(store: Store, *episodes: dict[str, Any]) -> list[str]:
+    return [one.id for one in store.insert_memories(list(episodes))]
+
+
+@pytest.fixture
+def proposed(store: Store) -> Any:
+    """Return the proposal that three builds make, in a store with their episodes."""
+    learn(store, solved(1), solved(2, ["look_around", *STEPS]), solved(3))
+    assert learn_procedures(store).proposed == 1
+    (found,) = list_proposals(store)
+    return found
+
+
+def recalled(store: Store) -> list[str]:
+    asked = {"task_description": "refund a broken order for the customer", "agent_name": "a", "project_id": "shop"}
+    return [
+        memory.id or "" for memory in MemoryRetrieval(store).retrieve(asked).memories if memory.type == "procedural"
+    ]
+
+
+class TestLearned:
+    def test_what_three_builds_did_the_same_way(self, store: Store, proposed: Any) -> None:
+        made = store.get_memory(proposed.id)
+        assert made.steps == STEPS
+        assert set(made.trigger_pattern.split()) == {"refund", "broken", "order", "customer"}
+        assert (made.confidence, made.success_rate, made.source) == (0.7, 1.0, "procedures")
+        assert made.evidence_build_ids == ["b1", "b2", "b3"]
+        assert made.content.startswith("How to go about “")
+        assert "1. list_orders; 2. check_refund_policy" in made.content
+        relations = sorted(
+            (link.relation, link.source_id == made.id) for link in store.links(made.id) if link.relation != "NEXT"
+        )
+        assert relations == [("DERIVED_FROM", True)] * 3 + [("SUPPORTS", False)] * 3
+
+    @pytest.mark.parametrize(
+        "third",
+        [
+            solved(2, content="Order 2 was refunded twice."),
+            solved(3, outcome="negative"),
+            solved(3, project_id="other"),
+            solved(3, ["guess", "hope"]),
+        ],
+        ids=["same build", "failed", "other project", "other steps"],
+    )
+    def test_less_is_no_pattern(self, store: Store, third: dict[str, Any]) -> None:
+        learn(store, solved(1), solved(2), third)
+        assert learn_procedures(store).proposed == 0
+
+    def test_a_way_that_fails_more_often_is_none_and_else_failures_lower_the_rate(
+        self, store: Store, proposed: Any
+    ) -> None:
+        learn(store, *(solved(n, outcome="negative") for n in (4, 5)))
+        assert learn_procedures(store).updated == 1
+        assert store.get_memory(proposed.id).success_rate == 0.6
+
+    def test_half_the_builds_at_least_must_have_gone_well(self, store: Store) -> None:
+        learn(store, *(solved(n, outcome="positive" if n < 3 else "negative") for n in range(7)))
+        assert learn_procedures(store).proposed == 0
+
+    def test_sessions_count_where_there_are_no_builds(self, store: Store) -> None:
+        learn(store, *(solved(n, build_id=None, session_id=f"s{n}") for n in range(3)))
+        assert learn_procedures(store).proposed == 1
+
+    def test_procedures_of_single_sessions_are_evidence(self, store: Store) -> None:
+        steps = ["create reproduce.py (reproduce the issue)", "edit src/a.py", "`python reproduce.py`"]
+        one = {"type": "procedural", "outcome": "positive", "steps": steps, "trigger_pattern": "Rounding is wrong"}
+        learn(store, *({**one, "content": f"Way {n}.", "build_id": f"b{n}"} for n in range(3)))
+        learn_procedures(store)
+        (found,) = list_proposals(store)
+        assert found.steps == ["create reproduce.py (to reproduce the issue)", "edit src/a.py", "`python reproduce.py`"]
+        assert found.trigger == "rounding wrong"
+
+    def test_it_is_strict_narrow_and_cautious_as_its_evidence(self, store: Store) -> None:
+        learn(store, solved(1), solved(2, privacy_tier="private"), solved(3, trust_class="web"))
+        learn_procedures(store)
+        made = store.get_memory(list_proposals(store)[0].id)
+        assert (made.privacy_tier, made.trust_class, made.project_id) == ("private", "web", "shop")
+
+    def test_errors_met_on_the_way_come_with_what_helped(self, store: Store) -> None:
+        def met(build: str, key: str) -> dict[str, Any]:
+            error = {"type": "KeyError", "message": f"KeyError: '{key}'", "resolution": "ask for the order first"}
+            base = {"type": "episodic", "project_id": "shop", "outcome": "positive", "content": f"Mended {build}."}
+            return {**base, "build_id": build, "errors_encountered": [error]}
+
+        rare = met("b3", "x") | {"errors_encountered": [{"type": "E", "message": "Odd: once", "resolution": "wait"}]}
+        learn(store, solved(1), solved(2), solved(3), met("b1", "refund_id"), met("b2", "order_id"), rare)
+        learn_procedures(store)
+        made = store.get_memory(list_proposals(store)[0].id)
+        assert [(known.error, known.fix) for known in made.common_errors] == [
+            ("KeyError: 'refund_id'", "ask for the order first")
+        ]
+        assert "If “KeyError: 'refund_id'” comes up: ask for the order first." in made.content
+
+
+class TestAgain:
+    def test_unchanged_nothing_is_written(self, store: Store, proposed: Any) -> None:
+        before = store.digest(), store._journal.tail.chain.seq
+        assert not any(learn_procedures(store).model_dump(exclude={"complete"}).values())
+        assert (store.digest(), store._journal.tail.chain.seq) == before
+
+    def test_grown_it_is_brought_up(self, store: Store, proposed: Any) -> None:
+        learn(store, solved(4))
+        result = learn_procedures(store)
+        assert (result.proposed, result.updated) == (0, 1)
+        (after,) = list_proposals(store)
+        assert (after.id, after.builds, after.confidence) == (proposed.id, 4, 0.8)
+
+    def test_in_force_it_keeps_what_was_approved(self, store: Store, proposed: Any) -> None:
+        approve_proposal(store, proposed.id)
+        longer = [*STEPS, "ask_for_a_rating"]
+        learn(store, *(solved(n, longer) for n in range(4, 9)))
+        learn_procedures(store)
+        made = store.get_memory(proposed.id)
+        assert (made.steps, len(made.evidence_build_ids), made.confidence) == (STEPS, 8, 0.9)
+
+    def test_a_proposal_whose_evidence_was_forgotten_no_longer_holds(self, store: Store, proposed: Any) -> None:
+        store.suppress(store.get_memory(proposed.id).supporting_memory_ids[0])
+        assert learn_procedures(store).retired == 1
+        assert store.get_memory(proposed.id).invalid_at is not None
+        assert list_proposals(store, state=None) == []
+        assert not learn_procedures(store).retired
+
+    def test_what_faded_is_evidence_still(self, store: Store, proposed: Any) -> None:
+        for one in store.get_memory(proposed.id).supporting_memory_ids:
+            store.archive(one, reason="faded")
+        learn_procedures(store)
+        assert [one.id for one in list_proposals(store)] == [proposed.id]
+
+    def test_killed_between_two_projects_it_ends_as_if_it_had_not_been(
+        self, open_store: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ids = (f"00000000-0000-4000-8000-{n:012d}" for n in range(100))
+        known = [{**solved(n), "project_id": project, "id": next(ids)} for project in "ab" for n in range(3)]
+        digests = []
+        for name, is_killed in (("whole", False), ("killed", True)):
+            store = open_store(name)
+            learn(store, *known)
+            if is_killed:
+                calls = iter([False, True])
+                assert not learn_procedures(store, is_time_up=lambda calls=calls: next(calls)).complete
+            learn_procedures(store)
+            digests.append(store.digest())
+        assert digests[0] == digests[1]
+
+
+class TestProposals:
+    def test_only_what_is_in_force_is_recalled_and_each_has_its_way_back(self, store: Store, proposed: Any) -> None:
+        assert recalled(store) == []
+        assert approve_proposal(store, proposed.id).state == "in force"
+        assert recalled(store) == [proposed.id]
+        assert list_proposals(store) == []
+        assert reopen_proposal(store, proposed.id).state == "proposed"
+        assert recalled(store) == []
+        assert reject_proposal(store, proposed.id).state == "rejected"
+        assert [one.state for one in list_proposals(store, state=None)] == ["rejected"]
+        assert approve_proposal(store, proposed.id).state == "in force"
+
+    def test_a_decision_is_the_users_and_made_once(self, store: Store, proposed: Any) -> None:
+        approve_proposal(store, proposed.id)
+        seq = store._journal.tail.chain.seq
+        (event,) = store.reader.events_after(seq - 1)
+        assert (event.type, event.actor) == ("memory.revised", "user")
+        approve_proposal(store, proposed.id)
+        assert store._journal.tail.chain.seq == seq
+
+    def test_rejected_it_is_proposed_again_only_with_as_much_new_evidence(self, store: Store, proposed: Any) -> None:
+        reject_proposal(store, proposed.id)
+        learn(store, solved(4), solved(5))
+        assert learn_procedures(store).proposed == 0
+        learn(store, solved(6))
+        assert learn_procedures(store).proposed == 1
+        assert [(one.id, one.builds) for one in list_proposals(store)] == [(proposed.id, 6)]
+        assert learn_procedures(store).proposed == 0
+
+    @pytest.mark.parametrize("approval", ["user", "evidence"])
+    def test_later_successes_bring_it_into_force_where_evidence_may(
+        self, open_store: Callable[..., Any], clock: Any, approval: str
+    ) -> None:
+        store = open_store(procedure_approval=approval)
+        learn(store, *(solved(n) for n in range(3)))
+        learn_procedures(store)
+        clock.advance(hours=1)
+        for n in range(LATER_SUCCESSES):
+            assert list_proposals(store, state="in force") == []
+            learn(store, solved(10 + n))
+            learn_procedures(store)
+        assert len(list_proposals(store, state="in force")) == (1 if approval == "evidence" else 0)
+
+    def test_others_are_refused(self, store: Store) -> None:
+        (other,) = learn(store, {"type": "procedural", "content": "Mine.", "steps": ["a", "b"]})
+        with pytest.raises(InvalidInputError, match="no procedure that was learned"):
+            approve_proposal(store, other)
+        with pytest.raises(NotFoundError):
+            reject_proposal(store, "00000000-0000-4000-8000-000000000000")
+        with pytest.raises(InvalidInputError, match="proposed"):
+            list_proposals(store, state="old")  # type: ignore[arg-type]
+
+
+class TestPractice:
+    def told(self, store: Store, outcome: str, **said: Any) -> str:
+        asked = {"task_description": "refund a broken order", "agent_name": "a", "project_id": "shop"}
+        query_id = MemoryRetrieval(store).retrieve(asked).query_id
+        store.record_outcome(query_id, outcome, **said)
+        return str(query_id)
+
+    def test_uses_move_the_rate_and_the_last_word_counts(self, store: Store, proposed: Any) -> None:
+        approve_proposal(store, proposed.id)
+        query_id = self.told(store, "failure", used=[proposed.id])
+        made = store.get_memory(proposed.id)
+        assert (made.success_rate, made.last_validated_at) == (0.75, store.now())
+        assert made.confidence < 0.7
+        store.record_outcome(query_id, "success", used=[proposed.id])
+        made = store.get_memory(proposed.id)
+        assert (made.success_rate, made.confidence) == (1.0, pytest.approx(0.7))
+        before = store.digest()
+        store.rebuild()
+        assert store.digest() == before
+
+    def test_learning_keeps_what_use_has_shown(self, store: Store, proposed: Any) -> None:
+        approve_proposal(store, proposed.id)
+        self.told(store, "failure", used=[proposed.id])
+        learn(store, solved(4))
+        learn_procedures(store)
+        made = store.get_memory(proposed.id)
+        assert made.success_rate == 0.8
+        assert made.confidence == pytest.approx(0.8 * 2 / 3)
+        assert not learn_procedures(store).updated
+
+    def test_overridden_and_never_used_it_is_put_away_and_comes_back(self, store: Store, proposed: Any) -> None:
+        approve_proposal(store, proposed.id)
+        for _ in range(3):
+            self.told(store, "success", overridden=[proposed.id])
+        made = store.get_memory(proposed.id)
+        assert (made.override_count, made.success_rate) == (3, 1.0)
+        assert made.confidence < 0.3
+        assert learn_procedures(store).retired == 1
+        assert store.get_memory(proposed.id).archive_reason == UNCONVINCING
+        assert recalled(store) == []
+        assert learn_procedures(store).retired == 0
+        store.unarchive(proposed.id)
+        assert recalled(store) == [proposed.id]
+
+    def test_once_used_it_stays(self, store: Store, proposed: Any) -> None:
+        approve_proposal(store, proposed.id)
+        self.told(store, "success", used=[proposed.id])
+        for _ in range(9):
+            self.told(store, "success", overridden=[proposed.id])
+        assert store.get_memory(proposed.id).confidence < 0.3
+        assert learn_procedures(store).retired == 0
+
+    def test_a_procedure_that_nobody_learned_is_measured_too(self, store: Store) -> None:
+        rule = {
+            "type": "procedural",
+            "project_id": "shop",
+            "content": "Refund a broken order: ask.",
+            "trigger_pattern": "refund order",
+        }
+        (memory_id,) = learn(store, rule)
+        self.told(store, "success", used=[memory_id])
+        assert store.get_memory(memory_id).success_rate == 1.0
+        self.told(store, "partial", used=[memory_id])
+        self.told(store, "failure", used=[memory_id])
+        assert store.get_memory(memory_id).success_rate == 0.5

@@ -1,0 +1,281 @@
+"""Sleep: its phases together, a run that is stopped, its bounds, and when a store sleeps of its own accord."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+import memgraph
+from memgraph.embedding import NoEmbedder
+from memgraph.errors import BusyError, InvalidInputError
+from memgraph.lifecycle import sleep
+from memgraph.lifecycle.sleep import PHASES, episodes_since
+from memgraph.model.sleep import SleepAdvanced
+from memgraph.testing import FakeClock, FakeEmbedder
+
+NAMES = [phase.name for phase in PHASES]
+START = "2026-02-01T09:00:00.000Z"
+STEPS = ["list_orders", "check_refund_policy", "issue_refund", "send_confirmation"]
+
+
+def experience() -> list[dict[str, Any]]:
+    """Return memories of which every phase makes something."""
+    fact = {"type": "semantic", "project_id": "shop"}
+    run = "Deploys of the shop run on Tuesdays after the tests have passed"
+    facts = [
+        {"content": "The freeze holds until 2026-02-28"},
+        {"content": run},
+        {"content": run.replace("the tests", "all of the tests")},
+        {"content": run, "task_id": "T"},
+        {"content": run.replace("the tests", "all tests"), "task_id": "T"},
+        {"content": "The billing service listens on port 8080", "occurred_at": "2026-01-01"},
+        {"content": "The billing service listens on port 9090", "occurred_at": "2026-01-20"},
+        {"content": "Nobody asks for this any more", "relevance_score": 0.01},
+    ]
+    failed = [
+        {
+            "type": "episodic", "project_id": "shop", "outcome": "failure", "build_id": f"b{n}", "tags": ["auth", "jwt"],
+            "content": f"The refresh of the token failed with 401 in {name}", "failure_fingerprint": "f00",
+        }
+        for n, name in enumerate(["checkout", "search and filters", "the account page", "billing of the other shop"])
+    ]  # fmt: skip
+    solved = [
+        {
+            "type": "episodic", "project_id": "shop", "outcome": "success", "build_id": f"s{n}", "tags": [f"t{n}"],
+            "content": f"Order {n} was refunded.", "goal": f"Refund the broken order {n} of a customer",
+            "action_log": [{"t": float(place), "action": action} for place, action in enumerate(STEPS)],
+        }
+        for n in range(3)
+    ]  # fmt: skip
+    memories = [*({**fact, **one} for one in facts), *failed, *solved]
+    return [{"id": str(UUID(int=number)), **one} for number, one in enumerate(memories, start=1)]
+
+
+@contextmanager
+def opened(folder: Path, embedder: Any = None, **settings: Any) -> Iterator[Any]:
+    config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys", **settings)
+    clock = FakeClock("2026-03-03T03:00:00.000Z")
+    with memgraph.AgentMemoryStore(config, embedder=embedder or FakeEmbedder(64), clock=clock) as store:
+        yield store
+
+
+@pytest.fixture(scope="module")
+def tired(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a store that has much to sleep over; it is copied, not used."""
+    folder = tmp_path_factory.mktemp("tired")
+    config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
+    with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(64), clock=FakeClock(START)) as store:
+        for task in (None, "T"):
+            store.insert_memories([one for one in experience() if one.get("task_id") == task])
+    return folder
+
+
+@pytest.fixture
+def bed(tired: Path, tmp_path: Path) -> Callable[[str], Path]:
+    """Make copies of the tired store."""
+    return lambda name: Path(shutil.copytree(tired, tmp_path / name))
+
+
+def says(store: Any) -> tuple[str, list[Any]]:
+    """Return a store's digest, and what was recorded of each memory in the order in which it was recorded."""
+    events = [event for event in store.reader.events_after(0) if event.payload.memory_ids()]
+    return store.digest(), [(event.type, event.content) for event in events]
+
+
+class Killed(BaseException):
+    """A kill, as far as a process can suffer it in a test."""
+
+
+def dying(store: Any, after: int) -> Callable[..., Any]:
+    """Return a commit that goes well so many times, and then no more."""
+    real, left = store.commit, [after]
+
+    def commit(*args: Any, **fields: Any) -> Any:
+        if not left[0]:
+            raise Killed
+        left[0] -= 1
+        return real(*args, **fields)
+
+    return commit
+
+
+def test_every_phase_does_something_and_twice_is_once(bed: Callable[[str], Path]) -> None:
+    with opened(bed("one")) as store:
+        report = sleep(store)
+        done = {phase.name: phase for phase in report.phases}
+        assert [*done] == NAMES
+        assert (report.complete, report.left, report.resumed) == (True, [], False)
+        assert done["temporal"].counts["expired"] == 1
+        assert done["near-duplicates"].counts["merged"] == 2
+        assert done["compress"].counts["compressed"] == 1
+        assert done["errors"].counts["failures"] == 4
+        assert done["procedures"].counts["proposed"] == 1
+        assert done["contradictions"].counts["superseded"] == 1
+        assert done["collect"].counts["archived"] == 1
+        assert str(UUID(int=1)) in done["temporal"].memory_ids
+        assert all(phase.changed == len(phase.memory_ids) for phase in report.phases)
+        assert report.changed == sum(phase.changed for phase in report.phases)
+        before = says(store)
+        again = sleep(store)
+        assert (again.changed, says(store)) == (0, before)
+        store.verify(deep=True)
+        store.rebuild()
+        assert store.digest() == before[0]
+    with opened(bed("one").parent / "one", embedder=NoEmbedder()) as store:  # a replay asks no model
+        store.rebuild()
+        assert store.digest() == before[0]
+
+
+@pytest.fixture(scope="module")
+def rested(tired: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[Any]]:
+    """Return what an uninterrupted sleep comes to."""
+    folder = Path(shutil.copytree(tired, tmp_path_factory.mktemp("rested") / "copy"))
+    with opened(folder) as store:
+        assert sleep(store).complete
+        return says(store)
+
+
+def test_killed_after_every_commit_it_ends_as_if_it_had_not_been(
+    bed: Callable[[str], Path], rested: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kills = 0
+    with opened(bed("restless")) as store:
+        while True:
+            with monkeypatch.context() as patch:
+                patch.setattr(store, "commit", dying(store, after=1))
+                try:
+                    report = sleep(store)
+                except Killed:
+                    kills += 1
+                    continue
+            break
+        assert kills > 2 * len(NAMES)
+        assert report.resumed
+        assert report.complete
+        assert says(store) == rested
+
+
+@pytest.mark.long
+def test_killed_once_at_any_commit_it_ends_as_if_it_had_not_been(
+    bed: Callable[[str], Path], rested: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for after in range(100):
+        folder = bed(f"{after}")
+        with opened(folder) as store, monkeypatch.context() as patch:
+            patch.setattr(store, "commit", dying(store, after))
+            try:
+                sleep(store)
+            except Killed:
+                pass
+            else:
+                break
+        with opened(folder) as store:
+            assert sleep(store).complete
+            assert says(store) == rested, f"killed after {after} commits"
+        shutil.rmtree(folder)
+    assert after > 2 * len(NAMES)
+
+
+def test_it_stops_when_the_time_is_up_and_goes_on_the_next_time(
+    bed: Callable[[str], Path], rested: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = iter(range(10_000))
+    monkeypatch.setattr("memgraph.lifecycle.sleep.time.monotonic", lambda: float(next(ticks)))
+    with opened(bed("short")) as store:
+        assert sleep(store, max_seconds=0).left == NAMES
+        report, done = sleep(store, max_seconds=6), list[str]()
+        assert report.left
+        while not report.complete:
+            done += [phase.name for phase in report.phases if phase.complete]
+            report = sleep(store, max_seconds=len(done) + 6)
+            assert report.resumed
+        assert says(store)[0] == rested[0]
+        assert [*done, *(phase.name for phase in report.phases)] == NAMES
+
+
+def test_a_run_of_another_day_is_not_gone_on_with(store: Any, clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "commit", dying(store, after=2))
+        with pytest.raises(Killed):
+            sleep(store)
+    clock.advance(hours=25)
+    report = sleep(store)
+    assert (report.resumed, [phase.name for phase in report.phases]) == (False, NAMES)
+
+
+def test_chosen_phases_alone_in_their_order(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = sleep(store, phases=["collect", "temporal"])
+    assert [phase.name for phase in report.phases] == ["temporal", "collect"]
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "commit", dying(store, after=2))
+        with pytest.raises(Killed):
+            sleep(store)
+    assert sleep(store, phases=["temporal"]).complete
+    assert sleep(store).resumed  # what was left stayed so
+    with pytest.raises(InvalidInputError, match="must be one of temporal, near-duplicates"):
+        sleep(store, phases=["dream"])
+    with pytest.raises(InvalidInputError, match="0 or more"):
+        sleep(store, max_seconds=-1)
+
+
+def test_a_run_says_how_far_it_has_come(store: Any) -> None:
+    told: list[tuple[int, int | None]] = []
+    memgraph.MemGraph(store).sleep(progress=lambda done, total: told.append((done, total)))
+    assert told[0] == (0, len(NAMES))
+    said = [event.payload for event in store.reader.events_after(0) if isinstance(event.payload, SleepAdvanced)]
+    assert [(one.phase, one.left) for one in said] == [(name, NAMES[place + 1 :]) for place, name in enumerate(NAMES)]
+
+
+class TestOfItsOwnAccord:
+    def episodes(self, memory: Any, count: int) -> list[str]:
+        saved = [
+            memory.save_episode(f"Booking {n}", "a small budget", "took the cheapest", "success") for n in range(count)
+        ]
+        return [one.episode_id for one in saved]
+
+    def slept(self, memory: Any) -> int:
+        return sum(isinstance(event.payload, SleepAdvanced) for event in memory.store.reader.events_after(0))
+
+    def test_never_unless_the_setting_asks_for_it(self, store: Any) -> None:
+        memory = memgraph.MemGraph(store)
+        memory.update_episode_with_feedback(self.episodes(memory, 6)[0], "meh")
+        assert self.slept(memory) == 0
+
+    def test_after_five_episodes_and_at_once_when_the_user_is_not_content(self, open_store: Callable[..., Any]) -> None:
+        memory = memgraph.MemGraph(open_store(sleep_trigger="auto"))
+        ids = self.episodes(memory, 4)
+        assert (self.slept(memory), episodes_since(memory.store)) == (0, 4)
+        self.episodes(memory, 1)
+        assert (self.slept(memory), episodes_since(memory.store)) == (len(NAMES), 0)
+        memory.update_episode_with_feedback(ids[0], "love")
+        assert self.slept(memory) == len(NAMES)
+        memory.update_episode_with_feedback(ids[0], "meh")
+        assert self.slept(memory) == 2 * len(NAMES)
+
+    def test_its_failure_does_not_fail_the_write(
+        self, open_store: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        memory = memgraph.MemGraph(open_store(sleep_trigger="auto"))
+        self.episodes(memory, 4)
+
+        def busy(*_: Any, **__: Any) -> Any:
+            raise BusyError("another process holds the store")
+
+        monkeypatch.setattr("memgraph.lifecycle.sleep.sleep", busy)
+        with caplog.at_level(logging.WARNING, "memgraph"):
+            (saved,) = self.episodes(memory, 1)
+        assert memory.store.get_memory(saved) is not None
+        assert "could not sleep" in caplog.text
+
+    def test_it_is_short(self, open_store: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+        memory = memgraph.MemGraph(open_store(sleep_trigger="auto"))
+        monkeypatch.setattr("memgraph.lifecycle.sleep.AUTO_SECONDS", 0.0)
+        self.episodes(memory, 5)
+        assert self.slept(memory) == 0
