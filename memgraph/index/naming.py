@@ -50,8 +50,8 @@ class Naming:
         other._lengths, other._seen = {first: known.copy() for first, known in self._lengths.items()}, self._seen
         return other
 
-    def named_in(self, terms: Sequence[str]) -> Iterator[list[int]]:
-        """Yield, for each name found in the terms, the codes of the entities called so.
+    def named_in(self, terms: Sequence[str]) -> Iterator[tuple[Sequence[str], list[int]]]:
+        """Yield, for each name found in the terms, its own terms and the codes of the entities called so.
 
         Of names that begin with the same term the longest is meant, and one within another says nothing of its own: "New York
         Times" is the newspaper. Costs a look-up for each term, and one for each length of the names that begin with it.
@@ -63,7 +63,7 @@ class Naming:
             length, code = self._longest(terms, at)
             if code >= 0 and code not in seen:
                 seen.add(code)
-                yield sorted(self._entities.get(code)[0].tolist())
+                yield terms[at : at + length], sorted(self._entities.get(code)[0].tolist())
             at += length
 
     def _longest(self, terms: Sequence[str], at: int) -> tuple[int, int]:

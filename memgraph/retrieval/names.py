@@ -9,7 +9,7 @@ import numpy as np
 from memgraph.index.index import scope_name
 from memgraph.model.ids import canonical_name
 from memgraph.retrieval.search import Counts, Search
-from memgraph.retrieval.walk import about
+from memgraph.retrieval.walk import about, holders
 from memgraph.retrieval.when import spans_in
 
 _DAYS_UNTIL_TOLD = 3.0
@@ -33,13 +33,17 @@ def speakers(search: Search) -> Counts:
 
 
 def things(search: Search) -> Counts:
-    """Prefer what is about a thing that the query names, less where several memories are about a thing of this name."""
+    """Prefer what is about a thing that the query names, less where several memories are about a thing of this name.
+
+    Less, too, where its name is one word that many texts hold.
+    """
     gained: dict[int, float] = {}
     named = list(search.index.naming.named_in(search.query_terms))
-    for entities in named:
+    for name, entities in named:
         slots = about(search, entities)
         for slot in slots:
-            gained[slot] = max(gained.get(slot, 0.0), search.config.name_weight / len(slots) ** 0.5)
+            gain = search.config.name_weight / max(len(slots), holders(search, name)) ** 0.5
+            gained[slot] = max(gained.get(slot, 0.0), gain)
     return {"named": len(named), "gained": _add(search, "named", gained)}
 
 

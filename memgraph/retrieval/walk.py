@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from memgraph.retrieval.search import Counts, Search
 
 _ABOUT = 2
 _EVIDENCE = frozenset({RELATION_CODE["SUPPORTS"], RELATION_CODE["DERIVED_FROM"]})
+_RESTS_ON = (RELATION_CODE["DERIVED_FROM"], -RELATION_CODE["SUPPORTS"])
 _CONTRADICTS = RELATION_CODE["CONTRADICTS"]
 _MOST_REACHED = 1_000
 """A name or tag that more memories share tells them apart no more."""
@@ -43,7 +44,7 @@ def naming(search: Search) -> Counts:
 
     Names are those that were annotated, under any of their aliases, and those that the text is found to hold: a name is often
     learned after the text that used it was written. A name that several memories are about says less of each: its gain is divided by
-    the square root of their number.
+    the square root of their number; or of the number of texts that hold it, if it is one word: "run" is mostly no name.
     """
     seeds = _seeds(search, search.config.mention_seeds)
     gains = ((slot, gain, seed) for seed in seeds for slot, gain in _named_by(search, seed))
@@ -53,13 +54,16 @@ def naming(search: Search) -> Counts:
 def _named_by(search: Search, seed: int) -> Iterator[tuple[int, float]]:
     index = search.index
     terms = [index.vocabulary.names[code] for code in index.sequences.get(seed).tolist()]
-    things = [index.aliases.same(entity) for entity in index.named.get(seed)[0].tolist()]
-    things += index.naming.named_in(terms)
+    things: dict[tuple[int, ...], Sequence[str]] = {
+        tuple(index.aliases.same(entity)): () for entity in index.named.get(seed)[0].tolist()
+    }
+    things |= {tuple(entities): name for name, entities in index.naming.named_in(terms)}
     score = search.config.mention_weight * float(search.scores[seed])
-    for thing in {tuple(entities) for entities in things}:
+    for thing, name in things.items():
         slots = about(search, thing)
-        if seed not in slots:  # what a text is about itself leads nowhere
-            yield from ((slot, score / len(slots) ** 0.5) for slot in slots)
+        if slots and seed not in slots:  # what a text is about itself leads nowhere
+            gain = score / max(len(slots), holders(search, name)) ** 0.5
+            yield from ((slot, gain) for slot in slots)
 
 
 def about(search: Search, entities: Iterable[int]) -> set[int]:
@@ -74,10 +78,19 @@ def about(search: Search, entities: Iterable[int]) -> set[int]:
     return found if len(found) <= _MOST_REACHED else set()
 
 
+def holders(search: Search, name: Sequence[str]) -> int:
+    """Return how many admitted texts hold a name of one word; 1 for a longer one, which is seldom there by chance."""
+    if len(name) != 1:
+        return 1
+    code = search.index.vocabulary.find(name[0])
+    return int(np.count_nonzero(search.mask[search.index.postings.get(code)[0]])) if code >= 0 else 1
+
+
 def links(search: Search) -> Counts:
     """From the best to what they rest on and what rests on them, to open contradictions, and to landmarks of their tags.
 
-    A generalisation gains from its evidence (SUPPORTS, DERIVED_FROM) and the other way round. The other side of a contradiction
+    A generalisation gains from its evidence (SUPPORTS, DERIVED_FROM) and the other way round, each divided by the square root of how
+    many it rests on: of one that rests on twenty, no one says much. The other side of a contradiction
     is raised to almost the score of this one, so that both come together; where one supersedes the other, `succession` keeps one.
     """
     config = search.config
@@ -91,7 +104,8 @@ def links(search: Search) -> Counts:
             if not search.mask[other]:
                 continue
             if code in _EVIDENCE:
-                evidence.append((other, config.evidence_weight * score, seed))
+                resting = max(1, _rests_on(search, seed), _rests_on(search, other))
+                evidence.append((other, config.evidence_weight * score / resting**0.5, seed))
             elif code == _CONTRADICTS:
                 opposed.append((other, config.contradiction_weight * score - float(search.scores[other]), seed))
     landmarks = list(_landmarks(search, seeds[: config.mention_seeds]))
@@ -100,6 +114,13 @@ def links(search: Search) -> Counts:
         "contradiction": search.hand("contradiction", opposed),
         "landmark": search.hand("landmark", landmarks),
     }
+
+
+def _rests_on(search: Search, slot: int) -> int:
+    """Return how many admitted memories this one rests on."""
+    others, codes = search.index.links.get(slot)
+    evidence = np.unique(others[np.isin(codes, _RESTS_ON)])
+    return int(np.count_nonzero(search.mask[evidence]))
 
 
 def _landmarks(search: Search, seeds: list[int]) -> Iterator[tuple[int, float, int]]:

@@ -98,6 +98,29 @@ def test_evidence_and_what_rests_on_it_come_together(store: Any, recalled: Any) 
     assert recalled("byte order mark")["the parser of the billing import met U+FEFF"].evidence > 0
 
 
+def test_a_name_that_is_an_ordinary_word_says_little(store: Any, recalled: Any) -> None:
+    store.insert_memory(episode("Dana wrote the parser for one run of stanley", title="billing import"))
+    store.insert_memories([episode("The runner was rewritten", title="run"), episode("A town", title="Stanley")])
+    store.insert_memories([episode(f"a run on day {day}", project_id="shop") for day in range(8)])
+
+    found = recalled(QUERY)
+
+    assert 0 < found["The runner was rewritten"].mention < found["A town"].mention / 2
+
+
+def test_of_what_rests_on_many_each_gains_less(store: Any, recalled: Any) -> None:
+    few = store.insert_memory(memgraph.SemanticMemory(content="apples keep for a year in straw", project_id="shop"))
+    many = store.insert_memory(memgraph.SemanticMemory(content="apples keep for a year in sand", project_id="shop"))
+    for fact, count in ((few, 1), (many, 9)):
+        for number in range(count):
+            seen = store.insert_memory(episode(f"cellar {number} of {count}"))
+            store.link(seen.id, "SUPPORTS", fact.id)
+
+    found = recalled("do apples keep for a year")
+
+    assert found["cellar 0 of 9"].evidence == pytest.approx(found["cellar 0 of 1"].evidence / 3, rel=0.1)
+
+
 def test_both_sides_of_a_contradiction_come_together(store: Any, recalled: Any) -> None:
     one = store.insert_memory(episode("the queue is rabbit"))
     other = store.insert_memory(episode("no: kafka carries all messages"))
