@@ -1,6 +1,6 @@
 """What repeated trials teach, and whether it is recalled before a task is tried again. See README.md.
 
-python benchmarks/learning.py --logs DIR [--only hotpotqa,tau-bench] [--no-merging] [--scale] [--large] [--json]
+python benchmarks/learning.py --logs DIR [--only hotpotqa,tau-bench] [--phases compress,collect] [--scale] [--large] [--json]
 """
 
 from __future__ import annotations
@@ -51,6 +51,14 @@ def difference(answers: Sequence[Answer], one: Sequence[bool], other: Sequence[b
 def _told(found: tuple[float, float, float]) -> str:
     points, low, high = found
     return "–" if points == low == high == 0.0 else f"{points:+.1f} [{low:+.1f}, {high:+.1f}]"
+
+
+def _spent(life: Life) -> str:
+    """Return what reading and each phase of sleep took, and how many memories a phase changed."""
+    return ", ".join(
+        f"{name} {took:.1f} s{f' ({life.slept[name]})' if name in life.slept else ''}"
+        for name, took in life.seconds.items()
+    )
 
 
 def _share(values: Sequence[bool]) -> str:
@@ -109,7 +117,7 @@ def upkeep(lives: Sequence[Life]) -> Iterator[str]:
                 f"{survey.near} ({100 * survey.near / survey.memories:.1f} %)",
                 f"{survey.landmarks} of {survey.negative}",
                 ", ".join(f"{name} {count}" for name, count in sorted(survey.links.items())) or "–",
-                f"{1_000 * life.seconds['compress'] / survey.episodes:.1f}" if survey.episodes else "–",
+                f"{1_000 * life.seconds.get('compress', 0.0) / survey.episodes:.1f}" if survey.episodes else "–",
             ]
         )
     heads = ["kept", "trials / findings / in force", "near-duplicates", "… of any type", "landmarks of negatives"]
@@ -117,15 +125,19 @@ def upkeep(lives: Sequence[Life]) -> Iterator[str]:
 
 
 def failures(lives: Sequence[Life]) -> Iterator[str]:
-    """Yield how often what failed before failed again, with and without the failure or its lesson recalled."""
+    """Yield how often what failed before failed again, with and without the failure or its lesson recalled.
+
+    A trial of which the log lacks most is left out: what is missing are failures.
+    """
     rows = []
     for life in lives:
-        known = [answer for answer in life.answers if answer.is_solved is not None]
-        recalled = [not answer.is_solved for answer in known if answer.recalled]
-        others = [not answer.is_solved for answer in known if not answer.recalled]
-        if known:
-            both = [f"{_share(recalled)} of {len(recalled)}", f"{_share(others)} of {len(others)}"]
-            rows.append([life.name, *both, " ".join(map(str, life.solved))])
+        days = {answer.day: [one.is_solved for one in life.answers if one.day == answer.day] for answer in life.answers}
+        cut = {day for day, solved in days.items() if 2 * solved.count(None) > len(solved)}
+        whole = [answer for answer in life.answers if answer.day not in cut and answer.is_solved is not None]
+        recalled = [not answer.is_solved for answer in whole if answer.recalled]
+        others = [not answer.is_solved for answer in whole if not answer.recalled]
+        both = [f"{_share(recalled)} of {len(recalled)}", f"{_share(others)} of {len(others)}"]
+        rows.append([life.name, *both, " ".join(map(str, life.solved)) + (" (cut)" if cut else "")])
     yield from table(["failed again, %", "recalled before", "not recalled", "solved, trial by trial"], rows)
 
 
@@ -144,7 +156,7 @@ def ablation(lives: Sequence[Life]) -> Iterator[str]:
     yield from table(["without, points", *heads], rows)
 
 
-def measure(logs: Path, names: Sequence[str], cache: Path, *, merging: bool, say: Say) -> list[Life]:
+def measure(logs: Path, names: Sequence[str], cache: Path, *, phases: Sequence[str], say: Say) -> list[Life]:
     """Live through the logs, each in a store of its own, and print."""
     embedder = CachedEmbedder(folder=cache)
     lives = []
@@ -152,8 +164,8 @@ def measure(logs: Path, names: Sequence[str], cache: Path, *, merging: bool, say
         for name in names:
             read, place = LOGS[name]
             with tempfile.TemporaryDirectory(prefix="memgraph-bench-") as folder:
-                lives.append(live_through(read(logs / place), Path(folder), embedder, merging=merging))
-            say(f"{lives[-1].name}: " + ", ".join(f"{what} {took:.1f} s" for what, took in lives[-1].seconds.items()))
+                lives.append(live_through(read(logs / place), Path(folder), embedder, phases=phases))
+            say(f"{lives[-1].name}: {_spent(lives[-1])}")
     finally:
         embedder.close()
     asked = [life for life in lives if life.answers]
@@ -169,8 +181,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--logs", required=True, type=Path, help="folder of the logs")
     known = ",".join(LOGS)
-    parser.add_argument("--only", type=lambda text: text.split(","), default=list(LOGS), help=f"of {known}")
-    parser.add_argument("--no-merging", action="store_true", help="do not merge near-duplicates after each trial")
+    split: Record = {"type": lambda text: text.split(","), "default": []}
+    parser.add_argument("--only", **split, help=f"of {known} (default: all)")
+    parser.add_argument("--phases", **split, help="of the sleep after each trial (default: all)")
     parser.add_argument("--scale", action="store_true", help="also compress 1,000 and 10,000 made-up episodes")
     parser.add_argument("--large", action="store_true", help="and 100,000 of them: minutes, alone on the machine")
     parser.add_argument("--cache", default=None, help="folder of kept vectors (default: the user's cache)")
@@ -179,7 +192,7 @@ def main(arguments: list[str] | None = None) -> int:
     if unknown := [name for name in given.only if name not in LOGS]:
         parser.error(f"--only: {', '.join(unknown)} unknown; known are {known}")
     say = partial(print, flush=True, file=sys.stderr if given.json else sys.stdout)
-    lives = measure(given.logs, given.only, cache_folder(given.cache), merging=not given.no_merging, say=say)
+    lives = measure(given.logs, given.only or list(LOGS), cache_folder(given.cache), phases=given.phases, say=say)
     document: Record = {"logs": [life.as_record() for life in lives]}
     if given.scale or given.large:
         sizes = [1_000, 10_000, *([100_000] if given.large else [])]

@@ -1,4 +1,4 @@
-"""A log is lived through: before each trial memory is asked, then the trial is read, then memory is tended."""
+"""A log is lived through: before each trial memory is asked, then the trial is read, then memory sleeps."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from benchmarks.corpus import Part
 from benchmarks.learning_logs import Log, Question, Trial, TrialReader
 from benchmarks.retrieval_peers import Bm25
 from memgraph import AgentMemory, Embedder, MemGraph, MemoryRetrieval, RetrievalConfig
-from memgraph.lifecycle.contradictions import find_contradictions
-from memgraph.lifecycle.near_duplicates import merge_near_duplicates
 from memgraph.retrieval import pipeline
 from memgraph.retrieval.budget import count_tokens, within_tokens
 from memgraph.testing import FakeClock
@@ -106,7 +104,17 @@ class Survey:
 
 @dataclass(slots=True)
 class Life:
-    """What came of living through a log."""
+    """What came of living through a log.
+
+    Attributes
+    ----------
+    solved : list of int
+        Tasks, trial by trial.
+    builds, extracted, merged : int
+        Trials that were read, what was new in them, and what was known.
+    seconds, slept : dict
+        What reading and the phases of sleep took, and how many memories each phase changed.
+    """
 
     name: str
     answers: list[Answer] = field(default_factory=list)
@@ -115,6 +123,7 @@ class Life:
     extracted: int = 0
     merged: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
+    slept: dict[str, int] = field(default_factory=dict)
     survey: Survey | None = None
 
     def as_record(self) -> dict[str, Any]:
@@ -122,13 +131,13 @@ class Life:
         return asdict(self)
 
 
-def live_through(log: Log, folder: Path, embedder: Embedder, *, merging: bool = True) -> Life:
+def live_through(log: Log, folder: Path, embedder: Embedder, *, phases: Sequence[str] = ()) -> Life:
     """Replay a log into a new store in `folder`; the clock stands still within a trial.
 
     Parameters
     ----------
-    merging : bool
-        Whether near-duplicates are merged after each trial.
+    phases : sequence of str
+        Of the sleep after each trial; none: all.
     """
     life, clock = Life(log.name), FakeClock(_START)
     with MemGraph.open(folder / "store", keys_home=folder / "keys", embedder=embedder, clock=clock) as graph:
@@ -142,19 +151,15 @@ def live_through(log: Log, folder: Path, embedder: Embedder, *, merging: bool = 
             life.extracted += report.extracted
             life.merged += report.merged
             life.solved.append(sum(attempt.is_solved for attempt in trial.attempts))
-            _tend(graph, life, merging=merging)
+            _sleep(graph, life, phases)
         life.survey = surveyed(graph, embedder)
     return life
 
 
-def _tend(graph: MemGraph, life: Life, *, merging: bool) -> None:
-    if merging:
-        with _timed(life, "merging"):
-            merge_near_duplicates(graph.store)
-    with _timed(life, "contradictions"):
-        find_contradictions(graph.store)
-    with _timed(life, "compress"):
-        graph.compress()
+def _sleep(graph: MemGraph, life: Life, phases: Sequence[str]) -> None:
+    for phase in graph.sleep(phases=phases).phases:
+        life.seconds[phase.name] = life.seconds.get(phase.name, 0.0) + phase.seconds
+        life.slept[phase.name] = life.slept.get(phase.name, 0) + phase.changed
 
 
 @contextmanager

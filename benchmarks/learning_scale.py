@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
 import numpy as np
 
@@ -48,6 +49,7 @@ class Experience:
         told = ", ".join(f"topic {tag}" for tag in tags)
         return {
             "type": "episodic",
+            "id": str(uuid5(NAMESPACE_URL, f"episode {number}")),  # communities follow the order of ids
             "content": f"Step {number} by {AGENTS[number % len(AGENTS)]} went wrong at {told}: it timed out after {number % 97} s.",
             "tags": [f"t{tag}" for tag in tags],
             "outcome": "negative",

@@ -25,9 +25,10 @@ _LESSON = re.compile(
     re.IGNORECASE,
 )
 _PREAMBLE = re.compile(
-    r'("""|\'\'\')(?:(?!\1).){0,4000}\1|^(?:from [\w.]{1,80} )?import [^\n]{1,200}$', re.DOTALL | re.MULTILINE
+    r'("""|\'\'\')(?:(?!\1).){0,4000}\1|^(?:(?:from [\w.]{1,80} )?import [^\n]{1,200}|[ \t]{0,40}#[^\n]{0,400})$',
+    re.DOTALL | re.MULTILINE,
 )
-"""Of code: what repeats the task, and what every solution begins with."""
+"""Of code: what repeats the task, what every solution begins with, and comments, which in one line would swallow what follows."""
 
 
 def from_trial(log: BuildEventLog) -> Iterator[Finding]:
@@ -63,9 +64,10 @@ def _lesson_of(task: BuildTask, what: str) -> Finding:
 
 
 def _success_of(task: BuildTask, what: str) -> Finding:
-    # shorter than the lesson itself, which is kept as well: what is new is what came of it
-    told = f"Solved after a failed trial: {what} What it acted on: {_lesson(task.reasoning, _MAX_PROVEN_CHARS)}"
     result = _cut(_PREAMBLE.sub(" ", task.output[:_MAX_READ_CHARS]), _MAX_RESULT_CHARS)
+    # the lesson itself is kept as well: what is new is what came of it
+    lesson = _lesson(task.reasoning, _MAX_PROVEN_CHARS if result else _MAX_LESSON_CHARS)
+    told = f"Solved after a failed trial: {what} What it acted on: {lesson}"
     told += f" Result: {result}" if result else ""
     reason = "a trial succeeded after a lesson"
     return Finding("recovery", 8.7, f"{task.task_id[:380]}:recovery", what, reason, task, told=told)

@@ -238,6 +238,7 @@ class Index:
                 getattr(self, kind).remove_key(slot)
             self._follow(slot, -1)
             self._columns["terms"].values[slot] = 0
+            self.sequences.clear(slot)
             self.changed += 1
 
     def relink(self, memory_id: str, links: Iterable[tuple[str, Key]]) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any
 
 from memgraph.index.analyser import analyse
 from memgraph.index.arrays import Multimap, Names
 
+Slots = frozenset[int]
 MAX_NAME_TERMS = 8
 """A longer name is a sentence, and is found by its words."""
 _IN_PARENTHESES = re.compile(r"\s*\([^()]*\)\s*$")
@@ -50,30 +51,40 @@ class Naming:
         other._lengths, other._seen = {first: known.copy() for first, known in self._lengths.items()}, self._seen
         return other
 
-    def named_in(self, terms: Sequence[str]) -> Iterator[tuple[Sequence[str], list[int]]]:
-        """Yield, for each name found in the terms, its own terms and the codes of the entities called so.
+    def named_in(
+        self, terms: Sequence[str], about: Callable[[Sequence[int]], Slots]
+    ) -> Iterator[tuple[Sequence[str], Slots]]:
+        """Yield, for each name found in the terms, its own terms and the slots that are about what is called so.
 
         Of names that begin with the same term the longest is meant, and one within another says nothing of its own: "New York
-        Times" is the newspaper. Costs a look-up for each term, and one for each length of the names that begin with it.
+        Times" is the newspaper. Names of which `about` finds nothing are none. Costs a look-up for each term, and one for each
+        length of the names that begin with it.
+
+        Parameters
+        ----------
+        about : callable
+            Returns the slots, of those that may be seen, that are about one of these entities.
         """
         self._take_in()
         seen: set[int] = set()
         at = 0
         while at < len(terms):
-            length, code = self._longest(terms, at)
-            if code >= 0 and code not in seen:
+            length, code, slots = self._longest(terms, at, about)
+            if slots and code not in seen:
                 seen.add(code)
-                yield terms[at : at + length], sorted(self._entities.get(code)[0].tolist())
+                yield terms[at : at + length], slots
             at += length
 
-    def _longest(self, terms: Sequence[str], at: int) -> tuple[int, int]:
-        """Return the length of the longest name that begins here and its code; 1 and −1 if none does."""
+    def _longest(
+        self, terms: Sequence[str], at: int, about: Callable[[Sequence[int]], Slots]
+    ) -> tuple[int, int, Slots]:
+        """Return the length of the longest name that begins here, its code, and what is about it; 1, −1, nothing if none does."""
         for length in self._lengths.get(terms[at], ()):
             if at + length <= len(terms):
                 code = self._phrases.find(" ".join(terms[at : at + length]))
-                if code >= 0:
-                    return length, code
-        return 1, -1
+                if code >= 0 and (slots := about(sorted(self._entities.get(code)[0].tolist()))):
+                    return length, code, slots
+        return 1, -1, frozenset()
 
     def _take_in(self) -> None:
         for phrase in self._phrases.names[self._seen :]:

@@ -12,7 +12,7 @@ from memgraph.index.arrays import GrowingArray, Ints
 
 
 class Sequences:
-    """One list of term codes a slot, all in one array. What a slot had before is left behind until the index is made anew."""
+    """One list of term codes a slot, all in one array. What a slot had before is left behind until the next snapshot."""
 
     def __init__(self, data: Mapping[str, NDArray[Any]] | None = None) -> None:
         self._starts = GrowingArray(np.int64, None if data is None else data["starts"])
@@ -34,6 +34,15 @@ class Sequences:
         codes: Ints = self._codes.values[start : start + int(self._lengths.values[slot])]
         return codes
 
+    def clear(self, slot: int) -> None:
+        """Forget a slot's terms."""
+        self._lengths.values[slot] = 0
+
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the lists as flat arrays, for a snapshot."""
-        return {"starts": self._starts.values, "lengths": self._lengths.values, "codes": self._codes.values}
+        """Return the lists as flat arrays, for a snapshot, without what was left behind."""
+        starts, lengths = self._starts.values, self._lengths.values
+        if int(lengths.sum()) < len(self._codes):
+            kept = np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(int(lengths.sum()))
+            self._codes = GrowingArray(np.int32, self._codes.values[kept])
+            self._starts.values[:] = np.cumsum(lengths) - lengths
+        return {"starts": starts, "lengths": lengths, "codes": self._codes.values}

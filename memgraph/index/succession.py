@@ -10,13 +10,18 @@ from memgraph.index.index import RELATION_CODE, Index
 Mask = NDArray[np.bool_]
 
 
-def newest_of(index: Index, mask: Mask) -> dict[int, int]:
+def newest_of(index: Index, mask: Mask, slots: NDArray[np.int64] | None = None) -> dict[int, int]:
     """Return for each superseded slot, masked or not, the slot that stands for it: the newest masked one.
 
     Without a masked one that replaces it a slot is not superseded: what replaced it may not be seen. The one that stands for
     a cycle stands for itself, too.
+
+    Parameters
+    ----------
+    slots : ndarray, shape (n,), int, optional
+        Of these and what replaces them only: costs a pass over the pairs for each step of the longest chain.
     """
-    successor = _successors(index, mask)
+    successor = _successors(index, mask, slots)
     seq = index.column("seq")
     return {old: _newest(old, successor, mask, seq) for old in successor}
 
@@ -28,13 +33,15 @@ def superseded(index: Index, mask: Mask) -> Mask:
     return found
 
 
-def _successors(index: Index, mask: Mask) -> dict[int, int]:
+def _successors(index: Index, mask: Mask, slots: NDArray[np.int64] | None) -> dict[int, int]:
     """Return for each superseded slot its next newer one: of those that lead to an admitted one, the last recorded."""
     newer, older = index.links.pairs(RELATION_CODE["SUPERSEDES"])
     live = index.column("is_live")
     valid = (newer != older) & live[newer] & live[older]
     if not valid.any():
         return {}
+    if slots is not None:
+        valid &= _above(newer, older, slots, len(index))
     pairs = list(zip(newer[valid].tolist(), older[valid].tolist(), strict=True))
     replaces: dict[int, list[int]] = {}
     for new, old in pairs:
@@ -67,3 +74,14 @@ def _newest(old: int, successor: dict[int, int], mask: Mask, seq: NDArray[np.int
         path[following] = None
         at = following
     return next(slot for slot in reversed(path) if mask[slot])
+
+
+def _above(newer: NDArray[np.int32], older: NDArray[np.int32], slots: NDArray[np.int64], count: int) -> Mask:
+    """Return which pairs lie on a way that leads from one of these slots to newer ones."""
+    reached = np.zeros(count, dtype=np.bool_)
+    reached[slots] = True
+    while True:
+        found: Mask = reached[older]
+        if reached[newer[found]].all():
+            return found
+        reached[newer[found]] = True

@@ -12,6 +12,10 @@ _GATHER_SHARE = 0.2
 """Below this share of rows, gathering them beats multiplying all."""
 
 
+_EXACT_ROWS = 256
+"""So few are compared in double precision: equal vectors then have equal cosines, wherever they stand."""
+
+
 class VectorSearch:
     """Cosines against the rows of one model's file. Keeps the rows' norms; rows are kept as they were given."""
 
@@ -38,14 +42,19 @@ class VectorSearch:
         if not len(rows):
             return np.empty(0)
         matrix = self.file.rows(count)
+        wide = query.astype(np.float64)  # the square of a tiny or huge number is none of float32
+        unit = (wide / np.linalg.norm(wide)).astype(np.float32)
+        if len(rows) <= _EXACT_ROWS:
+            chosen = matrix[rows].astype(np.float64)
+            lengths = np.linalg.norm(chosen, axis=1)
+            return np.clip((chosen @ unit.astype(np.float64)) / np.where(lengths > 0, lengths, 1.0), -1.0, 1.0)
         inverse = self._inverse_norms_of(matrix)
         if len(rows) < _GATHER_SHARE * count:
-            products = matrix[rows] @ query
+            products = (matrix[rows] @ unit) * inverse[rows]
+        elif _are_all(rows, count):
+            products = (matrix @ unit) * inverse
         else:
-            products = matrix @ query
-            products = products if _are_all(rows, count) else products[rows]
-        products *= inverse if _are_all(rows, count) else inverse[rows]
-        products /= np.linalg.norm(query)
+            products = ((matrix @ unit) * inverse)[rows]
         return np.clip(products, -1.0, 1.0, out=products).astype(np.float64)
 
     def _inverse_norms_of(self, matrix: NDArray[np.float32]) -> NDArray[np.float32]:

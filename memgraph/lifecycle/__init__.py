@@ -1,4 +1,4 @@
-"""How experience becomes memory, and what becomes of it: consolidation and intake, episodes and observations, collection."""
+"""How experience becomes memory, and what becomes of it: consolidation and intake, episodes and observations, sleep, collection."""
 
 from memgraph.lifecycle.collect import collect
 from memgraph.lifecycle.consolidate import ConsolidationPipeline

@@ -45,16 +45,22 @@ def _stems(words: str) -> frozenset[str]:
     return frozenset(analyse(words))
 
 
-_OPPOSITES = {
-    (analyse(one) or [one])[0]: (analyse(other) or [other])[0]
-    for pair in (
-        "on off, true false, yes no, enabled disabled, enable disable, allow forbid, allowed forbidden, allows forbids, with without, before after, "
-        "synchronous asynchronous, required optional, mandatory optional, works fails, public private, safe unsafe, open closed, "
-        "tabs spaces, up down, fast slow, possible impossible, supported unsupported, includes excludes, ascending descending, "
-        "always never, and or, likes dislikes, like dislike, likes hates, loves hates, minimum maximum, short long, high low, light dark, early late, available unavailable, start end"
-    ).split(", ")
-    for one, other in (pair.split(), pair.split()[::-1])
-}  # fmt: skip
+def _opposites(pairs: str) -> dict[str, str]:
+    """Return both directions of the pairs of words between commas, by their stems."""
+    both = (pair.split() for pair in pairs.split(", "))
+    stems = [[(analyse(word) or [word])[0] for word in pair] for pair in both]
+    return {one: other for pair in stems for one, other in (pair, pair[::-1])}
+
+
+_OPPOSITE_ACTS = _opposites(
+    "enables disables, allows forbids, works fails, includes excludes, likes dislikes, loves hates, accepts rejects, opens closes"
+)
+_OPPOSITE_STATES = _opposites(
+    "on off, true false, enabled disabled, allowed forbidden, synchronous asynchronous, required optional, public private, safe unsafe, "
+    "open closed, tabs spaces, up down, fast slow, possible impossible, supported unsupported, ascending descending, short long, "
+    "high low, light dark, early late, available unavailable"
+)  # fmt: skip
+_OPPOSITE_WAYS = _opposites("with without, before after")
 _QUANTITY = re.compile(
     r"[~<>≤≥$€£v]?\d[\d.,:/_x-]*\d*(?:%|ms|s|min|h|d|k|m|g|kb|mb|gb|tb|px|am|pm|x)?$|\d{1,2}(?:st|nd|rd|th)$",
     re.IGNORECASE,
@@ -65,13 +71,13 @@ _DAYS = _stems(
     "march april june july august september october november december noon midnight"
 )  # fmt: skip
 _HOW_OFTEN = _stems("hourly daily nightly weekly biweekly monthly quarterly yearly annually")
-_TAKES_A_QUANTITY = frozenset({IS, "to", "at", "after", "every", "within", "until", "than", "port", "version", "python"}) | _stems(
+_TAKES_A_QUANTITY = frozenset({IS, "every", "port", "version", "python"}) | _stems(
     "timeout limit budget maximum minimum max min size threshold retries rate interval delay batch temperature quota ttl"
 )  # fmt: skip
-_HELD_TO = _stems("starts ends begins expires closes opens due launches happens scheduled held") | {IS}
-_FOLLOWS_A_LABEL = _stems(
-    "issue step trial test env case line page chapter section example commit pr ticket run attempt build task question phase"
-)
+_HELD_TO = frozenset(
+    "is are starts start ends end begins begin expires expire closes close opens open launches happens runs listens waits lasts".split()
+)  # fmt: skip
+"""As it is written: what started, ran or was closed is an event, and may happen again otherwise."""
 _SINGLE = _stems(
     "owner maintainer lead leader manager author host hostname port url address endpoint path location default model branch database "
     "language version region zone timezone name email phone format encoding color colour deadline date day time schedule password key "
@@ -81,10 +87,12 @@ _SINGLE = _stems(
 )  # fmt: skip
 """Nouns of what a thing has one of."""
 _HAS_ONE = _stems("owns maintains leads manages runs hosts reviews approves")
-_PLACED = _stems(
-    "lives live located stored hosted deployed based runs listens works happens scheduled owned maintained managed led written kept sent goes installed named called"
-)
+_PLACED = frozenset(
+    "lives live located stored hosted deployed based listens happens scheduled owned maintained managed led written kept sent goes go named "
+    "called".split()
+)  # fmt: skip
 _PLACING = frozenset({"in", "at", "on", "by", "to", "for", "under"})
+_TIMES = frozenset({"on", "at", "after", "within", "until", "for", "in"})
 _HAS_MANY = _stems(
     "supports works compatible includes adds offers visited failed fails handles fixes passed ships reads accepts"
 )
@@ -230,8 +238,8 @@ def _between(one: Claim, other: Claim, *, is_users: bool) -> Conflict | None:
     score = round(matcher.ratio(), 2)
     if not steps:
         return _denial(one, other)
-    if len(steps) != 1 or score < _LEAST_ALIKE or one.is_denied != other.is_denied:
-        return None
+    if len(steps) != 1 or score < _LEAST_ALIKE or one.is_denied or other.is_denied:
+        return None  # of two things that are not so none excludes the other
     _, start, end, its_start, its_end = steps[0]
     span, its_span = one.words[start:end], other.words[its_start:its_end]
     left, right = one.words[:start], one.words[end:]
@@ -270,14 +278,12 @@ def _excludes(
     """Whether only one of two values can be where they stand."""
     before = left[-1].norm if left else ""
     frame = {word.norm for word in (*left, *right)}
-    if len(span) == len(other) == 1:
-        norms = span[0].norm, other[0].norm
-        if _OPPOSITES.get(norms[0]) == norms[1] or _HOW_OFTEN.issuperset(norms):
-            return True
+    if len(span) == len(other) == 1 and _are_opposite(left, span[0].norm, other[0].norm, right, is_choice=is_choice):
+        return True
     if frame & _HAS_MANY:
         return False
     if _is_quantity(span) and _is_quantity(other):
-        return not frame & _FOLLOWS_A_LABEL and _takes_a_quantity(left, span, right, is_rule=is_choice)
+        return _takes_a_quantity(left, span, right, is_rule=is_choice)
     if any(_is_quantity([word]) for word in (*span, *other)):
         return False
     ends = not right or not says_something(right[0].norm)
@@ -291,22 +297,34 @@ def _excludes(
     return is_choice and before in _CHOOSES and any(says_something(word.norm) for word in right)
 
 
+def _are_opposite(left: Sequence[Word], one: str, other: str, right: Sequence[Word], *, is_choice: bool) -> bool:
+    """Whether of two words, where they stand, one says what the other denies; the public and the private API are two things."""
+    if not left or any(word.norm == IS for word in right):
+        return False
+    if _OPPOSITE_ACTS.get(one) == other or (is_choice and _OPPOSITE_WAYS.get(one) == other):
+        return True
+    ends = not any(says_something(word.norm) for word in right)
+    is_state = _OPPOSITE_STATES.get(one) == other or _HOW_OFTEN.issuperset((one, other))
+    return is_state and (ends or left[-1].norm == IS or left[-1].norm in _CHOOSES)
+
+
 def _is_placed(left: Sequence[Word]) -> bool:
     """Whether what comes next is where, when or by whom something is done."""
-    return len(left) > 1 and left[-1].norm in _PLACING and left[-2].norm in _PLACED
+    return len(left) > 1 and left[-1].norm in _PLACING and left[-2].text.casefold() in _PLACED
 
 
 def _takes_a_quantity(left: Sequence[Word], span: Sequence[Word], right: Sequence[Word], *, is_rule: bool) -> bool:
     """Whether a number or day is a value where it stands: no part of a name (the 1992 Olympics), none of several (on a 429).
 
-    A day is one where something is held to it, or begins or ends with it: what merely happened may happen again.
+    A time is one where something is held to it, or begins or ends with it: what merely happened may happen again.
     """
     before = left[-1].norm if left else ""
     if right and (right[0].text.istitle() or _ORDINAL.match(span[0].norm)):
         return False
-    if before == "on" and span[0].norm in _DAYS:
-        return is_rule or span[0].text.endswith("s") or any(word.norm in _HELD_TO for word in left)
-    return before in _TAKES_A_QUANTITY or before.startswith("-") or _is_placed(left)
+    if before in _TIMES:
+        is_held = any(word.text.casefold() in _HELD_TO for word in left)
+        return is_rule or is_held or _is_placed(left) or (span[0].norm in _DAYS and span[0].text.endswith("s"))
+    return before in _TAKES_A_QUANTITY or before.startswith("-")
 
 
 def _gives_one(right: Sequence[Word]) -> bool:

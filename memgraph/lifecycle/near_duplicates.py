@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from memgraph.index.index import RELATION_CODE, Index
 from memgraph.journal.envelope import Event
 from memgraph.lifecycle.antipatterns import SOURCE as ERROR_ANALYSIS
+from memgraph.lifecycle.equal import is_equal
 from memgraph.lifecycle.evidence import TimeIsUp, never
 from memgraph.lifecycle.experience import SOURCE as COMPRESSION
 from memgraph.lifecycle.merge import merge_event, merged
@@ -143,11 +144,11 @@ class _Run:
 
     def _may_be_one(self, kept: AgentMemory, other: AgentMemory) -> bool:
         """Tell whether one of two memories that are near each other may become part of the other."""
-        if kept.is_pinned and other.is_pinned:
+        if kept.is_pinned and other.is_pinned and not is_equal(kept.content, other.content):
             return False
         if {kept.source, other.source} & _MADE_BY_SLEEP:
             return False
-        ours, theirs = ({memory.id, *memory.source_event_ids} for memory in (kept, other))
+        ours, theirs = ({memory.id or "", *memory.source_event_ids} for memory in (kept, other))
         if other.id in ours or kept.id in theirs:
             return False  # they were one before, and were parted
         if any(theirs & self._opposed[one] for one in ours & self._opposed.keys()):

@@ -18,6 +18,7 @@ from memgraph.lifecycle.evidence import (
     TimeIsUp,
     changed_scopes,
     commit_each,
+    confidence_of,
     is_true,
     never,
     read_scope,
@@ -28,6 +29,7 @@ from memgraph.lifecycle.evidence import (
 from memgraph.lifecycle.skills import skill_of
 from memgraph.lifecycle.vectors import vectors_of
 from memgraph.lifecycle.ways import Way, attempt_of, ways
+from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events import MemoryDerived
 from memgraph.model.ids import source_id
 from memgraph.model.memory import AgentMemory, ProceduralMemory, Vector
@@ -219,6 +221,10 @@ def _draft(
     before = store.read_memories([known.row["id"]])[0]
     if known.reason in (None, _FADED):
         fields = {name: value for name, value in fields.items() if name in _OF_THE_EVIDENCE}
+        # what says the same is merged into what is in force, and no episode tells of those builds
+        builds = dict.fromkeys([*known.row.get("evidence_build_ids", ()), *fields["evidence_build_ids"]])
+        fields["evidence_build_ids"] = list(builds)[-MAX_ITEMS:]
+        fields["confidence"] = confidence_of(max(len(way.builds), len(builds)))
     counts = _counts(store, known.row, way)
     borne_out = fields["confidence"] * in_practice(counts)
     fields["confidence"] = before.confidence if isclose(borne_out, before.confidence) else borne_out

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from memgraph.errors import InvalidInputError
+from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.index.columns import TRUST
 from memgraph.index.index import RELATION_CODE
 from memgraph.lifecycle.conflict import Conflict
@@ -46,7 +46,7 @@ def is_decided(conflict: Conflict, older: AgentMemory, newer: AgentMemory, *, is
     """Whether the newer memory replaces the older one without anybody being asked.
 
     It does if it is later, its source is trusted at least as much, and it is confirmed: the user said it, it was of use in
-    a recall that ended well, or its confidence is not below the older one's (where one *denies* the other: above). What is
+    a recall that ended well, or its confidence is above the older one's: of two that are told alike, later is not truer. What is
     pinned gives way to the user's word alone. Which of two outcomes will come again, nothing decides but the user.
 
     Parameters
@@ -66,7 +66,7 @@ def is_decided(conflict: Conflict, older: AgentMemory, newer: AgentMemory, *, is
         return False
     if is_confirmed:
         return True
-    return newer.confidence > older.confidence or (conflict.kind != "denial" and newer.confidence == older.confidence)
+    return newer.confidence > older.confidence
 
 
 def open_contradictions(store: AgentMemoryStore, *, project_id: str | None = None) -> list[Contradiction]:
@@ -186,7 +186,7 @@ def _linked(store: AgentMemoryStore, one_id: str, other_id: str) -> tuple[str, s
             return ends
     for memory_id in (one, other):
         if not store.read_memories([memory_id]):
-            store.links(memory_id)  # says that it is missing
+            raise NotFoundError("memory", memory_id)
     raise InvalidInputError(
         f"does not contradict {one}; `memgraph contradictions list` shows what does", field="memory", value=other
     )

@@ -33,7 +33,8 @@ class RetrievalConfig(Model):
     fusion : {"scores", "rrf"}
         Add scaled scores; or reciprocal ranks (k = 60), which lose how much better the better one is.
     candidates : int
-        So many of the best of each type are looked at further; fewer cost less, and may lose what only the walk would raise.
+        So many of the best of each type are looked at further; fewer cost less, and may lose what only the walk would raise. A tag
+        that more memories have is none to look for.
     k1, b : float
         BM25's saturation and length normalisation.
     length_constant_words : float
@@ -52,7 +53,7 @@ class RetrievalConfig(Model):
         For what was said by the one whom the query names; is about a thing that it names; has a tag that it names; is a procedure
         whose trigger it holds (at full coverage and confidence); happened in a time that it names.
     mention_weight, mention_seeds : float, int
-        One additive hop, from the best seeds to what is *about* something that they name.
+        One additive hop, from so many of the best to what is *about* something that they name (and to landmarks).
     link_seeds, evidence_weight, contradiction_weight : int, float, float
         From so many of the best: to generalisations and their evidence; to the other side of a contradiction, which is raised to
         this share of the score.

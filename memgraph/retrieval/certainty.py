@@ -26,12 +26,13 @@ def certainty_of(search: Search) -> float:
     slots = search.slots
     if not len(slots):
         return 0.0
-    covered = search.coverage[slots]
+    known = search.coverage[slots]
     slope, middle = _WORDS_ALONE
-    if search.vector is not None:
-        covered = (covered + np.maximum(0.0, search.meaning[slots])) / 2.0
+    if search.dense_weight:
+        meant = np.maximum(0.0, search.meaning[slots])
+        known = (known + meant) / 2.0 if search.terms else meant
         slope, middle = _WITH_VECTORS
-    return round(1.0 / (1.0 + exp(-slope * (float(covered.max()) - middle))), 6)
+    return round(1.0 / (1.0 + exp(-slope * (float(known.max()) - middle))), 6)
 
 
 def certainty_word(score: float) -> Certainty:

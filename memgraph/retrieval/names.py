@@ -38,9 +38,8 @@ def things(search: Search) -> Counts:
     Less, too, where its name is one word that many texts hold.
     """
     gained: dict[int, float] = {}
-    named = list(search.index.naming.named_in(search.query_terms))
-    for name, entities in named:
-        slots = about(search, entities)
+    named = list(search.index.naming.named_in(search.query_terms, lambda entities: about(search, entities)))
+    for name, slots in named:
         for slot in slots:
             gain = search.config.name_weight / max(len(slots), holders(search, name)) ** 0.5
             gained[slot] = max(gained.get(slot, 0.0), gain)

@@ -17,15 +17,6 @@ from memgraph.retrieval.filter import Scope, admit
 from memgraph.retrieval.search import Counts, Search
 from memgraph.store import AgentMemoryStore
 
-_EDGE_OF = {
-    "neighbour": "NEXT",
-    "mention": "MENTIONS",
-    "evidence": "SUPPORTS",
-    "contradiction": "CONTRADICTS",
-    "landmark": "TAGGED",
-    "succession": "SUPERSEDES",
-}
-
 
 class Stage(NamedTuple):
     """One step of a recall: reads and changes the search, and returns counts of what it did."""
@@ -94,7 +85,7 @@ class Ranking:
                     parts[of][added.part] = parts[of].get(added.part, 0.0) + float(added.values[place])
                     if added.origins is not None:
                         origin = self.id_of(int(added.origins[place]))
-                        paths[of].append(Hop(relation=_EDGE_OF[added.part], memory_id=origin))
+                        paths[of].append(Hop(relation=added.relations[place], memory_id=origin))
             place_of[added.slots] = -1
         return [
             Explanation(

@@ -7,10 +7,9 @@ from numpy.typing import NDArray
 
 from memgraph.index.columns import OUTCOMES
 from memgraph.index.index import Index
-from memgraph.retrieval.search import Counts, Scores, Search, Slots
+from memgraph.retrieval.search import DECIMALS, Counts, Scores, Search, Slots
 
 _MANY_USES = 20
-_DECIMALS = 6
 
 
 def terms(search: Search) -> Counts:
@@ -31,7 +30,7 @@ def best(index: Index, scores: Scores, slots: Slots, count: int) -> list[int]:
     """
     if not len(slots) or count < 1:
         return []
-    rounded: NDArray[np.float64] = np.round(scores[slots], _DECIMALS)
+    rounded: NDArray[np.float64] = np.round(scores[slots], DECIMALS)
     if len(slots) > count:
         kept = rounded >= np.partition(rounded, -count)[-count]
         slots, rounded = slots[kept], rounded[kept]

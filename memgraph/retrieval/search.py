@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -17,6 +17,8 @@ from memgraph.retrieval.filter import Mask, Scope
 
 Scores = NDArray[np.float64]
 Slots = NDArray[Any]
+DECIMALS = 6
+"""Scores are compared when rounded: what differs in the last place is equal."""
 Counts = Mapping[str, int]
 """What a stage did: how many it admitted, matched, reached."""
 
@@ -28,6 +30,15 @@ class Term:
     idf: float
     slots: Slots
     weights: Scores
+
+
+class Gain(NamedTuple):
+    """What a slot gains from another one, over what kind of edge."""
+
+    slot: int
+    value: float
+    origin: int
+    relation: str
 
 
 class Beside(NamedTuple):
@@ -47,12 +58,13 @@ class Beside(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What one stage added to the scores of some slots, each once, and from where it came to each, if it was handed on."""
+    """What one stage added to the scores of some slots, each once, and from where it came to each over what edge, if it was handed on."""
 
     part: str
     slots: Slots
     values: Scores
     origins: Slots | None = None
+    relations: Sequence[str] = ()
 
 
 @dataclass(slots=True)
@@ -75,12 +87,18 @@ class Search:
         Share of the query's words, weighted by their rarity, that a candidate and what stands around it hold.
     slots : ndarray, shape (candidates,), int
         Who is still looked at: the seeds, and what was reached from them; ascending.
+    seeds : ndarray, shape (seeds,), int
+        The candidates that the seeds gave.
     beside : list of Beside
-        What stands around the seeds.
+        What stands around them.
     scores : ndarray, float64
         So far. Of slots that are no candidates it is what the seeds gave them.
     dense_weight : float
         Share of the vectors in the score: 0 if there was nothing to compare.
+    dense_range : (float, float)
+        The lowest cosine, and how far they spread.
+    told : ndarray, float64
+        What a cosine counts, by the length of the text.
     dense, text_score : ndarray, float64
         What the vectors and the words give to the score.
     added : list of Added
@@ -101,9 +119,12 @@ class Search:
     terms: list[Term] = field(default_factory=list)
     coverage: Scores = field(init=False)
     slots: Slots = field(init=False)
+    seeds: Slots = field(init=False)
     beside: list[Beside] = field(default_factory=list)
     scores: Scores = field(init=False)
     dense_weight: float = 0.0
+    dense_range: tuple[float, float] = (0.0, 1.0)
+    told: Scores = field(init=False)
     dense: Scores = field(init=False)
     text_score: Scores = field(init=False)
     added: list[Added] = field(default_factory=list)
@@ -112,30 +133,32 @@ class Search:
     def __post_init__(self) -> None:
         count = len(self.index)
         self.meaning, self.dense, self.text_score = np.zeros(count), np.zeros(count), np.zeros(count)
-        self.coverage, self.scores = np.zeros(count), np.zeros(count)
-        self.slots = np.empty(0, dtype=np.int64)
+        self.coverage, self.scores, self.told = np.zeros(count), np.zeros(count), np.zeros(count)
+        self.slots = self.seeds = np.empty(0, dtype=np.int64)
         self.query_terms = analyse(self.text)
 
-    def add(self, part: str, slots: Slots, values: Scores, origins: Slots | None = None) -> None:
+    def add(
+        self, part: str, slots: Slots, values: Scores, origins: Slots | None = None, relations: Sequence[str] = ()
+    ) -> None:
         """Add to the scores of these slots, each once; what it is called is kept for the explanation."""
         if len(slots):
             self.scores[slots] += values
-            self.added.append(Added(part, slots, values, origins))
+            self.added.append(Added(part, slots, values, origins, relations))
 
-    def hand(self, part: str, gains: Iterable[tuple[int, float, int]]) -> int:
-        """Add what slots gain from others, given as (slot, gain, origin); of several gains a slot has the largest.
+    def hand(self, part: str, gains: Iterable[Gain]) -> int:
+        """Add what slots gain from others; of several gains a slot has the largest.
 
         What was not looked at before is from now on. Returns how many slots gained.
         """
-        best: dict[int, tuple[float, int]] = {}
-        for slot, gain, origin in gains:
-            known = best.get(slot)
-            if gain > 0 and (known is None or (gain, -origin) > (known[0], -known[1])):
-                best[slot] = gain, origin
+        best: dict[int, Gain] = {}
+        for gain in gains:
+            known = best.get(gain.slot)
+            if gain.value > 0 and (known is None or (gain.value, -gain.origin) > (known.value, -known.origin)):
+                best[gain.slot] = gain
         if best:
             slots = np.fromiter(best, dtype=np.int64, count=len(best))
-            values = np.array([gain for gain, _ in best.values()])
-            self.add(part, slots, values, np.array([origin for _, origin in best.values()]))
+            values, origins = (np.array([gain[place] for gain in best.values()]) for place in (1, 2))
+            self.add(part, slots, values, origins, [gain.relation for gain in best.values()])
             self.look_at(slots)
         return len(best)
 

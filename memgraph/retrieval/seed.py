@@ -6,16 +6,15 @@ import numpy as np
 
 from memgraph.model.memory import MEMORY_TYPES
 from memgraph.retrieval.filter import Mask
-from memgraph.retrieval.search import Counts, Scores, Search, Slots, Term
+from memgraph.retrieval.search import DECIMALS, Counts, Scores, Search, Slots, Term
 from memgraph.retrieval.surroundings import around
 
 _DENSE_EPSILON = 0.05
 _TEXT_EPSILON_SHARE = 0.05
-_DECIMALS = 6
-"""Equal vectors may differ in the last place: rounded before they are scaled, they cannot change an order."""
 _RRF_K = 60
 """Cormack, Clarke and Büttcher 2009."""
 _SURROUNDED = 100
+_EXACT = 200
 _MANY = 1_000
 _COMMON, _AROUND = 0.9, 0.2
 _SAMPLED = 8
@@ -35,8 +34,9 @@ def by_meaning(search: Search) -> Counts:
     slots = slice(None) if count == len(index) else np.flatnonzero(compared)
     words = index.column("words")[slots]
     told = 1.0 - np.exp(-np.arange(int(words.max()) + 1) / search.config.length_constant_words)
+    search.told = _spread(told[words], slots, len(index))
     corrected = search.cosines(search.vector, slots) * told[words]
-    low, span = _range(corrected, _DENSE_EPSILON)
+    low, span = search.dense_range = _range(corrected, _DENSE_EPSILON)
     search.dense_weight = search.config.dense_weight
     scaled = (corrected - low) * (search.dense_weight / span)
     search.meaning, search.dense = _spread(corrected, slots, len(index)), _spread(scaled, slots, len(index))
@@ -85,25 +85,37 @@ def fuse(search: Search) -> Counts:
     share = 1.0 - search.dense_weight
     epsilon = _TEXT_EPSILON_SHARE * sum(term.idf for term in search.terms)
     lowest = float(text.min(where=mask, initial=np.inf)) if mask.any() else 0.0
-    low, span = _range(np.array([lowest, text.max(initial=lowest)]), epsilon)
-    text -= low
-    text *= share / span
-    search.scores = named + dense + text
+    highest = float(text.max(initial=lowest))
+    span = _range(np.array([lowest, highest]), epsilon)[1]
+    search.scores = named + dense + (text - lowest) * (share / span)
     search.slots = _best_of_each_type(search)
     for near in around(search, _top(search.scores, search.slots, _SURROUNDED)):
         search.look_at(near.slots[near.slots >= 0])
-    search.beside = list(around(search, search.slots))
+    slots = search.seeds = search.slots
+    search.beside = list(around(search, slots))
 
-    slots = search.slots
-    said = text[slots] * (span / share) + low if share else np.zeros(len(slots))
-    said += _from_around(search)
-    span = _range(np.append(said, [low, low + span]), epsilon)[1]
-    meant, said = dense[slots], (said - low) * (share / span)
+    text[slots] += _from_around(search)
+    span = _range(np.array([lowest, highest, text[slots].max(initial=lowest)]), epsilon)[1]
+    text -= lowest
+    text *= share / span
+    _compare_exactly(search, _top(named + dense + text, slots, _EXACT))
     if search.config.fusion == "rrf":
-        meant, said = (1.0 - share) * _reciprocal_ranks(meant), share * _reciprocal_ranks(said)
-    dense[slots], text[slots] = np.round(meant, _DECIMALS), np.round(said, _DECIMALS)
-    search.scores[slots] = named[slots] + dense[slots] + text[slots]
+        meant, said = (1.0 - share) * _reciprocal_ranks(dense[slots]), share * _reciprocal_ranks(text[slots])
+        dense[:], text[:] = 0.0, 0.0  # what is no candidate has no rank
+        dense[slots], text[slots] = meant, said
+    dense[slots], text[slots] = np.round(dense[slots], DECIMALS), np.round(text[slots], DECIMALS)
+    search.scores = named + dense + text
     return {"candidates": len(slots)}
+
+
+def _compare_exactly(search: Search, slots: Slots) -> None:
+    """Compare the best few once more, by themselves: in a product of all rows, equal vectors may differ in the last places."""
+    compared = slots[search.index.column("vector_row")[slots] >= 0] if search.dense_weight else slots[:0]
+    if search.vector is not None and len(compared):
+        corrected = np.round(search.cosines(search.vector, compared) * search.told[compared], DECIMALS)
+        low, span = search.dense_range
+        search.meaning[compared] = corrected
+        search.dense[compared] = (corrected - low) * (search.dense_weight / span)
 
 
 def _from_around(search: Search) -> Scores:
@@ -155,11 +167,10 @@ def _highest(scores: Scores, mask: Mask, most: int) -> Slots:
     if count <= most:
         return np.flatnonzero(mask)
     if count > _SAMPLED * most:
-        sample = scores[::_SAMPLED][mask[::_SAMPLED]]
-        place = min(len(sample) - 1, 2 * most // _SAMPLED)
-        above = mask & (scores >= -np.partition(-sample, place)[place])
-        if np.count_nonzero(above) >= most:
-            mask = above
+        sample, place = scores[::_SAMPLED][mask[::_SAMPLED]], 2 * most // _SAMPLED
+        if len(sample) > place:
+            above = mask & (scores >= -np.partition(-sample, place)[place])
+            mask = above if np.count_nonzero(above) >= most else mask
     return _top(scores, np.flatnonzero(mask), most)
 
 
@@ -176,7 +187,7 @@ def _range(values: Scores, epsilon: float) -> tuple[float, float]:
     """Return the lowest of the values and how far they spread, at least `epsilon`; rounded, and never 0."""
     if not len(values):
         return 0.0, 1.0
-    low, high = round(float(values.min()), _DECIMALS), round(float(values.max()), _DECIMALS)
+    low, high = round(float(values.min()), DECIMALS), round(float(values.max()), DECIMALS)
     return low, max(high - low, epsilon) or 1.0
 
 

@@ -9,14 +9,17 @@ import numpy as np
 from memgraph.index.index import RELATION_CODE
 from memgraph.index.succession import newest_of
 from memgraph.retrieval.rank import best
-from memgraph.retrieval.search import Counts, Search
+from memgraph.retrieval.search import Counts, Gain, Search
 
 _ABOUT = 2
-_EVIDENCE = frozenset({RELATION_CODE["SUPPORTS"], RELATION_CODE["DERIVED_FROM"]})
+_EVIDENCE = {RELATION_CODE[relation]: relation for relation in ("SUPPORTS", "DERIVED_FROM")}
 _RESTS_ON = (RELATION_CODE["DERIVED_FROM"], -RELATION_CODE["SUPPORTS"])
 _CONTRADICTS = RELATION_CODE["CONTRADICTS"]
 _MOST_REACHED = 1_000
-"""A name or tag that more memories share tells them apart no more."""
+"""A name that more memories share tells them apart no more."""
+Topics = frozenset[int]
+Linked = tuple[int, int, int]
+"""From which slot, to which, and the code of the relation."""
 
 
 def sequence(search: Search) -> Counts:
@@ -25,7 +28,7 @@ def sequence(search: Search) -> Counts:
     What answers is worth more than what asks: a text that ends in a question mark loses a share of its score, and the memory
     after it gains more.
     """
-    slots, index, config = search.slots, search.index, search.config
+    slots, index, config = search.seeds, search.index, search.config
     asking = slots[index.column("asks")[slots] & (index.column("session")[slots] >= 0)]
     if len(asking):
         search.add("question", asking, -config.question_discount * search.scores[asking])
@@ -35,8 +38,10 @@ def sequence(search: Search) -> Counts:
         better = given > gain
         gain, origin = np.where(better, given, gain), np.where(better, near.slots, origin)
     gaining = gain > 0
-    search.add("neighbour", slots[gaining], config.neighbour_weight * gain[gaining], origin[gaining])
-    return {"gained": int(np.count_nonzero(gaining))}
+    gained = int(np.count_nonzero(gaining))
+    values = config.neighbour_weight * gain[gaining]
+    search.add("neighbour", slots[gaining], values, origin[gaining], ["NEXT"] * gained)
+    return {"gained": gained}
 
 
 def naming(search: Search) -> Counts:
@@ -47,26 +52,24 @@ def naming(search: Search) -> Counts:
     the square root of their number; or of the number of texts that hold it, if it is one word: "run" is mostly no name.
     """
     seeds = _seeds(search, search.config.mention_seeds)
-    gains = ((slot, gain, seed) for seed in seeds for slot, gain in _named_by(search, seed))
+    gains = (Gain(slot, value, seed, "MENTIONS") for seed in seeds for slot, value in _named_by(search, seed))
     return {"seeds": len(seeds), "gained": search.hand("mention", gains)}
 
 
 def _named_by(search: Search, seed: int) -> Iterator[tuple[int, float]]:
     index = search.index
     terms = [index.vocabulary.names[code] for code in index.sequences.get(seed).tolist()]
-    things: dict[tuple[int, ...], Sequence[str]] = {
-        tuple(index.aliases.same(entity)): () for entity in index.named.get(seed)[0].tolist()
-    }
-    things |= {tuple(entities): name for name, entities in index.naming.named_in(terms)}
+    annotated = index.named.get(seed)[0].tolist()
+    things: dict[Topics, Sequence[str]] = {about(search, index.aliases.same(entity)): () for entity in annotated}
+    things |= {slots: name for name, slots in index.naming.named_in(terms, lambda entities: about(search, entities))}
     score = search.config.mention_weight * float(search.scores[seed])
-    for thing, name in things.items():
-        slots = about(search, thing)
+    for slots, name in things.items():
         if slots and seed not in slots:  # what a text is about itself leads nowhere
             gain = score / max(len(slots), holders(search, name)) ** 0.5
             yield from ((slot, gain) for slot in slots)
 
 
-def about(search: Search, entities: Iterable[int]) -> set[int]:
+def about(search: Search, entities: Iterable[int]) -> Topics:
     """Return the admitted slots that are about one of these entities; none if they are too many."""
     index, mask = search.index, search.mask
     found: set[int] = set()
@@ -75,7 +78,7 @@ def about(search: Search, entities: Iterable[int]) -> set[int]:
             slots, weights = index.mentions.get(entity)
             slots = slots[weights == _ABOUT]
             found.update(slots[mask[slots]].tolist())
-    return found if len(found) <= _MOST_REACHED else set()
+    return frozenset(found) if len(found) <= _MOST_REACHED else frozenset()
 
 
 def holders(search: Search, name: Sequence[str]) -> int:
@@ -93,27 +96,32 @@ def links(search: Search) -> Counts:
     many it rests on: of one that rests on twenty, no one says much. The other side of a contradiction
     is raised to almost the score of this one, so that both come together; where one supersedes the other, `succession` keeps one.
     """
-    config = search.config
-    seeds = _seeds(search, config.link_seeds)
-    evidence: list[tuple[int, float, int]] = []
-    opposed: list[tuple[int, float, int]] = []
-    for seed in seeds:
-        others, codes = search.index.links.get(seed)
-        score = float(search.scores[seed])
-        for other, code in zip(others.tolist(), np.abs(codes).tolist(), strict=True):
-            if not search.mask[other]:
-                continue
-            if code in _EVIDENCE:
-                resting = max(1, _rests_on(search, seed), _rests_on(search, other))
-                evidence.append((other, config.evidence_weight * score / resting**0.5, seed))
-            elif code == _CONTRADICTS:
-                opposed.append((other, config.contradiction_weight * score - float(search.scores[other]), seed))
-    landmarks = list(_landmarks(search, seeds[: config.mention_seeds]))
-    return {
-        "evidence": search.hand("evidence", evidence),
-        "contradiction": search.hand("contradiction", opposed),
-        "landmark": search.hand("landmark", landmarks),
-    }
+    seeds = _seeds(search, search.config.link_seeds)
+    linked = [
+        (seed, other, code)
+        for seed in seeds
+        for other, code in zip(*(part.tolist() for part in search.index.links.get(seed)), strict=True)
+        if search.mask[other]
+    ]
+    evidence = search.hand("evidence", _evidence(search, linked))
+    opposed = search.hand("contradiction", _opposed(search, linked))  # after it: what is raised is the score so far
+    landmarks = search.hand("landmark", _landmarks(search, seeds[: search.config.mention_seeds]))
+    return {"evidence": evidence, "contradiction": opposed, "landmark": landmarks}
+
+
+def _evidence(search: Search, linked: Iterable[Linked]) -> Iterator[Gain]:
+    for seed, other, code in linked:
+        if abs(code) in _EVIDENCE:
+            resting = max(1, _rests_on(search, seed), _rests_on(search, other))
+            value = search.config.evidence_weight * float(search.scores[seed]) / resting**0.5
+            yield Gain(other, value, seed, _EVIDENCE[abs(code)])
+
+
+def _opposed(search: Search, linked: Iterable[Linked]) -> Iterator[Gain]:
+    for seed, other, code in linked:
+        if abs(code) == _CONTRADICTS:
+            value = search.config.contradiction_weight * float(search.scores[seed]) - float(search.scores[other])
+            yield Gain(other, value, seed, "CONTRADICTS")
 
 
 def _rests_on(search: Search, slot: int) -> int:
@@ -123,8 +131,8 @@ def _rests_on(search: Search, slot: int) -> int:
     return int(np.count_nonzero(search.mask[evidence]))
 
 
-def _landmarks(search: Search, seeds: list[int]) -> Iterator[tuple[int, float, int]]:
-    """Yield what must not be forgotten and shares two tags with a seed, in its project: a warning that belongs to the task."""
+def _landmarks(search: Search, seeds: list[int]) -> Iterator[Gain]:
+    """Yield what must not be forgotten and shares two tags with a seed, or its only one, in its project: a warning for the task."""
     index, weight = search.index, search.config.landmark_weight
     marks = search.mask & (index.column("floor") > 0)
     if not weight or not marks.any():
@@ -139,7 +147,8 @@ def _landmarks(search: Search, seeds: list[int]) -> Iterator[tuple[int, float, i
         reached = np.flatnonzero((shared >= min(2, len(tags))) & (shared > 0) & (project == project[seed]))
         for slot in reached.tolist():
             if slot != seed:
-                yield slot, weight * float(search.scores[seed]) * float(shared[slot]) / len(tags), seed
+                value = weight * float(search.scores[seed]) * float(shared[slot]) / len(tags)
+                yield Gain(slot, value, seed, "TAGGED")
 
 
 def succession(search: Search) -> Counts:
@@ -147,14 +156,18 @@ def succession(search: Search) -> Counts:
 
     Without an admitted one the older memory stays: what replaced it may not be seen here.
     """
-    newest = newest_of(search.index, search.mask)
-    pairs = [(old, newest[old]) for old in search.slots.tolist() if newest.get(old, old) != old] if newest else []
-    handed = [(new, float(search.scores[old]) - float(search.scores[new]), old) for old, new in pairs]
-    if newest:
-        search.mask = search.mask.copy()
-        search.mask[[old for old, new in newest.items() if old != new]] = False
+    newest = newest_of(search.index, search.mask, search.slots)
+    pairs = [(old, new) for old, new in newest.items() if old != new]
+    handed = [
+        Gain(new, float(search.scores[old] - search.scores[new]), old, "SUPERSEDES")
+        for old, new in pairs
+        if search.mask[old]
+    ]
+    for old, new in pairs:  # what is known of the old one is known of what replaced it
+        search.coverage[new] = max(search.coverage[new], search.coverage[old])
+        search.meaning[new] = max(search.meaning[new], search.meaning[old])
     gained = search.hand("succession", handed)
-    search.slots = search.slots[search.mask[search.slots]]
+    search.slots = np.setdiff1d(search.slots, [old for old, _ in pairs])
     return {"superseded": len(handed), "gained": gained}
 
 

@@ -25,7 +25,7 @@ _MONTH = "|".join([*_MONTHS, *(f"{month[:3]}\\.?" for month in _MONTHS if month 
 _DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 _NAMED = re.compile(
-    rf"\b(?:{_DAY}\s+(?:of\s+)?)?(?P<month>{_MONTH})(?:\s+(?P<day_after>[0-3]?\d)(?:st|nd|rd|th)?\b(?!:))?(?:,?\s+(?:of\s+)?{_YEAR})?\b",
+    rf"\b(?:(?P<before>in|of|during|since|until|till|by|before|after|last|this|early|late|mid)\s+)?(?:{_DAY}\s+(?:of\s+)?)?(?P<month>{_MONTH})(?:\s+(?P<day_after>[0-3]?\d)(?:st|nd|rd|th)?\b(?!:))?(?:,?\s+(?:of\s+)?{_YEAR})?\b",
     re.IGNORECASE,
 )
 _ISO = re.compile(r"\b(?P<year>(?:19|20)\d\d)-(?P<month>[01]\d)(?:-(?P<day>[0-3]\d))?\b")
@@ -53,8 +53,8 @@ class Span(NamedTuple):
 def spans_in(text: str, now_days: float) -> list[Span]:
     """Return the times that a text names, at most eight: dates, months, years, "yesterday", "last week", "two months ago".
 
-    A month without a year is the last one of that name that has begun. What is no date ("31 February") names nothing; "may" alone
-    is a verb. Linear in the text.
+    A month without a year is the last one of that name that has begun; without a day as well it must be written out and follow a word
+    such as "in", since June may be a person and may a verb. What is no date ("31 February") names nothing. Linear in the text.
     """
     text = text[:_MOST_CHARS]
     now = datetime.fromtimestamp(now_days * 86_400, UTC)
@@ -73,11 +73,11 @@ def spans_in(text: str, now_days: float) -> list[Span]:
 
 
 def _named(match: re.Match[str], now: datetime) -> Span | None:
+    """Return the span of a month's name; one that stands alone must be written out and follow a word such as "in"."""
     day, year = _number(match["day"] or match["day_after"]), _number(match["year"])
-    month = next(
-        place for place, name in enumerate(_MONTHS, start=1) if name.startswith(match["month"].lower().rstrip(".")[:3])
-    )
-    if match["month"].lower() == "may" and day is None and year is None and match["month"] != "May":
+    name = match["month"].lower().rstrip(".")
+    month = next(place for place, known in enumerate(_MONTHS, start=1) if known.startswith(name[:3]))
+    if year is None and (match["month"][0].islower() if day else not (match["before"] and name in _MONTHS)):
         return None
     if year is None:
         year = now.year if month <= now.month else now.year - 1

@@ -74,8 +74,8 @@ class RowCache:
         """Return these memories' rows in this order, without those that are gone."""
         if self._records is None:
             unknown = sum(("Memory", key) not in self._rows for key in memory_ids)
-            self._looked_up += unknown
-            if unknown and self._looked_up * _MEMORIES_A_LOOKUP >= self._count():
+            self._looked_up += len(memory_ids)  # known ones too: only with all at hand others read beside a writer
+            if self._looked_up * _MEMORIES_A_LOOKUP >= self._count():
                 self.load_memories()
             if unknown >= _SCAN_FROM and self._records is None:
                 found = {str(key): row for key, row in self._engine.scan("Memory")}
@@ -110,6 +110,8 @@ class RowCache:
                 self._records.update(written)
                 for memory_id in gone:
                     self._records.pop(memory_id, None)
+                if len(self._records) > _MOST_RECORDS:
+                    self._records = None
 
         return absorb
 

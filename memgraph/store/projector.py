@@ -78,6 +78,10 @@ class Projector:
         waits for the writer, and holds the graph as `holding` does.
         """
         if self.turns.is_reading:
+            if links:
+                raise RuntimeError(
+                    "links were wanted inside a block of reads without them; use frozen(links=True) there"
+                )
             yield
             return
         with self.turns.taken(beside=not links) as is_beside:

@@ -40,6 +40,7 @@ def test_a_proposal_is_shown_approved_taken_back_and_rejected(run: Callable[...,
     assert (
         "When refund broken order: seen in 3 builds, it worked in 100%\n   1. list_orders\n   2. issue_refund\n" in said
     )
+    assert json.loads(run("--json")[1]) == json.loads(run("list", "--json")[1])
     (found,) = json.loads(run("list", "--json")[1])
     assert (found["state"], found["steps"]) == ("proposed", STEPS)
 

@@ -16,7 +16,7 @@ from memgraph.config import AgentMemoryConfig
 from memgraph.model.timestamps import from_iso
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.filter import Scope
-from memgraph.retrieval.pipeline import STAGES, ranked
+from memgraph.retrieval.pipeline import ranked
 from memgraph.testing import FakeClock, FakeEmbedder
 
 NOW = "2026-02-01T09:00:00.000Z"
@@ -41,7 +41,7 @@ memory_fields = st.fixed_dictionaries(
         "archived_at": one_of(None, None, None, NOW),
         "invalid_at": one_of(None, None, None, "2025-01-01", "2099-01-01"),
         "agents_involved": one_of([], ["MARS"], ["VENUS"]),
-        "title": one_of(None, "Bloody Moon", "Ann"),
+        "title": one_of(None, "Bloody Moon", "Bloody Moon Rising", "Ann", "queue"),
         "speaker": one_of(None, "Ann"),
         "tags": st.lists(one_of("queue", "deploy"), max_size=2, unique=True),
         "floor": one_of(0.0, 0.1),
@@ -115,7 +115,7 @@ def scored_ids(store: Any, query: str, embedder: Any, scope: Scope) -> set[str]:
     compared: list[int] = []
     with store.reader.frozen():
         everything = np.arange(len(store.reader.index))
-        count, real = len(STAGES), store.reader.cosines
+        real = store.reader.cosines
 
         def counted(vector: Any, slots: Any) -> Any:
             compared.extend(everything[slots].tolist())
@@ -130,7 +130,6 @@ def scored_ids(store: Any, query: str, embedder: Any, scope: Scope) -> set[str]:
         touched = {*compared, *search.slots.tolist()}
         touched.update(slot for term in search.terms for slot in term.slots.tolist())
         touched.update(slot for added in search.added for slot in added.slots.tolist())
-        assert len(ranking.stages) == count
         return {ranking.id_of(slot) for slot in touched}
 
 
@@ -142,9 +141,17 @@ def test_what_may_not_be_seen_moves_no_order(open_store: Any, hidden: dict[str, 
 
     def scores(name: str, *, with_hidden: bool) -> list[tuple[str, float]]:
         store = open_store(name)
-        store.insert_memories([memgraph.EpisodicMemory(content=text, project_id="A") for text in texts])
+        store.insert_memories(
+            [
+                memgraph.EpisodicMemory(content=text, project_id="A", session_id="s", title=text.split()[1])
+                for text in texts
+            ]
+        )
         if with_hidden:
-            more = [{"content": f"queue queue deploy {place}", "project_id": "A", **hidden} for place in range(9)]
+            named = {"title": "queue deploy", "speaker": "Queue", "session_id": "s", "tags": ["queue"]}
+            more = [
+                {"content": f"queue queue deploy {place}?", "project_id": "A", **named, **hidden} for place in range(9)
+            ]
             store.insert_memories([memgraph.EpisodicMemory(**fields) for fields in more])
         found = MemoryRetrieval(store).search_memories("queue deploy", project_id="A")
         return [(scored.memory.content, scored.score) for scored in found]

@@ -70,9 +70,13 @@ class Command(click.Command):
 
 
 class Subgroup(click.Group):
-    """A group within the group; its commands have the shared options, too."""
+    """A group within the group; it and its commands have the shared options, too."""
 
     command_class = Command
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params = [*self.params, *shared_options()]
 
 
 def _home(ctx: click.Context, param: click.Parameter, value: str | None) -> None:

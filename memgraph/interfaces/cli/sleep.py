@@ -8,7 +8,7 @@ import click
 
 from memgraph.interfaces.cli.opening import opened
 from memgraph.interfaces.cli.options import Command, Settings, pass_settings
-from memgraph.interfaces.cli.output import count, emit, notice, plain, progress
+from memgraph.interfaces.cli.output import count, emit, notice, progress
 from memgraph.interfaces.cli.usage import usage_told
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def sleep(settings: Settings, phases: tuple[str, ...], max_seconds: float | None
 def _told(report: SleepReport) -> list[str]:
     lines = [f"Went on with the sleep of {report.started_at[:16]}."] if report.resumed else []
     lines += [_line(phase) for phase in report.phases]
-    lines.append(f"{count(report.changed, 'change', 'changes')} in {report.seconds:.1f} s.")
+    lines.append(f"{count(report.changed, 'memory', 'memories')} changed, in {report.seconds:.1f} s.")
     if report.left:
         lines.append(f"Left for the next time: {', '.join(report.left)}.")
     return [*lines, *usage_told(report.usage)]
@@ -54,4 +54,4 @@ def _told(report: SleepReport) -> list[str]:
 def _line(phase: PhaseReport) -> str:
     done = [f"{number:,} {name.replace('_', ' ')}" for name, number in phase.counts.items() if number]
     stopped = "" if phase.complete else " (stopped)"
-    return plain(f"  {phase.name:<16} {phase.seconds:5.1f} s  {', '.join(done) or 'nothing to do'}{stopped}")
+    return f"{phase.name:<15} {phase.seconds:6.1f} s  {', '.join(done) or 'nothing to do'}{stopped}"

@@ -72,3 +72,55 @@ def test_a_failed_conversation_tells_what_was_asked_done_and_wrong() -> None:
     )
     # a customer's wishes are not rules of the project
     assert set(found(log)) == {"task-1:failure", "call-0:failure"}
+
+
+def test_a_success_is_told_by_what_came_of_the_lesson() -> None:
+    code = 'from typing import List\nimport re\n\ndef f(a):\n    """Look at the bowl.\n    Twice."""\n    # in order\n    return sorted(a)'
+    task = {"task_id": "p", "outcome": "success", "reasoning": LESSON, "output": code}
+    (memory,) = found(trial(task)).values()
+    assert memory.content.endswith("Result: def f(a): return sorted(a)")
+    long = "I looked at it in vain and went back. " * 3 + "I should have looked for the lamp. " * 12
+    (memory,) = found(trial({**task, "reasoning": long})).values()
+    assert len(memory.content) < 400  # the lesson is kept by itself: it is not told twice
+    (memory,) = found(trial({**task, "reasoning": long, "output": ""})).values()
+    assert len(memory.content) > 400
+
+
+def test_a_trial_that_acts_on_a_lesson_and_fails_again_is_a_failure() -> None:
+    task = {"task_id": "env_1", "outcome": "failure", "reasoning": LESSON, "output": "Gave no answer in 6 steps"}
+    (memory,) = found(trial(task)).values()
+    assert memory.outcome == "negative"
+    assert memory.content.startswith("Failed trial: Look at the bowl under the lamp. What it acted on: I should have")
+
+
+def test_failures_at_one_task_are_one_failure_and_those_at_two_tasks_are_two() -> None:
+    tasks = [
+        {"task_id": "env_1", "outcome": "failure", "lesson": LESSON},
+        {"task_id": "env_1", "outcome": "failure", "lesson": "I never opened the drawer. I must open it first."},
+        {"task_id": "env_1", "outcome": "failure", "reasoning": LESSON},
+    ]
+    first = {memory.failure_fingerprint for task in tasks for memory in found(trial(task)).values()}
+    assert len(first) == 1
+    other = {"task_id": "env_2", "outcome": "failure", "lesson": LESSON, "description": "Look at bowl 2 under lamp 7"}
+    another = {**other, "description": "Look at bowl 3 under lamp 7"}  # a number is all that tells them apart
+    assert (
+        len({memory.failure_fingerprint for task in (other, another) for memory in found(trial(task)).values()} | first)
+        == 3
+    )
+
+
+def test_an_error_tells_a_failure_better_than_its_task_does() -> None:
+    call = {"description": "book()", "command": "book()", "outcome": "failure", "output": "Error: seat 4A is taken"}
+    logs = [
+        trial({"task_id": name, "outcome": "failure", "description": f"Book for {name}"}, {"task_id": "c", **call})
+        for name in ("ann", "bo")
+    ]
+    one, other = (found(log)[f"{name}:failure"] for log, name in zip(logs, ("ann", "bo"), strict=True))
+    assert one.failure_fingerprint == other.failure_fingerprint is not None
+
+
+def test_a_failed_conversation_without_a_call_is_a_failure() -> None:
+    said = [{"timestamp": "2000-01-02T00:00:00Z", "action": "What is the sum of my balances?"}]
+    memory = found(trial({"task_id": "task-1", "outcome": "failure"}, user_interventions=said))["task-1:failure"]
+    assert memory.content == ("Failed trial: What is the sum of my balances? What was done: no tool was called.")
+    assert found(trial({"task_id": "task-1", "outcome": "success"}, user_interventions=said)) == {}

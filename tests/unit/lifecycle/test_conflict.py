@@ -25,6 +25,9 @@ CONFLICTING = [
     ("The user prefers a window seat on long flights", "The user prefers an aisle seat on long flights, near the front", "value"),
     ("Always use pytest for the unit tests", "Always use unittest for the unit tests", "value"),
     ("Use tabs for indentation in the Makefile", "Use spaces instead of tabs for indentation in the Makefile", "value"),
+    ("The user prefers email over phone", "The user prefers phone over email", "value"),
+    ("The cron job runs at 03:15", "The cron job runs at 05:45", "value"),
+    ("The search index is rebuilt nightly", "The search index is rebuilt weekly", "value"),
     ("The user likes early meetings", "The user does not like early meetings", "denial"),
     ("The parser handles tabs.", "The parser doesn't handle tabs.", "denial"),
     ("Never force-push to main", "Force-push to main", "denial"),
@@ -48,6 +51,13 @@ ALIKE = [
     ("Which port is the deploy port, is it 8080?", "Which port is the deploy port, is it 9090?"),
     ("She played at the 1992 Summer Olympics", "She played at the 1976 Summer Olympics"),
     ("Oakdale is a hamlet. The population was 974 at the census.", "Leland is a town. The population was 527 at the census."),
+    ("The job ran at 03:15", "The job ran at 05:45"),
+    ("The docs explain the install on Linux", "The docs explain the install on macOS"),
+    ("The minimum password length is 8", "The maximum password length is 8"),
+    ("The public API is stable", "The private API is stable"),
+    ("Do not deploy on Fridays", "Do not deploy on Mondays"),
+    ("The user asked for a refund on March 3", "The user asked for a refund on April 10"),
+    ("Retry the request on a 429", "Retry the request on a 503"),
     ("The meeting is on Monday", "The meeting is on Thursday"),  # there may be two
     ("The deploy port is 8080", "The deploy port is 8080, behind the proxy"),
 ]  # fmt: skip

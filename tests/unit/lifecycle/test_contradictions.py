@@ -47,10 +47,10 @@ def recalled(memory: memgraph.MemGraph, text: str) -> list[str]:
     return [one.memory.id or "" for one in memory.search_memories(text)]
 
 
-def test_a_value_that_is_stated_later_replaces_the_older_one(
+def test_a_surer_value_that_is_stated_later_replaces_the_older_one(
     memory: memgraph.MemGraph, say: Callable[..., str]
 ) -> None:
-    old, new = say(OLD), say(NEW)
+    old, new = say(OLD), say(NEW, confidence=0.9)
 
     assert relations(memory, new, old) == {"CONTRADICTS", "SUPERSEDES"}
     assert pairs(memory) == []
@@ -83,7 +83,7 @@ def test_the_notice_of_an_observation_says_so(memory: memgraph.MemGraph, say: Ca
     say(YES)
     say(OLD)
     clock.advance(days=1)
-    assert memory.save_observation(NEW, project="shop").notice == "replaces 1 memory that it contradicts"
+    assert memory.save_observation(NEW, project="shop", confidence=0.9).notice == "replaces 1 memory that it contradicts"
     told = memory.save_observation(NO, project="shop").notice
     assert told == "contradicts 1 memory: see `memgraph contradictions list`"
 
@@ -95,7 +95,8 @@ def test_the_notice_of_an_observation_says_so(memory: memgraph.MemGraph, say: Ca
         ({"trust_class": "agent"}, {"trust_class": "user", "confidence": 0.1}, True),
         ({"trust_class": "user"}, {"trust_class": "user", "confidence": 0.1}, True),
         ({"confidence": 0.9}, {"confidence": 0.5}, False),
-        ({"confidence": 0.5}, {"confidence": 0.5}, True),
+        ({"confidence": 0.5}, {"confidence": 0.5}, False),
+        ({"confidence": 0.5}, {"confidence": 0.6}, True),
         ({"valid_at": "2027-01-01"}, {}, False),
         ({}, {"valid_at": "2030-01-01"}, False),
     ],
@@ -139,7 +140,8 @@ def test_a_run_finds_what_was_written_without_looking_and_a_second_one_writes_no
 ) -> None:
     for text in (OLD, YES, "The shop sells shoes", NEW, NO):
         clock.advance(days=1)
-        memory.store.insert_memory(SemanticMemory(content=text, project_id="shop"))
+        confidence = 0.9 if text == NEW else 0.5
+        memory.store.insert_memory(SemanticMemory(content=text, project_id="shop", confidence=confidence))
     result = memory.find_contradictions()
     assert (result.looked_at, result.found, result.superseded) == (5, 2, 1)
 
@@ -192,9 +194,9 @@ def test_other_scopes_never_meet(memory: memgraph.MemGraph, elsewhere: dict[str,
 
 
 def test_within_a_task_they_do(memory: memgraph.MemGraph, clock: Any) -> None:
-    for text in (OLD, NEW):
+    for text, confidence in ((OLD, 0.5), (NEW, 0.9)):
         clock.advance(days=1)
-        memory.store.insert_memory(SemanticMemory(content=text, task_id="T"))
+        memory.store.insert_memory(SemanticMemory(content=text, task_id="T", confidence=confidence))
     assert memory.find_contradictions().superseded == 1
 
 
@@ -277,7 +279,8 @@ class Said:
     name = "said"
 
     def extract(self, build_log: BuildEventLog) -> Any:
-        facts = [SemanticMemory(content=task.description) for task in build_log.tasks]
+        sure = {"confidence": 0.9 if build_log.build_id == "b2" else 0.5}
+        facts = [SemanticMemory(content=task.description, **sure) for task in build_log.tasks]
         return memgraph.ExtractionResult(candidates=[memgraph.Candidate(memory=fact) for fact in facts])
 
 

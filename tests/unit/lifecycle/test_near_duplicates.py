@@ -160,6 +160,8 @@ def test_two_that_are_pinned_or_contradict_each_other_stay(store: Any) -> None:
     assert merge_near_duplicates(store).merged == 0
     keep(store, memory(5, f"{LONGER} has passed", project_id="bank"))  # it is the same as either of these
     assert merge_near_duplicates(store).merged == 1
+    keep(store, memory(6, TEXT, is_pinned=True))
+    assert merge_near_duplicates(store).merged == 1  # said twice in equal words
 
 
 def test_an_episode_counts_by_its_builds_and_without_any_by_itself(store: Any) -> None:

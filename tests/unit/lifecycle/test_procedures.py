@@ -134,11 +134,12 @@ class TestAgain:
 
     def test_in_force_it_keeps_what_was_approved(self, store: Store, proposed: Any) -> None:
         approve_proposal(store, proposed.id)
+        store.update_memory(proposed.id, evidence_build_ids=["b1", "b2", "b3", "merged"])
         longer = [*STEPS, "ask_for_a_rating"]
         learn(store, *(solved(n, longer) for n in range(4, 9)))
         learn_procedures(store)
         made = store.get_memory(proposed.id)
-        assert (made.steps, len(made.evidence_build_ids), made.confidence) == (STEPS, 8, 0.9)
+        assert (made.steps, len(made.evidence_build_ids), made.confidence) == (STEPS, 9, 0.9)
 
     def test_a_proposal_whose_evidence_was_forgotten_no_longer_holds(self, store: Store, proposed: Any) -> None:
         store.suppress(store.get_memory(proposed.id).supporting_memory_ids[0])

@@ -88,7 +88,8 @@ def test_a_tag_of_which_all_words_are_named_counts(store: Any, why: Any) -> None
 
     found = why("Was there data loss before?")
 
-    assert found["a"].tag > 0 and found["b"].tag > 0
+    assert found["a"].tag > 0
+    assert found["b"].tag > 0
     assert why("Was there loss?")["a"].tag == 0
 
 

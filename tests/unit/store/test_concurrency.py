@@ -119,7 +119,8 @@ def test_accesses_by_two_stores_add_up_and_undo_no_update(open_store):
         assert one.get_memory(memory.id).relevance_score == pytest.approx(0.3)
 
 
-def test_merges_by_threads_lose_no_evidence(store):
+def test_merges_by_threads_lose_no_evidence(open_store):
+    store = open_store(compression_cycle_interval=1_000)
     store.insert_memory(episode(project_id="shop"))
 
     def consolidate(number):

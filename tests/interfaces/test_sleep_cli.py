@@ -1,0 +1,73 @@
+"""``memgraph sleep``: what it prints, what it leaves, and how it goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import memgraph
+from memgraph.interfaces.cli.group import cli
+from memgraph.interfaces.cli.sleep import _PHASES
+from memgraph.lifecycle.sleep import PHASES
+from memgraph.testing import FakeClock, FakeEmbedder
+
+Run = Callable[..., Any]
+TEXT = "Deploys of the shop run on Tuesdays after the tests have passed"
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """Run a command on a store with two facts that say the same, and one whose time is over."""
+    monkeypatch.setattr("memgraph.store.store.default_embedder", lambda *_: FakeEmbedder(dimension=64))
+    home = tmp_path / "store"
+    today = datetime.now(UTC)
+    clock = FakeClock(today - timedelta(days=9))
+    with memgraph.MemGraph.open(home, embedder=FakeEmbedder(dimension=64), clock=clock) as memory:
+        for text in (TEXT, f"{TEXT} too", f"The freeze holds until {today - timedelta(days=3):%Y-%m-%d}"):
+            memory.store.insert_memory({"type": "semantic", "content": text, "project_id": "shop"})
+
+    def call(*args: object) -> Any:
+        return CliRunner().invoke(cli, ["--home", str(home), *map(str, args)], prog_name="memgraph")
+
+    return call
+
+
+def test_it_says_what_each_phase_did(run: Run) -> None:
+    result = run("sleep")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert [line.split()[0] for line in lines[:-1]] == list(_PHASES)
+    assert "1 expired" in lines[0]
+    assert "1 merged" in lines[1]
+    assert lines[-1].startswith("3 memories changed, in ")
+    again = run("sleep").stdout.splitlines()
+    assert again[-1].startswith("0 memories changed, in ")
+
+
+def test_one_phase_and_as_json(run: Run) -> None:
+    report = json.loads(run("sleep", "--phase", "near-duplicates", "--json").stdout)
+    assert [phase["name"] for phase in report["phases"]] == ["near-duplicates"]
+    assert report["phases"][0]["counts"] == {"looked_at": 3, "merged": 1, "by_words": 0}
+    assert len(report["phases"][0]["memory_ids"]) == 2
+    assert (report["complete"], report["left"]) == (True, [])
+
+
+def test_without_time_all_is_left(run: Run) -> None:
+    said = run("sleep", "--max-seconds", 0).stdout.splitlines()
+    assert said[-1] == f"Left for the next time: {', '.join(_PHASES)}."
+
+
+def test_what_is_no_phase_is_refused(run: Run) -> None:
+    result = run("sleep", "--phase", "dream")
+    assert (result.exit_code, "dream" in result.output) == (2, True)
+    assert run("sleep", "--max-seconds", -1).exit_code == 2
+
+
+def test_the_phases_are_those_of_the_lifecycle() -> None:
+    assert tuple(phase.name for phase in PHASES) == _PHASES
