@@ -79,9 +79,7 @@ class Projector:
         """
         if self.turns.is_reading:
             if links:
-                raise RuntimeError(
-                    "links were wanted inside a block of reads without them; use frozen(links=True) there"
-                )
+                raise RuntimeError("links were wanted inside a block of reads without them; use frozen(links=True)")
             yield
             return
         with self.turns.taken(beside=not links) as is_beside:
