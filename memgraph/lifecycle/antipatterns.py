@@ -22,6 +22,7 @@ from memgraph.lifecycle.evidence import (
     confidence_of,
     in_order,
     is_true,
+    may_tell,
     never,
     read_scope,
     revision,
@@ -208,7 +209,7 @@ def _enrich(
         return
     ids = {member["id"] for member in members}
     mended = [one for trouble in met if any(failed["id"] in ids for failed in trouble.failed) for one in trouble.mended]
-    said = _approaches(members, mended, lessons)
+    said = _approaches(members, [one for one in mended if may_tell(one, [row])], lessons, [row])
     kinds = Counter(kind_of(error_text(member)) for member in members)
     said["category"] = f"{max(kinds, key=lambda kind: (kinds[kind], kind))} error"
     if any(row.get(name) != value for name, value in said.items()):
@@ -216,11 +217,16 @@ def _enrich(
         plan.revised.append((before, before.model_copy(update={**said, "updated_at": store.now()})))
 
 
-def _approaches(failed: Sequence[Row], mended: Sequence[Row], lessons: Mapping[str, Row]) -> dict[str, str | None]:
-    """Return what to avoid, and what to do instead if that is known: of the latest failure for which it is."""
+def _approaches(
+    failed: Sequence[Row], mended: Sequence[Row], lessons: Mapping[str, Row], told: Sequence[Row]
+) -> dict[str, str | None]:
+    """Return what to avoid, and what to do instead if that is known: of the latest failure for which it is.
+
+    `told` are the memories whose tier and trust the one that says it has.
+    """
     for row in reversed(failed):
         acted_on = lessons.get(what_of(row) or "")
-        if acted_on is not None and (advice := remedy_of(acted_on)):
+        if acted_on is not None and may_tell(acted_on, told) and (advice := remedy_of(acted_on)):
             return {"incorrect_approach": tried_in(row), "correct_approach": advice}
     remedy = next(filter(None, (remedy_of(row) for row in reversed(mended))), None)
     return {"incorrect_approach": tried_in([*mended, *failed][-1]), "correct_approach": remedy}
@@ -237,7 +243,7 @@ def _tell(
     now: str,
 ) -> None:
     """Plan what is to be told of a repeated error: by the generalisation that covers it, else by an anti-pattern."""
-    said = _approaches(trouble.failed, trouble.mended, lessons)
+    said = _approaches(trouble.failed, trouble.mended, lessons, [*trouble.failed, *trouble.mended])
     if trouble.lesson:
         said["incorrect_approach"] = trouble.lesson
     kind = kind_of(trouble.error)
@@ -308,7 +314,7 @@ def _content(trouble: Trouble, kind: ErrorKind, said: Mapping[str, str | None]) 
     unit = "builds" if not any(key.startswith("memory ") for key in trouble.builds) else "episodes"
     if trouble.lesson:
         what = what_of(trouble.failed[-1])
-        text = f"The same lesson was drawn from {stayed:,} failed trials, so it did not help: “{trouble.lesson}”"
+        text = f"Much the same lesson was drawn from {stayed:,} failed trials, so it did not help by itself: “{trouble.lesson}”"
         helped = f" What helped: {said['correct_approach']}" if said["correct_approach"] else ""
         return cut(f"{text} ({cut(what, 160)}).{helped}" if what else f"{text}{helped}", MAX_CONTENT_CHARS)
     text = f"“{named_error(trouble.error)}” came up in {len(trouble.builds):,} {unit}, and stayed in {stayed or 'none'} of them.{_FAULT[kind]}"

@@ -127,7 +127,9 @@ def _draft(store: AgentMemoryStore, pattern: Pattern, before: AgentMemory | None
     assert same is not None  # noqa: S101 (what was there before is the same)
     is_told = all(getattr(before, name) == value for name, value in fields.items())
     # what else is told of episodes that faded or are gone is not compared: the same would be told in other words
-    is_told |= bool(same.gone or same.faded) and set(fields["evidence_build_ids"]) == set(before.evidence_build_ids)
+    is_as_open = all(getattr(before, name) == fields[name] for name in ("privacy_tier", "trust_class"))
+    has_same_builds = set(fields["evidence_build_ids"]) == set(before.evidence_build_ids)
+    is_told |= bool(same.gone or same.faded) and has_same_builds and is_as_open
     if is_told and set(linked) == same.live and not same.withdrawn:
         return None
     is_kept = before.is_pinned or getattr(before, "pattern", None) == fields["pattern"]

@@ -17,7 +17,15 @@ from memgraph.store import AgentMemoryStore
 _NEGATIONS = re.compile(
     r"\b(?:not|never|no longer|cannot|without|neither|nor|avoid(?:s|ed)?|stopped|refuse[sd]?)\b|n['’]t\b", re.IGNORECASE
 )
-_IDENTIFIER = re.compile(r"[\w./-]{0,200}\w[_./]\w[\w./-]{0,200}\w|\b\w{1,60}_\w{1,60}\b")
+_DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
+_TOKEN = re.compile(r"[-+]?\d+(?:[.,:]\d+)*|\w+")
+_IDENTIFIER = re.compile(r"[\w./-]{0,200}\w[_./]\w(?:[\w./-]{0,200}\w)?|\b\w{1,60}_\w{1,60}\b")
+_VALUE = re.compile(
+    r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|june|july|august|september|october|november|december|"
+    r"staging|production|development|\d{1,2}:\d{2}(?::\d{2})?|\d+(?:\.\d+)? ?(?:ms|s|sec|min|h|kb|mb|gb|tb|%))(?!\w)",
+    re.IGNORECASE,
+)
+"""Of these a fact names one of few: vectors take one for the other."""
 Mask = NDArray[np.bool_]
 
 
@@ -30,15 +38,27 @@ def differ(one: AgentMemory, other: AgentMemory) -> bool:
     """Whether two memories that are near each other still say different things.
 
     One denies, each names what the other does not, or they conflict (`conflict_of`): another port is another fact. What a text
-    names are its identifiers: paths, files, dotted and compound names. Vectors hardly see these differences. The same failure
+    names are its identifiers (paths, files, dotted and compound names), days, times and environments. Nor are texts the same that differ in their numbers alone, or in the order of their words. Vectors hardly see these differences. The same failure
     by its fingerprint is the same whatever it names.
     """
     if one.failure_fingerprint is not None and one.failure_fingerprint == other.failure_fingerprint:
         return False
     if _denies(one.content) != _denies(other.content):
         return True
-    names, others = _identifiers(one.content), _identifiers(other.content)
-    return (bool(names - others) and bool(others - names)) or conflict_of(one, other) is not None
+    for named in (_identifiers, _values):
+        names, others = named(one.content), named(other.content)
+        if names - others and others - names:
+            return True
+    return _is_reordered(one.content, other.content) or conflict_of(one, other) is not None
+
+
+def _is_reordered(one: str, other: str) -> bool:
+    """Whether two texts are the same but for their numbers, or are the same words in another order."""
+    tokens, others = (_TOKEN.findall(_DATE.sub("", text[:MAX_CONTENT_CHARS].casefold())) for text in (one, other))
+    if len(tokens) != len(others) or any(tokens == others[at:] + others[:at] for at in range(len(others) or 1)):
+        return False  # a clause may come first or last
+    words, other_words = ([token for token in part if not token[-1].isdigit()] for part in (tokens, others))
+    return words == other_words or sorted(tokens) == sorted(others)
 
 
 def _denies(text: str) -> bool:
@@ -47,6 +67,10 @@ def _denies(text: str) -> bool:
 
 def _identifiers(text: str) -> frozenset[str]:
     return frozenset(name.casefold().rsplit("/", 1)[-1] for name in _IDENTIFIER.findall(text[:MAX_CONTENT_CHARS]))
+
+
+def _values(text: str) -> frozenset[str]:
+    return frozenset(value.casefold().rstrip("s") for value in _VALUE.findall(text[:MAX_CONTENT_CHARS]))
 
 
 def equal_memory(store: AgentMemoryStore, text: str, mask: Mask) -> AgentMemory | None:

@@ -61,7 +61,7 @@ def changed_scopes(reader: Reader, run_key: str, types: Sequence[str]) -> list[S
             until = index.column("invalid_days")
             expired = np.flatnonzero((until > epoch_days(run["applied_at"])) & np.isfinite(until))
             slots = np.unique(np.concatenate([found, expired]).astype(np.int64))
-            slots = slots[wanted[slots]]
+            slots = slots[wanted[slots] | ~index.column("is_live")[slots]]  # what was deleted is missed where it was
     named: set[Scope] = set()
     for project, task in {(int(index.column("project")[slot]), int(index.column("task")[slot])) for slot in slots}:
         named.add((_name(index.scopes.names, "project", project), _name(index.scopes.names, "task", task)))
@@ -106,6 +106,13 @@ def shared_context(rows: Sequence[Row]) -> dict[str, Any]:
         "privacy_tier": max((row.get("privacy_tier", "public") for row in rows), key=TIERS.index),
         "trust_class": max((row.get("trust_class", "agent") for row in rows), key=TRUST.index),
     }
+
+
+def may_tell(row: Row, rows: Sequence[Row]) -> bool:
+    """Whether what is derived from some memories may repeat what another one says: it is no stricter in tier, no lower in trust."""
+    derived = shared_context(rows)
+    is_open = TIERS.index(row.get("privacy_tier", "public")) <= TIERS.index(derived["privacy_tier"])
+    return is_open and TRUST.index(row.get("trust_class", "agent")) <= TRUST.index(derived["trust_class"])
 
 
 def in_order(rows: Sequence[Row]) -> list[Row]:

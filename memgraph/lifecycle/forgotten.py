@@ -12,9 +12,11 @@ import numpy as np
 
 from memgraph.index.columns import OUTCOMES
 from memgraph.index.index import scope_name
-from memgraph.lifecycle.equal import equal_memory
+from memgraph.lifecycle.equal import differ, equal_memory
 from memgraph.model.memory import AgentMemory
 from memgraph.store import AgentMemoryStore
+
+_MOST_READ = 20
 
 
 def is_forgotten(store: AgentMemoryStore, memory: AgentMemory, *, threshold: float, alike: float) -> bool:
@@ -41,8 +43,10 @@ def is_forgotten(store: AgentMemoryStore, memory: AgentMemory, *, threshold: flo
     if memory.embedding is not None:
         with_vector = mask & (index.column("vector_row") >= 0)
         cosines = np.round(store.reader.cosines(memory.embedding, np.flatnonzero(with_vector)), 6)
-        nearest = float(cosines.max(initial=-1.0))
-        if nearest >= threshold and nearest > alike:
+        slots = np.flatnonzero(with_vector)
+        near = [place for place in np.argsort(-cosines, kind="stable")[:_MOST_READ] if cosines[place] >= threshold]
+        nearer = [index.ids.names[slots[place]] for place in near if cosines[place] > alike]
+        if any(not differ(memory, known) for known in store.read_memories(nearer)):
             return True
         mask &= ~with_vector
     return alike < 1.0 and equal_memory(store, memory.content, mask) is not None

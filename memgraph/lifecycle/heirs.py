@@ -51,9 +51,7 @@ def succession(communities: Sequence[Sequence[int]], generalisations: Sequence[f
     for place, episodes in enumerate(generalisations):
         went = Counter(community_of[episode] for episode in episodes if episode in community_of)
         kin[place] = [
-            community
-            for community, many in sorted(went.items())
-            if are_kin(many, communities[community], episodes)
+            community for community, many in sorted(went.items()) if are_kin(many, communities[community], episodes)
         ]
     groups: dict[int, list[int]] = defaultdict(list)
     root = _joined(kin.values(), len(communities))

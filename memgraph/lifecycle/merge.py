@@ -36,7 +36,7 @@ def merged(existing: AgentMemory, candidate: AgentMemory, now: str, curve: Forge
             "relevance_score": relevance,
             "relevance_anchor": relevance,
             "relevance_at": now,
-            "confidence": (existing.confidence + 2.0 * candidate.confidence) / 3.0,
+            "confidence": round((existing.confidence + 2.0 * candidate.confidence) / 3.0, 6),
             "updated_at": now,
         }
     )

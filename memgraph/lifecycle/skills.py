@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memgraph.lifecycle.evidence import Scope, confidence_of, shared_context
+from memgraph.lifecycle.evidence import Scope, confidence_of, may_tell, shared_context
 from memgraph.lifecycle.remedies import named_error, remedy_of, troubles
 from memgraph.lifecycle.ways import Way
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
@@ -87,11 +87,17 @@ def _errors(way: Way, by_build: Mapping[str, Sequence[Row]]) -> list[ErrorFix]:
     """Return the errors that were met where this way was gone, with what helped; the most frequent first."""
     latest = (*way.supporters[-_MOST_SEARCHED:], *way.failures[-_MOST_SEARCHED:])
     gone = {build: None for attempt in latest for build in sorted(attempt.builds)}
-    rows = {row["id"]: row for build in gone for row in by_build.get(build, ()) if row["type"] == "episodic"}
+    told = [attempt.row for attempt in way.supporters]
+    rows = {
+        row["id"]: row
+        for build in gone
+        for row in by_build.get(build, ())
+        if row["type"] == "episodic" and may_tell(row, told)
+    }
     own = {attempt.row["id"] for attempt in way.supporters}
     found = [
         (len(trouble.builds), named_error(trouble.error), fix)
-        for trouble in troubles([rows[one] for one in sorted(rows)])
+        for trouble in troubles(sorted(rows.values(), key=lambda row: row["seq"]))
         if len(trouble.builds) >= _COMMON
         and (fix := next(filter(None, (remedy_of(row) for row in trouble.mended if row["id"] not in own)), None))
     ]

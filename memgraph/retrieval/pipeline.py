@@ -62,14 +62,16 @@ class Ranking:
         return rank.best(self.search.index, self.search.scores, self.search.slots, count)
 
     def best_of_types(self, most: Mapping[int, int]) -> list[int]:
-        """Return the best slots with at most so many of each type, best first."""
-        search = self.search
-        types = search.index.column("type")[search.slots]
-        chosen = [
-            slot
-            for code, count in most.items()
-            for slot in rank.best(search.index, search.scores, search.slots[types == code], count)
-        ]
+        """Return the best slots with at most so many of each type, best first.
+
+        Of a memory that was distilled from a single other one, and says it again, that one is left out: its place is another's.
+        """
+        search, chosen = self.search, list[int]()
+        types, told = search.index.column("type"), set[int]()
+        for code, count in sorted(most.items(), reverse=True):  # what was distilled comes before episodes
+            slots = np.setdiff1d(search.slots[types[search.slots] == code], list(told))
+            chosen += rank.best(search.index, search.scores, slots, count)
+            told |= {slot for one in chosen for slot in walk.told_again_by(search, one)}
         return rank.best(search.index, search.scores, np.array(chosen, dtype=np.int64), len(chosen))
 
     def explanations(self, slots: Sequence[int]) -> list[Explanation]:

@@ -17,6 +17,7 @@ _RESTS_ON = (RELATION_CODE["DERIVED_FROM"], -RELATION_CODE["SUPPORTS"])
 _CONTRADICTS = RELATION_CODE["CONTRADICTS"]
 _MOST_REACHED = 1_000
 """A name that more memories share tells them apart no more."""
+_SAID_AGAIN = 0.9
 Topics = frozenset[int]
 Linked = tuple[int, int, int]
 """From which slot, to which, and the code of the relation."""
@@ -122,6 +123,17 @@ def _opposed(search: Search, linked: Iterable[Linked]) -> Iterator[Gain]:
         if abs(code) == _CONTRADICTS:
             value = search.config.contradiction_weight * float(search.scores[seed]) - float(search.scores[other])
             yield Gain(other, value, seed, "CONTRADICTS")
+
+
+def told_again_by(search: Search, slot: int) -> list[int]:
+    """Return the memory that this one was distilled from alone and says again, with nine in ten of its terms; none if there is none."""
+    index = search.index
+    others, codes = index.links.get(slot)
+    sources = others[codes == RELATION_CODE["DERIVED_FROM"]].tolist()
+    if len(sources) != 1:
+        return []
+    terms, own = (set(index.sequences.get(one).tolist()) for one in (sources[0], slot))
+    return sources if len(terms & own) >= _SAID_AGAIN * len(terms) else []
 
 
 def _rests_on(search: Search, slot: int) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memgraph.errors import InvalidInputError
 from memgraph.interfaces.cli.input import standard_input
 from memgraph.interfaces.cli.opening import opened
 from memgraph.interfaces.cli.options import Command, Settings, pass_settings
@@ -39,6 +40,8 @@ def recall(settings: Settings, task: str, agent: str, project: str | None, form:
     """Print what a task is to be given, exactly; notices go to stderr. With --json all of it, the text as `formatted`."""
     if task == "-":
         task = standard_input("say in short what is to be done").strip()  # what echo adds is not part of it
+    if not task.strip():
+        raise InvalidInputError("is empty: say in short what is to be done", field="task", value=task)
     with opened(settings) as memory:
         result = memory.recall(task, agent=agent, project=project)
     if result.notice:

@@ -117,7 +117,7 @@ class TestAntiPatterns:
         learn(store, failed(1, content=told, errors_encountered=[], evidence_build_ids=["b1", "b2", "b3"]))
         analyse_errors(store)
         (made,) = antipatterns(store)
-        said = "The same lesson was drawn from 3 failed trials, so it did not help: “I will look in the drawer first.” (env_4)."
+        said = "Much the same lesson was drawn from 3 failed trials, so it did not help by itself: “I will look in the drawer first.” (env_4)."
         assert (made.content, made.incorrect_approach) == (said, "I will look in the drawer first.")
 
     def test_services_and_settings_are_told_apart(self, store: Store) -> None:

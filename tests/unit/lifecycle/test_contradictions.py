@@ -83,7 +83,9 @@ def test_the_notice_of_an_observation_says_so(memory: memgraph.MemGraph, say: Ca
     say(YES)
     say(OLD)
     clock.advance(days=1)
-    assert memory.save_observation(NEW, project="shop", confidence=0.9).notice == "replaces 1 memory that it contradicts"
+    assert (
+        memory.save_observation(NEW, project="shop", confidence=0.9).notice == "replaces 1 memory that it contradicts"
+    )
     told = memory.save_observation(NO, project="shop").notice
     assert told == "contradicts 1 memory: see `memgraph contradictions list`"
 

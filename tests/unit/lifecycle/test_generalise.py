@@ -37,7 +37,10 @@ def test_fixes_of_one_file() -> None:
 
 def test_failures_around_tags_without_a_kind() -> None:
     told = text_of(
-        *(row(f"Token {n} expired during {word}.", "auth", "jwt") for n, word in enumerate(["the first login", "a late payment"])),
+        *(
+            row(f"Token {n} expired during {word}.", "auth", "jwt")
+            for n, word in enumerate(["the first login", "a late payment"])
+        ),
         outcome="negative",
     )
     assert told.startswith("Work on `auth` and `jwt` went wrong in 4 builds, in March 2026. For example: “Token 0 ")

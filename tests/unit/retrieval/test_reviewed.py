@@ -18,7 +18,9 @@ def episode(content: str, **fields: Any) -> memgraph.EpisodicMemory:
 
 def found(store: Any, query: str, **given: Any) -> dict[str, memgraph.Explanation]:
     unmoved = {"use_weight": 0.0, "relevance_weight": 0.0}  # asking counts as use
-    config = memgraph.RetrievalConfig(**{"max_episodic": 50, "max_semantic": 50, "max_tokens": 100_000, **unmoved, **given})
+    config = memgraph.RetrievalConfig(
+        **{"max_episodic": 50, "max_semantic": 50, "max_tokens": 100_000, **unmoved, **given}
+    )
     result = memgraph.MemoryRetrieval(store, config=config).retrieve({"task_description": query, "project_id": "A"})
     content = {memory.id: memory.content for memory in result.memories}
     return {content[why.memory_id]: why for why in result.explanations}
@@ -90,7 +92,7 @@ def test_a_vector_alone_can_be_certain(store: Any, embedder: Any) -> None:
 
 @pytest.mark.parametrize("fusion", ["scores", "rrf"])
 def test_equal_memories_are_in_the_order_of_their_ids(store: Any, fusion: str) -> None:
-    store.insert_memories([episode("the queue is full" if place % 4 else f"noise {place}") for place in range(600)])
+    store.insert_memories([episode("the queue is full" if place % 4 else f"noise {place}") for place in range(320)])
     retrieval = memgraph.MemoryRetrieval(store, config=memgraph.RetrievalConfig(fusion=fusion))
 
     equal = [scored.memory.id for scored in retrieval.search_memories("queue", limit=100)]
@@ -130,3 +132,19 @@ def test_the_edge_that_was_walked_is_told(store: Any) -> None:
     store.link(rule.id, "DERIVED_FROM", seen.id)
 
     assert [hop.relation for hop in found(store, "queue stood still")["disks fill up"].path] == ["DERIVED_FROM"]
+
+
+def test_what_is_told_again_by_what_was_made_of_it_alone_leaves_its_place(store: Any) -> None:
+    seen = store.insert_memory(episode("the queue of the till stood still"))
+    rule = memgraph.SemanticMemory(
+        content="Failed in 3 trials: the queue of the till stood still, on 1 February 2026", project_id="A"
+    )
+    store.link(store.insert_memory(rule).id, "DERIVED_FROM", seen.id)
+    lesson = memgraph.SemanticMemory(content="restart the printer first", project_id="A")
+    other = store.insert_memory(episode("the printer of the till stood still"))
+    store.link(store.insert_memory(lesson).id, "DERIVED_FROM", other.id)
+
+    contents = set(found(store, "till stood still"))
+
+    assert seen.content not in contents
+    assert contents == {rule.content, lesson.content, other.content}
