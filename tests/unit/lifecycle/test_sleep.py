@@ -37,7 +37,7 @@ def experience() -> list[dict[str, Any]]:
         {"content": run.replace("the tests", "all of the tests")},
         {"content": run, "task_id": "T"},
         {"content": run.replace("the tests", "all tests"), "task_id": "T"},
-        {"content": "The billing service listens on port 8080", "occurred_at": "2026-01-01"},
+        {"content": "The billing service listens on port 8080", "occurred_at": "2026-01-01", "confidence": 0.5},
         {"content": "The billing service listens on port 9090", "occurred_at": "2026-01-20", "confidence": 0.9},
         {"content": "Nobody asks for this any more", "relevance_score": 0.01},
     ]
