@@ -177,7 +177,9 @@ def test_hotpotqa_a_reflection_is_the_lesson_of_the_failure_before_it(tmp_path: 
         ("question-1", "failure", "I guessed. I should look up the parish register."),
         ("question-2", "failure", "I searched too widely."),
     ]
-    assert first[1].output.startswith("Answered: Oslo")  # what it answered before what it thought: a result is cut at its end
+    assert first[1].output.startswith(
+        "Answered: Oslo"
+    )  # what it answered before what it thought: a result is cut at its end
     assert "Correct answer: Bergen" in first[1].output
     assert "Gave no answer in 1 steps" in first[2].output
     solved = second[1]
