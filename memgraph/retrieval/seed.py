@@ -14,7 +14,7 @@ _TEXT_EPSILON_SHARE = 0.05
 _RRF_K = 60
 """Cormack, Clarke and Büttcher 2009."""
 _SURROUNDED = 100
-_EXACT = 200
+_EXACT = 64
 _MANY = 1_000
 _COMMON, _AROUND = 0.9, 0.2
 _SAMPLED = 8
@@ -87,10 +87,13 @@ def fuse(search: Search) -> Counts:
     lowest = float(text.min(where=mask, initial=np.inf)) if mask.any() else 0.0
     highest = float(text.max(initial=lowest))
     span = _range(np.array([lowest, highest]), epsilon)[1]
-    search.scores = named + dense + (text - lowest) * (share / span)
+    search.scores = text * (share / span)  # less the lowest, which moves no order
+    search.scores += dense
+    search.scores += named
     search.slots = _best_of_each_type(search)
-    for near in around(search, _top(search.scores, search.slots, _SURROUNDED)):
-        search.look_at(near.slots[near.slots >= 0])
+    near = list(around(search, _top(search.scores[search.slots], search.slots, _SURROUNDED)))
+    if near:
+        search.look_at(np.concatenate([step.slots[step.slots >= 0] for step in near]))
     slots = search.seeds = search.slots
     search.beside = list(around(search, slots))
 
@@ -98,7 +101,7 @@ def fuse(search: Search) -> Counts:
     span = _range(np.array([lowest, highest, text[slots].max(initial=lowest)]), epsilon)[1]
     text -= lowest
     text *= share / span
-    _compare_exactly(search, _top(named + dense + text, slots, _EXACT))
+    _compare_exactly(search, _top(named[slots] + dense[slots] + text[slots], slots, max(_EXACT, 2 * search.wanted)))
     if search.config.fusion == "rrf":
         meant, said = (1.0 - share) * _reciprocal_ranks(dense[slots]), share * _reciprocal_ranks(text[slots])
         dense[:], text[:] = 0.0, 0.0  # what is no candidate has no rank
@@ -171,14 +174,14 @@ def _highest(scores: Scores, mask: Mask, most: int) -> Slots:
         if len(sample) > place:
             above = mask & (scores >= -np.partition(-sample, place)[place])
             mask = above if np.count_nonzero(above) >= most else mask
-    return _top(scores, np.flatnonzero(mask), most)
+    slots = np.flatnonzero(mask)
+    return _top(scores[slots], slots, most)
 
 
-def _top(scores: Scores, slots: Slots, most: int) -> Slots:
-    """Return those of these slots that have the highest scores, and what ties with the last; in the order given."""
+def _top(values: Scores, slots: Slots, most: int) -> Slots:
+    """Return those of these slots whose values are the highest, and what ties with the last; in the order given."""
     if len(slots) <= most:
         return slots
-    values = scores[slots]
     kept: Slots = slots[values >= np.partition(values, -most)[-most]]
     return kept
 

@@ -179,7 +179,8 @@ def succession(search: Search) -> Counts:
         search.coverage[new] = max(search.coverage[new], search.coverage[old])
         search.meaning[new] = max(search.meaning[new], search.meaning[old])
     gained = search.hand("succession", handed)
-    search.slots = np.setdiff1d(search.slots, [old for old, _ in pairs])
+    if pairs:
+        search.slots = np.setdiff1d(search.slots, [old for old, _ in pairs])
     return {"superseded": len(handed), "gained": gained}
 
 
