@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-KILLS, INTERRUPTS = 8, 4
+KILLS, INTERRUPTS = 6, 4
 LONG_KILLS, LONG_INTERRUPTS = 500, 250
 """So many places are tried: of each kind one, as far as that goes, then the histories in turn."""
 

@@ -78,7 +78,7 @@ def may_be_seen(memory: Any, scope: dict[str, Any]) -> bool:
     )
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     drawn=st.lists(memory_fields, min_size=1, max_size=12),
     linked=st.lists(links, max_size=6),
@@ -157,3 +157,20 @@ def test_what_may_not_be_seen_moves_no_order(open_store: Any, hidden: dict[str, 
         return [(scored.memory.content, scored.score) for scored in found]
 
     assert scores("with", with_hidden=True) == scores("without", with_hidden=False)
+
+
+@pytest.mark.parametrize(
+    "hidden", [{"project_id": "B"}, {"task_id": "t9"}, {"is_suppressed": True}, {"archived_at": NOW}]
+)
+def test_no_link_leads_to_what_may_not_be_seen(open_store: Any, hidden: dict[str, Any]) -> None:
+    store = open_store()
+    best = store.insert_memory(memgraph.EpisodicMemory(content="the queue is full", project_id="A", tags=["queue"]))
+    other = {"project_id": "A", "tags": ["queue"], "outcome": "negative", "floor": 0.1, **hidden}
+    for relation in ("SUPPORTS", "DERIVED_FROM", "CONTRADICTS", "SUPERSEDES"):
+        kept = store.insert_memory(memgraph.SemanticMemory(content=f"unlike it, {relation}", **other))
+        store.link(kept.id, relation, best.id)
+        store.link(best.id, relation, kept.id)
+
+    found = MemoryRetrieval(store).search_memories("queue full", project_id="A")
+
+    assert [scored.memory.id for scored in found] == [best.id]
