@@ -20,8 +20,8 @@ _MOST_RECORDS = 150_000
 class RowCache:
     """The graph's rows, kept until `clear`: its owner knows when another process may have changed them.
 
-    It spares a commit the look-ups of known tags, agents and projects, and a read the row just written. When as much time went
-    into looking memories up as it takes to read them all, it reads them all, and keeps them as text. Rows are never modified.
+    It spares a commit the look-ups of known tags, agents and projects, and a read the row just written. When as many memories
+    were asked for as could have been looked up while all are read, it reads them all, and keeps them as text. Rows are never modified.
 
     Parameters
     ----------
