@@ -13,8 +13,8 @@ _NAMES = {
     "memgraph.config": "AgentMemoryConfig ConsolidationConfig RetrievalBudget",
     "memgraph.errors": (
         "BudgetSpentError BusyError ClosedError ConfigError DamagedJournalError DiskFullError DuplicateIdError EmbeddingError ExtractionError GraphError "
-        "InvalidInputError JournalError KeyMissingError MemGraphError ModelMismatchError NotAStoreError NotFoundError "
-        "PayloadError ProviderError QueryError ScopeError SourceError StorageError TruncatedJournalError UnknownEventError "
+        "InvalidInputError JournalError KeyMissingError MemGraphError MissingExtraError ModelMismatchError NotAStoreError NotFoundError "
+        "PayloadError ProviderError QueryError ReadOnlyError ScopeError SourceError StorageError TruncatedJournalError UnknownEventError "
         "VectorDamageError"
     ),
     "memgraph.facade": "MemGraph",
@@ -32,6 +32,7 @@ _NAMES = {
         "ReembedResult SavedEpisode SavedObservation"
     ),
     "memgraph.model.retrieval": "Explanation Hop RetrievalConfig RetrievalQuery RetrievalResult ScoredMemory StageReport",
+    "memgraph.model.rows": "Column Rows",
     "memgraph.model.similarity": "cosine_similarity",
     "memgraph.model.sleep": "PhaseReport SleepReport",
     "memgraph.model.usage": "ModelBudget ModelUsage",

@@ -111,6 +111,12 @@ class ClosedError(MemGraphError):
     _names_places_only = True
 
 
+class ReadOnlyError(MemGraphError):
+    """The store, as it is open here, can be read and not written."""
+
+    _names_places_only = True
+
+
 class JournalError(MemGraphError):
     """The journal cannot be trusted or written; the store refuses to serve."""
 
@@ -298,6 +304,22 @@ class BudgetSpentError(MemGraphError):
         super().__init__(
             f"the budget of {most:,.12g} {what} for models is spent; raise model_budget.{what} to ask for more"
         )
+
+
+class MissingExtraError(MemGraphError):
+    """A package that only some uses need is not installed.
+
+    Attributes
+    ----------
+    extra : str
+        What installs it: ``pip install 'memgraph-kuzu[extra]'``.
+    """
+
+    _names_places_only = True
+
+    def __init__(self, what: str, *, package: str, extra: str) -> None:
+        self.extra = extra
+        super().__init__(f"{what} need {package}, which is not installed: pip install 'memgraph-kuzu[{extra}]'")
 
 
 class ExtractionError(MemGraphError):

@@ -50,6 +50,7 @@ from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.context import agent_context
 from memgraph.retrieval.formats import create_enriched_system_prompt, format_context_for_prompt
 from memgraph.store import AgentMemoryStore
+from memgraph.store.as_of import When
 
 
 class MemGraph:
@@ -319,6 +320,25 @@ class MemGraph:
         the last 90 days that had returned it.
         """
         return foresee_collection(self.store) if preview else collect(self.store, progress=progress)
+
+    def at(self, when: When, *, recorded: bool = False, progress: Progress | None = None) -> Self:
+        """Return the memory as it was at a moment: everything that reads works on it, and nothing is written. Close it when done.
+
+        Parameters
+        ----------
+        when : str, date or datetime
+            ISO 8601; without an offset it is UTC, and a day alone means its end. Later than now means now.
+        recorded : bool
+            What had been recorded by then, rather than what had happened: history that was ingested later is left out.
+        progress : callable, optional
+            Is told how many events of the journal are done, and of how many, where the view is not kept from the last time.
+
+        Raises
+        ------
+        InvalidInputError
+            It is no time, or lies before everything that is remembered.
+        """
+        return type(self)(self.store.at(when, recorded=recorded, progress=progress))
 
     def close(self) -> None:
         """Close the store. Closing twice is fine."""

@@ -53,6 +53,7 @@ Name = Annotated[str, StringConstraints(max_length=MAX_NAME_CHARS, pattern=_NOT_
 Timestamp = Annotated[str, BeforeValidator(to_iso)]
 Unit = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+Seconds = Annotated[float, Field(ge=0.0, allow_inf_nan=False, strict=True)]
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Bytes = Annotated[int, Field(ge=0)]
 Limit = Annotated[int, Field(ge=0, le=MAX_COUNT, strict=True)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from memgraph.config import AgentMemoryConfig
 from memgraph.graph.kuzu import KuzuEngine
@@ -28,10 +29,11 @@ def open_store_journal(config: AgentMemoryConfig, keys: KeyProvider | None, now:
     )
 
 
-def open_projector(config: AgentMemoryConfig, journal: Journal) -> Projector:
-    """Return the projections of a journal: a Kùzu graph and an index, both under the store's home."""
-    engine = KuzuEngine(config.home / "graph", timeout_s=config.lock_timeout_s, idle_s=config.graph_idle_s)
-    return Projector(journal, engine, config.home / "index" / "index.npz")
+def open_projector(config: AgentMemoryConfig, journal: Journal, folder: Path | None = None) -> Projector:
+    """Return the projections of a journal: a Kùzu graph and an index, both under `folder` (default: the store's home)."""
+    folder = folder or config.home
+    engine = KuzuEngine(folder / "graph", timeout_s=config.lock_timeout_s, idle_s=config.graph_idle_s)
+    return Projector(journal, engine, folder / "index" / "index.npz")
 
 
 def utc_now() -> datetime:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
@@ -13,7 +12,6 @@ from memgraph.embedding import default_embedder
 from memgraph.errors import ClosedError, InvalidInputError, NotFoundError
 from memgraph.extraction.annotate import RuleAnnotator
 from memgraph.journal.envelope import Event
-from memgraph.logs import logger_of, timed
 from memgraph.model.base import checked
 from memgraph.model.events import OutcomeRecorded, RetrievalRecorded
 from memgraph.model.link import Link
@@ -21,10 +19,12 @@ from memgraph.model.memory import AgentMemory, MemoryType
 from memgraph.model.payload import Actor, Payload, WriteScope
 from memgraph.model.results import MemoryStats
 from memgraph.model.timestamps import to_iso
-from memgraph.ports import Annotator, Clock, Embedder, KeyProvider, Progress, Row
+from memgraph.ports import Annotator, Clock, Embedder, KeyProvider, Progress
 from memgraph.store.access import Use
 from memgraph.store.appending import Write
-from memgraph.store.opening import open_projector, open_store_journal, utc_now
+from memgraph.store.as_of import LooksBack
+from memgraph.store.asking import AnswersQueries
+from memgraph.store.opening import utc_now
 from memgraph.store.outcome import check_outcome, events_of, is_recorded, newly_used
 from memgraph.store.reading import Reader
 from memgraph.store.reembedding import ReembedsVectors
@@ -33,10 +33,8 @@ from memgraph.store.verifying import Verification, refuse, verify
 from memgraph.store.ways import Ways
 from memgraph.store.writer import Writer
 
-logger = logger_of(__name__)
 
-
-class AgentMemoryStore(ReembedsVectors, Ways):
+class AgentMemoryStore(AnswersQueries, LooksBack, ReembedsVectors, Ways):
     """A store of memories in one directory: a context manager, thread-safe.
 
     Every write is durable and visible when its call returns; access records follow within a second.
@@ -77,8 +75,7 @@ class AgentMemoryStore(ReembedsVectors, Ways):
         self.embedder = embedder or default_embedder(self.config)
         self._clock = clock or utc_now
         self._is_closed = False
-        self._journal = open_store_journal(self.config, keys, lambda: to_iso(self._clock()))
-        self._projector = open_projector(self.config, self._journal)
+        self._journal, self._projector = self._parts(keys)
         curve = self.config.forgetting_curve
         self._writer = Writer(
             self._projector,
@@ -312,22 +309,6 @@ class AgentMemoryStore(ReembedsVectors, Ways):
         """Count memories that are neither archived nor deleted."""
         self._check_open()
         return self._reader.stats()
-
-    def cypher(self, query: str, /, **params: Any) -> list[Row]:
-        """Run a reading Cypher query over the graph, in a process of its own: what it does there harms nobody.
-
-        It may take 30 s and 2 GB, and give 100,000 rows; `params` are values for exactly the names that it holds as ``$name``.
-
-        Raises
-        ------
-        QueryError
-            The query is not one plain reading statement, lacks a parameter, fails, or takes more than it may.
-        """
-        self.flush()
-        with self._projector.holding(), timed(logger, logging.DEBUG, "answered a query") as counts:
-            rows = self._projector.engine.cypher(query, params)
-            counts["rows"] = len(rows)
-            return rows
 
     def digest(self) -> str:
         """Digest of the state: 64 hexadecimal digits, equal for equal memories and links however they came about."""

@@ -271,7 +271,7 @@ def _modes(config: AgentMemoryConfig, store_id: str, report: Diagnosis) -> None:
 
 def _private(home: Path) -> Iterator[Path]:
     """Yield the folders that hold what is remembered; where one of them is closed, what is in it is too."""
-    for name in ("journal", "graph", "index"):
+    for name in ("journal", "graph", "index", "past"):
         folder = home / name
         if folder.is_dir() and _is_open(folder):
             yield folder

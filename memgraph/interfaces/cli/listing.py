@@ -8,8 +8,9 @@ import click
 
 from memgraph.errors import NotFoundError
 from memgraph.interfaces.cli.opening import opened
-from memgraph.interfaces.cli.options import Command, Settings, pass_settings
+from memgraph.interfaces.cli.options import ReadingCommand, Settings, pass_settings
 from memgraph.interfaces.cli.output import emit, emit_json, listing, plain, without_vectors, wrapped
+from memgraph.interfaces.cli.projects import hint_at_projects
 from memgraph.model.text import preview
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _SHOWN_FIRST = ("type", "outcome", "reason", "project_id", "tags", "agents_invol
 _NOT_SHOWN = frozenset({"id", "content", "embedding", "relevance_anchor", "relevance_at", "supporting_memory_ids"})
 
 
-@click.command("list", cls=Command)
+@click.command("list", cls=ReadingCommand)
 @click.option("--type", "kind", type=click.Choice(_TYPES), help="Only memories of this type.")
 @click.option("--project", metavar="NAME", help="Only this project's memories.")
 @click.option("--include-suppressed", is_flag=True, help="Also what was forgotten.")
@@ -50,6 +51,7 @@ def list_(
             limit=limit,
             sort_by=sort_by,
         )
+        hint_at_projects(memory, project)
     if settings.as_json:
         emit_json([entry.model_dump(mode="json") for entry in entries])
         return
@@ -64,7 +66,7 @@ def list_(
     )
 
 
-@click.command(cls=Command)
+@click.command(cls=ReadingCommand)
 @click.argument("id_", metavar="ID")
 @pass_settings
 def show(settings: Settings, id_: str) -> None:
@@ -81,7 +83,7 @@ def show(settings: Settings, id_: str) -> None:
     emit(settings, document, [*_fields(found), *(_linked(link, found, content_of) for link in links)])
 
 
-@click.command(cls=Command)
+@click.command(cls=ReadingCommand)
 @pass_settings
 def stats(settings: Settings) -> None:
     """Print counts over what is neither archived nor deleted."""

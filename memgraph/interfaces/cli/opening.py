@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from memgraph.interfaces.cli.options import Settings
 
 if TYPE_CHECKING:
@@ -24,7 +26,9 @@ _LEVELS = {
 
 @contextmanager
 def opened(settings: Settings, *, is_lasting: bool = True, **config: Any) -> Iterator[MemGraph]:
-    """Open the store for a block; what the library warns of goes to stderr, a line each, or all that it logs."""
+    """Open the store for a block, or a view of it as it was; what the library warns of goes to stderr, or all that it logs."""
+    if settings.is_recorded and settings.as_of is None:
+        raise click.UsageError("--recorded says what --as-of WHEN means: give both")
     with logs_shown(settings):
         from memgraph.config import config_path
         from memgraph.facade import MemGraph
@@ -32,10 +36,25 @@ def opened(settings: Settings, *, is_lasting: bool = True, **config: Any) -> Ite
 
         home = config_path(settings.home).parent
         was_there = (home / "journal").exists()
+        if settings.as_of is not None and not was_there:
+            from memgraph.interfaces.cli.group import Refused
+
+            raise Refused(f"there is no store at {home}, so there is no past to look at")
         with MemGraph.open(settings.home, **config) as memory:
-            yield memory
+            if settings.as_of is None:
+                yield memory
+            else:
+                with _past(settings, memory) as past:
+                    yield past
         if is_lasting and not was_there:  # a name that was mistyped shall not look like a memory that is empty
             notice(f"made a new store at {home}")
+
+
+def _past(settings: Settings, memory: MemGraph) -> MemGraph:
+    from memgraph.interfaces.cli.output import progress
+
+    with progress(settings, "going back") as bar:
+        return memory.at(settings.as_of or "", recorded=settings.is_recorded, progress=bar)
 
 
 @contextmanager

@@ -1,7 +1,11 @@
-"""Options that every command takes, before or after its name: ``--home``, ``--json``, ``--verbose``, ``--version``."""
+"""Options that every command takes, before or after its name: ``--home``, ``--json``, ``--verbose``, ``--version``.
+
+Commands that only read also take ``--as-of`` and ``--recorded``.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +24,17 @@ class Settings:
         One JSON document on standard output instead of text.
     verbosity : int
         How often ``-v`` was given.
+    as_of : str or None
+        A moment: the store is read as it was then.
+    is_recorded : bool
+        As what had been recorded by that moment, not as what had happened.
     """
 
     home: str | None = None
     as_json: bool = False
     verbosity: int = 0
+    as_of: str | None = None
+    is_recorded: bool = False
 
 
 pass_settings = click.make_pass_decorator(Settings, ensure=True)
@@ -61,12 +71,39 @@ def shared_options() -> list[click.Option]:
     ]
 
 
+def past_options() -> list[click.Option]:
+    """Return new options for a command that only reads."""
+    return [
+        click.Option(
+            ["--as-of"],
+            metavar="WHEN",
+            expose_value=False,
+            callback=_as_of,
+            help="Read the store as it was at a time, such as 2024-06-01 (the end of that day, UTC).",
+        ),
+        click.Option(
+            ["--recorded"],
+            is_flag=True,
+            expose_value=False,
+            callback=_recorded,
+            help="With --as-of: what had been recorded by then, not what had happened.",
+        ),
+    ]
+
+
 class Command(click.Command):
     """A command with the shared options."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.params = [*self.params, *shared_options()]
+
+
+class ReadingCommand(Command):
+    """A command that only reads, and so can read the store as it was."""
+
+    def __init__(self, *args: Any, params: Sequence[click.Parameter] | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, params=[*(params or ()), *past_options()], **kwargs)
 
 
 class Subgroup(click.Group):
@@ -90,6 +127,16 @@ def _home(ctx: click.Context, param: click.Parameter, value: str | None) -> None
 def _json(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: ARG001 - click's signature
     if value:
         ctx.ensure_object(Settings).as_json = True
+
+
+def _as_of(ctx: click.Context, param: click.Parameter, value: str | None) -> None:  # noqa: ARG001 - click's signature
+    if value is not None:
+        ctx.ensure_object(Settings).as_of = value
+
+
+def _recorded(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: ARG001 - click's signature
+    if value:
+        ctx.ensure_object(Settings).is_recorded = True
 
 
 def _verbose(ctx: click.Context, param: click.Parameter, value: int) -> None:  # noqa: ARG001 - click's signature

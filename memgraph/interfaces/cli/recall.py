@@ -10,8 +10,9 @@ import click
 from memgraph.errors import InvalidInputError
 from memgraph.interfaces.cli.input import standard_input
 from memgraph.interfaces.cli.opening import opened
-from memgraph.interfaces.cli.options import Command, Settings, pass_settings
+from memgraph.interfaces.cli.options import ReadingCommand, Settings, pass_settings
 from memgraph.interfaces.cli.output import emit_json, notice, stderr_line, without_vectors
+from memgraph.interfaces.cli.projects import hint_at_projects
 
 if TYPE_CHECKING:
     from memgraph.model.context import ContextFormat
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 FORMATS = ("prefix", "sections", "delimited", "context")
 
 
-@click.command(cls=Command)
+@click.command(cls=ReadingCommand)
 @click.argument("task")
 @click.option(
     "--agent", metavar="NAME", default="agent", show_default=True, help="Who asks; recorded, filters nothing."
@@ -44,8 +45,11 @@ def recall(settings: Settings, task: str, agent: str, project: str | None, form:
         raise InvalidInputError("is empty: say in short what is to be done", field="task", value=task)
     with opened(settings) as memory:
         result = memory.recall(task, agent=agent, project=project)
+        hint_at_projects(memory, project)
     if result.notice:
         notice(result.notice)
+    if form == "prefix":
+        _tell_contradictions(result)
     text = _formatted(result, form)
     if settings.as_json:
         document = result.model_dump(mode="json", exclude={"memories"})
@@ -60,6 +64,15 @@ def recall(settings: Settings, task: str, agent: str, project: str | None, form:
         notice("I don't think we've tried this before: these memories are merely the nearest")
     if explain:
         _explain(result)
+
+
+def _tell_contradictions(result: RetrievalResult) -> None:
+    """Say which of the memories contradict each other: the list has no room for it."""
+    from memgraph.model.text import preview
+
+    told = {memory.id: preview(memory.content) for memory in result.memories}
+    for one in result.contradictions:
+        notice(f"'{told[one.newer_id]}' contradicts the older '{told[one.older_id]}'")
 
 
 def _formatted(result: RetrievalResult, form: ContextFormat) -> str:

@@ -7,7 +7,7 @@ import click
 from memgraph.interfaces.cli.group import Refused
 from memgraph.interfaces.cli.input import standard_input
 from memgraph.interfaces.cli.opening import opened
-from memgraph.interfaces.cli.options import Command, Settings, pass_settings
+from memgraph.interfaces.cli.options import Command, ReadingCommand, Settings, pass_settings
 from memgraph.interfaces.cli.output import emit, emit_json, plain
 
 
@@ -42,7 +42,7 @@ def forget(settings: Settings, query: str) -> None:
         click.echo(plain(result.message))
 
 
-@click.command(cls=Command)
+@click.command(cls=ReadingCommand)
 @click.argument("query")
 @pass_settings
 def ask(settings: Settings, query: str) -> None:

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memgraph.interfaces.cli.group import Refused
 from memgraph.interfaces.cli.input import standard_input
 from memgraph.interfaces.cli.opening import opened
-from memgraph.interfaces.cli.options import Command, Settings, pass_settings
+from memgraph.interfaces.cli.options import ReadingCommand, Settings, pass_settings
 from memgraph.interfaces.cli.output import emit_json, listing, notice, without_vectors
+from memgraph.interfaces.cli.projects import hint_at_projects
 
 if TYPE_CHECKING:
     from memgraph.model.retrieval import ScoredMemory
 
 
-@click.command(cls=Command)
+@click.command(cls=ReadingCommand)
 @click.argument("text")
 @click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, help="Most memories to find.")
 @click.option("--project", metavar="NAME", help="Only this project's memories and those of none.")
@@ -29,16 +29,15 @@ def search(
     """Print what is found, best first."""
     if text == "-":
         text = standard_input("search for less").strip()
-    if not text.strip():
-        raise Refused("there is no text to search for")
     with opened(settings) as memory:
         found = memory.search_memories(
             text, limit=limit, project_id=project, domain=domain, include_archived=include_archived
         )
+        hint_at_projects(memory, project)
     if settings.as_json:
         emit_json([{**_beside(one), "memory": without_vectors(one.memory)} for one in found])
         return
-    if not found:
+    if not found and limit:
         notice("nothing is remembered that is like this")
     listing([(one.memory.content, (one.memory.id or "", one.memory.type, *_told(one))) for one in found])
 

@@ -12,13 +12,13 @@ import click
 
 from memgraph.interfaces.cli.group import Refused
 from memgraph.interfaces.cli.opening import opened
-from memgraph.interfaces.cli.options import Command, Settings, pass_settings
+from memgraph.interfaces.cli.options import Command, ReadingCommand, Settings, pass_settings
 from memgraph.interfaces.cli.output import count, emit, plain
 
 MAX_IMPORT_BYTES = 1 << 30
 
 
-@click.command(cls=Command)
+@click.command(cls=ReadingCommand)
 @click.argument("file", default="-")
 @pass_settings
 def export(settings: Settings, file: str) -> None:

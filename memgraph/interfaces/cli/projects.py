@@ -1,0 +1,27 @@
+"""A project's name that was mistyped: what there is instead."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memgraph.interfaces.cli.output import notice
+
+if TYPE_CHECKING:
+    from memgraph.facade import MemGraph
+
+_SHOWN = 8
+
+
+def hint_at_projects(memory: MemGraph, project: str | None) -> None:
+    """Say which projects there are, if one was named that has no memory."""
+    if project is None:
+        return
+    from memgraph.retrieval.filter import projects_of
+
+    with memory.store.reader.frozen():
+        known = projects_of(memory.store.reader.index)
+    if project in known:
+        return
+    more = f" and {len(known) - _SHOWN:,} more" if len(known) > _SHOWN else ""
+    there = f"there are: {', '.join(known[:_SHOWN])}{more}" if known else "no memory has a project"
+    notice(f"no memory is of project {project!r}; {there}")
