@@ -25,6 +25,11 @@ _WEAK = re.compile(
 _NOISE = re.compile(
     r"\b(?:0 errors?|0 failed|0 failures|no errors?|without errors?)\b|^Traceback \(most recent", re.IGNORECASE
 )
+_ENDED = re.compile(
+    r"^(?:Error: )?(?:the )?(?:process|command|script|job|step)\b.{0,80}\b(?:exit(?:ed)?|completed|failed|terminated) (?:with )?(?:exit )?(?:code|status) \d+\W*$",
+    re.IGNORECASE,
+)
+"""A line that says that something ended badly, and not why."""
 _CODE = re.compile(
     r"^(?:[+-]?\d{0,6}[:|]?\s{0,20})(?:raise|except|class|import|from|def|return|catch|throw|with pytest)\b"
 )
@@ -46,17 +51,24 @@ def error_lines(text: str, *, limit: int = 2) -> list[str]:
     because tools sum up at the end.
     """
     lines = text[-_MAX_LINE_CHARS * _MAX_LINES :].splitlines()[-_MAX_LINES:]
-    found: dict[str, tuple[int, int]] = {}
+    found: dict[str, tuple[float, int]] = {}
     for index, raw in enumerate(lines):
         line = raw[:_MAX_LINE_CHARS].strip()
         if not line or _NOISE.search(line) or _CODE.match(line):
             continue
-        rank = 3 if _NAMED.search(line) else 2 if _STRONG.search(line) else 1 if _WEAK.search(line) else 0
+        rank = _rank(line)
         if rank:
             found[" ".join(line.split())[:240]] = (rank, index)
     best = sorted(found, key=lambda line: found[line], reverse=True)
     strongest = found[best[0]][0] if best else 0
     return [line for line in best if found[line][0] >= min(strongest, 2)][:limit]
+
+
+def _rank(line: str) -> float:
+    """Return how much a line says of what went wrong; 0: it does not say so."""
+    if _ENDED.search(line):
+        return 0.5
+    return 3.0 if _NAMED.search(line) else 2.0 if _STRONG.search(line) else 1.0 if _WEAK.search(line) else 0.0
 
 
 def first_lines(output: str, *, limit: int = 2) -> list[str]:

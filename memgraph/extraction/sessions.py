@@ -36,7 +36,7 @@ _LOOKS = frozenset(
     str.split(
         "ls cd pwd cat head tail less more grep rg egrep find fd find_file search_dir search_file open goto scroll_up scroll_down file strings "
         "wc which type echo printf date whoami env printenv tree stat du df ps read glob grep_search todowrite todoread task websearch webfetch "
-        "ls_dir view history man help exit_plan_mode toolsearch askuserquestion jq sed awk sleep true decompile disassemble xxd hexdump"
+        "ls_dir view history man help think exit_plan_mode toolsearch askuserquestion jq sed awk sleep true decompile disassemble xxd hexdump"
     )
 )
 _EDITS = frozenset(
@@ -98,6 +98,8 @@ class _Step:
     @cached_property
     def program(self) -> str:
         """What is run: the command's name, or the tool's; of ``git`` and ``npm`` with its verb."""
+        if _CALL.match(self.command):
+            return self.command.split("(", 1)[0].casefold()
         if not self.task.command and ":" in self.task.description[:40]:
             return self.task.description.split(":", 1)[0].strip().casefold()
         words = self.command.split()
@@ -107,6 +109,12 @@ class _Step:
             if name in {"git", "npm", "cargo", "go", "docker", "make"} and len(words) > 1
             else name
         )
+
+    @property
+    def can_be_repeated(self) -> bool:
+        """Whether it is a command as a whole; a tool's call has the arguments of one case."""
+        whole = _PREPARATION.sub("", self.task.command[:4_000].strip())
+        return whole == self.command and not _CALL.match(whole)
 
     @property
     def edits(self) -> bool:
@@ -256,7 +264,7 @@ def _insights(steps: Sequence[_Step]) -> Iterator[Finding]:
 
 def _repeated(steps: Sequence[_Step]) -> Iterator[Finding]:
     """Yield commands that were run again and again and worked: how something is done here."""
-    worked = [step for step in steps if step.runs and step.task.command and step.task.outcome == "success"]
+    worked = [step for step in steps if step.runs and step.can_be_repeated and step.task.outcome == "success"]
     counts = Counter(step.command for step in worked)
     for command, times in counts.most_common(5):
         if times < _REPEATED:
@@ -282,7 +290,7 @@ def _way(log: BuildEventLog, steps: Sequence[_Step]) -> Iterator[Finding]:
     for step in steps:
         if step.task.outcome != "success" or step.looks:
             continue
-        if worked and step.edits and worked[-1].edits and _is_same(step, worked[-1]):
+        if worked and (step.command == worked[-1].command or (step.edits and _is_same(step, worked[-1]))):
             continue
         worked.append(step)
     if len(worked) < 3 or not any(step.edits for step in worked) or not any(step.runs for step in worked):
@@ -311,7 +319,11 @@ def _described(step: _Step, then: str) -> str:
     said = _DONE.sub("", step.task.reasoning[:2_000])  # what the step before did
     purpose = (_DONE.search(then[:600]) if step.edits else None) or _PURPOSE.search(said)
     files = ", ".join(step.task.files_changed[:2])
-    what = f"{step.program} {files}" if step.edits and files else f"`{step.command[:90]}`"
+    what = (
+        f"{step.program} {files}"
+        if step.edits and files
+        else f"`{step.program if step.program in _ENDS else _short(step.command)}`"
+    )
     return f"{what} ({purpose[1].strip()})" if purpose else what
 
 

@@ -13,40 +13,30 @@ from itertools import count
 from typing import Any
 
 from memgraph.lifecycle import experience
+from memgraph.lifecycle.cautions import approaches, caution_of
+from memgraph.lifecycle.collect import ARCHIVE_REASON as FADED
 from memgraph.lifecycle.evidence import (
     LEAST_BUILDS,
     Scope,
     TimeIsUp,
-    changed_scopes,
     commit_each,
-    confidence_of,
     in_order,
     is_true,
     may_tell,
     never,
     read_scope,
     revision,
-    seen_up_to,
-    shared_context,
     unlinked,
 )
-from memgraph.lifecycle.remedies import (
-    Trouble,
-    error_text,
-    kind_of,
-    named_error,
-    remedy_of,
-    tried_in,
-    troubles,
-    what_of,
-)
-from memgraph.lifecycle.vectors import vectors_of
-from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
+from memgraph.lifecycle.faults import kind_of
+from memgraph.lifecycle.remedies import Trouble, error_text, remedy_of, troubles, what_of
+from memgraph.lifecycle.standing import Known, deleted_in, withdrawn
+from memgraph.lifecycle.study import Study, Vectors
+from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events import MemoryDerived, MemoryLinked
 from memgraph.model.ids import canonical_name, source_id
-from memgraph.model.memory import AgentMemory, SemanticMemory, Vector
+from memgraph.model.memory import AgentMemory, SemanticMemory
 from memgraph.model.procedures import ERROR_ANALYSIS, ErrorAnalysis, ErrorKind, ErrorsAnalysed, RepeatedError
-from memgraph.model.text import cut
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.appending import Write, with_vector
@@ -57,10 +47,16 @@ NO_EVIDENCE_LEFT = experience.NO_EVIDENCE_LEFT
 _TYPES = ("episodic", "semantic")
 _MOST_LINKED = 200
 _MOST_TOLD = 20
-_FAULT: dict[ErrorKind, str] = {
-    "internal": "",
-    "external": " The fault is not one's own: network, rate limit or service.",
-    "configuration": " A matter of the surroundings: a file, setting, permission or version.",
+TAKEN_BACK_TEXT = (
+    "An error that came up again and again: too few of the builds that it was seen in are left to tell it."
+)
+_WORDLESS: dict[str, Any] = {
+    "content": TAKEN_BACK_TEXT,
+    "pattern": None,
+    "incorrect_approach": None,
+    "correct_approach": None,
+    "entities": [],
+    "tags": ["anti-pattern"],
 }
 
 
@@ -85,53 +81,28 @@ class _Plan:
 def analyse_errors(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> ErrorAnalysis:
     """Class the failures by whose fault they are, and make of repeated ones what to avoid and what to do instead.
 
-    Deterministic, without a model. Run again when nothing has changed, it writes nothing; killed, the next run ends as this one
-    would have under the same clock.
+    Deterministic, without a model; run twice or killed, it does as `learn_procedures` does.
 
     Parameters
     ----------
     is_time_up : callable, optional
         Asked between projects: once it says so, the rest waits for the next run.
     """
-    with store.reader.frozen(links=True):
-        began_at = store.reader.index.offset.seq
-        scopes = changed_scopes(store.reader, ERROR_ANALYSIS, _TYPES)
-    total, own = ErrorAnalysis(), set[int]()
-    for scope in scopes:
-        if is_time_up():
-            return total.model_copy(update={"complete": False})
-        result, written = _analyse(store, scope)
-        total, own = _added(total, result), own | written
-    if scopes:
-        kinds = {name: getattr(total, name) for name in ("internal", "external", "configuration")}
-        done = {name: getattr(total, name) for name in ("created", "updated", "superseded")}
-        with store.exclusive():
-            seen = seen_up_to(store, began_at, own)
-            event = ErrorsAnalysed(applied_at=store.now(), up_to_seq=seen, episodes=total.failures, **kinds, **done)
-            store.commit("system", [event], actor="system")
-    return total
+    result = _STUDY.run(store, is_time_up)
+    return result.model_copy(update={"repeated": _most_frequent(result.repeated)})
 
 
-def _added(one: ErrorAnalysis, other: ErrorAnalysis) -> ErrorAnalysis:
-    both = {name: getattr(one, name) + getattr(other, name) for name in type(one).model_fields if name != "complete"}
-    both["repeated"] = sorted(both["repeated"], key=lambda error: (-error.builds, error.error))[:_MOST_TOLD]
-    return ErrorAnalysis(**both)
+def _concluded(result: ErrorAnalysis, now: str, up_to_seq: int) -> ErrorsAnalysed:
+    names = ("internal", "external", "configuration", "created", "updated", "superseded")
+    counts = {name: getattr(result, name) for name in names}
+    return ErrorsAnalysed(applied_at=now, up_to_seq=up_to_seq, episodes=result.failures, **counts)
 
 
-def _analyse(store: AgentMemoryStore, scope: Scope) -> tuple[ErrorAnalysis, set[int]]:
-    """Analyse one scope: planned while others may write, and again under the lock if they did."""
-    with store.reader.frozen(links=True):
-        seq = store.reader.index.offset.seq
-        plan = _planned(store, scope)
-    embedder = store.embedder
-    vectors = dict(zip(plan.texts, vectors_of(embedder, plan.texts), strict=True))
-    with store.exclusive():
-        store.check_embedder(embedder)
-        if store.reader.index.offset.seq != seq:
-            plan = _planned(store, scope)
-            lacking = [text for text in plan.texts if text not in vectors]
-            vectors |= dict(zip(lacking, vectors_of(embedder, lacking), strict=True))
-        written = commit_each(store, scope, _units(store, plan, vectors))
+def _most_frequent(errors: Sequence[RepeatedError]) -> list[RepeatedError]:
+    return sorted(errors, key=lambda error: (-error.builds, error.error))[:_MOST_TOLD]
+
+
+def _written(store: AgentMemoryStore, scope: Scope, plan: _Plan, vectors: Vectors) -> tuple[ErrorAnalysis, set[int]]:
     result = ErrorAnalysis(
         failures=plan.kinds.total(),
         internal=plan.kinds["internal"],
@@ -140,10 +111,10 @@ def _analyse(store: AgentMemoryStore, scope: Scope) -> tuple[ErrorAnalysis, set[
         created=len(plan.new),
         updated=len(plan.revised),
         superseded=len(plan.superseded),
-        repeated=plan.repeated,
+        repeated=_most_frequent(plan.repeated),
         new_memory_ids=[memory.id or "" for memory in plan.new],
     )
-    return result, written
+    return result, commit_each(store, scope, _units(store, plan, vectors))
 
 
 def _planned(store: AgentMemoryStore, scope: Scope) -> _Plan:
@@ -159,12 +130,49 @@ def _planned(store: AgentMemoryStore, scope: Scope) -> _Plan:
         members = [by_id[one] for one in row.get("source_event_ids", ()) if one in by_id]
         told |= dict.fromkeys((one["id"] for one in members), row["id"])
         _enrich(store, plan, row, members, met, lessons)
-    known = {row.get("failure_fingerprint"): row for row in rows if row.get("source") == SOURCE}
-    for trouble in met:
-        if len(trouble.builds) >= LEAST_BUILDS:
-            _tell(store, plan, scope, trouble, known.get(trouble.fingerprint), told, lessons, now)
-    _take_back(store, plan, known, {trouble.fingerprint: trouble for trouble in met}, now)
+    known = _known(store, rows, by_id)
+    _count_faded(met, known, episodes)
+    repeated = [trouble for trouble in met if len(trouble.builds) >= LEAST_BUILDS]
+    if any(trouble.fingerprint not in known for trouble in repeated):
+        known = _deleted(store, scope) | known
+    for trouble in repeated:
+        _tell(store, plan, scope, trouble, known.get(trouble.fingerprint), told, lessons)
+    still = {trouble.fingerprint for trouble in repeated}
+    for fingerprint, one in known.items():
+        if fingerprint not in still:
+            _take_back(store, plan, one, now)
     return plan
+
+
+def _known(store: AgentMemoryStore, rows: Sequence[Row], true_ids: Mapping[str, Row]) -> dict[str, Known]:
+    """Return the anti-patterns that there are, by the error that they tell of."""
+    own = [row for row in rows if row.get("source") == SOURCE and "failure_fingerprint" in row]
+    known = [Known(row, frozenset(row.get("source_event_ids", ()))) for row in own]
+    lost = withdrawn(store.reader, frozenset[str]().union(*(one.members for one in known)), true_ids)
+    return {
+        one.row["failure_fingerprint"]: one._replace(
+            lost=one.members & lost, faded=one.members - true_ids.keys() - lost
+        )
+        for one in known
+    }
+
+
+def _deleted(store: AgentMemoryStore, scope: Scope) -> dict[str, Known]:
+    """Return the anti-patterns that were deleted: by somebody, so that they are never made again, or because they had faded."""
+    gone = deleted_in(store.reader, scope, SOURCE)
+    return {
+        row["failure_fingerprint"]: Known(row, frozenset(), gone="collected" if reason == FADED else "deleted")
+        for row, reason in sorted(gone, key=lambda one: one.reason != FADED)  # what somebody deleted counts
+    }
+
+
+def _count_faded(met: Sequence[Trouble], known: Mapping[str, Known], episodes: Sequence[Row]) -> None:
+    """Let the builds of episodes that were deleted because they had faded count on."""
+    there = frozenset[str]().union(*map(experience.evidence_of, episodes))
+    for trouble in met:
+        one = known.get(trouble.fingerprint)
+        if one is not None and one.faded and not one.lost:
+            trouble.faded = frozenset(one.row.get("evidence_build_ids", ())) - there
 
 
 def _with_remedies(met: Sequence[Trouble], episodes: Sequence[Row]) -> list[Trouble]:
@@ -205,31 +213,19 @@ def _enrich(
     lessons: Mapping[str, Row],
 ) -> None:
     """Plan to tell a generalisation what to avoid and what to do instead."""
-    if not members or row.get("is_pinned"):
-        return
-    ids = {member["id"] for member in members}
-    mended = [one for trouble in met if any(failed["id"] in ids for failed in trouble.failed) for one in trouble.mended]
-    said = _approaches(members, [one for one in mended if may_tell(one, [row])], lessons, [row])
-    kinds = Counter(kind_of(error_text(member)) for member in members)
-    said["category"] = f"{max(kinds, key=lambda kind: (kinds[kind], kind))} error"
+    said: dict[str, str | None] = {}
+    if members and not row.get("is_pinned"):
+        ids = {member["id"] for member in members}
+        met_here = [trouble for trouble in met if any(failed["id"] in ids for failed in trouble.failed)]
+        mended = [one for trouble in met_here for one in trouble.mended if may_tell(one, [row])]
+        said = approaches(members, mended, lessons, [row])
+        kinds = Counter(kind_of(error_text(member)) for member in members)
+        said["category"] = f"{max(kinds, key=lambda kind: (kinds[kind], kind))} error"
+    elif not row.get("is_pinned") and withdrawn(store.reader, row.get("source_event_ids", ()), ()):  # not only faded
+        said = {"incorrect_approach": None, "correct_approach": None}
     if any(row.get(name) != value for name, value in said.items()):
         before = store.read_memories([row["id"]])[0]
         plan.revised.append((before, before.model_copy(update={**said, "updated_at": store.now()})))
-
-
-def _approaches(
-    failed: Sequence[Row], mended: Sequence[Row], lessons: Mapping[str, Row], told: Sequence[Row]
-) -> dict[str, str | None]:
-    """Return what to avoid, and what to do instead if that is known: of the latest failure for which it is.
-
-    `told` are the memories whose tier and trust the one that says it has.
-    """
-    for row in reversed(failed):
-        acted_on = lessons.get(what_of(row) or "")
-        if acted_on is not None and may_tell(acted_on, told) and (advice := remedy_of(acted_on)):
-            return {"incorrect_approach": tried_in(row), "correct_approach": advice}
-    remedy = next(filter(None, (remedy_of(row) for row in reversed(mended))), None)
-    return {"incorrect_approach": tried_in([*mended, *failed][-1]), "correct_approach": remedy}
 
 
 def _tell(
@@ -237,93 +233,76 @@ def _tell(
     plan: _Plan,
     scope: Scope,
     trouble: Trouble,
-    known: Row | None,
+    known: Known | None,
     told: Mapping[str, str],
     lessons: Mapping[str, Row],
-    now: str,
 ) -> None:
     """Plan what is to be told of a repeated error: by the generalisation that covers it, else by an anti-pattern."""
-    said = _approaches(trouble.failed, trouble.mended, lessons, [*trouble.failed, *trouble.mended])
-    if trouble.lesson:
-        said["incorrect_approach"] = trouble.lesson
-    kind = kind_of(trouble.error)
+    fields = caution_of(trouble, scope, lessons, source=SOURCE)
     covering = Counter(told[row["id"]] for row in trouble.failed if row["id"] in told)
     by, many = max(covering.items(), key=lambda item: (item[1], item[0]), default=("", 0))
     is_covered = many * 2 > len(trouble.failed) + len(trouble.mended)
-    memory_id = by if is_covered else (known or {}).get("id") or _id(store, scope, trouble.fingerprint)
-    is_put_away = known is not None and (not is_true(known, now) or "archived_at" in known)
+    is_there = known is not None and not known.gone and not _is_put_away(known.row, store.now())
+    told_by: str | None = None
     if is_covered:
-        if known and not is_put_away and store.reader.record("SUPERSEDES", (by, known["id"])) is None:
-            plan.superseded.append((by, known["id"]))
-    elif not is_put_away:
-        _draft(store, plan, trouble, known, _fields(scope, trouble, kind, said), memory_id)
-    told_by = None if is_put_away and not is_covered else memory_id
-    error, remedy = named_error(trouble.lesson or trouble.error), said["correct_approach"]
-    plan.repeated.append(
-        RepeatedError(error=error, kind=kind, builds=len(trouble.builds), remedy=remedy, memory_id=told_by)
-    )
+        told_by = by
+        if known and is_there and store.reader.record("SUPERSEDES", (by, known.row["id"])) is None:
+            plan.superseded.append((by, known.row["id"]))
+    elif known is None or is_there or (known.gone == "collected" and _fresh(trouble, known)):
+        told_by = known.row["id"] if known and is_there else _id(store, scope, trouble.fingerprint)
+        _draft(store, plan, trouble, known if is_there else None, fields, told_by)
+    counts = {"kind": trouble.kind, "builds": len(trouble.builds)}
+    remedy = fields["correct_approach"]
+    plan.repeated.append(RepeatedError(error=trouble.name, remedy=remedy, memory_id=told_by, **counts))
+
+
+def _is_put_away(row: Row, now: str) -> bool:
+    """Whether somebody has put an anti-pattern away, so that it is left alone."""
+    was_taken_back = row.get("invalidation_reason") == NO_EVIDENCE_LEFT and not row.get("is_suppressed")
+    is_out = not is_true(row, now) and not was_taken_back
+    return is_out or ("archived_at" in row and row.get("archive_reason") != FADED)
+
+
+def _fresh(trouble: Trouble, known: Known) -> frozenset[str]:
+    return trouble.builds - set(known.row.get("evidence_build_ids", ()))
 
 
 def _draft(
-    store: AgentMemoryStore, plan: _Plan, trouble: Trouble, known: Row | None, fields: dict[str, Any], memory_id: str
+    store: AgentMemoryStore,
+    plan: _Plan,
+    trouble: Trouble,
+    known: Known | None,
+    fields: dict[str, Any],
+    memory_id: str,
 ) -> None:
     ids = [row["id"] for row in (*trouble.failed, *trouble.mended)][:_MOST_LINKED]
-    plan.members[memory_id] = list(dict.fromkeys(ids))
+    members = list(dict.fromkeys(ids))
     if known is None:
-        plan.new.append(SemanticMemory(id=memory_id, **fields, supporting_memory_ids=plan.members[memory_id]))
+        plan.members[memory_id] = members
+        plan.new.append(SemanticMemory(id=memory_id, **fields, supporting_memory_ids=members))
         return
+    fresh = _fresh(trouble, known)
+    if trouble.faded and not fresh:
+        return  # it tells of what can be looked at no more
     before = store.read_memories([memory_id])[0]
+    if trouble.faded:
+        known_builds = dict.fromkeys([*before.evidence_build_ids, *fields["evidence_build_ids"]])
+        fields["evidence_build_ids"] = list(known_builds)[-MAX_ITEMS:]
     if before.is_pinned:
         fields.pop("content")
+    if before.invalid_at is not None:
+        fields |= {"invalid_at": None, "invalidation_reason": None}
+    if fresh and before.archived_at is not None:
+        fields |= {"archived_at": None, "archive_reason": None, "archive_summary": None}
+    if known.lost:
+        fields["entities"] = []
     linked = set(before.supporting_memory_ids)  # type: ignore[attr-defined]
-    if any(getattr(before, name) != value for name, value in fields.items()) or linked != set(plan.members[memory_id]):
-        changes = dict(fields)
-        if set(fields["evidence_build_ids"]) - set(before.evidence_build_ids):
+    if any(getattr(before, name) != value for name, value in fields.items()) or linked != set(members):
+        if fresh:
             relevance = store.config.forgetting_curve.confirmed(before.relevance_score)
-            changes |= {"relevance_score": relevance, "relevance_anchor": relevance, "relevance_at": store.now()}
-        plan.revised.append((before, before.model_copy(update={**changes, "updated_at": store.now()})))
-
-
-def _fields(scope: Scope, trouble: Trouble, kind: ErrorKind, said: Mapping[str, str | None]) -> dict[str, Any]:
-    rows = in_order([*trouble.failed, *trouble.mended])
-    tags = Counter(tag for row in rows for tag in set(row.get("tags", ())))
-    shared = [tag for tag, many in sorted(tags.items(), key=lambda item: (-item[1], item[0])) if many * 2 > len(rows)]
-    builds = [build for row in rows for build in (*row.get("evidence_build_ids", ()), row.get("build_id")) if build]
-    return {
-        "content": _content(trouble, kind, said),
-        "pattern": trouble.lesson or named_error(trouble.error),
-        "outcome": "negative",
-        "confidence": confidence_of(len(trouble.builds)),
-        "category": f"{kind} error",
-        **said,
-        "project_id": scope[0],
-        "task_id": scope[1],
-        **shared_context(rows),
-        "tags": list(dict.fromkeys(["anti-pattern", *shared]))[:6],
-        "failure_fingerprint": trouble.fingerprint,
-        "evidence_build_ids": list(dict.fromkeys(builds))[-MAX_ITEMS:],
-        "source_event_ids": [row["id"] for row in rows][-MAX_ITEMS:],
-        "source": SOURCE,
-        "occurred_at": rows[-1].get("occurred_at"),
-        "reason": "the same error came up again and again",
-    }
-
-
-def _content(trouble: Trouble, kind: ErrorKind, said: Mapping[str, str | None]) -> str:
-    stayed = len(frozenset().union(*(experience.evidence_of(row) for row in trouble.failed)))
-    unit = "builds" if not any(key.startswith("memory ") for key in trouble.builds) else "episodes"
-    if trouble.lesson:
-        what = what_of(trouble.failed[-1])
-        text = f"Much the same lesson was drawn from {stayed:,} failed trials, so it did not help by itself: “{trouble.lesson}”"
-        helped = f" What helped: {said['correct_approach']}" if said["correct_approach"] else ""
-        return cut(f"{text} ({cut(what, 160)}).{helped}" if what else f"{text}{helped}", MAX_CONTENT_CHARS)
-    text = f"“{named_error(trouble.error)}” came up in {len(trouble.builds):,} {unit}, and stayed in {stayed or 'none'} of them.{_FAULT[kind]}"
-    for label, part in (("What helped", said["correct_approach"]), ("Seen when", said["incorrect_approach"])):
-        known = f" {label}: {part}" if part and part.strip("“”` ") not in text else ""
-        known = known if not known or known.endswith((".", "!", "?", "…", "`", "”")) else f"{known}."
-        if len(text) + len(known) <= MAX_CONTENT_CHARS:
-            text += known
-    return cut(text, MAX_CONTENT_CHARS)
+            fields |= {"relevance_score": relevance, "relevance_anchor": relevance, "relevance_at": store.now()}
+        plan.members[memory_id] = members
+        plan.revised.append((before, before.model_copy(update={**fields, "updated_at": store.now()})))
 
 
 def _id(store: AgentMemoryStore, scope: Scope, fingerprint: str) -> str:
@@ -332,19 +311,18 @@ def _id(store: AgentMemoryStore, scope: Scope, fingerprint: str) -> str:
     return next(one for one in ids if store.reader.index.slot(one) < 0)
 
 
-def _take_back(
-    store: AgentMemoryStore, plan: _Plan, known: Mapping[Any, Row], met: Mapping[str, Trouble], now: str
-) -> None:
-    """Plan to say of anti-patterns whose evidence was forgotten or proved untrue that they no longer hold."""
-    for fingerprint, row in known.items():
-        trouble = met.get(fingerprint)
-        if is_true(row, now) and "archived_at" not in row and (trouble is None or len(trouble.builds) < LEAST_BUILDS):
-            before = store.read_memories([row["id"]])[0]
-            gone = {"invalid_at": now, "invalidation_reason": NO_EVIDENCE_LEFT, "updated_at": now}
-            plan.revised.append((before, before.model_copy(update=gone)))
+def _take_back(store: AgentMemoryStore, plan: _Plan, known: Known, now: str) -> None:
+    """Plan to say of an anti-pattern whose evidence was forgotten, deleted or proved untrue that it no longer holds, without its words."""
+    row = known.row
+    is_in_force = not known.gone and is_true(row, now) and "archived_at" not in row and not row.get("is_pinned")
+    if is_in_force and (known.lost or not known.faded):
+        before = store.read_memories([row["id"]])[0]
+        gone = {**_WORDLESS, "invalid_at": now, "invalidation_reason": NO_EVIDENCE_LEFT, "updated_at": now}
+        plan.members[row["id"]] = sorted(known.members - known.lost)[:_MOST_LINKED]
+        plan.revised.append((before, before.model_copy(update=gone)))
 
 
-def _units(store: AgentMemoryStore, plan: _Plan, vectors: Mapping[str, Vector | None]) -> list[list[Write]]:
+def _units(store: AgentMemoryStore, plan: _Plan, vectors: Vectors) -> list[list[Write]]:
     now, units = store.now(), list[list[Write]]()
     units.extend([memory.model_copy(update={"embedding": vectors[memory.content]})] for memory in plan.new)
     for before, after in plan.revised:
@@ -364,3 +342,8 @@ def _units(store: AgentMemoryStore, plan: _Plan, vectors: Mapping[str, Vector | 
         link = MemoryLinked(source_id=by, relation="SUPERSEDES", target_id=old, reason=reason, created_at=now)
         units.append([link])
     return [unit for unit in units if unit]
+
+
+_STUDY: Study[_Plan, ErrorAnalysis] = Study(
+    ERROR_ANALYSIS, _TYPES, _planned, _written, _concluded, nothing=ErrorAnalysis()
+)

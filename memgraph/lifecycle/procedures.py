@@ -2,38 +2,56 @@
 
 A proposal is an archived memory whose reason says so: it is kept and can be looked at, but nothing recalls it. To bring it into
 force is to take it out of the archive; that is one event, and so is the way back. What is in force keeps its trigger and
-steps, as they were approved; its evidence, rates and errors are brought up. What somebody has put away is left alone.
+steps, as they were approved, as long as all its evidence tells them (`memgraph.lifecycle.standing`); its rates and errors are
+brought up. What somebody has put away or deleted is left alone, and never made again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import count
 from math import isclose
 from typing import Any, NamedTuple
 
+from memgraph.lifecycle.collect import ARCHIVE_REASON as FADED
 from memgraph.lifecycle.evidence import (
     LEAST_BUILDS,
     Scope,
     TimeIsUp,
-    changed_scopes,
     commit_each,
     confidence_of,
     is_true,
     never,
     read_scope,
     revision,
-    seen_up_to,
     unlinked,
 )
-from memgraph.lifecycle.skills import skill_of
-from memgraph.lifecycle.vectors import vectors_of
+from memgraph.lifecycle.skills import skill_of, text_of
+from memgraph.lifecycle.standing import (
+    Known,
+    before_it_lapsed,
+    deleted_in,
+    lapse,
+    stricter,
+    withdrawn,
+)
+from memgraph.lifecycle.study import Study, Vectors
 from memgraph.lifecycle.ways import Way, attempt_of, ways
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events import MemoryDerived
 from memgraph.model.ids import source_id
 from memgraph.model.memory import AgentMemory, ProceduralMemory, Vector
-from memgraph.model.procedures import LEARNING, PROPOSED, REJECTED, UNCONVINCING, ProcedureResult, ProceduresLearned
+from memgraph.model.procedures import (
+    LAPSED,
+    LAPSED_PROPOSAL,
+    LEARNING,
+    PROPOSED,
+    REJECTED,
+    UNCONVINCING,
+    ProcedureResult,
+    ProceduresLearned,
+)
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.appending import Write, with_vector
@@ -41,39 +59,31 @@ from memgraph.store.practice import in_practice, measurement, practice_of
 
 SOURCE = "procedures"
 """The `source` of what was learned here."""
-NO_EVIDENCE_LEFT = "too few of the builds that it worked in are left"
 LEAST_CONFIDENCE = 0.3
 """Below it, what was never used is put away (seed 1)."""
 LATER_SUCCESSES = 2
 """So many builds after a proposal, in which it worked, bring it into force where evidence may."""
 _MOST_LINKED = 200
 _TYPES = ("episodic", "procedural")
-_FADED = "faded"
-
-
-class _Known(NamedTuple):
-    """A procedure that was learned before, and the episodes that it was learned from."""
-
-    row: Row
-    members: frozenset[str]
-
-    @property
-    def reason(self) -> str | None:
-        """Why it is not in force; None: it is."""
-        return self.row.get("archive_reason", "archived") if "archived_at" in self.row else None
-
-    @property
-    def is_put_away(self) -> bool:
-        """Whether somebody has put it away, so that it is left alone."""
-        out = self.row.get("is_suppressed", False) or "invalid_at" in self.row
-        return out or self.reason not in (None, PROPOSED, REJECTED, _FADED)
+_IN_FORCE: dict[str, Any] = {"archived_at": None, "archive_reason": None, "archive_summary": None}
+_LISTS = ("prerequisites", "exit_criteria", "tags", "agents_involved")
+_OF_THE_EVIDENCE = (
+    "evidence_build_ids",
+    "source_event_ids",
+    "confidence",
+    "occurred_at",
+    "common_errors",
+    "privacy_tier",
+    "trust_class",
+    "domain",
+)
 
 
 class _Draft(NamedTuple):
-    """What is to be written of one procedure; `before` is None for a new one."""
+    """What is to be written of one procedure; `before` is None for a new one, `way` for one that nothing tells any more."""
 
-    way: Way
-    after: ProceduralMemory
+    way: Way | None
+    after: AgentMemory
     before: AgentMemory | None
     members: frozenset[str]
 
@@ -81,18 +91,23 @@ class _Draft(NamedTuple):
     def has_new_text(self) -> bool:
         return self.before is None or self.before.content != self.after.content
 
+    def comes_to(self, *reasons: str | None) -> bool:
+        """Whether it comes to be archived for one of these reasons; None: comes into force."""
+        before = self.before.archive_reason if self.before else ""
+        return self.after.archive_reason in reasons and self.after.archive_reason != before
 
-class _Plan(NamedTuple):
-    """How many episodes of a scope tell of steps, what is to be written of which procedure, and what is to be put away."""
+
+@dataclass(slots=True)
+class _Plan:
+    """How many episodes of a scope tell of steps, and what is to be written of which procedure, by id."""
 
     attempts: int
-    drafts: list[_Draft]
-    gone: list[_Known]
+    drafts: dict[str, _Draft] = field(default_factory=dict)
 
     @property
     def texts(self) -> list[str]:
         """What is to be embedded."""
-        return sorted({draft.after.content for draft in self.drafts if draft.has_new_text})
+        return sorted({draft.after.content for draft in self.drafts.values() if draft.has_new_text})
 
 
 def learn_procedures(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> ProcedureResult:
@@ -106,86 +121,54 @@ def learn_procedures(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -
     is_time_up : callable, optional
         Asked between projects: once it says so, the rest waits for the next run.
     """
-    with store.reader.frozen(links=True):
-        began_at = store.reader.index.offset.seq
-        scopes = changed_scopes(store.reader, LEARNING, _TYPES)
-    total, own = ProcedureResult(), set[int]()
-    for scope in scopes:
-        if is_time_up():
-            return total.model_copy(update={"complete": False})
-        result, written = _learn(store, scope)
-        total, own = _added(total, result), own | written
-    if scopes:
-        with store.exclusive():
-            event = ProceduresLearned(
-                applied_at=store.now(),
-                up_to_seq=seen_up_to(store, began_at, own),
-                episodes=total.episodes,
-                created=len(total.new_memory_ids),
-                updated=total.updated,
-                retired=total.retired,
-            )
-            store.commit("system", [event], actor="system")
-    return total
+    return _STUDY.run(store, is_time_up)
 
 
-def _added(one: ProcedureResult, other: ProcedureResult) -> ProcedureResult:
-    numbers = {name: getattr(one, name) + getattr(other, name) for name in type(one).model_fields if name != "complete"}
-    return ProcedureResult(**numbers)
-
-
-def _learn(store: AgentMemoryStore, scope: Scope) -> tuple[ProcedureResult, set[int]]:
-    """Learn in one scope: planned while others may write, and again under the lock if they did."""
-    with store.reader.frozen(links=True):
-        seq = store.reader.index.offset.seq
-        plan = _planned(store, scope)
-    embedder = store.embedder
-    vectors = dict(zip(plan.texts, vectors_of(embedder, plan.texts), strict=True))
-    with store.exclusive():
-        store.check_embedder(embedder)
-        if store.reader.index.offset.seq != seq:
-            plan = _planned(store, scope)
-            lacking = [text for text in plan.texts if text not in vectors]
-            vectors |= dict(zip(lacking, vectors_of(embedder, lacking), strict=True))
-        return _commit(store, scope, plan, vectors)
+def _concluded(result: ProcedureResult, now: str, up_to_seq: int) -> ProceduresLearned:
+    counts = {"episodes": result.episodes, "updated": result.updated, "retired": result.retired}
+    return ProceduresLearned(applied_at=now, up_to_seq=up_to_seq, created=len(result.new_memory_ids), **counts)
 
 
 def _planned(store: AgentMemoryStore, scope: Scope) -> _Plan:
-    """Return how many episodes tell of steps, what is to be written of which procedure, and what is to be put away."""
     now = store.now()
     rows = read_scope(store.reader, scope, _TYPES)
+    episodes = {row["id"]: row for row in rows if row.get("source") != SOURCE and is_true(row, now)}
+    attempts = [attempt for row in episodes.values() if (attempt := attempt_of(row)) is not None]
     learned = [row for row in rows if row["type"] == "procedural" and row.get("source") == SOURCE]
-    episodes = [row for row in rows if row.get("source") != SOURCE and is_true(row, now)]
-    attempts = [attempt for row in episodes if (attempt := attempt_of(row)) is not None]
-    known = [_Known(row, frozenset(row.get("source_event_ids", ()))) for row in learned]
-    found = ways(attempts, [sorted(one.members) for one in known if not one.is_put_away])
+    known = _known(store, learned, {attempt.row["id"] for attempt in attempts if attempt.went_well})
+    found = ways(attempts, [sorted(one.members) for one in known if not one.was_put_away])
+    same = _same(found, known)
+    if any(way.leads_there and place not in same for place, way in enumerate(found)):
+        same = _same(found, [*known, *_deleted(store, scope)])
     by_build: dict[str, list[Row]] = {}
-    for row in episodes:
+    for row in episodes.values():
         for build in row.get("evidence_build_ids", ()) or [row.get("build_id")]:
             by_build.setdefault(build or row["id"], []).append(row)
-    same = _same(found, known)
-    drafts = []
-    for place, way in enumerate(found):
-        draft = _draft(store, scope, way, same.get(place), by_build, now)
-        if draft is not None:
-            drafts.append(draft)
-    true_ids = {row["id"] for row in episodes}
+    drafts = [_draft(store, scope, way, same.get(place), by_build, now) for place, way in enumerate(found)]
     followed = {one.row["id"] for one in same.values()}
-    unconvincing = [row for row in rows if row["type"] == "procedural" and _is_unconvincing(store, row, now)]
-    gone = [_Known(row, frozenset()) for row in unconvincing]
-    gone += [
-        one
-        for one in known
-        if one.reason == PROPOSED
-        and one.row["id"] not in followed
-        and not one.is_put_away
-        and not one.members <= true_ids
+    left = [one for one in known if one.row["id"] not in followed and not one.was_put_away]
+    drafts += [_left(store, one, [episodes[member] for member in one.members & episodes.keys()], now) for one in left]
+    plan = _Plan(len(attempts), {draft.after.id or "": draft for draft in drafts if draft is not None})
+    _put_away(store, plan, [row for row in rows if _is_unconvincing(store, row, now)], now)
+    return plan
+
+
+def _known(store: AgentMemoryStore, learned: Sequence[Row], successes: set[str]) -> list[Known]:
+    known = [Known(row, frozenset(row.get("source_event_ids", ()))) for row in learned]
+    members = frozenset[str]().union(*(one.members for one in known if not one.was_put_away))
+    lost = withdrawn(store.reader, members, successes)
+    return [one._replace(lost=one.members & lost) for one in known]
+
+
+def _deleted(store: AgentMemoryStore, scope: Scope) -> list[Known]:
+    """Return the procedures that were learned once and deleted, whether by somebody or because they had faded."""
+    return [
+        Known(row, frozenset(row.get("source_event_ids", ())), gone="collected" if reason == FADED else "deleted")
+        for row, reason in deleted_in(store.reader, scope, SOURCE)
     ]
-    leaving = {one.row["id"] for one in gone}
-    return _Plan(len(attempts), [draft for draft in drafts if draft.after.id not in leaving], gone)
 
 
-def _same(found: Sequence[Way], known: Sequence[_Known]) -> dict[int, _Known]:
+def _same(found: Sequence[Way], known: Sequence[Known]) -> dict[int, Known]:
     """Return which way goes on as which procedure: that with most of whose episodes it has in common, each once."""
     pairs = []
     for place, way in enumerate(found):
@@ -193,80 +176,140 @@ def _same(found: Sequence[Way], known: Sequence[_Known]) -> dict[int, _Known]:
         for one in known:
             common = len(members & one.members)
             if common * 2 > min(len(members), len(one.members)):
-                pairs.append((-common, one.row["id"], place, one))
-    taken: dict[int, _Known] = {}
-    for _, memory_id, place, one in sorted(pairs, key=lambda pair: pair[:3]):
+                pairs.append((one.gone, -common, one.row["id"], place, one))
+    taken: dict[int, Known] = {}
+    for _, _, memory_id, place, one in sorted(pairs, key=lambda pair: pair[:4]):
         if place not in taken and all(other.row["id"] != memory_id for other in taken.values()):
             taken[place] = one
     return taken
 
 
 def _draft(
-    store: AgentMemoryStore, scope: Scope, way: Way, known: _Known | None, by_build: dict[str, list[Row]], now: str
+    store: AgentMemoryStore,
+    scope: Scope,
+    way: Way,
+    known: Known | None,
+    by_build: Mapping[str, Sequence[Row]],
+    now: str,
 ) -> _Draft | None:
     """Return what is to be written; None where nothing is, or where somebody has put the procedure away."""
-    fields = skill_of(way, by_build, scope, source=SOURCE)
-    members = frozenset(fields["source_event_ids"])
-    if known is None:
-        new = ProceduralMemory(
-            id=_id(store, scope, members), **fields, archived_at=now, archive_reason=PROPOSED, access_count=0
+    if known is not None and known.was_put_away:
+        return None
+    fresh = _fresh(way, known)
+    if known is None or known.gone:
+        return (
+            _new(store, scope, way, skill_of(way, by_build, scope, source=SOURCE), now)
+            if way.leads_there and fresh
+            else None
         )
-        return _Draft(way, new, None, members)
-    if known.is_put_away:
-        return None
-    joined = (attempt.builds for attempt in way.supporters if attempt.row["id"] not in known.members)
-    fresh = frozenset().union(*joined) - set(known.row.get("evidence_build_ids", ()))
-    if known.reason == REJECTED and len(fresh) < LEAST_BUILDS:
-        return None
+    stays_away = known.reason == REJECTED and len(fresh) < LEAST_BUILDS and (known.lost or not known.is_wordless)
+    if stays_away or (not way.leads_there and known.reason in (REJECTED, LAPSED, LAPSED_PROPOSAL)):
+        return _left(store, known, [attempt.row for attempt in way.supporters], now)
+    return _revised(store, known, way, skill_of(way, by_build, scope, source=SOURCE), len(fresh), now)
+
+
+def _new(store: AgentMemoryStore, scope: Scope, way: Way, fields: dict[str, Any], now: str) -> _Draft:
+    members = frozenset(fields["source_event_ids"])
+    proposed = {"archived_at": now, "archive_reason": PROPOSED, "access_count": 0}
+    return _Draft(way, ProceduralMemory(id=_id(store, scope, members), **fields, **proposed), None, members)
+
+
+def _revised(
+    store: AgentMemoryStore, known: Known, way: Way, fields: dict[str, Any], fresh: int, now: str
+) -> _Draft | None:
+    """Return what is to be written of a procedure that goes on; `fields` are what its evidence says now."""
+    members = frozenset(fields["source_event_ids"])
     before = store.read_memories([known.row["id"]])[0]
-    if known.reason in (None, _FADED):
-        fields = {name: value for name, value in fields.items() if name in _OF_THE_EVIDENCE}
+    assert isinstance(before, ProceduralMemory)  # noqa: S101 (what was learned here is one)
+    del fields["success_rate"]  # which use has a say in
+    fields = _told(store, known, before, fields)
+    if known.reason in (None, FADED) and not known.lost:
         # what says the same is merged into what is in force, and no episode tells of those builds
-        builds = dict.fromkeys([*known.row.get("evidence_build_ids", ()), *fields["evidence_build_ids"]])
+        builds = dict.fromkeys([*before.evidence_build_ids, *fields["evidence_build_ids"]])
         fields["evidence_build_ids"] = list(builds)[-MAX_ITEMS:]
         fields["confidence"] = confidence_of(max(len(way.builds), len(builds)))
     counts = _counts(store, known.row, way)
     borne_out = fields["confidence"] * in_practice(counts)
     fields["confidence"] = before.confidence if isclose(borne_out, before.confidence) else borne_out
-    fields |= _state(store, known, way, fresh=bool(fresh), now=now)
-    if known.reason == _FADED and fresh:
+    fields |= _state(store, known, way, before, fields["steps"], fresh, now)
+    if known.reason and not fields.get("archived_at", now):  # it comes into force, and has faded meanwhile
         relevance = store.config.forgetting_curve.confirmed(before.relevance_score)
         fields |= {"relevance_score": relevance, "relevance_anchor": relevance, "relevance_at": now}
     is_told = all(getattr(before, name) == value for name, value in fields.items())
-    moved = practice_of(store.reader, known.row) != counts
-    if is_told and not moved and members == known.members:
+    if is_told and practice_of(store.reader, known.row) == counts and members == known.members:
         return None
-    return _Draft(way, before.model_copy(update={**fields, "updated_at": now}), before, members)  # type: ignore[arg-type]
+    return _Draft(way, before.model_copy(update={**fields, "updated_at": now}), before, members)
 
 
-_OF_THE_EVIDENCE = frozenset(
-    {
-        "evidence_build_ids",
-        "source_event_ids",
-        "confidence",
-        "occurred_at",
-        "common_errors",
-        "privacy_tier",
-        "trust_class",
-        "domain",
-    }
-)
+def _fresh(way: Way, known: Known | None) -> frozenset[str]:
+    """Return the builds in which it worked that the procedure does not know of."""
+    if known is None:
+        return way.builds
+    joined = (attempt.builds for attempt in way.supporters if attempt.row["id"] not in known.members)
+    return frozenset[str]().union(*joined) - set(known.row.get("evidence_build_ids", ()))
 
 
-def _state(store: AgentMemoryStore, known: _Known, way: Way, *, fresh: bool, now: str) -> dict[str, Any]:
-    """Return what becomes of a procedure that is not in force."""
-    in_force: dict[str, Any] = {"archived_at": None, "archive_reason": None, "archive_summary": None}
-    if known.reason == REJECTED:  # it has come with as much evidence again
-        return {"archived_at": now, "archive_reason": PROPOSED}
-    if known.reason == _FADED and fresh:
-        return in_force
-    if known.reason == PROPOSED and store.config.procedure_approval == "evidence":
+def _told(store: AgentMemoryStore, known: Known, before: ProceduralMemory, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return what a procedure says from now on: what was approved, or what the evidence says now (`fields`)."""
+    approved: Row = {}
+    if known.keeps_its_words:
+        approved = known.row
+    elif known.reason == LAPSED and not known.lost:  # what was approved is true again
+        approved = before_it_lapsed(store.reader, known.row["id"])
+    if not approved:
+        return fields | ({"entities": []} if known.lost else {})
+    trigger, steps = approved.get("trigger_pattern"), list(approved.get("steps", ()))
+    told = {name: fields[name] for name in _OF_THE_EVIDENCE} | {"trigger_pattern": trigger, "steps": steps}
+    is_own = text_of(before.trigger_pattern or "", before.steps, before.common_errors) == before.content
+    if known.reason == LAPSED:
+        told |= {name: list(approved.get(name, ())) for name in _LISTS}
+    elif not is_own or before.is_pinned:  # somebody has worded it
+        return told
+    return told | {"content": text_of(trigger or "", steps, fields["common_errors"])}
+
+
+def _state(
+    store: AgentMemoryStore, known: Known, way: Way, before: ProceduralMemory, steps: list[str], fresh: int, now: str
+) -> dict[str, Any]:
+    """Return what changes in whether a procedure is in force."""
+    waits = {"archived_at": now, "archive_reason": PROPOSED}
+    if known.reason in (None, FADED) and steps != before.steps:  # those were approved
+        return waits
+    if known.reason == LAPSED_PROPOSAL or (known.reason == REJECTED and fresh >= LEAST_BUILDS):
+        return waits
+    if known.reason == LAPSED:
+        return waits if known.lost else _IN_FORCE
+    if known.reason == FADED and fresh:
+        return _IN_FORCE
+    if known.reason == PROPOSED and store.config.procedure_approval == "evidence" and way.leads_there:
         since = known.row["archived_at"]
-        later = frozenset().union(*(one.builds for one in way.supporters if one.row["created_at"] > since))
-        before = frozenset().union(*(one.builds for one in way.supporters if one.row["created_at"] <= since))
-        if len(later - before) >= LATER_SUCCESSES:
-            return in_force
+        later = frozenset[str]().union(*(one.builds for one in way.supporters if one.row["created_at"] > since))
+        earlier = frozenset[str]().union(*(one.builds for one in way.supporters if one.row["created_at"] <= since))
+        if len(later - earlier) >= LATER_SUCCESSES:
+            return _IN_FORCE
     return {}
+
+
+def _left(store: AgentMemoryStore, known: Known, rows: Sequence[Row], now: str) -> _Draft | None:
+    """Return what becomes of a procedure that too few episodes tell of: these `rows`."""
+    if not (changes := lapse(known, now) or stricter(known, rows)):
+        return None
+    before = store.read_memories([known.row["id"]])[0]
+    after = before.model_copy(update={**changes, "updated_at": now})
+    return _Draft(None, after, before, known.members - known.lost)
+
+
+def _put_away(store: AgentMemoryStore, plan: _Plan, rows: Sequence[Row], now: str) -> None:
+    """Plan to put away what does not convince."""
+    away = {"archived_at": now, "archive_reason": UNCONVINCING, "updated_at": now}
+    for row in rows:
+        draft = plan.drafts.get(row["id"])
+        if draft is None:
+            before = store.read_memories([row["id"]])[0]
+            members = frozenset(row.get("source_event_ids", ()))
+            plan.drafts[row["id"]] = _Draft(None, before.model_copy(update=away), before, members)
+        elif not draft.after.archived_at:
+            plan.drafts[row["id"]] = draft._replace(after=draft.after.model_copy(update=away))
 
 
 def _counts(store: AgentMemoryStore, row: Row, way: Way) -> dict[str, int]:
@@ -281,67 +324,48 @@ def _id(store: AgentMemoryStore, scope: Scope, members: frozenset[str]) -> str:
 
 def _is_unconvincing(store: AgentMemoryStore, row: Row, now: str) -> bool:
     """Whether a procedure is to be put away: overridden or doubted, and never used (seed 1). Pinned ones stay."""
-    if (
-        "archived_at" in row
-        or row.get("is_pinned")
-        or not is_true(row, now)
-        or row.get("confidence", 1.0) >= LEAST_CONFIDENCE
-    ):
+    if row["type"] != "procedural" or row.get("confidence", 1.0) >= LEAST_CONFIDENCE:
         return False
-    return practice_of(store.reader, row)["uses"] == 0
+    stays = "archived_at" in row or row.get("is_pinned") or not is_true(row, now)
+    return not stays and practice_of(store.reader, row)["uses"] == 0
 
 
-def _commit(
-    store: AgentMemoryStore, scope: Scope, plan: _Plan, vectors: Mapping[str, Vector | None]
-) -> tuple[ProcedureResult, set[int]]:
-    now, kept = store.now(), plan.drafts
-    units = [_writes(store, draft, vectors.get(draft.after.content), now) for draft in kept]
-    units += [_put_away(store, one, now) for one in plan.gone]
-    new = [draft.after.id or "" for draft in kept if draft.before is None]
-    again = [one for one in kept if one.before is not None and one.before.archive_reason == REJECTED]
-    freed = [one for one in kept if one.before is not None and one.before.archived_at and not one.after.archived_at]
+def _written(store: AgentMemoryStore, scope: Scope, plan: _Plan, vectors: Vectors) -> tuple[ProcedureResult, set[int]]:
+    now, drafts = store.now(), list(plan.drafts.values())
+    proposed = [draft for draft in drafts if draft.comes_to(PROPOSED)]
+    retired = sum(draft.comes_to(UNCONVINCING, LAPSED, LAPSED_PROPOSAL) for draft in drafts)
     result = ProcedureResult(
         episodes=plan.attempts,
-        proposed=len(new) + len(again),
-        updated=len(kept) - len(new) - len(again),
-        brought_into_force=len(freed),
-        retired=len(plan.gone),
-        new_memory_ids=new,
+        proposed=len(proposed),
+        updated=len(drafts) - len(proposed) - retired,
+        brought_into_force=sum(draft.comes_to(None) for draft in drafts),
+        retired=retired,
+        new_memory_ids=[draft.after.id or "" for draft in drafts if draft.before is None],
     )
+    units = [_writes(store, draft, vectors.get(draft.after.content), now) for draft in drafts]
     return result, commit_each(store, scope, units)
 
 
 def _writes(store: AgentMemoryStore, draft: _Draft, vector: Vector | None, now: str) -> list[Write]:
-    after, before = draft.after, draft.before
-    linked = sorted(draft.members)[:_MOST_LINKED]
+    after, before, way = draft.after, draft.before, draft.way
+    memory_id, linked = after.id or "", sorted(draft.members)[:_MOST_LINKED]
     if before is None:
-        row = {"id": after.id}
-        counts = {
-            "tried": draft.way.tried,
-            "succeeded": draft.way.succeeded,
-            "uses": 0,
-            "uses_judged": 0,
-            "uses_succeeded": 0,
-        }
-        event = measurement(row, {**counts, "override_count": 0}, confidence=after.confidence, now=now)
+        assert way is not None  # noqa: S101 (what is new follows a way)
+        counts = {**practice_of(store.reader, {"id": memory_id}), "tried": way.tried, "succeeded": way.succeeded}
+        event = measurement({"id": memory_id}, counts, confidence=after.confidence, now=now)
         return [after.model_copy(update={"embedding": vector, "supporting_memory_ids": linked}), event]
-    row = store.reader.rows([after.id or ""])[0]
-    counts = _counts(store, row, draft.way)
     writes: list[Write] = []
     if (event_of := revision(before, after)) is not None:
         writes.append(with_vector(event_of, vector if draft.has_new_text else None))
-    writes.append(measurement(row, counts, confidence=after.confidence, now=now))
     already = set(before.supporting_memory_ids)  # type: ignore[attr-defined]
-    if added := [one for one in linked if one not in already][: max(0, _MOST_LINKED - len(already))]:
-        writes.append(MemoryDerived(id=after.id or "", source_ids=added, created_at=now))
-    return [*writes, *unlinked(after.id or "", sorted(already - draft.members))]
+    if way is not None:
+        row = store.reader.rows([memory_id])[0]
+        writes.append(measurement(row, _counts(store, row, way), confidence=after.confidence, now=now))
+        if added := [one for one in linked if one not in already][: max(0, _MOST_LINKED - len(already))]:
+            writes.append(MemoryDerived(id=memory_id, source_ids=added, created_at=now))
+    return [*writes, *unlinked(memory_id, sorted(already - draft.members))]
 
 
-def _put_away(store: AgentMemoryStore, known: _Known, now: str) -> list[Write]:
-    """Put away what does not convince; say of a proposal whose evidence is gone that it no longer holds."""
-    before = store.read_memories([known.row["id"]])[0]
-    changes: dict[str, Any] = {"invalid_at": now, "invalidation_reason": NO_EVIDENCE_LEFT}
-    if known.reason is None:
-        changes = {"archived_at": now, "archive_reason": UNCONVINCING}
-    event = revision(before, before.model_copy(update={**changes, "updated_at": now}))
-    return [event] if event is not None else []
+_STUDY: Study[_Plan, ProcedureResult] = Study(
+    LEARNING, _TYPES, _planned, _written, _concluded, nothing=ProcedureResult()
+)

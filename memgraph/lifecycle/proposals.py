@@ -7,6 +7,7 @@ from typing import Any
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.lifecycle.evidence import revision
 from memgraph.lifecycle.procedures import SOURCE
+from memgraph.lifecycle.standing import LAPSED_TEXT
 from memgraph.model.memory import AgentMemory, ProceduralMemory
 from memgraph.model.payload import WriteScope
 from memgraph.model.procedures import PROPOSED, REJECTED, Proposal, ProposalState
@@ -88,7 +89,12 @@ def _moved(store: AgentMemoryStore, id: str, state: ProposalState, changes: Any)
 
 def _state(memory: AgentMemory) -> ProposalState | None:
     """Return where a procedure stands; None for what was not learned, or was put away otherwise."""
-    if memory.source != SOURCE or memory.is_suppressed or memory.invalid_at is not None:
+    if (
+        memory.source != SOURCE
+        or memory.is_suppressed
+        or memory.invalid_at is not None
+        or memory.content == LAPSED_TEXT
+    ):
         return None
     return "in force" if memory.archived_at is None else _OF_REASON.get(memory.archive_reason or "")
 

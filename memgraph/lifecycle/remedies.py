@@ -1,4 +1,4 @@
-"""What went wrong, of which kind that is, and what helped: read from what episodes say. Pure."""
+"""What went wrong, and what helped: read from what episodes say. Pure."""
 
 from __future__ import annotations
 
@@ -9,32 +9,16 @@ from dataclasses import dataclass, field
 from memgraph.extraction.failures import failure_fingerprint
 from memgraph.extraction.statements import sentences
 from memgraph.lifecycle.experience import evidence_of
+from memgraph.lifecycle.faults import kind_of
 from memgraph.model.procedures import ErrorKind
 from memgraph.model.text import cut
 from memgraph.ports import Row
 
 _SAID_CHARS = 320
+_MOST_MESSAGES = 50
+_VARIES = re.compile(r"\d+|\"[^\"]{0,200}\"|'[^']{0,200}'|`[^`]{0,200}`|“[^”]{0,200}”")
 
-_EXTERNAL = re.compile(
-    r"\b(?:E(?:CONN(?:REFUSED|RESET|ABORTED)|NOTFOUND|HOSTUNREACH|NETUNREACH|AI_AGAIN|PIPE)|connection (?:was |has been )?(?:refused|reset|aborted|"
-    r"closed|timed out|error)|connect(?:ion)? ?time(?:d )?-?out|no route to host|network is (?:unreachable|down)|network error|"
-    r"(?:temporary failure in|could not resolve|cannot resolve) (?:name|host)\w*|name or service not known|rate.?limit\w*|too many requests|"
-    r"quota (?:was |has been )?exceeded|(?:http|status|code|error)\W{0,3}(?:429|50[0234])|service (?:is )?(?:temporarily )?unavailable|"
-    r"bad gateway|gateway time-?out|internal server error|overloaded|unexpected eof while reading|tls handshake|read timed out|"
-    r"remote (?:end )?(?:host )?(?:closed|hung up)|\w{0,20}(?:ConnectionError|RateLimitError|ServiceUnavailable\w*|ConnectTimeout|ReadTimeout))\b",
-    re.IGNORECASE,
-)
-_CONFIGURATION = re.compile(
-    r"\b(?:no such file or directory|file ?not ?found\w*|ENOENT|command not found|not recognized as an internal or external command|"
-    r"no module named|module ?not ?found\w*|cannot find (?:module|package)|permission denied|PermissionError|EACCES|EADDRINUSE|"
-    r"address already in use|no space left on device|disk (?:is )?full|environment variables?|(?:is|was) not (?:set|configured|installed)|"
-    r"missing (?:required )?(?:config\w*|setting|credentials?|token|api key|environment|key file|dependency)|"
-    r"(?:invalid|missing|expired|bad|no) (?:api.?key|credentials?|token)|unauthori[sz]ed|(?:http|status|code|error)\W{0,3}40[13]|"
-    r"(?:version (?:mismatch|conflict)|unsupported version|incompatible versions?|no matching (?:distribution|version)|"
-    r"could not find a version|requires? (?:a )?(?:python|node|version)\b[^.]{0,30}\d)|(?:invalid|bad|broken) config\w*|config\w* (?:error|file)|"
-    r"certificate (?:has )?expired|dependency conflict|could not resolve dependencies)\b",
-    re.IGNORECASE,
-)
+_OPENS, _CLOSES = re.compile(r"^[^\w\s]*"), re.compile(r"[^\w\s]*$")
 _WHAT_WORKED = re.compile(
     r"(?:what worked|What it acted on): (`.+?`|.+?)(?:\. [A-Z“`]|\.?$)", re.IGNORECASE | re.DOTALL
 )
@@ -49,6 +33,7 @@ _WHAT = re.compile(
     r"^(?:Failed trial|Solved after a failed trial|Solved): (.+?) (?:Lesson|What it acted on|What was done|Last error): ",
     re.DOTALL,
 )
+_TRIAL = re.compile(r"Failed trial: ")
 _LESSON = re.compile(r" (?:Lesson|What it acted on): (.+)$", re.DOTALL)
 _TO_DO = re.compile(
     r"\b(?:should|make sure|let's fix|next (?:trial|time|attempt)|i will|instead|needs? to|must|avoid|always|rather than)\b",
@@ -68,38 +53,58 @@ class Trouble:
     ----------
     error : str
         As it was reported first.
+    messages : list of str
+        How it was reported, each once, at most 50; they differ in numbers, names and places.
     failed, mended : list of Row
         Episodes in which it stayed; those that tell what helped.
+    faded : frozenset of str
+        Builds in which it was met, of episodes that are gone because they had faded.
     """
 
     fingerprint: str
     error: str
+    messages: list[str] = field(default_factory=list)
     failed: list[Row] = field(default_factory=list)
     mended: list[Row] = field(default_factory=list)
+    faded: frozenset[str] = frozenset()
+
+    @property
+    def is_of_a_task(self) -> bool:
+        """Whether no error was reported: what is the same is what was to be done."""
+        return bool(self.failed) and self.failed[0]["content"] == self.error
 
     @property
     def lesson(self) -> str | None:
-        """The lesson that was drawn each time, where no error was reported: it did not help."""
-        if not self.failed or self.failed[0]["content"] != self.error:
-            return None
-        found = _LESSON.search(self.error)
+        """The last lesson that was drawn, where no error was reported: it did not help."""
+        found = _LESSON.search(self.failed[-1]["content"]) if self.is_of_a_task else None
         return cut(" ".join(found[1].split()), 500) if found else None
+
+    @property
+    def lessons(self) -> int:
+        """How many episodes tell a lesson: what says much the same has been merged into one."""
+        return sum(_LESSON.search(row["content"]) is not None for row in self.failed)
+
+    @property
+    def name(self) -> str:
+        """The error in one short line, without what differs from time to time; else what was to be done, or learned."""
+        if not self.is_of_a_task:
+            return named_error(_in_common(self.messages))
+        return named_error(self.lesson or what_of(self.failed[-1]) or (sentences(self.error) or [self.error])[0])
+
+    @property
+    def kind(self) -> ErrorKind:
+        """Whose fault it is."""
+        return kind_of(error_text([*self.mended, *self.failed][-1]))
 
     @property
     def builds(self) -> frozenset[str]:
         """Those in which it was met."""
-        return frozenset().union(*(evidence_of(row) for row in (*self.failed, *self.mended)))
+        return self.faded.union(*(evidence_of(row) for row in (*self.failed, *self.mended)))
 
-
-def kind_of(error: str) -> ErrorKind:
-    """Return whose fault an error is: that of network, rate limit or service; of a setting, file, permission or version; else one's own.
-
-    What names neither is taken for a mistake of one's own: that is what one can do something about.
-    """
-    said = error[:2_000]
-    if _EXTERNAL.search(said):
-        return "external"
-    return "configuration" if _CONFIGURATION.search(said) else "internal"
+    @property
+    def stayed(self) -> frozenset[str]:
+        """Those of them in which nothing helped."""
+        return frozenset[str]().union(*map(evidence_of, self.failed)).difference(*map(evidence_of, self.mended))
 
 
 def errors_of(row: Row) -> Iterator[tuple[str, str]]:
@@ -117,6 +122,8 @@ def troubles(rows: Sequence[Row]) -> list[Trouble]:
     for row in rows:
         for fingerprint, message in errors_of(row):
             trouble = found.setdefault(fingerprint, Trouble(fingerprint, message))
+            if message not in trouble.messages and len(trouble.messages) < _MOST_MESSAGES:
+                trouble.messages.append(message)
             of = trouble.failed if row.get("outcome") == "negative" else trouble.mended
             if all(one["id"] != row["id"] for one in of[-1:]):
                 of.append(row)
@@ -124,8 +131,13 @@ def troubles(rows: Sequence[Row]) -> list[Trouble]:
 
 
 def error_text(row: Row) -> str:
-    """Return what an episode says of the error that it met."""
-    return next((message for _, message in errors_of(row)), row["content"])
+    """Return what an episode says of the errors that it met; what a trial was about, or what a change mended, is none."""
+    if met := row.get("errors_encountered"):
+        return " / ".join(str(one["message"]) for one in met)
+    text = str(row["content"])
+    if _TRIAL.match(text):
+        return text.partition(" Last error: ")[2]
+    return "" if row.get("git_commit") else text
 
 
 def remedy_of(row: Row) -> str | None:
@@ -175,6 +187,27 @@ def what_of(row: Row) -> str | None:
 def named_error(error: str) -> str:
     """Return an error in one short line."""
     return cut(" ".join(error.split()), 200)
+
+
+def ended(text: str) -> str:
+    """Return a text with a full stop, unless it has an end."""
+    return text if text.rstrip("”`").endswith((".", "!", "?", "…")) else f"{text}."
+
+
+def _in_common(messages: Sequence[str]) -> str:
+    """Return what all the messages of an error say, with … for what differs."""
+    words = [message.split() for message in messages]
+    if len({len(one) for one in words}) > 1:
+        return " ".join(_VARIES.sub("…", messages[0]).split())
+    return " ".join(_shared_word(set(places)) for places in zip(*words, strict=True))
+
+
+def _shared_word(forms: set[str]) -> str:
+    """Return a word that all say, or what stands around it where it differs."""
+    if len(forms) == 1:
+        return next(iter(forms))
+    around = [{found[0] for form in forms if (found := edge.search(form))} for edge in (_OPENS, _CLOSES)]
+    return "…".join(edge.pop() if len(edge) == 1 else "" for edge in around)
 
 
 def _joined(parts: Sequence[str]) -> str | None:

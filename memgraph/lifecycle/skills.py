@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memgraph.lifecycle.evidence import Scope, confidence_of, may_tell, shared_context
-from memgraph.lifecycle.remedies import named_error, remedy_of, troubles
+from memgraph.lifecycle.remedies import ended, remedy_of, troubles
 from memgraph.lifecycle.ways import Way
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.memory import ErrorFix
@@ -36,7 +36,7 @@ def skill_of(way: Way, by_build: Mapping[str, Sequence[Row]], scope: Scope, *, s
     errors = _errors(way, by_build)
     agents = dict.fromkeys(agent for row in rows for agent in row.get("agents_involved", ()))
     return {
-        "content": _content(trigger, way, errors),
+        "content": text_of(trigger, way.steps, errors),
         "trigger_pattern": trigger,
         "steps": list(way.steps),
         "prerequisites": _shared(rows, "prerequisites", "constraints"),
@@ -61,15 +61,12 @@ def skill_of(way: Way, by_build: Mapping[str, Sequence[Row]], scope: Scope, *, s
     }
 
 
-def _content(trigger: str, way: Way, errors: Sequence[ErrorFix]) -> str:
-    text = (
-        f"How to go about “{trigger}”: "
-        + "; ".join(f"{number}. {step}" for number, step in enumerate(way.steps, start=1))
-        + "."
-    )
+def text_of(trigger: str, steps: Sequence[str], errors: Sequence[ErrorFix]) -> str:
+    """Return a procedure in words: when, how, and what helps against the errors that fit in."""
+    numbered = "; ".join(f"{number}. {step}" for number, step in enumerate(steps, start=1))
+    text = f"How to go about “{trigger}”: {numbered}."
     for error in errors:
-        known = f" If “{cut(error.error, 120)}” comes up: {cut(error.fix, 160)}"
-        known = known if known.endswith((".", "!", "?", "…", "`")) else f"{known}."
+        known = f" If “{cut(error.error, 120)}” comes up: {ended(cut(error.fix, 160))}"
         if len(text) + len(known) <= MAX_CONTENT_CHARS:
             text += known
     return cut(text, MAX_CONTENT_CHARS)
@@ -96,7 +93,7 @@ def _errors(way: Way, by_build: Mapping[str, Sequence[Row]]) -> list[ErrorFix]:
     }
     own = {attempt.row["id"] for attempt in way.supporters}
     found = [
-        (len(trouble.builds), named_error(trouble.error), fix)
+        (len(trouble.builds), trouble.name, fix)
         for trouble in troubles(sorted(rows.values(), key=lambda row: row["seq"]))
         if len(trouble.builds) >= _COMMON
         and (fix := next(filter(None, (remedy_of(row) for row in trouble.mended if row["id"] not in own)), None))

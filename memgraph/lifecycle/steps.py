@@ -41,6 +41,8 @@ _FILE = re.compile(
 _HEX = re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,64}\b")
 _NUMBER = re.compile(r"(?<![\w-])[+-]?\d[\d.,:]*(?!\w)")
 _NUMBERING = re.compile(r"^\d{1,3}[.)]\s+")
+_STOP = re.compile(r"(?<=[\w)`'\"])[.;,]$")
+"""Where a sentence ends that is a step; a command may end in a dot of its own."""
 _PLACEHOLDER = {"<file>": "a file", "<url>": "an address", "<text>": "…", "<number>": "a number", "<id>": "an id"}
 
 
@@ -58,7 +60,7 @@ def step_of(text: str) -> Step:
     """Return the step that a text describes."""
     text = _NUMBERING.sub("", " ".join(text[:_STEP_CHARS].split()))
     purpose = _PURPOSE.search(text)
-    bare = text[: purpose.start()] if purpose else text
+    bare = _STOP.sub("", text[: purpose.start()] if purpose else text)
     return Step(_key(bare), bare, purpose[1] if purpose else None)
 
 

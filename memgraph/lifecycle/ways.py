@@ -21,8 +21,8 @@ from memgraph.lifecycle.overlap import LARGE_FROM, tag_weights
 from memgraph.lifecycle.steps import Step, common_way, follows, may_be_left_out, steps_of, telling_words, told
 from memgraph.ports import Row
 
-LEAST_RATE = 0.5
-"""A way that fails more often than it leads anywhere is none."""
+_LEAST_RATE = 0.5
+"""What fails more often than it leads anywhere is not proposed."""
 _MOST_TRIGGER_WORDS = 6
 _LEAST_TRIGGER_WORDS = 2
 _TOO_COMMON = 0.5
@@ -77,7 +77,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Way:
-    """A way that led to success in three builds or more.
+    """A way that led to success in three builds or more, however often it failed.
 
     Attributes
     ----------
@@ -112,6 +112,11 @@ class Way:
     def tried(self) -> int:
         """Builds in which it was gone."""
         return len(self.builds | _builds(self.others) | _builds(self.failures))
+
+    @property
+    def leads_there(self) -> bool:
+        """Whether it led to success in half the builds, at least, in which it was gone."""
+        return self.succeeded >= _LEAST_RATE * self.tried
 
 
 class _Draft(NamedTuple):
@@ -208,7 +213,7 @@ def _merged(drafts: Sequence[_Draft]) -> list[_Draft]:
 def _way(
     trigger: tuple[str, ...], keys: tuple[str, ...], went: Sequence[Attempt], by_key: Mapping[str, Sequence[Attempt]]
 ) -> Way | None:
-    """Return the way with all who went it; None if it led to success in too few builds, or too seldom."""
+    """Return the way with all who went it; None if it led to success in too few builds."""
     words = set(trigger)
     is_of_the_goal = any(words & set(attempt.goal) for attempt in went)
 
@@ -226,7 +231,7 @@ def _way(
         _dated([attempt for attempt in same if attempt.went_well and attempt.row["id"] not in ids]),
         _dated([attempt for attempt in same if attempt.row.get("outcome") == "negative"]),
     )
-    return way if len(way.builds) >= LEAST_BUILDS and way.succeeded >= LEAST_RATE * way.tried else None
+    return way if len(way.builds) >= LEAST_BUILDS else None
 
 
 def _who_went(keys: Sequence[str], by_key: Mapping[str, Sequence[Attempt]]) -> list[Attempt]:

@@ -18,7 +18,10 @@ ERROR_ANALYSIS = natural_id("lifecycle run", "errors")
 PROPOSED = "proposed"
 REJECTED = "rejected"
 UNCONVINCING = "little confidence and no use"
-"""Why a procedure is archived: it waits for approval; the user will not have it; it never proved itself."""
+LAPSED = "too few of the builds that it worked in are left; it was in force"
+LAPSED_PROPOSAL = "too few of the builds that it worked in are left; it waited for approval"
+"""Why a procedure is archived: it waits for approval; the user will not have it; it never proved itself; what it was learned
+from was forgotten or deleted, and should that come back, it is in force, or waits, as before."""
 
 ErrorKind = Literal["internal", "external", "configuration"]
 ProposalState = Literal["proposed", "in force", "rejected"]
@@ -98,13 +101,14 @@ class ProcedureResult(Model):
     episodes : int
         That told of steps, in the projects in which something had changed.
     proposed : int
-        New proposals, and rejected ones that have as much new evidence as a new one needs.
+        New proposals, rejected ones that have as much new evidence as a new one needs, and those in force whose evidence, since
+        some was withdrawn, tells of other steps than were approved.
     updated : int
         Procedures and proposals that were brought up to what their evidence says now.
     brought_into_force : int
         Proposals that later successes bore out (setting ``procedure_approval``).
     retired : int
-        Put away: little confidence and no use, or no evidence left.
+        Put away: little confidence and no use, or too little evidence left.
     complete : bool
         Whether it came to its end; else the next run goes on.
     """

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from memgraph.errors import NotFoundError
 from memgraph.fold.past import Known, last_known
+from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.segments import Line
-from memgraph.model.events import MemoryLinked, MemoryUndeleted, RecallAgain, VectorRef
+from memgraph.model.events import MemoryDeleted, MemoryLinked, MemoryUndeleted, RecallAgain, VectorRef
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import MemoryRecord
+from memgraph.ports import Row
 from memgraph.store.vectors import has_vector
 
 IsLive = Callable[[str], bool]
@@ -64,6 +66,47 @@ def deleted_ids(journal: Journal, beginning: str) -> list[str]:
         if _DELETED in line.data and needle in line.data:
             found[_payload(journal, line)["id"]] = None
     return list(found)
+
+
+class Deleted(NamedTuple):
+    """What a memory was that was deleted, and the stated reason."""
+
+    row: Row
+    reason: str | None
+
+
+def deleted_of(journal: Journal, source: str, is_live: IsLive) -> list[Deleted]:
+    """Return the memories of a source that were deleted, in id order; two passes over the journal, the second only if there are any."""
+    marker = f'"source":{orjson.dumps(source).decode()}'.encode()
+    added = {
+        _payload(journal, line)["memory"]["id"]
+        for line in journal.lines()
+        if _ADDED in line.data and marker in line.data
+    }
+    told = histories(journal, sorted(one for one in added if not is_live(one)))
+    found = []
+    for memory_id, events in told.items():
+        reasons = [event.payload.reason for event in events if isinstance(event.payload, MemoryDeleted)]
+        known = last_known(events, memory_id)
+        if known is not None and reasons:
+            found.append(Deleted(known.row, reasons[-1]))
+    return found
+
+
+def reasons_of_deletion(journal: Journal, memory_ids: Collection[str]) -> dict[str, str | None]:
+    """Return the stated reasons for which memories were deleted last, by id; one pass over the journal."""
+    deletions = (_payload(journal, line) for line in journal.lines() if _DELETED in line.data)
+    return {one["id"]: one.get("reason") for one in deletions if one["id"] in memory_ids}
+
+
+def histories(journal: Journal, memory_ids: Sequence[str]) -> dict[str, list[Event]]:
+    """Return the events that name some memories, by id; one pass over the journal, so name few."""
+    needles = {memory_id: memory_id.encode() for memory_id in memory_ids}
+    found: dict[str, list[Event]] = {memory_id: [] for memory_id in memory_ids}
+    for line in journal.lines() if needles else ():
+        for memory_id in [one for one, needle in needles.items() if needle in line.data]:
+            found[memory_id].append(journal.event(line))
+    return found
 
 
 def _payload(journal: Journal, line: Line) -> Any:

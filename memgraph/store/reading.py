@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from memgraph.model.results import MemoryStats
 from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Embedder, Key, Row
 from memgraph.store.access import Mark, PendingAccess
+from memgraph.store.past import Deleted, deleted_of, histories, reasons_of_deletion
 from memgraph.store.projector import Projector
 from memgraph.store.vectors import check_model, has_vector
 
@@ -110,6 +111,18 @@ class Reader:
     def events_after(self, seq: int) -> Iterator[Event]:
         """Iterate over the journal's events after this one. Costs at most one of its files, and what came since."""
         yield from self._projector.journal.events_after(seq)
+
+    def deleted_of(self, source: str) -> list[Deleted]:
+        """Return the memories of this source that were deleted, in id order, with the reasons given. Reads the whole journal."""
+        return deleted_of(self._projector.journal, source, lambda memory_id: self.index.slot(memory_id) >= 0)
+
+    def reasons_of_deletion(self, memory_ids: Collection[str]) -> dict[str, str | None]:
+        """Return why memories were deleted, by id, without those that never were. Reads the whole journal."""
+        return reasons_of_deletion(self._projector.journal, memory_ids)
+
+    def history(self, memory_id: str) -> list[Event]:
+        """Return the events that name a memory. Reads the whole journal."""
+        return histories(self._projector.journal, [memory_id])[memory_id]
 
     def every(self) -> Iterator[AgentMemory]:
         """Iterate over all memories that are not deleted, in the order they were recorded."""

@@ -13,7 +13,7 @@ from memgraph import MemGraph
 from memgraph.interfaces.cli.group import cli
 from memgraph.testing import FakeEmbedder
 
-STEPS = ["list_orders", "issue_refund", "send_confirmation"]
+STEPS = ["Run the checks", "Write the changelog", "Tag the release"]
 
 
 @pytest.fixture
@@ -22,9 +22,9 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[
     monkeypatch.setattr("memgraph.store.store.default_embedder", lambda *_: FakeEmbedder(dimension=64))
     home = tmp_path / "store"
     with MemGraph.open(home) as memory:
-        log = [{"t": float(place), "action": action} for place, action in enumerate(STEPS)]
-        told = {"type": "episodic", "outcome": "positive", "goal": "Refund a broken order", "action_log": log}
-        memory.store.insert_memories([{**told, "content": f"Refund {n}.", "build_id": f"b{n}"} for n in range(3)])
+        done = " ".join(f"{number}. {step}." for number, step in enumerate(STEPS, start=1))
+        for n in range(3):
+            memory.save_episode(f"Release version 1.{n}", "All was green.", done, "success", build_id=f"b{n}")
         assert memory.learn_procedures().proposed == 1
 
     def call(*args: str) -> tuple[int, str]:
@@ -38,7 +38,8 @@ def test_a_proposal_is_shown_approved_taken_back_and_rejected(run: Callable[...,
     code, said = run()
     assert code == 0
     assert (
-        "When refund broken order: seen in 3 builds, it worked in 100%\n   1. list_orders\n   2. issue_refund\n" in said
+        "When release version: seen in 3 builds, it worked in 100%\n   1. Run the checks\n   2. Write the changelog\n"
+        in said
     )
     assert json.loads(run("--json")[1]) == json.loads(run("list", "--json")[1])
     (found,) = json.loads(run("list", "--json")[1])
@@ -47,7 +48,7 @@ def test_a_proposal_is_shown_approved_taken_back_and_rejected(run: Callable[...,
     code, said = run("approve", found["id"][:8])
     assert (code, said) == (
         0,
-        f"In force: when refund broken order. `memgraph proposals reopen {found['id']}` takes it back.\n",
+        f"In force: when release version. `memgraph proposals reopen {found['id']}` takes it back.\n",
     )
     assert run("list") == (0, "Nothing waits for approval.\n")
     assert "(in force)" in run("list", "--all")[1]

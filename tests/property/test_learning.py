@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from memgraph.lifecycle.antipatterns import analyse_errors
 from memgraph.lifecycle.procedures import learn_procedures
+from memgraph.lifecycle.proposals import approve_proposal, list_proposals
 
 LAWS = settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
 MORE = settings(LAWS, max_examples=60)
@@ -33,6 +34,7 @@ episodes = st.lists(
     min_size=4,
     max_size=20,
 )
+withdrawals = st.sets(st.integers(0, 19), max_size=6)
 names = (f"store {n}" for n in itertools.count())
 
 
@@ -57,10 +59,25 @@ def learn(store: Any) -> None:
     analyse_errors(store)
 
 
-def check_the_laws(open_store: Callable[..., Any], drawn: list[dict[str, Any]], killed_at: int) -> None:
+def withdraw(store: Any, numbers: set[int]) -> None:
+    """Approve what was proposed, then forget some episodes and delete others."""
+    learn(store)
+    for proposal in list_proposals(store):
+        approve_proposal(store, proposal.id)
+    for number in sorted(numbers):
+        memory_id = f"00000000-0000-4000-8000-{number:012d}"
+        if store.get_memory(memory_id) is not None:
+            store.suppress(memory_id) if number % 2 else store.delete_memory(memory_id)
+
+
+def check_the_laws(
+    open_store: Callable[..., Any], drawn: list[dict[str, Any]], withdrawn: set[int], killed_at: int
+) -> None:
     with open_store(next(names)) as whole, open_store(next(names)) as killed:
         for store in (whole, killed):
             keep(store, drawn)
+            if withdrawn:
+                withdraw(store, withdrawn)
         learn(whole)
         with pytest.MonkeyPatch.context() as patch:
             commits = itertools.count()
@@ -84,13 +101,15 @@ def check_the_laws(open_store: Callable[..., Any], drawn: list[dict[str, Any]], 
 
 
 @LAWS
-@given(drawn=episodes, killed_at=st.integers(0, 6))
-def test_twice_replayed_and_killed(open_store: Callable[..., Any], drawn: Any, killed_at: int) -> None:
-    check_the_laws(open_store, drawn, killed_at)
+@given(drawn=episodes, withdrawn=withdrawals, killed_at=st.integers(0, 6))
+def test_twice_replayed_and_killed(
+    open_store: Callable[..., Any], drawn: Any, withdrawn: set[int], killed_at: int
+) -> None:
+    check_the_laws(open_store, drawn, withdrawn, killed_at)
 
 
 @pytest.mark.long
 @MORE
-@given(drawn=episodes, killed_at=st.integers(0, 6))
-def test_the_same_at_length(open_store: Callable[..., Any], drawn: Any, killed_at: int) -> None:
-    check_the_laws(open_store, drawn, killed_at)
+@given(drawn=episodes, withdrawn=withdrawals, killed_at=st.integers(0, 6))
+def test_the_same_at_length(open_store: Callable[..., Any], drawn: Any, withdrawn: set[int], killed_at: int) -> None:
+    check_the_laws(open_store, drawn, withdrawn, killed_at)

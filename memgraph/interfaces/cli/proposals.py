@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from memgraph.interfaces.cli.opening import opened
-from memgraph.interfaces.cli.options import Settings, Subgroup, pass_settings
+from memgraph.interfaces.cli.options import ReadingCommand, Settings, Subgroup, pass_settings, past_options
 from memgraph.interfaces.cli.output import count, emit, emit_json, plain, wrapped
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _id = click.argument("id_", metavar="ID")
 _SHORT = 8
 
 
-@click.group(cls=Subgroup, invoke_without_command=True)
+@click.group(cls=Subgroup, invoke_without_command=True, params=past_options())
 @click.pass_context
 def proposals(ctx: click.Context) -> None:
     """List what is proposed, when no command is named."""
@@ -28,7 +28,7 @@ def proposals(ctx: click.Context) -> None:
         ctx.invoke(list_)
 
 
-@proposals.command("list")
+@proposals.command("list", cls=ReadingCommand)
 @click.option("--project", metavar="NAME", help="Only of this project.")
 @click.option("--all", "all_", is_flag=True, help="Those in force and those rejected, too.")
 @pass_settings
@@ -43,7 +43,7 @@ def list_(settings: Settings, project: str | None = None, all_: bool = False) ->
         for line in told(one):
             click.echo(line)
     if not found:
-        click.echo("Nothing waits for approval.")
+        click.echo("No procedure was learned." if all_ else "Nothing waits for approval.")
 
 
 @proposals.command()

@@ -147,6 +147,20 @@ def test_a_command_that_worked_again_and_again_is_how_it_is_done() -> None:
     assert again.content.endswith("run `make check-all`")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        'think(thought="The total is $833, so I will use the $500 certificate.")',
+        'book_reservation(user_id="mia_3668", flights=[{"flight_number": "HAT136"}])',
+        "python - <<'END'\nprint(1)\nEND",
+        f"deploy {'x' * 200}",
+    ],
+    ids=["a thought", "a call with the arguments of one case", "the first line of many", "cut"],
+)
+def test_what_nobody_could_repeat_is_no_procedure(command: str) -> None:
+    assert found(session(*(run(command, "ok", description=command) for _ in range(3)))) == []
+
+
 def test_the_way_to_success_leaves_out_what_only_looked_or_failed() -> None:
     log = session(
         run("ls"),

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memgraph import MemGraph
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.lifecycle.procedures import LATER_SUCCESSES, learn_procedures
 from memgraph.lifecycle.proposals import approve_proposal, list_proposals, reject_proposal, reopen_proposal
-from memgraph.model.procedures import UNCONVINCING
+from memgraph.model.procedures import LAPSED, LAPSED_PROPOSAL, UNCONVINCING
 from memgraph.retrieval import MemoryRetrieval
+from memgraph.testing import FakeEmbedder
 
 Store = Any
+OTHER_STEPS = ["pack_book", "print_label", "call_courier"]
 STEPS = ["list_orders", "check_refund_policy", "issue_refund", "send_confirmation"]
 
 
@@ -114,9 +119,9 @@ class TestLearned:
         learn_procedures(store)
         made = store.get_memory(list_proposals(store)[0].id)
         assert [(known.error, known.fix) for known in made.common_errors] == [
-            ("KeyError: 'refund_id'", "ask for the order first")
+            ("KeyError: '…'", "ask for the order first")
         ]
-        assert "If “KeyError: 'refund_id'” comes up: ask for the order first." in made.content
+        assert "If “KeyError: '…'” comes up: ask for the order first." in made.content
 
 
 class TestAgain:
@@ -144,7 +149,7 @@ class TestAgain:
     def test_a_proposal_whose_evidence_was_forgotten_no_longer_holds(self, store: Store, proposed: Any) -> None:
         store.suppress(store.get_memory(proposed.id).supporting_memory_ids[0])
         assert learn_procedures(store).retired == 1
-        assert store.get_memory(proposed.id).invalid_at is not None
+        assert store.get_memory(proposed.id).archive_reason == LAPSED_PROPOSAL
         assert list_proposals(store, state=None) == []
         assert not learn_procedures(store).retired
 
@@ -169,6 +174,118 @@ class TestAgain:
             learn_procedures(store)
             digests.append(store.digest())
         assert digests[0] == digests[1]
+
+
+class TestWithdrawn:
+    """What was forgotten, deleted or hidden is told by no procedure, whatever had been approved."""
+
+    def met(self, n: int, fix: str) -> dict[str, Any]:
+        error = {"type": "KeyError", "message": "KeyError: 'refund_id'", "resolution": fix}
+        told = {"content": f"Mended {n}.", "build_id": f"b{n}", "errors_encountered": [error], "outcome": "positive"}
+        return {"type": "episodic", "project_id": "shop", **told}
+
+    def test_with_too_little_evidence_left_it_lapses_and_comes_back_with_it(self, store: Store, proposed: Any) -> None:
+        approve_proposal(store, proposed.id)
+        before = store.get_memory(proposed.id)
+        store.suppress(before.supporting_memory_ids[0])
+        assert learn_procedures(store).retired == 1
+        lapsed = store.get_memory(proposed.id)
+        assert lapsed.archive_reason == LAPSED
+        assert not {*STEPS, "refund"} & set(re.findall(r"\w+", lapsed.model_dump_json()))
+        assert (recalled(store), list_proposals(store, state=None)) == ([], [])
+        with pytest.raises(InvalidInputError):
+            approve_proposal(store, proposed.id)
+        assert not any(learn_procedures(store).model_dump(exclude={"complete"}).values())
+
+        store.unsuppress(before.supporting_memory_ids[0])
+        assert learn_procedures(store).brought_into_force == 1
+        after = store.get_memory(proposed.id)
+        assert (after.content, after.trigger_pattern, after.steps) == (before.content, before.trigger_pattern, STEPS)
+        assert after.supporting_memory_ids == before.supporting_memory_ids
+        assert recalled(store) == [proposed.id]
+        digest = store.digest()
+        store.rebuild()
+        assert store.digest() == digest
+
+    def test_a_proposal_lapses_too_and_a_pinned_one_does_not(self, store: Store, proposed: Any) -> None:
+        forgotten = store.get_memory(proposed.id).supporting_memory_ids[0]
+        store.suppress(forgotten)
+        store.update_memory(proposed.id, is_pinned=True)
+        assert learn_procedures(store).retired == 0
+        store.update_memory(proposed.id, is_pinned=False)
+        learn_procedures(store)
+        assert list_proposals(store) == []
+        store.unsuppress(forgotten)
+        learn_procedures(store)
+        assert [one.steps for one in list_proposals(store)] == [STEPS]
+
+    def test_told_by_those_that_are_left_other_steps_are_approved_anew(self, store: Store) -> None:
+        ids = learn(store, *(solved(n, [*STEPS, "whisper"] if n < 4 else STEPS) for n in range(1, 6)))
+        learn_procedures(store)
+        (found,) = list_proposals(store)
+        assert found.steps[-1] == "whisper"
+        approve_proposal(store, found.id)
+        store.suppress(ids[0])
+        learn_procedures(store)
+        assert [one.steps for one in list_proposals(store)] == [STEPS]
+        assert "whisper" not in store.get_memory(found.id).content
+        assert store.get_memory(found.id).evidence_build_ids == ["b2", "b3", "b4", "b5"]
+
+    @pytest.mark.parametrize(
+        ("withdraw", "lapses"),
+        [
+            (lambda store, one: store.delete_memory(one), 1),
+            (lambda store, one: store.delete_memory(one, reason="faded"), 0),
+            (lambda store, one: store.update_memory(one, outcome="failure"), 1),
+            (lambda store, one: store.invalidate(one), 1),
+        ],
+        ids=["deleted", "collected", "no success after all", "not true"],
+    )
+    def test_whatever_way_it_is_withdrawn_but_fading(
+        self, store: Store, proposed: Any, withdraw: Callable[[Store, str], Any], lapses: int
+    ) -> None:
+        approve_proposal(store, proposed.id)
+        withdraw(store, store.get_memory(proposed.id).supporting_memory_ids[0])
+        assert learn_procedures(store).retired == lapses
+        assert len(list_proposals(store, state="in force")) == 1 - lapses
+
+    def test_evidence_that_becomes_private_makes_it_private(self, store: Store) -> None:
+        ids = learn(store, solved(1), solved(2), solved(3), solved(4))
+        learn_procedures(store)
+        (found,) = list_proposals(store)
+        approve_proposal(store, found.id)
+        store.update_memory(ids[0], privacy_tier="private")
+        learn_procedures(store)
+        made = store.get_memory(found.id)
+        assert (made.privacy_tier, made.archived_at) == ("private", None)
+
+    def test_a_forgotten_remedy_is_told_no_longer(self, store: Store, proposed: Any) -> None:
+        helped = learn(store, self.met(1, "ask the customer"), self.met(2, "ask the customer"))
+        learn_procedures(store)
+        approve_proposal(store, proposed.id)
+        assert "ask the customer" in store.get_memory(proposed.id).content
+        for one in helped:
+            store.suppress(one)
+        learn_procedures(store)
+        made = store.get_memory(proposed.id)
+        assert (made.steps, made.common_errors, made.archived_at) == (STEPS, [], None)
+        assert "ask the customer" not in made.model_dump_json()
+
+    def test_deleted_it_is_never_made_again_but_undeleted(self, store: Store, proposed: Any) -> None:
+        store.delete_memory(proposed.id)
+        learn(store, *(solved(n) for n in range(4, 9)))
+        learn_procedures(store)
+        assert list_proposals(store, state=None) == []
+        store.undelete(proposed.id)
+        learn_procedures(store)
+        assert [(one.id, one.builds) for one in list_proposals(store)] == [(proposed.id, 8)]
+
+    def test_collected_it_comes_back_with_new_evidence(self, store: Store, proposed: Any) -> None:
+        store.delete_memory(proposed.id, reason="faded")
+        learn(store, {"type": "episodic", "content": "Something else.", "project_id": "shop"})
+        assert learn_procedures(store).proposed == 0
+        learn(store, solved(4))
+        assert learn_procedures(store).proposed == 1
 
 
 class TestProposals:
@@ -267,6 +384,34 @@ class TestPractice:
         assert learn_procedures(store).retired == 0
         store.unarchive(proposed.id)
         assert recalled(store) == [proposed.id]
+
+    def test_all_of_that_through_the_public_doors(self, tmp_path: Path) -> None:
+        with MemGraph.open(tmp_path / "store", embedder=FakeEmbedder(dimension=64)) as memory:
+            learn(
+                memory.store,
+                *(solved(n) for n in range(3)),
+                *(solved(n, OTHER_STEPS, goal="Ship a book") for n in range(3)),
+            )
+            assert memory.sleep(phases=["procedures"]).changed
+            refund, ship = (
+                next(one for one in memory.proposals() if word in one.trigger) for word in ("refund", "ship")
+            )
+            for one in (refund, ship):
+                memory.approve_proposal(one.id)
+            for outcome in ("success", "failure"):
+                asked = memory.recall("refund a broken order", project="shop")
+                memory.record_outcome(asked.query_id, outcome, used=[refund.id])
+            for _ in range(3):
+                asked = memory.recall("ship a book", project="shop")
+                memory.record_outcome(asked.query_id, "success", overridden=[ship.id])
+            memory.sleep(phases=["procedures"])
+            (kept,) = memory.proposals(state="in force")
+            assert (kept.id, kept.success_rate) == (refund.id, 0.8)  # three builds and two uses
+            assert memory.store.get_memory(ship.id).archive_reason == UNCONVINCING
+            assert ship.id not in {one.id for one in memory.recall("ship a book", project="shop").memories}
+            before = memory.store.digest()
+            memory.store.rebuild()
+            assert memory.store.digest() == before
 
     def test_once_used_it_stays(self, store: Store, proposed: Any) -> None:
         approve_proposal(store, proposed.id)

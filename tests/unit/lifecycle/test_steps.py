@@ -69,3 +69,10 @@ def test_most_ways_go_the_common_way(drawn: list[list[str]]) -> None:
         assert places == sorted(set(places))
         for place in places:
             assert sum(drawn[backbone][place] in way for way in drawn) >= 0.6 * len(drawn)
+
+
+@pytest.mark.parametrize(
+    ("written", "told_as"), [("2. Tag the release.", "Tag the release"), ("run `ls .`", "run `ls .`"), ("ls .", "ls .")]
+)
+def test_a_step_is_told_without_its_number_and_its_full_stop(written: str, told_as: str) -> None:
+    assert step_of(written).text == told_as
