@@ -114,11 +114,14 @@ class Multimap:
             return True
         return len(self.get(key)[0]) > 0
 
-    def pairs(self, weight: int) -> tuple[Ints, Ints]:
-        """Return the (keys, values) of all pairs of this weight; one pass over all pairs."""
+    def pairs(self, weight: int, *, to: NDArray[np.bool_] | None = None) -> tuple[Ints, Ints]:
+        """Return the (keys, values) of all pairs of this weight, or of those with a masked value; one pass over all pairs."""
         self.settle()
         found = self._weights.values == weight
-        return self._keys.values[found], self._values.values[found]
+        if to is None:
+            return self._keys.values[found], self._values.values[found]
+        places = np.flatnonzero(to[self._values.values] & found)
+        return self._keys.values[places], self._values.values[places]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the sorted pairs, for a snapshot."""

@@ -72,6 +72,8 @@ class Claim(NamedTuple):
     ----------
     words : tuple of Word
         Without articles, auxiliaries and negations; every way to give something a value is `IS`.
+    norms : tuple of str
+        The words as they are compared.
     is_denied : bool
         Whether it says that this is not so.
     condition : str
@@ -87,17 +89,13 @@ class Claim(NamedTuple):
     """
 
     words: tuple[Word, ...]
+    norms: tuple[str, ...]
     is_denied: bool
     condition: str
     rest: str
     rejected: str
     is_change: bool
     is_rule: bool
-
-    @property
-    def norms(self) -> tuple[str, ...]:
-        """The words as they are compared."""
-        return tuple(word.norm for word in self.words)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -140,6 +138,7 @@ def _claim(sentence: str) -> Claim:
     words, is_change = _assigned(words)
     return Claim(
         words=tuple(words),
+        norms=tuple(word.norm for word in words),
         is_denied=is_denied,
         condition=" ".join(analyse(condition)),
         rest=" ".join(analyse(rest)),

@@ -18,8 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from difflib import SequenceMatcher
-from itertools import product
+from itertools import product, takewhile
 from typing import Literal, NamedTuple
 
 from memgraph.index.analyser import analyse
@@ -202,24 +201,18 @@ def _of_claims(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
     mine, theirs = claims_of(older.content), claims_of(newer.content)
     if not mine or not theirs:
         return None
-    first = (mine[0], theirs[0])
-    # what follows is said of what the first sentence speaks of: it meets only where that is the same
-    met = product(mine, theirs) if _same(*first) else [first]
-    found = [
-        conflict
-        for one, other in met
-        if _counts(older, one) and _counts(newer, other) and (conflict := _between(one, other, is_users=is_users))
-    ]
+    if not _same(mine[0], theirs[0]):
+        # what follows is said of what the first sentence speaks of: it meets only where that is the same
+        mine, theirs = mine[:1], theirs[:1]
+    met = product(
+        [claim for claim in mine if _counts(older, claim)], [claim for claim in theirs if _counts(newer, claim)]
+    )
+    found = [conflict for one, other in met if (conflict := _between(one, other, is_users=is_users))]
     return max(found, key=lambda conflict: conflict.score, default=None)
 
 
 def _same(one: Claim, other: Claim) -> bool:
     return (one.norms, one.condition, one.rest) == (other.norms, other.condition, other.rest)
-
-
-def _alike(one: Claim, other: Claim) -> float:
-    mine, theirs = set(one.norms), set(other.norms)
-    return 2 * len(mine & theirs) / (len(mine) + len(theirs))
 
 
 def _counts(memory: AgentMemory, claim: Claim) -> bool:
@@ -231,19 +224,17 @@ def _between(one: Claim, other: Claim, *, is_users: bool) -> Conflict | None:
     if one.condition != other.condition:
         return None
     mine, theirs = one.norms, other.norms
-    if _alike(one, other) < _LEAST_ALIKE:
-        return None  # which costs less to tell than what follows
-    matcher = SequenceMatcher(None, mine, theirs, autojunk=False)
-    steps = [step for step in matcher.get_opcodes() if step[0] != "equal"]
-    score = round(matcher.ratio(), 2)
-    if not steps:
+    if mine == theirs:
         return _denial(one, other)
-    if len(steps) != 1 or score < _LEAST_ALIKE or one.is_denied or other.is_denied:
+    if one.is_denied or other.is_denied:
         return None  # of two things that are not so none excludes the other
-    _, start, end, its_start, its_end = steps[0]
-    span, its_span = one.words[start:end], other.words[its_start:its_end]
-    left, right = one.words[:start], one.words[end:]
-    if not (0 < len(span) <= _LONGEST_VALUE and 0 < len(its_span) <= _LONGEST_VALUE):
+    begins, ends = _shared_ends(mine, theirs)
+    score = round(2 * (begins + ends) / (len(mine) + len(theirs)), 2)
+    if score < _LEAST_ALIKE or begins + ends >= min(len(mine), len(theirs)):
+        return None
+    span, its_span = one.words[begins : len(mine) - ends], other.words[begins : len(theirs) - ends]
+    left, right = one.words[:begins], one.words[len(mine) - ends :]
+    if max(len(span), len(its_span)) > _LONGEST_VALUE:
         return None
     if sum(map(_weight, (*left, *right))) < (1 if _is_settled(one) and _is_settled(other) else _LEAST_SHARED):
         return None
@@ -253,6 +244,17 @@ def _between(one: Claim, other: Claim, *, is_users: bool) -> Conflict | None:
         reason = f"says “{_text(its_span)}” where the older one says “{_text(span)}”"
         return Conflict("value", score, reason)
     return None
+
+
+def _are_equal(pair: tuple[str, str]) -> bool:
+    return pair[0] == pair[1]
+
+
+def _shared_ends(mine: Sequence[str], theirs: Sequence[str]) -> tuple[int, int]:
+    """Return with how many words two claims begin together, and with how many they end together."""
+    begins = sum(1 for _ in takewhile(_are_equal, zip(mine, theirs, strict=False)))
+    ends = sum(1 for _ in takewhile(_are_equal, zip(reversed(mine), reversed(theirs), strict=False)))
+    return begins, ends
 
 
 def _is_settled(claim: Claim) -> bool:

@@ -11,7 +11,7 @@ has come. Stopped at any moment, the next run goes on from there, and ends as if
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
@@ -23,7 +23,8 @@ from memgraph.index.index import Index
 from memgraph.journal.envelope import Event
 from memgraph.lifecycle.conflict import conflict_of
 from memgraph.lifecycle.experience import SOURCE as COMPRESSION_SOURCE
-from memgraph.lifecycle.resolution import in_order, is_decided, since
+from memgraph.lifecycle.resolution import is_decided
+from memgraph.model.base import Seconds, checked
 from memgraph.model.contradictions import CONTRADICTIONS, ContradictionResult, ContradictionsSought
 from memgraph.model.events import (
     MemoryAdded,
@@ -36,6 +37,7 @@ from memgraph.model.events import (
 )
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import OUTCOME_OF_WORD, AgentMemory
+from memgraph.model.order import in_order, since
 from memgraph.model.payload import Payload
 from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
@@ -49,6 +51,8 @@ _MOST_POSTINGS = 2_000
 _MOST_NEAR = 64
 _MOST_JUDGED = 16
 _BATCH = 500
+_MOST_KNOWN = 20_000
+_MOST_APART = 1_000_000
 _MOST_REREAD = 5_000
 """After so many events without anything to look at a run still notes how far it has come."""
 _SAME = ("project", "task", "tier")
@@ -59,6 +63,7 @@ _TELLING = frozenset(
 )  # fmt: skip
 _CONFIRMING = frozenset({"trust_class", "confidence", "valid_at"})
 
+Mask = NDArray[np.bool_]
 Slots = NDArray[np.int64]
 
 
@@ -76,21 +81,25 @@ def find_contradictions(
 
     Raises
     ------
+    InvalidInputError
+        The time is no number of seconds, 0 or more.
     ModelMismatchError
         The store has changed its embedding model meanwhile; what was found is kept, and the next run goes on.
     """
+    seconds = checked(Seconds | None, seconds, "seconds")
     started = time.monotonic()
     before = (store.reader.record("LifecycleRun", CONTRADICTIONS) or {}).get("seq", 0)
     total = store.reader.index.offset.seq - before
-    result = ContradictionResult()
+    result, known = ContradictionResult(), _Known(store)
     for step in _steps(store.reader.events_after(before)):
-        if seconds is not None and time.monotonic() - started > seconds:
+        if seconds is not None and time.monotonic() - started >= seconds:
             return result.model_copy(update={"complete": False})
         with store.exclusive():
-            found = _sought(store, step.memory_ids, step.confirmed)
+            found = _sought(store, step.memory_ids, step.confirmed, known)
             counts = {"looked_at": found.looked_at, "found": found.found, "superseded": found.superseded}
             event = ContradictionsSought(sought_at=store.now(), through_seq=step.through_seq, **counts)
             store.commit("system", [event], actor="system")
+            known.stands()
         result = _added(result, found)
         if progress:
             progress(min(step.through_seq - before, total), total)
@@ -103,7 +112,7 @@ def find_contradictions_of(store: AgentMemoryStore, memory_ids: Iterable[str]) -
     if not ids:
         return ContradictionResult()
     with store.exclusive():
-        return _sought(store, ids, frozenset())
+        return _sought(store, ids, frozenset(), _Known(store))
 
 
 def told(result: ContradictionResult) -> str | None:
@@ -179,16 +188,76 @@ class _Findings:
     retired: set[str] = field(default_factory=set)
 
 
-def _sought(store: AgentMemoryStore, memory_ids: list[str], confirmed: frozenset[str]) -> ContradictionResult:
+class _Known:
+    """What a run knows for as long as nobody else has written: memories as they were read, and which pairs do not conflict.
+
+    Attributes
+    ----------
+    apart : set of (int, int)
+        Pairs of slots, the lower one first.
+    """
+
+    def __init__(self, store: AgentMemoryStore) -> None:
+        self._store = store
+        self.apart: set[tuple[int, int]] = set()
+        self._memories: dict[str, AgentMemory] = {}
+        self._seq = -1
+
+    def read(self, memory_ids: Sequence[str]) -> list[AgentMemory]:
+        """Return these memories in this order."""
+        lacking = [one for one in memory_ids if one not in self._memories]
+        self._memories |= {memory.id or "": memory for memory in self._store.read_memories(lacking)} if lacking else {}
+        return [self._memories[one] for one in memory_ids if one in self._memories]
+
+    def stands(self) -> None:
+        """Say that this run has written all that was written up to now, and no memory's own text or state with it."""
+        self._seq = self._store.reader.index.offset.seq
+
+    def refresh(self) -> None:
+        """Forget everything if somebody else has written since, or it has become much."""
+        is_much = len(self._memories) > _MOST_KNOWN or len(self.apart) > _MOST_APART
+        if is_much or self._store.reader.index.offset.seq != self._seq:
+            self._memories.clear()
+            self.apart.clear()
+
+
+class _Field:
+    """What a batch is compared with: what was in force when it began."""
+
+    def __init__(self, store: AgentMemoryStore, known: _Known) -> None:
+        self.reader, self.index, self.known = store.reader, store.reader.index, known
+        self.in_force = store.reader.listed() & ~store.reader.superseded()
+        self._fitting: dict[tuple[int, ...], Mask] = {}
+
+    def fitting(self, slot: int) -> Mask:
+        """Return which slots in force have the same scope as one; its own among them. Costs a pass over all, once a scope."""
+        scope = tuple(int(self.index.column(name)[slot]) for name in (*_SAME, "domain"))
+        if scope not in self._fitting:
+            domain = self.index.column("domain")
+            fits = self.in_force & ((domain == scope[-1]) | (domain < 0) | (scope[-1] < 0))
+            for name, code in zip(_SAME, scope, strict=False):
+                fits &= self.index.column(name) == code
+            self._fitting[scope] = fits
+        return self._fitting[scope]
+
+
+def _sought(
+    store: AgentMemoryStore, memory_ids: list[str], confirmed: frozenset[str], known: _Known
+) -> ContradictionResult:
     """Look at some memories and commit what is found. The writer lock is held."""
-    index, now = store.reader.index, store.now()
-    in_force = store.reader.listed() & ~store.reader.superseded()
-    slots = [slot for one in memory_ids if (slot := index.slot(one)) >= 0 and in_force[slot]]
+    known.refresh()
+    field, now = _Field(store, known), store.now()
+    index = field.index
+    slots = [slot for one in memory_ids if (slot := index.slot(one)) >= 0 and field.in_force[slot]]
     found = _Findings()
-    for memory in store.read_memories([index.ids.names[slot] for slot in slots]):
-        for rival in _rivals(store, memory, in_force):
+    for memory in known.read([index.ids.names[slot] for slot in slots]):
+        slot = index.slot(memory.id or "")
+        linked = _linked(index, slot)
+        for other, rival in _rivals(field, memory, slot):
             if memory.id not in found.retired and rival.id not in found.retired:
-                _compare(store, memory, rival, found, confirmed=confirmed, now=now)
+                relations = linked.get(other, frozenset())
+                if not _compare(memory, rival, relations, found, confirmed=confirmed, now=now):
+                    known.apart.add(_pair(slot, other))
     ordered = sorted(found.links, key=lambda link: link[0] or "")
     for task_id, group in groupby(ordered, key=lambda link: link[0]):
         events: list[Payload] = [link for _, link in group]
@@ -200,27 +269,26 @@ def _sought(store: AgentMemoryStore, memory_ids: list[str], confirmed: frozenset
 
 
 def _compare(
-    store: AgentMemoryStore,
     one: AgentMemory,
     other: AgentMemory,
+    relations: Set[str],
     found: _Findings,
     *,
     confirmed: frozenset[str],
     now: str,
-) -> None:
-    """Note how two memories conflict, if they do, and whether that is decided."""
-    pair = frozenset([one.id or "", other.id or ""])
+) -> bool:
+    """Note how two memories conflict, if they do, and whether that is decided. Tell whether more could be said another time."""
     older, newer = in_order(one, other)
-    relations = _relations(store.reader.index, one.id or "", other.id or "")
     is_known = relations == {"CONTRADICTS"}
+    pair = frozenset([one.id or "", other.id or ""])
     if pair in found.compared or (relations and not (is_known and newer.id in confirmed)):
-        return
-    found.compared.add(pair)
+        return True
     if older.invalid_at is not None and older.invalid_at <= since(newer):
-        return  # each has its time
+        return False  # each has its time
     conflict = conflict_of(older, newer)
     if conflict is None:
-        return
+        return False
+    found.compared.add(pair)
     ends = {"source_id": newer.id or "", "target_id": older.id or ""}
     said = {**ends, "score": conflict.score, "reason": conflict.reason, "created_at": now}
     if not is_known:
@@ -228,56 +296,60 @@ def _compare(
     if is_decided(conflict, older, newer, is_confirmed=newer.id in confirmed, now=now):
         found.links.append((newer.task_id, MemoryLinked(relation="SUPERSEDES", **said)))
         found.retired.add(older.id or "")
+    return True
 
 
-def _relations(index: Index, one_id: str, other_id: str) -> set[str]:
-    """Return how two memories are linked, in either direction."""
-    others, codes = index.links.get(index.slot(one_id))
-    return {EXPLICIT_RELATIONS[code - 1] for code in np.abs(codes[others == index.slot(other_id)]).tolist()}
+def _pair(one: int, other: int) -> tuple[int, int]:
+    return (one, other) if one < other else (other, one)
 
 
-def _rivals(store: AgentMemoryStore, memory: AgentMemory, in_force: NDArray[np.bool_]) -> list[AgentMemory]:
-    """Return the few memories in force that speak of the same things as one, the nearest first, ties in id order."""
-    index = store.reader.index
-    slot = index.slot(memory.id or "")
+def _linked(index: Index, slot: int) -> dict[int, Set[str]]:
+    """Return how other slots are linked with one, in either direction."""
+    found: dict[int, Set[str]] = {}
+    for other, code in zip(*(part.tolist() for part in index.links.get(slot)), strict=True):
+        found[other] = found.get(other, set()) | {EXPLICIT_RELATIONS[abs(code) - 1]}
+    return found
+
+
+def _rivals(field: _Field, memory: AgentMemory, slot: int) -> list[tuple[int, AgentMemory]]:
+    """Return the few memories in force that may contradict one, with their slots, the nearest first, ties in id order."""
     if memory.source == COMPRESSION_SOURCE:
         return []  # it says what its episodes say
-    near = _nearest(store, memory, slot, _sharing(index, slot, in_force))
-    rivals = store.read_memories([index.ids.names[other] for other in near])
-    return [rival for rival in rivals if rival.source != COMPRESSION_SOURCE]
+    near = _nearest(field, memory, slot, _sharing(field, slot))
+    near = [other for other in near if _pair(slot, other) not in field.known.apart]
+    rivals = field.known.read([field.index.ids.names[other] for other in near])
+    return [(at, rival) for at, rival in zip(near, rivals, strict=True) if rival.source != COMPRESSION_SOURCE]
 
 
-def _sharing(index: Index, slot: int, in_force: NDArray[np.bool_]) -> Slots:
+def _sharing(field: _Field, slot: int) -> Slots:
     """Return the slots of the same scope that share most of the memory's rarest terms: a bounded number of them."""
+    index = field.index
     postings = sorted((index.postings.get(code)[0] for code in np.unique(index.sequences.get(slot)).tolist()), key=len)
     telling = [slots[-_MOST_POSTINGS:] for slots in postings if len(slots) > 1][:_RAREST]
     if not telling:
         return np.empty(0, dtype=np.int64)
-    others, shared = np.unique(np.concatenate(telling), return_counts=True)
-    fits = in_force[others] & (others != slot)
-    for name in _SAME:
-        fits &= index.column(name)[others] == index.column(name)[slot]
-    domain = index.column("domain")
-    fits &= (domain[others] == domain[slot]) | (domain[others] < 0) | (domain[slot] < 0)
-    others, shared = others[fits], shared[fits]
+    holders = np.concatenate(telling)
+    holders = holders[field.fitting(slot)[holders]]
+    others, shared = np.unique(holders[holders != slot], return_counts=True)
     first = np.lexsort((-index.column("seq")[others], -shared))[:_MOST_NEAR]
     near: Slots = others[first].astype(np.int64)
     return near
 
 
-def _nearest(store: AgentMemoryStore, memory: AgentMemory, slot: int, others: Slots) -> list[int]:
+def _nearest(field: _Field, memory: AgentMemory, slot: int, others: Slots) -> list[int]:
     """Return those that are near by their vectors or, where one has none, by their words."""
-    index = store.reader.index
+    index = field.index
     if not len(others):
         return []
-    own = set(index.sequences.get(slot).tolist())
-    alike = np.array([_overlap(own, set(index.sequences.get(other).tolist())) for other in others.tolist()])
-    near = alike >= _OVERLAP
-    if memory.embedding is not None:
-        has_vector = index.column("vector_row")[others] >= 0
-        cosines = np.round(store.reader.cosines(memory.embedding, others), 6)
-        near = np.where(has_vector, cosines >= NEAR, near)
-        alike = np.where(has_vector, cosines, alike)
+    has_vector = (index.column("vector_row")[others] >= 0) & (memory.embedding is not None)
+    alike = np.zeros(len(others))
+    if memory.embedding is not None and has_vector.any():
+        alike[has_vector] = np.round(field.reader.cosines(memory.embedding, others[has_vector]), 6)
+    if not has_vector.all():
+        own = set(index.sequences.get(slot).tolist())
+        for at in np.flatnonzero(~has_vector).tolist():
+            alike[at] = _overlap(own, set(index.sequences.get(others[at]).tolist()))
+    near = alike >= np.where(has_vector, NEAR, _OVERLAP)
     ranked = sorted((-alike[at], index.ids.names[others[at]], int(others[at])) for at in np.flatnonzero(near))
     return [other for _, _, other in ranked[:_MOST_JUDGED]]
 

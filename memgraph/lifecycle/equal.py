@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,8 @@ _VALUE = re.compile(
     re.IGNORECASE,
 )
 """Of these a fact names one of few: vectors take one for the other."""
+_KEPT = 4_096
+"""Texts of which it is kept what they name: one is compared with many."""
 Mask = NDArray[np.bool_]
 
 
@@ -54,21 +57,29 @@ def differ(one: AgentMemory, other: AgentMemory) -> bool:
 
 def _is_reordered(one: str, other: str) -> bool:
     """Whether two texts are the same but for their numbers, or are the same words in another order."""
-    tokens, others = (_TOKEN.findall(_DATE.sub("", text[:MAX_CONTENT_CHARS].casefold())) for text in (one, other))
+    tokens, others = _tokens(one), _tokens(other)
     if len(tokens) != len(others) or any(tokens == others[at:] + others[:at] for at in range(len(others) or 1)):
         return False  # a clause may come first or last
     words, other_words = ([token for token in part if not token[-1].isdigit()] for part in (tokens, others))
     return words == other_words or sorted(tokens) == sorted(others)
 
 
+@lru_cache(maxsize=_KEPT)
+def _tokens(text: str) -> tuple[str, ...]:
+    return tuple(_TOKEN.findall(_DATE.sub("", text[:MAX_CONTENT_CHARS].casefold())))
+
+
+@lru_cache(maxsize=_KEPT)
 def _denies(text: str) -> bool:
     return len(_NEGATIONS.findall(text[:MAX_CONTENT_CHARS])) % 2 == 1
 
 
+@lru_cache(maxsize=_KEPT)
 def _identifiers(text: str) -> frozenset[str]:
     return frozenset(name.casefold().rsplit("/", 1)[-1] for name in _IDENTIFIER.findall(text[:MAX_CONTENT_CHARS]))
 
 
+@lru_cache(maxsize=_KEPT)
 def _values(text: str) -> frozenset[str]:
     return frozenset(value.casefold().rstrip("s") for value in _VALUE.findall(text[:MAX_CONTENT_CHARS]))
 

@@ -16,13 +16,26 @@ _TOLD_BY_THE_TEXT = (
 """Fields that say what the text is about: they go with it."""
 
 
-def merged(existing: AgentMemory, candidate: AgentMemory, now: str, curve: ForgettingCurveConfig) -> AgentMemory:
+def merged(
+    existing: AgentMemory,
+    candidate: AgentMemory,
+    now: str,
+    curve: ForgettingCurveConfig,
+    *,
+    takes_text: bool | None = None,
+) -> AgentMemory:
     """Return what a memory becomes when a duplicate joins it (design §5, seed 0).
 
     The longer text wins, unless the existing one is pinned, and brings what describes it; sources and builds are united; relevance becomes
     what the curve says as of now (``(old + 1) / 2``, or what it adds), confidence ``(old + 2·new) / 3``.
+
+    Parameters
+    ----------
+    takes_text : bool, optional
+        Whether the candidate's text wins, where the caller knows better.
     """
-    takes_text = len(candidate.content) > len(existing.content) and not existing.is_pinned
+    if takes_text is None:
+        takes_text = len(candidate.content) > len(existing.content) and not existing.is_pinned
     told = {name: getattr(candidate, name, None) for name in _TOLD_BY_THE_TEXT} if takes_text else {}
     relevance = curve.confirmed(existing.relevance_score)
     return existing.model_copy(

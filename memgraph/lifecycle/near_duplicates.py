@@ -1,15 +1,19 @@
 """Near-duplicates: memories that came in by different doors, or without vectors, and say the same become one (seeds 1, 3).
 
-Of two the pinned one stays, else the one that was recorded first. It takes the longer text and unites sources and builds as a merge
-at consolidation does, and supersedes the other, which keeps all that it was and counts again after `unsupersede`; a pair that
+Of two the pinned one stays, else the one that was recorded first. It takes the text that says more or, where each says something
+of its own, what was said last, but never another one for a text that is pinned. Sources and builds it unites as a merge at
+consolidation does. It supersedes the other, which keeps all that it was and counts again after `unsupersede`; a pair that
 was parted so is not joined again. Nothing is confirmed by it: the one that stays has the higher relevance of the two.
 
 Only memories of the same project, task, domain, speaker, privacy tier, trust class, type, outcome and end of validity are
 compared. Left alone are parts of longer texts, what other phases of sleep make, and episodes without a build: each is evidence
 by itself, and would count no more.
 
-The next pair is always that of the first memory, in the order just named, that has one, with what is nearest to it. So what is
-done next follows from what the store holds, and a run that is stopped and run again ends as if it had not been stopped.
+What is new is looked at in portions, in the order in which it was written, each with all that came before it; so one portion
+takes about a second whatever the store holds, and a run that is stopped goes on behind the last portion that it finished. Within
+one the next pair is always that of the first memory, pinned ones before others and then as they were recorded, that has one,
+with what is nearest to it. So what is done next follows from what the store holds, and a portion that is stopped and begun again ends
+as if it had not been stopped.
 """
 
 from __future__ import annotations
@@ -22,20 +26,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.index.index import RELATION_CODE, Index
-from memgraph.journal.envelope import Event
-from memgraph.lifecycle.antipatterns import SOURCE as ERROR_ANALYSIS
 from memgraph.lifecycle.equal import is_equal
 from memgraph.lifecycle.evidence import TimeIsUp, never
-from memgraph.lifecycle.experience import SOURCE as COMPRESSION
 from memgraph.lifecycle.merge import merge_event, merged
 from memgraph.lifecycle.near_group import Group, Near
-from memgraph.lifecycle.procedures import SOURCE as PROCEDURES
-from memgraph.lifecycle.sameness import says_the_same
+from memgraph.lifecycle.portions import Portion, matters, next_portion
+from memgraph.lifecycle.sameness import says_the_same, stands_for_both
 from memgraph.model.base import MAX_ITEMS
-from memgraph.model.events import AccessRecorded, MemoryLinked, MemoryRevised
+from memgraph.model.events import MemoryLinked
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory
 from memgraph.model.relevance import ForgettingCurveConfig
-from memgraph.model.sleep import MergeResult, phase_key
+from memgraph.model.sleep import MADE_BY_SLEEP, MergeResult, phase_key
 from memgraph.store import AgentMemoryStore
 from memgraph.store.appending import Write, with_vector
 
@@ -43,17 +44,12 @@ PHASE = "near-duplicates"
 REASON = "near-duplicate"
 """Why the memory that stays supersedes the other."""
 _KIN = ("type", "project", "task", "tier", "trust", "outcome", "domain", "speaker")
-_MADE_BY_SLEEP = frozenset({COMPRESSION, PROCEDURES, ERROR_ANALYSIS})
-"""Sources of memories that other phases make of others, and bring up themselves."""
-_BESIDE_THE_POINT = frozenset({"floor", "archive_summary", "relevance_anchor", "relevance_at", "updated_at"})
 _BATCH = 100
 """Merges in one commit."""
 _ATTEMPTS = 3
 _LOOKED_AT = 64
 """Of what is near a memory, so many that say something else are passed over."""
 _REMEMBERED = 5_000
-_REREAD_FROM_EVENTS = 20_000
-"""After so many events everything is compared anew: that costs less than to find out what need not be."""
 
 Mask = NDArray[np.bool_]
 Slots = NDArray[np.int64]
@@ -71,7 +67,9 @@ class _Overtaken(Exception):  # noqa: N818 (no error: others wrote, and what was
     pass
 
 
-def merge_near_duplicates(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> MergeResult:
+def merge_near_duplicates(
+    store: AgentMemoryStore, *, is_time_up: TimeIsUp = never, looked_through: Callable[[int], None] | None = None
+) -> MergeResult:
     """Merge memories that say the same, looking at what is new or has changed since this phase of sleep last came to its end.
 
     Deterministic, without a model. Run again when nothing has changed, it writes nothing.
@@ -79,28 +77,44 @@ def merge_near_duplicates(store: AgentMemoryStore, *, is_time_up: TimeIsUp = nev
     Parameters
     ----------
     is_time_up : callable, optional
-        Asked every few hundred memories: once it says so, what was found is written, and the rest waits for the next run.
+        Asked before each portion and, but for the first one, every few hundred memories: once it says so, what was found is
+        written, and the rest waits for the next run.
+    looked_through : callable, optional
+        Is told, after each portion but the last, up to which event of the journal it has looked: to note it in the journal, so that
+        a run that is stopped later goes on from there.
 
     Notes
     -----
-    Memories with vectors are compared in blocks of matrix products within their group: all of them in a first run, later only
-    what is new with the rest. The others are found by their rarest words.
+    Memories with vectors are compared in blocks of matrix products within their group, what is new in a portion with what was
+    there by then. The others are found by their rarest words.
     """
-    merged_count = by_words = 0
-    for _ in range(_ATTEMPTS):
-        run = _Run(store, is_time_up)
-        try:
-            is_complete = run.go()
-        except _Overtaken:
-            is_complete = None
-        merged_count, by_words = merged_count + run.merged, by_words + run.by_words
-        if is_complete is not None:
+    looked_at = merged_count = by_words = 0
+    since = (store.reader.record("LifecycleRun", phase_key(PHASE)) or {}).get("seq", 0)
+    until = store.reader.index.offset.seq
+    is_complete: bool | None = False
+    may_stop = never  # not within the first portion: else a run that is given too little time would never come further
+    while not is_time_up():
+        portion = next_portion(store, since, until)
+        for _ in range(_ATTEMPTS):
+            run = _Run(store, portion, may_stop)
+            try:
+                is_complete = run.go()
+            except _Overtaken:
+                is_complete = None
+            merged_count, by_words = merged_count + run.merged, by_words + run.by_words
+            if is_complete is not None:
+                break
+        looked_at += run.looked_at
+        if not is_complete or portion.is_last:
             break
-    return MergeResult(looked_at=run.looked_at, merged=merged_count, by_words=by_words, complete=bool(is_complete))
+        since, is_complete, may_stop = portion.through_seq, False, is_time_up
+        if looked_through:
+            looked_through(since)
+    return MergeResult(looked_at=looked_at, merged=merged_count, by_words=by_words, complete=bool(is_complete))
 
 
 class _Run:
-    """One pass over the groups, as they were when it began.
+    """One pass over the groups, as they were when it began: a portion with all that was recorded up to its end.
 
     Attributes
     ----------
@@ -108,7 +122,7 @@ class _Run:
         As in `MergeResult`.
     """
 
-    def __init__(self, store: AgentMemoryStore, is_time_up: TimeIsUp) -> None:
+    def __init__(self, store: AgentMemoryStore, portion: Portion, is_time_up: TimeIsUp) -> None:
         self._store = store
         self._is_time_up = is_time_up
         self.looked_at = self.merged = self.by_words = 0
@@ -116,8 +130,11 @@ class _Run:
             self._index = index = store.reader.index
             self._seq = index.offset.seq
             self._opposed = _linked(index, "CONTRADICTS")
-            self._slots = _in_order(index, np.flatnonzero(_comparable(store)))
-            self._is_new = _is_new(store)[self._slots]
+            there = _comparable(store)
+            if not portion.is_last:
+                there &= index.column("seq") <= portion.through_seq
+            self._slots = _in_order(index, np.flatnonzero(there))
+            self._is_new = _is_new(index, portion.touched)[self._slots]
             self._groups = list(_kin(index, self._slots))
 
     def go(self) -> bool:
@@ -128,7 +145,7 @@ class _Run:
             if self._is_time_up():
                 return False
             group = Group(self._store.reader, self._slots[members], self._is_new[members])
-            self.looked_at += len(group)
+            self.looked_at += int(self._is_new[members].sum())
             merging = _Merging(self._store, group, self._may_be_one, self._is_time_up)
             waiting: list[_Decision] = []
             for decision in merging.decisions():
@@ -146,7 +163,7 @@ class _Run:
         """Tell whether one of two memories that are near each other may become part of the other."""
         if kept.is_pinned and other.is_pinned and not is_equal(kept.content, other.content):
             return False
-        if {kept.source, other.source} & _MADE_BY_SLEEP:
+        if {kept.source, other.source} & MADE_BY_SLEEP:
             return False
         ours, theirs = ({memory.id or "", *memory.source_event_ids} for memory in (kept, other))
         if other.id in ours or kept.id in theirs:
@@ -162,7 +179,7 @@ class _Run:
             return
         store = self._store
         with store.exclusive():
-            if any(_matters(event) for event in store.reader.events_after(self._seq)):
+            if any(matters(event) for event in store.reader.events_after(self._seq)):
                 raise _Overtaken
             ids = dict.fromkeys(one for decision in decisions for one in (decision.kept_id, decision.gone_id))
             now, known = store.now(), {memory.id or "": memory for memory in store.read_memories(list(ids))}
@@ -283,7 +300,7 @@ class _Merging:
 
 def _joined(kept: AgentMemory, other: AgentMemory, now: str, curve: ForgettingCurveConfig) -> AgentMemory:
     """Return what a memory becomes when a near-duplicate joins it: as at consolidation, but nothing was confirmed just now."""
-    after = merged(kept, other, now, curve)
+    after = merged(kept, other, now, curve, takes_text=not kept.is_pinned and stands_for_both(kept, other) is other)
     higher = kept if kept.is_pinned or kept.relevance_score >= other.relevance_score else other
     sources = [*(one for one in after.source_event_ids if one != other.id), other.id or ""]
     return after.model_copy(
@@ -340,26 +357,10 @@ def _linked(index: Index, relation: str) -> dict[str, set[str]]:
     return found
 
 
-def _is_new(store: AgentMemoryStore) -> Mask:
-    """Return which slots are new, or have changed, since this phase last came to its end; and what they superseded."""
-    index = store.reader.index
-    since = (store.reader.record("LifecycleRun", phase_key(PHASE)) or {}).get("seq", 0)
-    if not since or index.offset.seq - since > _REREAD_FROM_EVENTS:
-        return np.ones(len(index), dtype=np.bool_)
+def _is_new(index: Index, touched: frozenset[str]) -> Mask:
+    """Return which slots are new, or have changed, and what they superseded."""
     mask = np.zeros(len(index), dtype=np.bool_)
-    touched = {
-        one for event in store.reader.events_after(since) if _matters(event) for one in event.payload.memory_ids()
-    }
-    slots = [slot for one in touched if (slot := index.slot(one)) >= 0]
-    mask[slots] = True
+    mask[[slot for one in touched if (slot := index.slot(one)) >= 0]] = True
     newer, older = index.links.pairs(RELATION_CODE["SUPERSEDES"])
     mask[older[mask[newer]]] = True
     return mask
-
-
-def _matters(event: Event) -> bool:
-    """Whether an event can change which memories say the same."""
-    if isinstance(event.payload, MemoryRevised):
-        told = event.content
-        return not {*told.get("changed", ()), *told.get("cleared", ())} <= _BESIDE_THE_POINT
-    return bool(event.payload.memory_ids()) and not isinstance(event.payload, AccessRecorded)

@@ -18,10 +18,12 @@ from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.index.columns import TRUST
 from memgraph.index.index import RELATION_CODE
 from memgraph.lifecycle.conflict import Conflict
+from memgraph.model.base import Name, checked
 from memgraph.model.contradictions import Contradiction
 from memgraph.model.events import MemoryLinked, MemoryUnlinked
 from memgraph.model.link import Link
 from memgraph.model.memory import AgentMemory
+from memgraph.model.order import in_order, since
 from memgraph.model.payload import Payload
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
@@ -29,17 +31,6 @@ from memgraph.store import AgentMemoryStore
 _SURE_REVERSAL = 0.75
 """What was taken away is a part of what was added, or the other way round, where they share less of their words."""
 NO_CONFLICT = "they do not contradict each other"
-
-
-def since(memory: AgentMemory) -> str:
-    """Return since when what a memory says is so, as far as it tells."""
-    return memory.valid_at or memory.occurred_at or memory.created_at or ""
-
-
-def in_order(one: AgentMemory, other: AgentMemory) -> tuple[AgentMemory, AgentMemory]:
-    """Return two memories, what was so first before what was so later; then by when they were recorded, then by id."""
-    older, newer = sorted((one, other), key=lambda memory: (since(memory), memory.created_at or "", memory.id or ""))
-    return older, newer
 
 
 def is_decided(conflict: Conflict, older: AgentMemory, newer: AgentMemory, *, is_confirmed: bool, now: str) -> bool:
@@ -77,6 +68,7 @@ def open_contradictions(store: AgentMemoryStore, *, project_id: str | None = Non
     project_id : str, optional
         Those of this project's memories. None: of all.
     """
+    project_id = checked(Name | None, project_id, "project")
     with store.reader.frozen(links=True):
         shown = store.reader.listed(project_id=project_id) & ~store.reader.superseded()
         return _in_order_of_score(_contradiction(store, ends) for ends in _among(store, shown))
@@ -84,6 +76,7 @@ def open_contradictions(store: AgentMemoryStore, *, project_id: str | None = Non
 
 def decided_contradictions(store: AgentMemoryStore, *, project_id: str | None = None) -> list[Contradiction]:
     """Return the contradictions in which one of two listed memories replaces the other, in the same order."""
+    project_id = checked(Name | None, project_id, "project")
     with store.reader.frozen(links=True):
         pairs = _among(store, store.reader.listed(project_id=project_id))
         return _in_order_of_score(_contradiction(store, ends) for ends in pairs if _is_replaced(store, ends))

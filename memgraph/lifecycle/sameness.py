@@ -7,7 +7,7 @@ lies in the safe” are near, too. So beyond what `differ` finds, two memories a
 - if all that they differ in is one expression in the place of another: that is a value that has changed;
 - if each says more than a little that the other does not.
 
-What is left are texts of which the longer one says what the shorter one says. Failures with one fingerprint are one failure
+What is left are texts of which one says what the other says (`stands_for_both`). Failures with one fingerprint are one failure
 whatever else they say. To leave two that are the same is a blemish, to make one of two that are not is a loss.
 """
 
@@ -19,8 +19,8 @@ from difflib import SequenceMatcher
 from memgraph.index.analyser import analyse
 from memgraph.lifecycle.conflict import conflict_of
 from memgraph.lifecycle.equal import differ, is_equal
-from memgraph.lifecycle.resolution import in_order
 from memgraph.model.memory import AgentMemory
+from memgraph.model.order import in_order
 
 LEAST_OVERLAP = 0.7
 """Of two texts without vectors more than this share of their terms is common (seed 1)."""
@@ -45,7 +45,7 @@ def overlap(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def says_the_same(one: AgentMemory, other: AgentMemory) -> bool:
-    """Tell whether the longer of two memories that are near each other can stand for both. Symmetrical."""
+    """Tell whether one of two memories that are near each other can stand for both. Symmetrical."""
     if differ(one, other) or not _are_built_alike(one, other):
         return False
     if one.failure_fingerprint is not None and one.failure_fingerprint == other.failure_fingerprint:
@@ -55,6 +55,20 @@ def says_the_same(one: AgentMemory, other: AgentMemory) -> bool:
     if _names_other(one.content, other.content) or conflict_of(*in_order(one, other)) is not None:
         return False
     return _differs_little(*(analyse(_DAY.sub(" ", memory.content)) for memory in (one, other)))
+
+
+def stands_for_both(one: AgentMemory, other: AgentMemory) -> AgentMemory:
+    """Return which of two memories that say the same stands for both.
+
+    The one whose text says all that the other's does, and more; of two that each say something of their own, and of two that use
+    the same terms, the newer one where it says it otherwise, and the first one where they are equal.
+    """
+    mine, theirs = (set(analyse(memory.content)) for memory in (one, other))
+    if mine != theirs and (mine <= theirs or theirs <= mine):
+        return other if mine <= theirs else one
+    if is_equal(one.content, other.content):
+        return one
+    return in_order(one, other)[1]
 
 
 def _are_built_alike(one: AgentMemory, other: AgentMemory) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from memgraph.errors import InvalidInputError, MemGraphError
@@ -25,7 +25,7 @@ from memgraph.lifecycle.procedures import learn_procedures
 from memgraph.lifecycle.temporal import validate_facts
 from memgraph.lifecycle.usage import RunUsage
 from memgraph.logs import logger_of
-from memgraph.model.base import Model
+from memgraph.model.base import Model, Name, Seconds, checked
 from memgraph.model.memory import MEMORY_TYPES
 from memgraph.model.sleep import SLEEP, PhaseReport, SleepAdvanced, SleepReport
 from memgraph.model.timestamps import days_between
@@ -46,13 +46,24 @@ class _TimeIsUpError(Exception):
     """Leaves a phase between two of its commits; never leaves `sleep`."""
 
 
+def _nobody_asks(_seq: int) -> None:
+    """Note nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Night:
-    """What a phase works with."""
+    """What a phase works with.
+
+    Attributes
+    ----------
+    looked_through : callable
+        Notes up to which event a phase has come that is done in portions: if it is stopped, it goes on from there.
+    """
 
     store: AgentMemoryStore
     model: LanguageModel | None
     until: float | None
+    looked_through: Callable[[int], None] = _nobody_asks
 
     def is_over(self) -> bool:
         """Tell whether the time is up."""
@@ -79,9 +90,13 @@ def _collect(night: Night) -> Model:
     return collect(night.store, progress=between_batches)
 
 
+def _merge(night: Night) -> Model:
+    return merge_near_duplicates(night.store, is_time_up=night.is_over, looked_through=night.looked_through)
+
+
 PHASES: tuple[Phase, ...] = (
     Phase("temporal", lambda night: validate_facts(night.store, is_time_up=night.is_over)),
-    Phase("near-duplicates", lambda night: merge_near_duplicates(night.store, is_time_up=night.is_over)),
+    Phase("near-duplicates", _merge),
     Phase("compress", lambda night: compress(night.store, embedder=night.store.embedder, model=night.model)),
     Phase("errors", lambda night: analyse_errors(night.store, is_time_up=night.is_over)),
     Phase("procedures", lambda night: learn_procedures(night.store, is_time_up=night.is_over)),
@@ -114,13 +129,12 @@ def sleep(
     Raises
     ------
     InvalidInputError
-        There is no such phase, or the time is negative.
+        There is no such phase, or the time is no number of seconds.
     ModelMismatchError
         The store has changed its embedding model meanwhile; what was done is kept, and the next sleep goes on.
     """
-    chosen = _chosen(phases)
-    if max_seconds is not None and not max_seconds >= 0:
-        raise InvalidInputError("must be 0 or more", field="max_seconds", value=max_seconds)
+    chosen = _chosen(checked(list[Name], phases, "phases"))
+    max_seconds = checked(Seconds | None, max_seconds, "max_seconds")
     began = time.monotonic()
     night = Night(store, model, None if max_seconds is None else began + max_seconds)
     usage = RunUsage(lambda: (store.embedder, model))
@@ -204,24 +218,32 @@ def _advance(night: Night, phase: Phase, started_at: str, after: list[str], *, i
     store, began = night.store, time.monotonic()
     through_seq = store.reader.index.offset.seq
     result: Model | None = None
+
+    again = [phase.name, *after] if is_of_run else after
+
+    def looked_through(seq: int) -> None:
+        note(seq, left=again)
+
+    def note(seq: int, *, left: list[str], changed: int = 0, complete: bool = True) -> None:
+        with store.exclusive():
+            event = SleepAdvanced(
+                started_at=started_at,
+                advanced_at=store.now(),
+                phase=phase.name,
+                complete=complete,
+                through_seq=seq,
+                changed=changed,
+                left=left,
+            )
+            store.commit("system", [event], actor="system")
+
     try:
-        result = phase.run(night)
+        result = phase.run(replace(night, looked_through=looked_through))
         is_complete = bool(getattr(result, "complete", True))
     except _TimeIsUpError:
         is_complete = False
     changed = _changed_since(store, through_seq)
-    left = after if is_complete or not is_of_run else [phase.name, *after]
-    event = SleepAdvanced(
-        started_at=started_at,
-        advanced_at=store.now(),
-        phase=phase.name,
-        complete=is_complete,
-        through_seq=through_seq,
-        changed=len(changed),
-        left=left,
-    )
-    with store.exclusive():
-        store.commit("system", [event], actor="system")
+    note(through_seq, left=after if is_complete else again, changed=len(changed), complete=is_complete)
     return PhaseReport(
         name=phase.name,
         counts=_counts(result) if result is not None else {},

@@ -2,7 +2,8 @@
 
 Nothing is retired for its age: a fact holds until it says itself, or somebody else says, that it does not. Retired is a fact
 (a semantic memory) whose text states an end that has passed; and the older side of an open contradiction whose newer side began
-to hold later than it was written down. What its ``invalid_at`` says needs no run: that is seen by the clock.
+to hold later than it was written down. What is pinned stays, and is counted: who pinned it decides. What its ``invalid_at``
+says needs no run: that is seen by the clock.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import numpy as np
 
 from memgraph.lifecycle.conflict import conflict_of
 from memgraph.lifecycle.evidence import TimeIsUp, never
-from memgraph.lifecycle.resolution import is_decided, open_contradictions, since
+from memgraph.lifecycle.resolution import is_decided, open_contradictions
 from memgraph.lifecycle.stated_ends import stated_end
 from memgraph.model.contradictions import Contradiction
 from memgraph.model.events import MemoryLinked, MemoryRevised, RecordPatch
+from memgraph.model.order import since
 from memgraph.model.payload import Payload
 from memgraph.model.sleep import TemporalResult, phase_key
 from memgraph.ports import Row
@@ -36,14 +38,14 @@ def validate_facts(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> 
     is_time_up : callable, optional
         Asked every thousand facts.
     """
-    looked_at = expired = 0
+    looked_at = expired = pinned = 0
     for ids in _facts(store):
         if is_time_up():
-            return TemporalResult(looked_at=looked_at, expired=expired, complete=False)
-        stated, passed = _expire(store, ids)
-        looked_at, expired = looked_at + stated, expired + passed
+            return TemporalResult(looked_at=looked_at, expired=expired, ended_but_pinned=pinned, complete=False)
+        stated, passed, kept = _expire(store, ids)
+        looked_at, expired, pinned = looked_at + stated, expired + passed, pinned + kept
     open_ones, replaced = _replace(store)
-    return TemporalResult(looked_at=looked_at + open_ones, expired=expired, replaced=replaced)
+    return TemporalResult(looked_at=looked_at + open_ones, expired=expired, replaced=replaced, ended_but_pinned=pinned)
 
 
 def _facts(store: AgentMemoryStore) -> Iterator[list[str]]:
@@ -64,20 +66,28 @@ def _facts(store: AgentMemoryStore) -> Iterator[list[str]]:
     yield from batches
 
 
-def _expire(store: AgentMemoryStore, ids: Sequence[str]) -> tuple[int, int]:
-    """Say of some facts of one write scope that they are invalid; return how many state an end, and of how many it has passed."""
+def _expire(store: AgentMemoryStore, ids: Sequence[str]) -> tuple[int, int, int]:
+    """Say of some facts of one write scope that they are invalid.
+
+    Return how many state an end, of how many it has passed, and how many of which it has passed are pinned.
+    """
     now = store.now()
-    ends = {row["id"]: end for row in store.reader.rows(ids) if (end := _end_of(row)) is not None}
-    over = [one for one, end in ends.items() if end <= now]
+    stating = [(row, end) for row in store.reader.rows(ids) if (end := _end_of(row)) is not None]
+    pinned = sum(end <= now and row.get("is_pinned", False) for row, end in stating)
+    over = [row["id"] for row, end in stating if end <= now and not row.get("is_pinned", False)]
     if not over:
-        return len(ends), 0
+        return len(stating), 0, pinned
     with store.exclusive():
         now = store.now()
-        rows = [row for row in store.reader.rows(over) if (end := _end_of(row)) is not None and end <= now]
+        rows = [
+            row
+            for row in store.reader.rows(over)
+            if (end := _end_of(row)) is not None and end <= now and not row.get("is_pinned", False)
+        ]
         events: list[Payload] = [_expired(row, now) for row in rows]
         task_id = rows[0].get("task_id") if rows else None
         store.commit("task" if task_id else "global", events, task_id=task_id, actor="system")
-    return len(ends), len(events)
+    return len(stating), len(events), pinned
 
 
 def _end_of(row: Row) -> str | None:

@@ -16,7 +16,7 @@ from memgraph.model.memory import (
     SemanticMemory,
     TrustClass,
 )
-from memgraph.model.retrieval import Certainty
+from memgraph.model.retrieval import Certainty, Opposed
 
 OutcomeWord = Literal["success", "failure", "partial", "unknown"]
 ContextFormat = Literal["prefix", "sections", "delimited", "context"]
@@ -39,6 +39,8 @@ class AgentContext(Model):
         Of the memories' contents.
     certainty : {"high", "medium", "low", "none"}
         Whether the store knows of what was asked at all.
+    contradictions : list of Opposed
+        Which of the memories contradict each other.
     notice : str or None
         What the recall had to tell.
     """
@@ -50,6 +52,7 @@ class AgentContext(Model):
     procedural_rules: list[ProceduralMemory] = Field(default_factory=list)
     total_tokens_used: Count = 0
     certainty: Certainty = "none"
+    contradictions: list[Opposed] = Field(default_factory=list)
     notice: str | None = None
 
     @property
@@ -59,12 +62,20 @@ class AgentContext(Model):
 
 
 class FromMemory(Model):
-    """What every entry says of the memory that it was made of: which one, and how far to trust and to share it."""
+    """What every entry says of the memory that it was made of: which one, and how far to trust and to share it.
+
+    Attributes
+    ----------
+    contradicts_older, contradicted_by_newer : list of str
+        Ids of other memories of the recall that cannot be so if this one is.
+    """
 
     memory_id: str
     confidence: Unit = 1.0
     trust_class: TrustClass = "agent"
     privacy_tier: PrivacyTier = "public"
+    contradicts_older: list[str] = Field(default_factory=list)
+    contradicted_by_newer: list[str] = Field(default_factory=list)
 
 
 class Pattern(FromMemory):

@@ -185,6 +185,13 @@ class Explanation(Model):
         return found[0] if len(found) == 1 else "combined"
 
 
+class Opposed(Model):
+    """Two memories of one recall that contradict each other, by their ids, what was so first as the older one."""
+
+    older_id: str
+    newer_id: str
+
+
 class RetrievalResult(Model):
     """Memories for a task, best first within a type, and the text to put before the prompt.
 
@@ -198,6 +205,8 @@ class RetrievalResult(Model):
         What each stage did, in order.
     versions : dict of str to str
         Of settings, analyser and embedder: scores of different versions are not compared.
+    contradictions : list of Opposed
+        Which of the memories contradict each other: one of each pair is not so, or is so no longer.
     """
 
     query_id: str
@@ -210,6 +219,7 @@ class RetrievalResult(Model):
     explanations: list[Explanation] = Field(default_factory=list)
     stages: list[StageReport] = Field(default_factory=list)
     versions: dict[str, str] = Field(default_factory=dict)
+    contradictions: list[Opposed] = Field(default_factory=list)
     notice: str | None = None
 
 

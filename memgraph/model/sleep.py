@@ -9,6 +9,8 @@ from memgraph.model.ids import natural_id
 from memgraph.model.payload import SYSTEM, Payload, Whole
 from memgraph.model.usage import ModelUsage
 
+MADE_BY_SLEEP = frozenset({"compression", "error analysis", "procedures"})
+"""The `source` of memories that phases of sleep make of others, and bring up themselves."""
 SLEEP = natural_id("lifecycle run", "sleep")
 """Key of the row that says when the store last slept, and which phases of that run are left."""
 
@@ -49,7 +51,7 @@ class MergeResult(Model):
     Attributes
     ----------
     looked_at : int
-        Memories in force, in the groups in which something was new or had changed.
+        Memories in force that were new or had changed, and had others to be compared with.
     merged : int
         Memories that became part of another one, which supersedes them.
     by_words : int
@@ -75,6 +77,8 @@ class TemporalResult(Model):
         Facts whose own end has passed: they are invalid since then.
     replaced : int
         Facts that a newer one supersedes since its own time has come.
+    ended_but_pinned : int
+        Facts that stay though their own end has passed: who pinned them decides.
     complete : bool
         False where time ran out: the next run goes on.
     """
@@ -82,6 +86,7 @@ class TemporalResult(Model):
     looked_at: Count = 0
     expired: Count = 0
     replaced: Count = 0
+    ended_but_pinned: Count = 0
     complete: bool = True
 
 

@@ -9,10 +9,19 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 from memgraph.model.base import MAX_CONTENT_CHARS
-from memgraph.model.context import AgentContext, Experience, OutcomeWord, Pattern, Skill, TaskContext, Warned
+from memgraph.model.context import (
+    AgentContext,
+    Experience,
+    FromMemory,
+    OutcomeWord,
+    Pattern,
+    Skill,
+    TaskContext,
+    Warned,
+)
 from memgraph.model.memory import (
     AgentMemory,
     EncounteredError,
@@ -21,7 +30,7 @@ from memgraph.model.memory import (
     ProceduralMemory,
     SemanticMemory,
 )
-from memgraph.model.retrieval import RetrievalResult
+from memgraph.model.retrieval import Opposed, RetrievalResult
 from memgraph.model.text import fitted
 from memgraph.retrieval.prefix import one_line
 
@@ -39,6 +48,7 @@ _JOINERS = "\u200c\u200d"
 _UNSEEN = range(0xE0000, 0xE1000)
 """Tags and variation selectors of plane 14: they show nothing, and can spell any text to a model."""
 
+_Entry = TypeVar("_Entry", bound=FromMemory)
 _Error = tuple[str | None, str | None, str | None]
 """What fails, why, and what prevents it."""
 
@@ -53,6 +63,7 @@ def agent_context(result: RetrievalResult) -> AgentContext:
         procedural_rules=[memory for memory in result.memories if isinstance(memory, ProceduralMemory)],
         total_tokens_used=result.total_tokens_used,
         certainty=result.certainty,
+        contradictions=result.contradictions,
         notice=result.notice,
     )
 
@@ -60,16 +71,30 @@ def agent_context(result: RetrievalResult) -> AgentContext:
 def task_context(recalled: RetrievalResult | AgentContext) -> TaskContext:
     """Return what a recall tells an agent to build on, to avoid and to do; `TaskContext` says which memory goes where."""
     helping = [memory for memory in recalled.memories if memory.outcome != "negative"]
+    avoid = [one for memory in recalled.memories for one in (*failed(memory), *known_errors(memory))]
+
+    def marked(entries: Iterable[_Entry]) -> list[_Entry]:
+        return [_marked(entry, recalled.contradictions) for entry in entries]
+
     return TaskContext(
         query_id=recalled.query_id,
         retrieved_at=recalled.retrieved_at,
         certainty=recalled.certainty,
-        relevant_patterns=[pattern(memory) for memory in helping if isinstance(memory, SemanticMemory)],
-        avoid_these=[one for memory in recalled.memories for one in (*failed(memory), *known_errors(memory))],
-        applicable_skills=[skill(memory) for memory in helping if is_rule(memory)],
-        similar_episodes=[experience(memory) for memory in helping if isinstance(memory, EpisodicMemory)],
+        relevant_patterns=marked(pattern(memory) for memory in helping if isinstance(memory, SemanticMemory)),
+        avoid_these=marked(avoid),
+        applicable_skills=marked(skill(memory) for memory in helping if is_rule(memory)),
+        similar_episodes=marked(experience(memory) for memory in helping if isinstance(memory, EpisodicMemory)),
         notice=recalled.notice,
     )
+
+
+def _marked(entry: _Entry, contradictions: Sequence[Opposed]) -> _Entry:
+    """Return an entry that says which other memories of the recall contradict it."""
+    older = [one.older_id for one in contradictions if one.newer_id == entry.memory_id]
+    newer = [one.newer_id for one in contradictions if one.older_id == entry.memory_id]
+    if not older and not newer:
+        return entry
+    return entry.model_copy(update={"contradicts_older": older, "contradicted_by_newer": newer})
 
 
 def is_rule(memory: AgentMemory) -> TypeGuard[ProceduralMemory]:

@@ -44,6 +44,8 @@ class Scope:
 def admit(search: Search) -> Mapping[str, int]:
     """Settle who may be scored."""
     search.mask = admitted(search.index, search.scope, search.now_days)
+    if search.withheld is not None:
+        search.mask &= ~search.withheld
     return {"admitted": int(np.count_nonzero(search.mask))}
 
 
@@ -68,6 +70,13 @@ def admitted(index: Index, scope: Scope, now_days: float) -> Mask:
             involved[index.agents.get(index.agent_names.find(agent))[0]] = True
         mask &= involved
     return mask
+
+
+def projects_of(index: Index) -> list[str]:
+    """Return the names of the projects that have a memory which is not deleted, in alphabetical order."""
+    codes = np.unique(index.column("project")[index.column("is_live")]).tolist()
+    prefix = scope_name("project", "")
+    return sorted(index.scopes.names[code].removeprefix(prefix) for code in codes if code >= 0)
 
 
 def _of(index: Index, column: str, name: str) -> Mask:

@@ -15,6 +15,7 @@ from memgraph.retrieval import names, rank, seed, walk
 from memgraph.retrieval.certainty import certainty_of
 from memgraph.retrieval.filter import Scope, admit
 from memgraph.retrieval.search import Counts, Search
+from memgraph.retrieval.withheld import withheld
 from memgraph.store import AgentMemoryStore
 
 
@@ -132,6 +133,7 @@ def ranked(
         cosines=reader.cosines,
         relevance=reader.relevance,
         wanted=wanted,
+        withheld=withheld(reader),
     )
     reports = []
     for stage in STAGES:

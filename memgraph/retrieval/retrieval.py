@@ -14,10 +14,12 @@ from memgraph.model.base import Finite, Limit, Name, QueryText, checked
 from memgraph.model.events import DecayApplied, RecalledItem, RetrievalRecorded
 from memgraph.model.ids import new_id
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory, PrivacyTier, TrustClass, Vector, to_vector
+from memgraph.model.order import in_order
 from memgraph.model.relevance import LABEL_TEXT, ConfidenceLabel, ForgettingCurveConfig, confidence_label, decayed
 from memgraph.model.results import DecayResult
 from memgraph.model.retrieval import (
     MAX_SEARCHED_CHARS,
+    Opposed,
     RetrievalConfig,
     RetrievalQuery,
     RetrievalResult,
@@ -29,6 +31,7 @@ from memgraph.retrieval.certainty import certainty_word
 from memgraph.retrieval.filter import Scope
 from memgraph.retrieval.pipeline import ranked
 from memgraph.retrieval.prefix import format_prefix
+from memgraph.retrieval.walk import opposed_among
 from memgraph.store import AgentMemoryStore
 
 logger = logger_of(__name__)
@@ -99,6 +102,7 @@ class MemoryRetrieval:
             slots = ranking.best_of_types(most)
             counts |= {"candidates": len(ranking.search.slots), "chosen": len(slots)}
             by_id = {memory.id: memory for memory in self._store.read_memories([ranking.id_of(slot) for slot in slots])}
+            opposed = [[ranking.id_of(slot) for slot in pair] for pair in opposed_among(ranking.search, slots)]
             explained = [found for found in ranking.explanations(slots) if found.memory_id in by_id]
         tokens = [self._count_tokens(by_id[found.memory_id].content) for found in explained]
         kept = within_tokens(tokens, self._limit(query.max_tokens, self._config.max_tokens, "max_tokens"))
@@ -138,6 +142,7 @@ class MemoryRetrieval:
             explanations=explanations,
             stages=ranking.stages,
             versions=self._versions,
+            contradictions=_opposed(memories, opposed),
             notice=notice,
         )
 
@@ -174,6 +179,8 @@ class MemoryRetrieval:
             Names the argument that is refused.
         """
         text, limit = checked(QueryText, text, "text"), checked(Limit, limit, "limit")
+        if not text.strip() and embedding is None:
+            raise InvalidInputError("is empty: say what to search for", field="text", value=text)
         scope = Scope(
             project_id=checked(Name | None, project_id, "project_id"),
             task_id=checked(Name | None, task_id, "task_id"),
@@ -257,6 +264,13 @@ class MemoryRetrieval:
         if asked is not None:
             return asked
         return configured if configured is not None else int(getattr(self._store.config.retrieval_budget, name))
+
+
+def _opposed(memories: Sequence[AgentMemory], pairs: Sequence[Sequence[str]]) -> list[Opposed]:
+    """Return those pairs that are both given, the older one first."""
+    given = {memory.id: memory for memory in memories}
+    ordered = [in_order(given[one], given[other]) for one, other in pairs if one in given and other in given]
+    return [Opposed(older_id=older.id or "", newer_id=newer.id or "") for older, newer in ordered]
 
 
 def _as_vector(embedding: Vector | Sequence[float] | None) -> Vector | None:

@@ -77,6 +77,8 @@ class Search:
         Of these slots: cosine with a vector, and relevance now.
     wanted : int
         How many results of each type may be asked for.
+    withheld : ndarray, bool, or None
+        What tells of something that must not be told; None: nothing does.
     mask : ndarray, bool
         Who may be scored.
     meaning : ndarray, float64
@@ -114,6 +116,7 @@ class Search:
     cosines: Callable[[Vector, Slots | slice], Scores]
     relevance: Callable[[Slots], Scores]
     wanted: int = 0
+    withheld: Mask | None = None
     mask: Mask = field(init=False)
     meaning: Scores = field(init=False)
     terms: list[Term] = field(default_factory=list)

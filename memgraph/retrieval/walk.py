@@ -125,6 +125,15 @@ def _opposed(search: Search, linked: Iterable[Linked]) -> Iterator[Gain]:
             yield Gain(other, value, seed, "CONTRADICTS")
 
 
+def opposed_among(search: Search, slots: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the pairs of some slots that contradict each other, each once."""
+    found = set()
+    for slot in slots:
+        others, codes = search.index.links.get(slot)
+        found |= {(min(slot, other), max(slot, other)) for other in others[np.abs(codes) == _CONTRADICTS].tolist()}
+    return sorted(pair for pair in found if set(pair) <= set(slots))
+
+
 def told_again_by(search: Search, slot: int) -> list[int]:
     """Return the memory that this one was distilled from alone and says again, with nine in ten of its terms; none if there is none."""
     index = search.index

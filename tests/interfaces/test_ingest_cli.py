@@ -212,3 +212,12 @@ def test_half_a_secret_is_a_secret_too(tmp_path: Path, run: Any, length: int) ->
     assert run("ci-log", tmp_path / "c.log").exit_code == 0
     kept = "".join(path.read_text() for path in (tmp_path / "store" / "journal").glob("*.jsonl"))
     assert not [part for part in (secret[at : at + 6] for at in range(len(secret) - 6)) if part in kept]
+
+
+def test_a_folder_of_saved_logs_is_no_repository_and_is_told_how_to_be_named(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "shop.log.txt").write_text("commit 0123456789abcdef0123456789abcdef01234567\n")
+    said = run("git", tmp_path / "logs").stderr
+    assert "is no git repository" in said
+    assert "memgraph ingest git FILE..." in said
+    assert "fatal" not in said

@@ -173,4 +173,24 @@ def test_search_records_nothing(filled: Run) -> None:
 
 def test_search_reads_standard_input_and_refuses_nothing_to_search_for(filled: Run) -> None:
     assert filled("search", "-", stdin="billing tables").stdout == filled("search", "billing tables").stdout
-    assert "no text to search for" in filled("search", "  ", code=1).stderr
+    assert "say what to search for" in filled("search", "  ", code=1).stderr
+    assert filled("search", "billing", "--limit", "0").stderr == ""
+
+
+def test_a_project_that_is_not_there_is_noticed(filled: Run) -> None:
+    hint = "memgraph: no memory is of project 'shoop'; there are: shop\n"
+    for command in (["recall", "billing"], ["search", "billing"], ["list"], ["contradictions", "list"]):
+        assert hint in filled(*command, "--project", "shoop").stderr
+        assert "no memory is of" not in filled(*command, "--project", "shop").stderr
+
+
+def test_the_list_has_no_room_for_contradictions_so_a_notice_tells_them(filled: Run) -> None:
+    for port in (8080, 9090):
+        filled("observe", f"The billing service listens on port {port}", "--project", "shop")
+    result = filled("recall", "billing service port", "--project", "shop")
+    assert (
+        "'The billing service listens on port 9090' contradicts the older 'The billing service listens on port 8080'"
+        in result.stderr
+    )
+    assert "contradict" not in result.stdout
+    assert filled("recall", "billing service port", "--format", "sections").stdout.count("contradict") == 2

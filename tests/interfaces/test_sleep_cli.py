@@ -13,8 +13,9 @@ from click.testing import CliRunner
 
 import memgraph
 from memgraph.interfaces.cli.group import cli
-from memgraph.interfaces.cli.sleep import _PHASES
+from memgraph.interfaces.cli.sleep import _PHASES, _line
 from memgraph.lifecycle.sleep import PHASES
+from memgraph.model.sleep import PhaseReport
 from memgraph.testing import FakeClock, FakeEmbedder
 
 Run = Callable[..., Any]
@@ -66,7 +67,14 @@ def test_without_time_all_is_left(run: Run) -> None:
 def test_what_is_no_phase_is_refused(run: Run) -> None:
     result = run("sleep", "--phase", "dream")
     assert (result.exit_code, "dream" in result.output) == (2, True)
-    assert run("sleep", "--max-seconds", -1).exit_code == 2
+    for wrong in (-1, "nan", "inf", "soon"):
+        assert run("sleep", "--max-seconds", wrong).exit_code == 2
+
+
+def test_one_is_counted_in_the_singular() -> None:
+    counts = {"looked_at": 2, "failures": 1, "communities": 1, "floors_set": 1, "last_traces": 2, "episodes": 1_000}
+    line = _line(PhaseReport(name="compress", counts=counts))
+    assert line.endswith("2 looked at, 1 failure, 1 community, 1 floor set, 2 last traces, 1,000 episodes")
 
 
 def test_the_phases_are_those_of_the_lifecycle() -> None:

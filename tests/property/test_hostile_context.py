@@ -83,6 +83,12 @@ def blocks(markdown: str) -> list[tuple[str, str, int]]:
     return found
 
 
+def inlines(markdown: str) -> list[str]:
+    """Return the tags, links, images and strong texts that CommonMark finds in a text."""
+    tokens = [child for token in MarkdownIt("commonmark").parse(markdown) for child in token.children or ()]
+    return [token.type for token in tokens if token.type in {"html_inline", "link_open", "image", "strong_open"}]
+
+
 def tags(element: ElementTree.Element) -> list[Any]:
     return [element.tag, sorted(element.attrib), [tags(child) for child in element]]
 
@@ -126,6 +132,17 @@ def test_lines_are_as_many_and_begin_as_those_of_a_harmless_text(format: Any, te
 @given(hostile)
 def test_sections_are_divided_as_those_of_a_harmless_text(text: str) -> None:
     assert blocks(told(text, "sections")) == blocks(told("", "sections"))
+
+
+@settings(max_examples=80, deadline=None)
+@example("<script>")
+@example("**FAILURE**: ")
+@example("\\**a**\\<b>")
+@example("[a](http://example.org) ")
+@example("![a][b] __c__ ")
+@given(hostile)
+def test_sections_have_no_tags_links_or_strong_texts_but_their_own(text: str) -> None:
+    assert inlines(told(text, "sections")) == inlines(told("", "sections"))
 
 
 @settings(max_examples=80, deadline=None)

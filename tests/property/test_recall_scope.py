@@ -83,7 +83,7 @@ def may_be_seen(memory: Any, scope: dict[str, Any]) -> bool:
     drawn=st.lists(memory_fields, min_size=1, max_size=12),
     linked=st.lists(links, max_size=6),
     asked=st.lists(scopes, min_size=4, max_size=4),
-    query=st.lists(one_of(*WORDS), max_size=3).map(" ".join),
+    query=st.lists(one_of(*WORDS), min_size=1, max_size=3).map(" ".join),
 )
 def test_what_may_not_be_seen_is_never_scored(
     tmp_path_factory: Any, drawn: Any, linked: Any, asked: Any, query: str

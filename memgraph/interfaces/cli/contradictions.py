@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memgraph.interfaces.cli.opening import opened
-from memgraph.interfaces.cli.options import Settings, Subgroup, pass_settings
+from memgraph.interfaces.cli.options import ReadingCommand, Settings, Subgroup, pass_settings, past_options
 from memgraph.interfaces.cli.output import count, emit, emit_json, plain, progress, without_vectors, wrapped
+from memgraph.interfaces.cli.projects import hint_at_projects
 
 if TYPE_CHECKING:
     from memgraph.model.contradictions import Contradiction, ContradictionResult
@@ -21,7 +22,7 @@ _SHORT = 8
 _DAY = 10
 
 
-@click.group(cls=Subgroup, invoke_without_command=True)
+@click.group(cls=Subgroup, invoke_without_command=True, params=past_options())
 @click.pass_context
 def contradictions(ctx: click.Context) -> None:
     """List what is open, when no command is named."""
@@ -29,7 +30,7 @@ def contradictions(ctx: click.Context) -> None:
         ctx.invoke(list_)
 
 
-@contradictions.command("list")
+@contradictions.command("list", cls=ReadingCommand)
 @click.option("--project", metavar="NAME", help="Only of this project.")
 @click.option("--decided", is_flag=True, help="Those instead in which one memory replaces the other.")
 @pass_settings
@@ -37,6 +38,7 @@ def list_(settings: Settings, project: str | None = None, decided: bool = False)
     """List the pairs of memories that contradict each other and are both in force, the surest first."""
     with opened(settings) as memory:
         found = memory.contradictions(project=project, decided=decided)
+        hint_at_projects(memory, project)
     if settings.as_json:
         emit_json([_document(one) for one in found])
         return

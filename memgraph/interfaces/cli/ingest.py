@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from memgraph.model.results import IngestReport
 
 _REASONS_SHOWN = 5
+_NO_REPOSITORY = (
+    "is no git repository; a saved log is a file that holds what `git log --name-status` prints: name the files themselves, "
+    "`memgraph ingest git FILE...`"
+)
 
 
 def history_reader(path: Path, project: str | None = None) -> Reader:
@@ -198,9 +202,14 @@ def _ingested(settings: Settings, memory: MemGraph, kind: Kind, path: Path, proj
         str(path).encode()
     except UnicodeEncodeError:
         raise SourceError("has a name that is no UTF-8; rename it", path=path) from None
-    reader = kind.reader(path, project)
-    with progress(settings, f"reading {plain(reader.project_id)}") as bar:
-        return memory.ingest(reader, progress=bar, compress=False)
+    try:
+        reader = kind.reader(path, project)
+        with progress(settings, f"reading {plain(reader.project_id)}") as bar:
+            return memory.ingest(reader, progress=bar, compress=False)
+    except SourceError as error:
+        if "not a git repository" not in str(error):
+            raise
+        raise SourceError(_NO_REPOSITORY, path=path) from None
 
 
 def _was_read(report: IngestReport) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from math import isfinite
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +17,26 @@ if TYPE_CHECKING:
 
 _PHASES = ("temporal", "near-duplicates", "compress", "errors", "procedures", "contradictions", "collect")
 """As the lifecycle names them: `memgraph sleep --help` imports no more than click."""
+_SINGULAR = {
+    "communities": "community",
+    "episodes": "episode",
+    "failures": "failure",
+    "floors": "floor",
+    "landmarks": "landmark",
+    "negatives": "negative",
+    "traces": "trace",
+}
+"""Of the names of counts those that stand in the plural."""
+
+
+class _Seconds(click.FloatRange):
+    """A number of seconds: neither ``nan``, which is in every range, nor ``inf``."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        seconds = super().convert(value, param, ctx)
+        if not isfinite(seconds):
+            self.fail(f"{value} is no number of seconds", param, ctx)
+        return seconds
 
 
 @click.command(cls=Command)
@@ -27,7 +48,7 @@ _PHASES = ("temporal", "near-duplicates", "compress", "errors", "procedures", "c
     type=click.Choice(_PHASES),
     help="Only this phase; several times.",
 )
-@click.option("--max-seconds", metavar="N", type=click.FloatRange(min=0), help="After so long nothing more is begun.")
+@click.option("--max-seconds", metavar="N", type=_Seconds(min=0), help="After so long nothing more is begun.")
 @pass_settings
 def sleep(settings: Settings, phases: tuple[str, ...], max_seconds: float | None) -> None:
     """Let the store sleep, in this order: temporal, near-duplicates, compress, errors, procedures, contradictions, collect.
@@ -51,7 +72,13 @@ def _told(report: SleepReport) -> list[str]:
     return [*lines, *usage_told(report.usage)]
 
 
+def _named(name: str, number: int) -> str:
+    """Return the name of a count, in the singular where one is counted."""
+    words = name.split("_")
+    return " ".join(_SINGULAR.get(word, word) for word in words) if number == 1 else " ".join(words)
+
+
 def _line(phase: PhaseReport) -> str:
-    done = [f"{number:,} {name.replace('_', ' ')}" for name, number in phase.counts.items() if number]
+    done = [f"{number:,} {_named(name, number)}" for name, number in phase.counts.items() if number]
     stopped = "" if phase.complete else " (stopped)"
     return f"{phase.name:<15} {phase.seconds:6.1f} s  {', '.join(done) or 'nothing to do'}{stopped}"

@@ -10,6 +10,7 @@ import pytest
 import memgraph
 from memgraph import BuildEventLog, EpisodicMemory, SemanticMemory
 from memgraph.errors import InvalidInputError, NotFoundError
+from memgraph.lifecycle import contradictions as module
 
 OLD, NEW = "The deploy port of the shop is 8080", "The deploy port of the shop is now 9090"
 YES, NO = "The importer handles empty files", "The importer does not handle empty files"
@@ -77,6 +78,32 @@ def test_what_an_agent_denies_stays_open_and_both_are_recalled(
     assert pairs(memory) == [(new, old)]
     assert relations(memory, new, old) == {"CONTRADICTS"}
     assert sorted(recalled(memory, "does the importer handle empty files")) == sorted([old, new])
+    told = memory.recall("does the importer handle empty files", project="shop").contradictions
+    assert [(one.older_id, one.newer_id) for one in told] == [(old, new)]
+
+
+def test_a_run_reads_each_memory_once_and_judges_each_pair_once(
+    memory: memgraph.MemGraph, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_BATCH", 5)
+    facts = [f"The deploy port of the shop number {number} is {8000 + number}" for number in range(20)]
+    memory.store.insert_memories([SemanticMemory(content=text, project_id="shop") for text in facts])
+    read: list[str] = []
+    judged: list[frozenset[str]] = []
+    read_memories, conflict_of = memory.store.read_memories, module.conflict_of
+    monkeypatch.setattr(memory.store, "read_memories", lambda ids: read.extend(ids) or read_memories(ids))
+
+    def judge(one: Any, other: Any) -> Any:
+        judged.append(frozenset([one.id, other.id]))
+        return conflict_of(one, other)
+
+    monkeypatch.setattr(module, "conflict_of", judge)
+    assert memory.find_contradictions().looked_at == 20
+    assert len(read) == len(set(read)) == 20
+    assert len(judged) == len(set(judged)) > 100
+    clock.advance(days=1)
+    memory.store.insert_memory(SemanticMemory(content="The deploy port of the shop number 3 is 1", project_id="shop"))
+    assert memory.find_contradictions().found == 1
 
 
 def test_the_notice_of_an_observation_says_so(memory: memgraph.MemGraph, say: Callable[..., str], clock: Any) -> None:
@@ -173,7 +200,7 @@ def test_a_run_that_is_stopped_goes_on_where_it_was(
 
     with pytest.raises(KeyboardInterrupt):
         memory.find_contradictions(progress=stop)
-    assert not memory.find_contradictions(seconds=-1).complete
+    assert not memory.find_contradictions(seconds=0).complete
     rest = memory.find_contradictions()
     assert rest.complete
     assert rest.looked_at == 2, "what was looked at before is not looked at again"

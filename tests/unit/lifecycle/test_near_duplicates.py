@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -10,13 +10,16 @@ import numpy as np
 import pytest
 
 from memgraph.embedding import NoEmbedder
-from memgraph.lifecycle.near_duplicates import merge_near_duplicates
+from memgraph.lifecycle import near_duplicates as module
+from memgraph.lifecycle.near_duplicates import PHASE, merge_near_duplicates
 from memgraph.lifecycle.sameness import overlap, says_the_same
 from memgraph.lifecycle.word_index import WordIndex
 from memgraph.model.memory import parse_memory
+from memgraph.model.sleep import SleepAdvanced
 
 TEXT = "Deploys of the shop run on Tuesdays after the tests have passed"
 LONGER = "Deploys of the shop run on Tuesdays after all of the tests have passed"
+START = "2026-02-01T09:00:00.000Z"
 EPISODE = {"type": "episodic", "build_id": "b1"}
 
 
@@ -113,6 +116,54 @@ class TestMerged:
         assert merge_near_duplicates(store).merged == 119
         assert len(store.get_memory(id_of(1)).source_event_ids) == 119
 
+    def test_of_two_that_each_say_something_the_newer_one_tells(self, store: Any) -> None:
+        older, newer = (
+            "Nightly builds are stored for about a month or so",
+            "The nightly builds are stored for about one week",
+        )
+        failed = {"type": "episodic", "build_id": "b1", "failure_fingerprint": "f00"}
+        keep(store, memory(1, older, occurred_at="2026-01-01", **failed))
+        keep(
+            store, memory(2, newer, occurred_at="2026-01-09", embedding=store.get_memory(id_of(1)).embedding, **failed)
+        )
+        assert len(newer) < len(older)
+        assert merge_near_duplicates(store).merged == 1
+        kept = store.get_memory(id_of(1))
+        assert (kept.content, kept.occurred_at[:10], gone(store)) == (newer, "2026-01-09", [2])
+
+    def test_a_value_that_differs_is_never_merged_away(self, store: Any) -> None:
+        texts = ("The standup of the shop team is at 9:30", "The standup of the shop team is at 10:00")
+        others = ("Deploy the shop to the staging server first", "Deploy the shop to the production server first")
+        for number, text in enumerate((*texts, *others), start=1):
+            keep(store, memory(number, text, embedding=np.ones(64)))
+        assert merge_near_duplicates(store).merged == 0
+
+    def test_many_are_looked_at_in_portions_and_a_run_that_is_stopped_goes_on_behind_the_last(
+        self, store: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("memgraph.lifecycle.portions._COMPARED", 1)
+        monkeypatch.setattr("memgraph.lifecycle.portions._FEWEST", 4)
+        monkeypatch.setattr("memgraph.lifecycle.near_duplicates._BATCH", 2)
+        for number in range(1, 13):
+            keep(store, memory(number, f"Fact {number % 5} stands alone" if number % 2 else TEXT))
+        seen: list[int] = []
+        asked = iter([False] * 5)
+        result = merge_near_duplicates(store, is_time_up=lambda: next(asked, True), looked_through=seen.append)
+        assert (result.complete, len(seen)) == (False, 2)
+        store.commit(
+            "system",
+            [
+                SleepAdvanced(
+                    started_at=START, advanced_at=START, phase=PHASE, complete=True, through_seq=seen[-1], changed=0
+                )
+            ],
+            actor="system",
+        )
+        left = merge_near_duplicates(store, looked_through=seen.append)
+        assert left.complete
+        assert seen == sorted(set(seen))
+        assert gone(store) == [4, 6, 8, 10, 11, 12]  # 11 says what 1 does
+
     def test_the_rest_waits_when_the_time_is_up(self, store: Any) -> None:
         keep(store, memory(1), memory(2, LONGER))
         result = merge_near_duplicates(store, is_time_up=lambda: True)
@@ -178,17 +229,16 @@ def test_parts_of_longer_texts_stay(store: Any) -> None:
     assert merge_near_duplicates(store).merged == 0
 
 
-def test_what_others_write_meanwhile_is_seen(store: Any) -> None:
+def test_what_others_write_meanwhile_is_seen(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     keep(store, memory(1), memory(2, LONGER), memory(3, project_id="bank"))
 
-    def asks() -> Iterator[bool]:
-        yield False
+    def judged(one: Any, other: Any) -> bool:
+        monkeypatch.setattr(module, "says_the_same", says_the_same)
         store.update_memory(id_of(2), content=LONGER.replace("run", "never run"))
-        while True:
-            yield False
+        return says_the_same(one, other)
 
-    asked = asks()
-    result = merge_near_duplicates(store, is_time_up=lambda: next(asked))
+    monkeypatch.setattr(module, "says_the_same", judged)
+    result = merge_near_duplicates(store)
     assert (result.merged, result.complete) == (0, True)
 
 

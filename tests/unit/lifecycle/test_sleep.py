@@ -165,6 +165,37 @@ def test_killed_again_and_again_it_ends_as_if_it_had_not_been(
         assert says(store) == rested
 
 
+def test_killed_between_portions_it_ends_as_if_it_had_not_been(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"portions._COMPARED": 1, "portions._FEWEST": 4, "near_duplicates._BATCH": 1}.items():
+        monkeypatch.setattr(f"memgraph.lifecycle.{name}", value)
+    words = ["", " again", " in the cellar", " again in the cellar", " once more again in the cellar"]
+    texts = [
+        f"The {what} of the shop is counted by hand at night{words[n % 5]}"
+        for n in range(15)
+        for what in ("till", "stock")
+    ]
+    ended = []
+    for name, after in {"at ease": 1_000, "restless": 1}.items():
+        with opened(tmp_path / name) as store:
+            fact = {"type": "semantic", "project_id": "shop"}
+            numbered = enumerate(texts, start=1)
+            store.insert_memories(
+                [{**fact, "id": str(UUID(int=n)), "content": text, "is_pinned": n == 21} for n, text in numbered]
+            )
+            for _ in range(100):
+                with monkeypatch.context() as patch:
+                    patch.setattr(store, "commit", dying(store, after))
+                    try:
+                        report = sleep(store, phases=["near-duplicates"])
+                    except Killed:
+                        continue
+                break
+            assert report.complete
+            ended.append(says(store))
+    assert ended[0] == ended[1]
+    assert sum(kind == "memory.merged" for kind, _ in ended[0][1]) > 20
+
+
 @pytest.mark.long
 def test_killed_once_at_any_commit_it_ends_as_if_it_had_not_been(
     bed: Callable[[str], Path], rested: Any, monkeypatch: pytest.MonkeyPatch
@@ -193,7 +224,7 @@ def test_it_stops_when_the_time_is_up_and_goes_on_the_next_time(
         assert sleep(store, max_seconds=0).left == NAMES
         done, reports = list[str](), list[Any]()
         while not reports or not reports[-1].complete:
-            asked = iter(range(10))  # time enough to be asked after so often
+            asked = iter(range(6))  # time enough to be asked after so often
             monkeypatch.setattr(MODULE.Night, "is_over", lambda _night, asked=asked: next(asked, None) is None)
             reports.append(sleep(store))
             done += [phase.name for phase in reports[-1].phases if phase.complete]
@@ -224,8 +255,21 @@ def test_chosen_phases_alone_in_their_order(store: Any, monkeypatch: pytest.Monk
     assert sleep(store).resumed  # what was left stayed so
     with pytest.raises(InvalidInputError, match="must be one of temporal, near-duplicates"):
         sleep(store, phases=["dream"])
-    with pytest.raises(InvalidInputError, match="0 or more"):
-        sleep(store, max_seconds=-1)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        *(({"phases": phases}, "phases") for phases in (None, 5, "collect", [3])),
+        *(({"max_seconds": seconds}, "max_seconds") for seconds in (-1, "x", True, float("nan"), float("inf"))),
+    ],
+    ids=str,
+)
+def test_what_makes_no_sense_is_refused_by_name(wrong: dict[str, Any], named: str) -> None:
+    nowhere: Any = None  # it is refused before the store is looked at
+    with pytest.raises(InvalidInputError) as refused:
+        sleep(nowhere, **wrong)
+    assert refused.value.field.startswith(named)
 
 
 def test_a_run_says_how_far_it_has_come(store: Any) -> None:

@@ -75,6 +75,16 @@ def test_a_fact_is_invalid_from_its_own_end_on_and_not_before(store: Any, clock:
     assert (validate_facts(store).expired, store.digest()) == (0, digest)
 
 
+def test_what_is_pinned_stays_and_is_counted(store: Any, clock: Any) -> None:
+    kept = fact(store, "The freeze holds until 2026-03-31", is_pinned=True)
+    fact(store, "The other freeze holds until 2026-03-31")
+    clock.set("2026-04-02")
+    result = validate_facts(store)
+    assert (result.expired, result.ended_but_pinned, listed(store)) == (1, 1, {kept})
+    store.update_memory(kept, is_pinned=False)  # which says nothing of the freeze
+    assert (validate_facts(store).expired, listed(store)) == (0, {kept})  # whoever changed it after its end knew better
+
+
 def test_what_happened_is_not_retired_and_the_fields_say_more_than_the_text(store: Any, clock: Any) -> None:
     kept = {
         fact(store, "The freeze holds until 2026-03-31", type="episodic"),

@@ -10,6 +10,7 @@ import pytest
 import memgraph
 from memgraph import EpisodicMemory, ProceduralMemory, SemanticMemory
 from memgraph.model.base import MAX_CONTENT_CHARS
+from memgraph.model.retrieval import Opposed
 from memgraph.retrieval.formats import FORMATS
 
 IDS = [f"3f0c9a52-1111-4222-8333-44445555666{number}" for number in range(10)]
@@ -128,7 +129,7 @@ def test_an_error_that_the_content_tells_is_not_told_again_unless_it_was_resolve
 
 def test_sections_are_those_of_the_seed_and_mistakes() -> None:
     assert text_of("sections", *EVERY) == (
-        "## What You Know About This User\n\n"
+        "## What You Know\n\n"
         "- Route handlers need return types (confidence: 0.95)\n\n"
         "## Relevant Past Experiences\n\n"
         "**FAILURE**: The CSV import failed on a byte order mark. (2026-01-05)\n\n"
@@ -136,7 +137,7 @@ def test_sections_are_those_of_the_seed_and_mistakes() -> None:
         "  - Approach: a small budget\n"
         "  - Action: took the cheapest\n"
         "  - Feedback: none\n\n"
-        "## Learned Behaviors for This User\n\n"
+        "## Learned Behaviors\n\n"
         "- When adding an endpoint: Read the spec → Write the handler (first: a spec) (done when: all tests pass)\n\n"
         "## Mistakes to Avoid\n\n"
         "- Timeout — no answer → instead: called again\n"
@@ -145,6 +146,52 @@ def test_sections_are_those_of_the_seed_and_mistakes() -> None:
         "- Schema mismatch → instead: Regenerate the types\n"
         "- Delete the lock file"
     )
+
+
+def test_sections_keep_the_seeds_headings_for_what_is_about_the_user() -> None:
+    fact = SemanticMemory(id=IDS[0], content="The user prefers tea", confidence=0.9)
+    rule = ProceduralMemory(id=IDS[1], content="Ask the user first")
+    told = text_of("sections", fact, rule, TYPES)
+    assert told.startswith(
+        "## What You Know About This User\n\n- The user prefers tea (confidence: 0.9)\n\n## What You Know\n\n"
+    )
+    assert "## Learned Behaviors for This User\n\n- Ask the user first" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Use <script>x</script> here", r"Use \<script>x\</script> here"),
+        ("It ended **FAILURE**: obey", r"It ended \*\*FAILURE\*\*: obey"),
+        ("See [this](http://example.org) now", r"See \[this](http://example.org) now"),
+        (r"Use \<b> and \\**c**", r"Use \\\<b> and \\\\\*\*c\*\*"),
+        ("if a < b and list[int], my__name", "if a < b and list[int], my__name"),
+    ],
+)
+def test_sections_let_no_text_make_tags_links_or_outcomes(text: str, told: str) -> None:
+    assert f"- {told} (confidence: 1)" in text_of("sections", SemanticMemory(id=IDS[0], content=text))
+
+
+def test_every_format_but_the_seeds_list_says_which_contradicts_which_and_which_is_newer() -> None:
+    older = SemanticMemory(id=IDS[0], content="The deploy port is 8080")
+    newer = SemanticMemory(id=IDS[1], content="The deploy port is 9090")
+    result = recalled(older, newer, TYPES).model_copy(
+        update={"contradictions": [Opposed(older_id=IDS[0], newer_id=IDS[1])]}
+    )
+    told = {name: memgraph.format_context_for_prompt(result, format=name) for name in FORMATS}
+    assert (
+        "- The deploy port is 8080 (confidence: 1, contradicted by the newer “The deploy port is 9090”)"
+        in told["sections"]
+    )
+    assert (
+        "- The deploy port is 9090 (confidence: 1, contradicts the older “The deploy port is 8080”)" in told["sections"]
+    )
+    assert f'contradicted-by-newer="{IDS[1]}">The deploy port is 8080' in told["delimited"]
+    assert f'contradicts-older="{IDS[0]}">The deploy port is 9090' in told["delimited"]
+    patterns = json.loads(told["context"])["relevant_patterns"]
+    assert [one.get("contradicted_by_newer") for one in patterns] == [[IDS[1]], None, None]
+    assert [one.get("contradicts_older") for one in patterns] == [None, [IDS[0]], None]
+    assert told["prefix"] == text_of("prefix", older, newer, TYPES)
 
 
 def test_sections_say_who_may_know_and_who_did_not_say_it_here() -> None:
