@@ -443,9 +443,14 @@ def test_memory_text_is_harmless_on_a_terminal(done, monkeypatch, capsys, tmp_pa
 # The demo
 
 
-def test_demo_learns_from_a_repository_and_keeps_nothing(fake_model, repository, tmp_path, isolated_environment):
+def test_demo_learns_from_a_repository_and_keeps_only_a_page(
+    fake_model, repository, tmp_path, isolated_environment, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(cli, ["demo", str(repository)])
     assert result.exit_code == 0, result.output
+    assert "open memgraph-demo.html in a browser" in result.stdout
+    assert "<!doctype html>" in (tmp_path / "memgraph-demo.html").read_text("utf-8").lower()
     assert "Read 3 records" in result.stdout
     assert "An agent about to “change src/" in result.stdout
     assert "You have the following relevant memories" in result.stdout
@@ -457,13 +462,14 @@ def test_demo_learns_from_a_repository_and_keeps_nothing(fake_model, repository,
 
 def test_demo_takes_the_repository_around(fake_model, repository, monkeypatch):
     monkeypatch.chdir(repository / "src")
-    document = json.loads(CliRunner().invoke(cli, ["demo", "--json"]).stdout)
+    document = json.loads(CliRunner().invoke(cli, ["demo", "--json", "--page", "../seen.html"]).stdout)
     assert document["report"]["read"] == 3
+    assert (repository / "seen.html").exists()
     assert document["source"] == str(repository)
 
 
-def test_demo_keeps_a_store_that_was_named(done, builds):
-    document = json.loads(done("demo", builds, "--json"))
+def test_demo_keeps_a_store_that_was_named(done, builds, tmp_path):
+    document = json.loads(done("demo", builds, "--json", "--page", str(tmp_path / "page.html")))
     assert document["task"] == "change src/payment.py"
     assert "TimeoutError" in document["injected_prompt_prefix"]
     assert json.loads(done("stats", "--json"))["total"] == document["memories"] == 1
@@ -521,7 +527,7 @@ def test_an_interrupted_ingest_goes_on(tmp_path, monkeypatch):
     monkeypatch.setenv("MEMGRAPH_EMBEDDING_MODEL", "none")
     log, whole, cut = tmp_path / "long.jsonl", tmp_path / "whole", tmp_path / "cut"
     with log.open("w", encoding="utf-8") as lines:
-        for number in range(300):
+        for number in range(100):
             task = {**BUILD["tasks"][0], "taskId": f"t{number}", "output": f"ValueError: case {number} of {number * 7}"}
             lines.write(json.dumps({**BUILD, "buildId": f"b{number}", "tasks": [task]}) + "\n")
     command = [sys.executable, "-m", "memgraph", "ingest", "builds", str(log), "--json"]

@@ -1,4 +1,4 @@
-"""``demo``: the whole way on a real history: read it, see what was learned, ask for what a task would be given."""
+"""``demo``: the whole way on a real history: read it, see what was learned, ask for what a task would be given, watch it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from memgraph.model.memory import AgentMemory
     from memgraph.model.results import IngestReport
     from memgraph.model.retrieval import RetrievalResult
+    from memgraph.viz.page import PageReport
 
+_PAGE = "memgraph-demo.html"
 _TELLING = 5
 _READABLE_CHARS = 360
 _BUILD_LOG_ENDINGS = frozenset({".json", ".jsonl", ".ndjson"})
@@ -39,9 +41,15 @@ _MOST_NAMED = """
 
 @click.command(cls=Command)
 @click.argument("path", required=False)
+@click.option("--page", "file", metavar="FILE", default=_PAGE, show_default=True, help="Where to write the page.")
 @pass_settings
-def demo(settings: Settings, path: str | None) -> None:
-    """Learn from PATH (else the repository around the current directory) in a store that is thrown away."""
+def demo(settings: Settings, path: str | None, file: str) -> None:
+    """Learn from PATH (else the repository around the current directory) in a store that is thrown away.
+
+    At the end it writes a page in which one can watch what was learned.
+    """
+    from memgraph.viz.page import write_page
+
     reader = _reader(path)
     with _store(settings) as memory:
         with progress(settings, f"reading {plain(reader.project_id)}") as bar:
@@ -50,10 +58,11 @@ def demo(settings: Settings, path: str | None) -> None:
         telling = _most_telling(learned)
         task = _task(memory, telling)
         result = memory.recall(task, project=telling[0].project_id) if task else None
+        page = write_page(memory.store, file) if learned else None
     if settings.as_json:
-        emit_json(_document(reader, report, learned, telling, task, result))
+        emit_json(_document(reader, report, learned, telling, task, result, page))
         return
-    for line in _page(reader, report, learned, telling, task, result):
+    for line in _told(reader, report, learned, telling, task, result, page):
         click.echo(line)
 
 
@@ -122,6 +131,7 @@ def _document(
     telling: Sequence[AgentMemory],
     task: str | None,
     result: RetrievalResult | None,
+    page: PageReport | None,
 ) -> dict[str, Any]:
     return {
         "source": reader.locator,
@@ -132,16 +142,18 @@ def _document(
         "task": task,
         "injected_prompt_prefix": result.injected_prompt_prefix if result else "",
         "query_id": result.query_id if result else None,
+        "page": str(page.path) if page else None,
     }
 
 
-def _page(
+def _told(
     reader: Reader,
     report: IngestReport,
     learned: Sequence[AgentMemory],
     telling: Sequence[AgentMemory],
     task: str | None,
     result: RetrievalResult | None,
+    page: PageReport | None,
 ) -> Iterator[str]:
     yield f"1. Reading {plain(reader.locator)}"
     for line in told(report):
@@ -170,6 +182,9 @@ def _page(
         yield ""
         for line in result.injected_prompt_prefix.split("\n"):
             yield wrapped(line, indent="     ", first="   ") if line else ""
+    if page:
+        yield ""
+        yield f"4. To watch it learn, open {plain(str(page.path))} in a browser."
     yield ""
     yield "Next:"
     kind = "builds" if reader.kind == "builds" else "git"

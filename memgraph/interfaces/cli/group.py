@@ -9,7 +9,7 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -49,6 +49,8 @@ COMMANDS: dict[str, Entry] = {
     "list": Entry("listing", "list_", "List memories, one a line."),
     "show": Entry("listing", "show", "Show one memory with its links."),
     "stats": Entry("listing", "stats", "Count what is in the store."),
+    "query": Entry("query", "query", "Ask the graph: a named query, or Cypher."),
+    "queries": Entry("queries", "queries", "List the named queries, or show one."),
     "compress": Entry("compress", "compress", "Make generalisations of what was seen in three builds or more."),
     "proposals": Entry("proposals", "proposals", "List, approve or reject procedures that were learned."),
     "contradictions": Entry("contradictions", "contradictions", "Show what contradicts each other, and decide it."),
@@ -73,6 +75,7 @@ COMMANDS: dict[str, Entry] = {
     "verify": Entry("upkeep", "verify", "Check every event, every vector and the graph."),
     "doctor": Entry("doctor", "doctor", "Say where the store is, how it is, and what to do where something is wrong."),
     "repair": Entry("repair", "repair", "Say what keeps the store from being opened, and accept its journal as it is."),
+    "viz": Entry("viz", "viz", "Write what was learned as pictures, a page, series over time, or a graph's file."),
     "config": Entry("config", "config", "Write a commented config.toml, or show the settings in force."),
     "demo": Entry("demo", "demo", "Learn from a real history in a throw-away store and show what comes of it."),
 }
@@ -91,13 +94,17 @@ class Refused(click.ClickException):
 class LazyGroup(click.Group):
     """A group whose commands are named in a table and imported when one is run."""
 
+    def __init__(self, *args: Any, table: Mapping[str, Entry], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._table = table
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the names in the table's order."""
-        return list(COMMANDS)
+        return list(self._table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         """Import a command, with the table's help."""
-        entry = COMMANDS.get(cmd_name)
+        entry = self._table.get(cmd_name)
         if entry is None:
             return None
         command: click.Command = getattr(import_module(f"memgraph.interfaces.cli.{entry.module}"), entry.attribute)
@@ -107,12 +114,16 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the table without importing what it names."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+            formatter.write_dl([(name, entry.help) for name, entry in self._table.items()])
+
+
+class _Root(LazyGroup):
+    """The group of all commands, which ends the process with their exit code."""
 
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]
         """Run a command line and exit: 0 done, 1 refused or failed, 2 usage, 130 interrupted."""
         extra["standalone_mode"] = False
-        sys.exit(_exit_code(lambda: super(LazyGroup, self).main(args, prog_name, **extra)))
+        sys.exit(_exit_code(lambda: super(_Root, self).main(args, prog_name, **extra)))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; an interruption leaves here before click prints a line of its own."""
@@ -178,8 +189,9 @@ def _discard_stdout() -> None:
     os.close(nowhere)
 
 
-cli = LazyGroup(
+cli = _Root(
     name="memgraph",
+    table=COMMANDS,
     help="Long-term memory for AI agents, kept as a graph in one directory.",
     epilog="Exit codes: 0 done, 1 refused or failed (one line on stderr says why), 2 usage.",
     params=[*shared_options()],

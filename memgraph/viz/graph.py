@@ -1,0 +1,119 @@
+"""The memories that may be shown and the links between them, as rows: what every export writes."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from memgraph.model.memory import AgentMemory, EpisodicMemory, MemoryFields, ProceduralMemory, SemanticMemory
+from memgraph.store import AgentMemoryStore
+from memgraph.viz.shown import shown_ids
+
+Row = dict[str, Any]
+Kind = Literal["text", "time", "number", "whole", "flag", "texts", "records"]
+
+_READ_AT_ONCE = 1_000
+_LEFT_OUT = frozenset({"embedding", "supporting_memory_ids"})
+"""Vectors are nobody's to read, and which memories support another one the links say."""
+_SCALARS: dict[Any, Kind] = {bool: "flag", int: "whole", float: "number", str: "text"}
+
+EDGE_KINDS: dict[str, Kind] = {
+    "source": "text",
+    "target": "text",
+    "relation": "text",
+    "score": "number",
+    "reason": "text",
+    "created_at": "time",
+}
+"""What is said of a link; of NEXT, which follows from the order of memories, nothing but the relation."""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Memories and links.
+
+    Attributes
+    ----------
+    nodes : list of dict
+        A memory each, with what is set of the fields in `node_kinds`; the most relevant first.
+    edges : list of dict
+        A link each, with what is set of the fields in `EDGE_KINDS`; by source, relation and target.
+    """
+
+    nodes: list[Row]
+    edges: list[Row]
+
+
+def shown_graph(
+    store: AgentMemoryStore,
+    *,
+    project_id: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    include: Collection[str] = frozenset(),
+    limit: int | None = None,
+) -> Graph:
+    """Return what may be shown of a store; parameters as of `memgraph.viz.shown.shown_memories`.
+
+    Links to what is not shown are left out.
+    """
+    with store.reader.frozen(links=True):
+        ranked = shown_ids(store, project_id=project_id, since=since, until=until, include=include, limit=limit)
+        nodes = [_node(memory) for part in _parts(ranked) for memory in store.reader.read(part)]
+        links = store.reader.every_link()
+    ids = frozenset(ranked)
+    edges = [
+        _set(
+            {**link.model_dump(exclude={"source_id", "target_id"}), "source": link.source_id, "target": link.target_id}
+        )
+        for link in links
+        if link.source_id in ids and link.target_id in ids
+    ]
+    edges += [
+        {"source": node["previous_id"], "target": node["id"], "relation": "NEXT"}
+        for node in nodes
+        if node.get("previous_id") in ids
+    ]
+    edges.sort(key=lambda edge: (edge["source"], edge["relation"], edge["target"]))
+    return Graph(nodes, edges)
+
+
+def _parts(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield ids a part at a time: whole memories take much more room than the rows that are made of them."""
+    yield from (ids[start : start + _READ_AT_ONCE] for start in range(0, len(ids), _READ_AT_ONCE))
+
+
+@cache
+def node_kinds() -> dict[str, Kind]:
+    """Return what is said of a memory, of whatever type, and of what kind each is."""
+    kinds: dict[str, Kind] = {}
+    models = (MemoryFields, AgentMemory, EpisodicMemory, SemanticMemory, ProceduralMemory)
+    for model in models:
+        for name, field in model.model_fields.items():
+            if name not in _LEFT_OUT and name not in kinds:
+                kinds[name] = "time" if name.endswith(("_at", "_date")) else _kind(field.annotation)
+    return kinds
+
+
+def _kind(annotation: Any) -> Kind:
+    """Return the kind of a field that is annotated so, whether or not it may be absent."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _kind(get_args(annotation)[0])
+    if origin in {Union, types.UnionType}:
+        return _kind(next(part for part in get_args(annotation) if part is not types.NoneType))
+    if origin is list:
+        return "texts" if _kind(get_args(annotation)[0]) == "text" else "records"
+    return "text" if origin is Literal else _SCALARS.get(annotation, "records")
+
+
+def _node(memory: AgentMemory) -> Row:
+    return _set(memory.model_dump(mode="json", exclude=set(_LEFT_OUT)))
+
+
+def _set(fields: Row) -> Row:
+    """Return the fields that say something."""
+    return {name: value for name, value in fields.items() if value is not None and value != []}

@@ -1,0 +1,378 @@
+"""What is counted of a history, and how: one measure per series."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from memgraph.model.memory import MEMORY_TYPES
+from memgraph.viz.history import History, Life
+from memgraph.viz.periods import Bucket, after, bucket_between, start_of, starts
+from memgraph.viz.replay import Replay, State
+
+MOST_TAGS = 8
+CHURN = ("superseded", "contradicted", "suppressed", "archived", "invalidated", "deleted")
+SEEN, LESSON = "seen before", "seen before, lesson known"
+_BUCKETS = " Per day, week (from Monday) or month, UTC; `at` is its first day."
+_AFTER_ALL = "\x7f"
+"""Behind a time: sorts after it and before every later one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A number of one bucket and group, as in `memgraph.viz.series.Point`."""
+
+    at: str
+    group: str
+    value: float | None
+    count: int
+
+
+class Sample(NamedTuple):
+    """Something that happened, and whether it is of the kind that a share is taken of."""
+
+    at: str
+    group: str
+    is_hit: bool = True
+
+
+Table = tuple[list[Cell], Bucket | None]
+_NOTHING: Table = ([], None)
+Failure = tuple[str, int, tuple[str | None, str]]
+"""When, in which order it was recorded, and of which project and fingerprint."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A series' name, what it says, and how it is computed."""
+
+    name: str
+    title: str
+    unit: str
+    said: str
+    of: Callable[[Scope], Table]
+
+    @property
+    def definition(self) -> str:
+        """What exactly the number is."""
+        return self.said + _BUCKETS
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What is counted: of one project or (None) of all, from `first` to `last`."""
+
+    history: History
+    project_id: str | None
+    first: str
+    last: str
+    bucket: Bucket | None
+    now: str
+
+    @cached_property
+    def lives(self) -> dict[str, Life]:
+        """The memories that count, by id."""
+        return {one: life for one, life in self.history.lives.items() if self.counts(life.project_id)}
+
+    def counts(self, project_id: str | None) -> bool:
+        """Tell whether what belongs to a project counts."""
+        return self.project_id is None or project_id == self.project_id
+
+    def covers(self, at: str) -> bool:
+        """Tell whether a time lies within."""
+        return self.first <= at <= self.last
+
+    def grid(self, times: Sequence[str]) -> tuple[list[str], Bucket | None]:
+        """Return the buckets from the earliest to the latest of these times."""
+        if not times:
+            return [], None
+        first, last = min(times), max(times)
+        bucket = self.bucket or bucket_between(first, last)
+        return list(starts(first, last, bucket)), bucket
+
+    def table(self, samples: Iterable[Sample], groups: Sequence[str] = (), *, is_share: bool = False) -> Table:
+        """Return how many samples there are, or which share of them is a hit, in each bucket and group.
+
+        Parameters
+        ----------
+        groups : sequence of str
+            Their order; those without a sample are left out.
+        """
+        within = [sample for sample in samples if self.covers(sample.at)]
+        grid, bucket = self.grid([sample.at for sample in within])
+        if bucket is None:
+            return _NOTHING
+        all_, hits = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+        for at, group, is_hit in within:
+            place = (start_of(at, bucket), group)
+            all_[place] += 1
+            hits[place] += is_hit
+        there = {sample.group for sample in within}
+        order = [group for group in groups if group in there] or sorted(there)
+        cells = []
+        for place in ((start, group) for start in grid for group in order):
+            value = hits[place] / all_[place] if is_share and all_[place] else None if is_share else hits[place]
+            cells.append(Cell(*place, value, all_[place]))
+        return cells, bucket
+
+    @cached_property
+    def states(self) -> tuple[list[tuple[str, State]], Bucket | None, set[str]]:
+        """What was in force at the end of each bucket; and which memories are at the end of all."""
+        done = (change.at for change in self.history.changes if change.id in self.lives and change.at <= self.now)
+        times = [*(life.at for life in self.lives.values()), *done]
+        until = min(self.last, max(times, default=self.last))
+        since = max(self.first, min(times, default=self.first))
+        grid, bucket = self.grid([since, until] if times and since <= until else [])
+        if bucket is None:
+            return [], None, set()
+        replay = Replay(self.history, lambda life: self.counts(life.project_id))
+        ends = [min(f"{after(start, bucket)}T00:00:00.000Z", until + _AFTER_ALL) for start in grid]
+        ends[-1] = until + _AFTER_ALL
+        return list(zip(grid, replay.states(ends), strict=True)), bucket, replay.live
+
+    @cached_property
+    def failures(self) -> list[Failure]:
+        """Every failure, in the order in which they happened: once for each build that told it."""
+        found: dict[tuple[str | None, str, str], Failure] = {}
+        for memory_id, life in self.lives.items():
+            if life.type == "episodic" and life.fingerprint is not None:
+                which = (life.project_id, life.fingerprint)
+                for key, at in self._times(memory_id, life):
+                    found.setdefault((*which, key), (at, life.seq, which))
+        return sorted(found.values(), key=lambda failure: failure[:2])
+
+    def _times(self, memory_id: str, life: Life) -> Iterator[tuple[str, str]]:
+        """Yield when a memory's failure was told, with a key that is the same where two memories tell of one failure."""
+        builds = self.history.builds
+        known = [name for name in life.builds if (life.project_id or "", name) in builds]
+        yield from ((f"build {name}", builds[life.project_id or "", name].at) for name in known)
+        if not known:
+            yield f"memory {memory_id}", life.at
+        yield from ((f"again {memory_id} {number}", at) for number, at in enumerate(life.again))
+
+    @cached_property
+    def lessons(self) -> dict[tuple[str | None, str], str]:
+        """When the first lesson of each failure came, by project and fingerprint."""
+        found: dict[tuple[str | None, str], str] = {}
+        for life in self.lives.values():
+            if life.is_lesson:
+                taught = [life, *(self.history.lives[one] for one in life.sources or ())]
+                for fingerprint in {one.fingerprint for one in taught if one.fingerprint is not None}:
+                    which = (life.project_id, fingerprint)
+                    found[which] = min(life.at, found.get(which, life.at))
+        return found
+
+
+def _live(scope: Scope) -> Table:
+    states, bucket, _ = scope.states
+    there = [kind for kind in MEMORY_TYPES if any(state.live.get(kind) for _, state in states)]
+    counts = ((start, kind, state.live.get(kind, 0)) for start, state in states for kind in there)
+    return [Cell(start, kind, many, many) for start, kind, many in counts], bucket if there else None
+
+
+def _added(scope: Scope) -> Table:
+    return scope.table((Sample(life.at, life.type) for life in scope.lives.values()), MEMORY_TYPES)
+
+
+def _repeated(scope: Scope) -> Table:
+    known: set[tuple[str | None, str]] = set()
+    samples = []
+    for at, _, which in scope.failures:
+        is_known, lesson_at = which in known, scope.lessons.get(which)
+        samples.append(Sample(at, SEEN, is_known))
+        samples.append(Sample(at, LESSON, is_known and lesson_at is not None and lesson_at < at))
+        known.add(which)
+    return scope.table(samples, (SEEN, LESSON), is_share=True)
+
+
+def _returning(scope: Scope) -> Table:
+    grid, bucket = scope.grid([failure[0] for failure in scope.failures if scope.covers(failure[0])])
+    if bucket is None:
+        return _NOTHING
+    known: set[tuple[str | None, str]] = set()
+    came = {start: set[tuple[str | None, str]]() for start in grid}
+    for at, _, which in scope.failures:
+        if scope.covers(at):
+            came[start_of(at, bucket)].add(which)
+        elif at < scope.first:
+            known.add(which)
+    cells = []
+    for start in grid:
+        again = len(came[start] & known)
+        cells.append(Cell(start, "came back", again / len(known) if known else None, len(known)))
+        known |= came[start]
+    return cells, bucket
+
+
+def _succeeded(scope: Scope) -> Table:
+    builds = [
+        Sample(build.at, "builds", build.outcome == "success")
+        for (project_id, _), build in scope.history.builds.items()
+        if scope.counts(project_id)
+    ]
+    episodes = [
+        Sample(life.at, "episodes", life.outcome == "positive")
+        for life in scope.lives.values()
+        if life.type == "episodic" and not life.builds and life.outcome != "unknown"
+    ]
+    return scope.table([*builds, *episodes], ("builds", "episodes"), is_share=True)
+
+
+def _served(scope: Scope) -> Table:
+    recalls = (recall for recall in scope.history.recalls.values() if scope.counts(recall.project_id))
+    given = (Sample(recall.at, "by a generalisation", recall.is_served) for recall in recalls if recall.returned)
+    return scope.table(given, is_share=True)
+
+
+def _helped(scope: Scope) -> Table:
+    recalls = (recall for recall in scope.history.recalls.values() if scope.counts(recall.project_id))
+    judged = (recall for recall in recalls if recall.outcome not in {None, "unknown"})
+    return scope.table((Sample(one.at, "helped", one.outcome == "positive") for one in judged), is_share=True)
+
+
+def _compressed(scope: Scope) -> Table:
+    states, bucket, _ = scope.states
+    if not any(state.covered for _, state in states):
+        return _NOTHING
+    cells = []
+    for start, state in states:
+        episodes = state.live.get("episodic", 0)
+        cells.append(Cell(start, "covered", state.covered / episodes if episodes else None, episodes))
+    return cells, bucket
+
+
+def _sources(scope: Scope) -> Table:
+    states, bucket, _ = scope.states
+    if not any(state.derived for _, state in states):
+        return _NOTHING
+    means = ((start, state, state.sources / state.derived if state.derived else None) for start, state in states)
+    return [Cell(start, "sources", mean, state.derived) for start, state, mean in means], bucket
+
+
+def _churn(scope: Scope) -> Table:
+    changes = (change for change in scope.history.changes if change.id in scope.lives and change.at <= scope.now)
+    return scope.table((Sample(change.at, change.kind) for change in changes if change.kind in CHURN), CHURN)
+
+
+def _tags(scope: Scope) -> Table:
+    named = (
+        life for life in scope.lives.values() if not (life.is_suppressed or life.is_deleted or life.tier != "public")
+    )
+    tagged = [Sample(life.at, tag) for life in named for tag in life.tags if scope.covers(life.at)]
+    counts = Counter(sample.group for sample in tagged)
+    most = [tag for tag, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_TAGS]]
+    kept = frozenset(most)
+    return scope.table((sample for sample in tagged if sample.group in kept), most)
+
+
+def _survived(scope: Scope) -> Table:
+    _, _, live = scope.states
+    came = (Sample(life.at, life.type, one in live) for one, life in scope.lives.items())
+    return scope.table(came, MEMORY_TYPES, is_share=True)
+
+
+MEASURES = (
+    Measure(
+        "live_memories",
+        "Memories in force",
+        "memories",
+        "Memories, by type, that were in force at the end of the bucket (of the last one: at the last thing that happened): those "
+        "that had come by then and were neither suppressed, archived, invalidated nor deleted, nor superseded by one that is none "
+        "of these.",
+        _live,
+    ),
+    Measure(
+        "memories_added",
+        "Memories added",
+        "memories",
+        "Memories, by type, by when what they tell happened; one that was made of others counts when the latest of these happened. "
+        "What was merged into a known memory is not counted again.",
+        _added,
+    ),
+    Measure(
+        "success_rate",
+        "Attempts that succeeded",
+        "share",
+        "Builds: those whose outcome was success, of all that were consolidated and completed in the bucket (an undated trial n is "
+        "day n after 2000-01-01). Episodes: those told by no build whose outcome is positive, of those whose outcome is positive, "
+        "negative or neutral.",
+        _succeeded,
+    ),
+    Measure(
+        "repeated_failures",
+        "Failures seen before",
+        "share",
+        "Failures (episodes with a failure fingerprint, once for each build that told them, when it was completed) whose fingerprint "
+        "had failed before in the same project, of all failures in the bucket. Lesson known: those of them of which a lesson had come "
+        "before (a memory tagged `lesson` with this fingerprint, or a semantic or procedural one with it or made of one with it), of "
+        "all failures in the bucket.",
+        _repeated,
+    ),
+    Measure(
+        "returning_failures",
+        "Known failures that came back",
+        "share",
+        "Failure fingerprints (of one project each) that failed before the bucket began and again in it, of all that failed before it "
+        "began. A failure counts as in `repeated_failures`.",
+        _returning,
+    ),
+    Measure(
+        "recalls_served",
+        "Recalls served by generalisations",
+        "share",
+        "Recalls that returned a memory which had been made of others, of all recalls that returned anything.",
+        _served,
+    ),
+    Measure(
+        "recalls_helped",
+        "Recalls that helped",
+        "share",
+        "Recalls whose last recorded outcome is positive, of those where it is positive, negative or neutral; by when they recalled.",
+        _helped,
+    ),
+    Measure(
+        "compression_ratio",
+        "Episodes behind a generalisation",
+        "share",
+        "Episodes in force of which a memory in force was made, of all episodes in force, at the end of the bucket. In force: as in "
+        "`live_memories`.",
+        _compressed,
+    ),
+    Measure(
+        "sources_per_generalisation",
+        "Memories behind each generalisation",
+        "memories per generalisation",
+        "Memories, not deleted, that those in force at the end of the bucket were made of (one counts once for each), divided by the "
+        "number of memories in force that were made of others.",
+        _sources,
+    ),
+    Measure(
+        "churn",
+        "What left or was contradicted",
+        "memories",
+        "How often a memory was superseded, suppressed, archived, deleted, or ceased to be valid, and how many contradictions were "
+        "found (a pair counts once). What the store itself did counts when the later memory of a pair came, what others did when they "
+        "did it.",
+        _churn,
+    ),
+    Measure(
+        "tags",
+        "Tags of new memories",
+        "memories",
+        f"Memories added (as in `memories_added`) with each tag that they were added with, of the {MOST_TAGS} tags that most have, from "
+        "`since` to `until`. Only memories that are public and by now neither suppressed nor deleted, for a tag is a name.",
+        _tags,
+    ),
+    Measure(
+        "survival",
+        "New memories still in force",
+        "share",
+        "Of the memories added in the bucket (as in `memories_added`), by type, those in force (as in `live_memories`) at the last "
+        "thing that happened, or at `until` if that was before.",
+        _survived,
+    ),
+)
+"""Every series, in the order in which they are shown."""

@@ -1,0 +1,147 @@
+"""What the page says in words: its title, an opening sentence, and what is not on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+from memgraph.model.memory import AgentMemory
+from memgraph.retrieval.prefix import one_line
+from memgraph.viz.page_data import FULL_TEXTS, SHORT_CHARS, UNDATED, PageData
+from memgraph.viz.series import Point, Series
+
+_FEWEST = 5
+"""Shares of fewer than these say nothing."""
+_MOST_SINGLE = 8
+"""Of more points, halves are compared: single ones differ by chance."""
+
+
+def title_of(project_id: str | None, memories: Sequence[AgentMemory]) -> str:
+    """Return what the page is called: after the project, or all projects that are on it."""
+    projects = sorted({one_line(memory.project_id) for memory in memories if memory.project_id})
+    if project_id is not None:
+        projects = [one_line(project_id)]
+    if not projects:
+        return "What was learned"
+    if len(projects) > 3:
+        return f"What was learned in {len(projects)} projects"
+    return f"What was learned in {_listed(projects)}"
+
+
+def span_of(data: PageData) -> str:
+    """Return the span in words; undated trials are counted, not dated."""
+    if not data.first:
+        return ""
+    first, last = data.first[:10], data.last[:10]
+    if data.document["undated"]:
+        days = [date.fromisoformat(day).toordinal() - date(2000, 1, 1).toordinal() for day in (first, last)]
+        return f"trial {days[0]}" if days[0] == days[1] else f"trials {days[0]} to {days[1]}"
+    return in_words(first) if first == last else f"{in_words(first)} to {in_words(last)}"
+
+
+def in_words(day: str) -> str:
+    """Return an ISO date as 5 January 2026."""
+    at = date.fromisoformat(day)
+    months = "January February March April May June July August September October November December".split()
+    return f"{at.day} {months[at.month - 1]} {at.year}"
+
+
+def sentence_of(data: PageData, builds: int) -> str:
+    """Return what the agent learned, in a sentence or three."""
+    if not data.memories:
+        return "Nothing that may be shown is remembered of this."
+    kept = sum(data.kept.values())
+    on_page = "" if kept == len(data.memories) else f" ({len(data.memories):,} of them are on this page)"
+    span = span_of(data)
+    when = f"over {span}" if data.document["undated"] else (f"from {span}" if " to " in span else f"on {span}")
+    where = f"In {_count(builds, 'build')} {when}" if builds else f"{when[0].upper()}{when[1:]}"
+    made = [
+        _count(many, one, several)
+        for kind, one, several in (
+            ("semantic", "generalisation", "generalisations"),
+            ("procedural", "procedure", "procedures"),
+        )
+        if (many := data.kept[kind])
+    ]
+    among = f", {_listed(made)} among them" if made else ""
+    said = [f"{where} the agent kept {_count(kept, 'memory', 'memories')}{on_page}{among}."]
+    if len({memory.project_id for memory in data.memories}) > 1:
+        return said[0]  # a share over different kinds of work says nothing
+    by_name = {one.name: one for one in data.series}
+    for name, group, what in (
+        ("success_rate", "builds", "Attempts that succeeded"),
+        ("returning_failures", "came back", "Known failures that came back"),
+    ):
+        said += _went(by_name.get(name), group, what, is_undated=data.document["undated"])
+    return " ".join(said)
+
+
+def _went(series: Series | None, group: str, what: str, *, is_undated: bool) -> list[str]:
+    """Say how a share went from its first part to its last; nothing where it was all or nothing throughout."""
+    parts = parts_of(series, group)
+    if parts is None:
+        return []
+    (first, of_first), (last, of_last), is_halved = parts
+    before, after = _percent(first), _percent(last)
+    if before == after:
+        return [f"{what} stayed at {before}."] if 0 < round(100 * first) < 100 else []
+    unit = "trial" if is_undated else series.bucket if series else "part"
+    ends = ("in the first half", "in the second") if is_halved else (f"in the first {unit}", "in the last")
+    verb = "rose" if last > first else "fell"
+    return [f"{what} {verb} from {before} (of {of_first:,}) {ends[0]} to {after} (of {of_last:,}) {ends[1]}."]
+
+
+def parts_of(series: Series | None, group: str) -> tuple[tuple[float, int], tuple[float, int], bool] | None:
+    """Return a share at first and at last, each with what it is of, and whether that means halves of its points.
+
+    Of few points the first and the last are compared. None: there is but one, or a part is of too few to say anything.
+    """
+    points = [point for point in series.points if point.group == group and point.value is not None] if series else []
+    if len(points) < 2:
+        return None
+    is_halved = len(points) > _MOST_SINGLE
+    each = len(points) // 2 if is_halved else 1
+    first, last = _share(points[:each]), _share(points[-each:])
+    return None if first is None or last is None else (first, last, is_halved)
+
+
+def _share(points: Sequence[Point]) -> tuple[float, int] | None:
+    of = sum(point.count for point in points)
+    return (sum((point.value or 0.0) * point.count for point in points) / of, of) if of >= _FEWEST else None
+
+
+def left_out_of(data: PageData) -> list[str]:
+    """Return what is not on the page, a sentence each."""
+    said = []
+    if rest := sum(data.kept.values()) - len(data.memories):
+        said.append(
+            f"{_count(rest, 'memory is', 'memories are')} not on this page: it has the most relevant ones and what these were made of."
+        )
+    if data.hidden:
+        hidden = _count(
+            data.hidden, "suppressed, sensitive or private memory is", "suppressed, sensitive or private memories are"
+        )
+        said.append(f"{hidden} left out.")
+    is_undated = [day.startswith(UNDATED) for day in (data.first, data.last)]
+    if is_undated == [True, False]:
+        said.append(
+            "Undated trials stand in January 2000; name a project, or a time since when, to see one history alone."
+        )
+    if data.shortened:
+        said.append(
+            f"Of all but the {FULL_TEXTS:,} most relevant memories the first {SHORT_CHARS} characters are given "
+            f"({data.shortened:,} shortened)."
+        )
+    return said
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _count(number: int, singular: str, plural: str | None = None) -> str:
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def _percent(share: float) -> str:
+    return f"{round(100 * share)}\u00a0%"

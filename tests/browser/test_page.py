@@ -1,0 +1,272 @@
+"""The page in a real browser: it draws, replays, searches, goes where one clicks, asks for nothing, and runs nothing foreign."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from memgraph import AgentMemoryStore
+from memgraph.config import AgentMemoryConfig
+from memgraph.testing import FakeClock, FakeEmbedder, FakeKeys
+from memgraph.viz.page import write_page
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: the page is tested in a real browser")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: the page is tested in a real browser")
+
+HOSTILE = (
+    "</script><script>document.title='run'</script><img src=x onerror=\"document.title='run'\"> "
+    "\u0007 \u202egnp.exe\u202c 😀 " + "long words " * 63
+)[:800]
+TITLE = "What was learned in shop, 2 January 2026 to 2 February 2026 · memgraph"
+SPAN_DAYS = 31 + 9 / 24  # from 2 January to 2 February, 9:00
+DAYS = {"alpha": 2, "beta": 4, "gamma": 6, "lesson": 6, "hostile": 10, "old": 12, "new": 14}
+
+
+def episode(content: str, day: int, **fields):
+    return {"type": "episodic", "content": content, "occurred_at": f"2026-01-{day:02d}", "project_id": "shop", **fields}
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("page")
+    clock = FakeClock("2026-02-01T09:00:00.000Z")
+    config = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
+    with AgentMemoryStore(config, embedder=FakeEmbedder(), clock=clock, keys=FakeKeys()) as store:
+        of_failure = {"outcome": "failure", "tags": ["export"], "build_id": "build-7", "git_commit": "c0ffee12345678"}
+        sources = store.insert_memories(
+            [episode(f"Export {name} failed", DAYS[name], **of_failure) for name in ("alpha", "beta", "gamma")]
+        )
+        lesson = {
+            "type": "semantic",
+            "content": "Exports fail without a lock",
+            "outcome": "failure",
+            "project_id": "shop",
+        }
+        ids = [one.id for one in sources]
+        store.insert_memory({**lesson, "supporting_memory_ids": ids, "occurred_at": "2026-01-06", "title": "export.py"})
+        store.insert_memory(episode(HOSTILE, DAYS["hostile"], outcome="partial"))
+        old = store.insert_memory(episode("The port is 80", DAYS["old"], outcome="success"))
+        new = store.insert_memory(episode("The port is 443", DAYS["new"], outcome="success", agents_involved=["ann"]))
+        clock.advance(days=1)
+        store.supersede(old.id, by=new.id)
+        store.archive(ids[0])
+        write_page(store, folder / "page.html")
+    return folder / "page.html"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium for this module alone: while it runs, an event loop does, and no other test could run one of its own."""
+    with playwright.sync_playwright() as driver:
+        launched = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="module")
+def opened(browser, page_file):
+    """Open the page, keeping what it asks for and complains of."""
+    contexts = []
+
+    def open_one(width=1280, height=900, **options):
+        context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.asked, page.complaints = [], []
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.on("console", lambda message: page.complaints.append(message.text))
+        page.on("pageerror", lambda error: page.complaints.append(str(error)))
+        context.route(
+            "**/*", lambda route: route.continue_() if route.request.url == page_file.as_uri() else route.abort()
+        )
+        page.goto(page_file.as_uri())
+        page.wait_for_selector("html[data-ready]")
+        return page
+
+    yield open_one
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="module")
+def wide(opened):
+    return opened(color_scheme="light")
+
+
+@pytest.fixture
+def page(wide):
+    """The wide page as it was when it opened."""
+    yield wide
+    wide.keyboard.press("Escape")  # what is open
+    wide.locator("#words").press("Escape")  # what was looked for
+    go_to(wide, 1000)
+
+
+def go_to(page, value: int) -> dict[str, str]:
+    page.locator("#slider").fill(str(value))
+    return page.locator("#time").evaluate("one => ({...one.dataset})")
+
+
+def at_day(page, day: int) -> dict[str, str]:
+    """Move the slider to the first step at or after a day of January."""
+    return go_to(page, int(1000 * (day - 2) / SPAN_DAYS) + 1)
+
+
+def drawn(page) -> int:
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    return int(page.locator("#nodes").get_attribute("data-shown"))
+
+
+def pixel(page, number: int) -> dict[str, float]:
+    """Return where a memory is drawn, from the data and the map's view."""
+    document = json.loads(page.locator("#data").text_content())
+    scale, left, top = (float(one) for one in page.locator("#over").get_attribute("data-view").split())
+    columns = document["memories"]
+    return {"x": columns["x"][number] * scale + left, "y": columns["y"][number] * scale + top}
+
+
+def test_it_says_what_it_shows(page):
+    assert page.title() == TITLE
+    assert page.locator("h1").text_content() == "What was learned in shop"
+    opening = page.locator(".opening").text_content()
+    assert opening.startswith(
+        "From 2 January 2026 to 2 February 2026 the agent kept 7 memories, 1 generalisation among them."
+    )
+    assert int(page.locator("html").get_attribute("data-ready")) < 2_000
+
+
+@pytest.mark.parametrize(
+    ("day", "live", "shown"),
+    [
+        (3, 1, 1),
+        (7, 4, 4),
+        (13, 6, 6),
+        (33, 5, 7),
+    ],  # at the end one is archived and one replaced: out of force, still drawn
+)
+def test_the_slider_replays_what_was_in_force(page, day, live, shown):
+    told = at_day(page, day) if day < 32 else go_to(page, 1000)
+    assert int(told["live"]) == live
+    assert told["date"][:10] == f"2026-01-{day:02d}" if day < 32 else told["date"][:10] == "2026-02-02"
+    assert f"{live} memor" in page.locator("#live").text_content()
+    assert drawn(page) == shown
+
+
+def test_keys_step_through_time_and_play(page):
+    go_to(page, 0)
+    page.locator("#over").focus()
+    page.keyboard.press("Shift+ArrowRight")
+    assert page.locator("#time").get_attribute("data-date") == "2026-01-04T00:00:00.000Z"
+    page.keyboard.press("Shift+ArrowLeft")
+    assert page.locator("#time").get_attribute("data-date") == "2026-01-02T00:00:00.000Z"
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#slider").input_value() == "10"
+    page.keyboard.press("Space")
+    assert page.locator("#play").get_attribute("aria-label") == "Pause"
+    page.wait_for_function("() => Number(document.getElementById('slider').value) > 12")
+    page.keyboard.press("Space")
+    assert page.locator("#play").get_attribute("aria-label") == "Play"
+
+
+def test_search_finds_lists_and_dims(page):
+    page.locator("#over").focus()
+    page.keyboard.press("/")
+    page.keyboard.type("port is")
+    page.get_by_text("2 memories found").wait_for()
+    assert [row.text_content() for row in page.locator("#results .row bdi").all()] == [
+        "The port is 443",
+        "The port is 80",
+    ]
+    assert page.locator("#results .row").nth(1).locator(".meta").text_content() == "12 Jan 2026 · superseded"
+    assert page.locator("#time").get_attribute("data-matching") == "1"
+    page.keyboard.press("Escape")
+    page.get_by_text("Best supported lessons").wait_for()
+    page.locator('[data-filter="that 1"]').uncheck()
+    assert page.locator("#results h2").text_content() == "3 memories found"
+    page.locator('[data-filter="that 1"]').check()
+
+
+def test_a_click_on_the_map_opens_a_memory_and_leads_to_its_evidence_and_back(page):
+    page.locator("#over").click(position=pixel(page, 3))
+    details = page.locator("#details")
+    assert details.locator(".content").text_content() == "Exports fail without a lock"
+    made_of = details.locator('[data-part="Made of"]')
+    assert [row.text_content() for row in made_of.locator("bdi").all()] == ["Export beta failed", "Export gamma failed"]
+    made_of.get_by_text("Show 1 archived").click()
+    assert made_of.locator("bdi").nth(2).text_content() == "Export alpha failed"
+    made_of.locator(".row").nth(0).click()
+    assert details.locator(".content").text_content() == "Export beta failed"
+    assert details.locator(".state").all_text_contents()[0] == "in force"
+    details.locator('[data-part="What was made of it"] .row').click()
+    assert details.locator(".content").text_content() == "Exports fail without a lock"
+    page.keyboard.press("Escape")
+    assert details.is_hidden()
+
+
+def test_a_build_and_a_commit_lead_to_what_else_came_of_them(page):
+    page.locator("#over").click(position=pixel(page, 1))
+    facts = page.locator("#details .facts")
+    assert facts.get_by_role("button", name="c0ffee123456").count() >= 1
+    facts.get_by_text("build-7").click()
+    assert page.locator("#results h2").text_content() == "3 memories found"
+    assert page.locator("#words").input_value() == "build-7"
+
+
+def test_a_hostile_text_is_read_whole_and_does_nothing(page):
+    page.locator("#over").click(position=pixel(page, 4))
+    shown = page.locator("#details .content").text_content()
+    assert shown.startswith("</script><script>document.title='run'</script><img src=x onerror=")
+    assert "⟨U+0007⟩ ⟨U+202E⟩gnp.exe⟨U+202C⟩ 😀" in shown
+    assert len(shown.replace("⟨U+0007⟩", "").replace("⟨U+202E⟩", "").replace("⟨U+202C⟩", "")) == len(HOSTILE) - 3
+    assert page.title() == TITLE
+    assert page.locator("img, iframe, object, link").count() == 0
+
+
+def test_charts_tell_what_they_count_and_follow_the_slider(page):
+    chart = page.locator('[data-series="live_memories"]')
+    assert "in force at the end of the bucket" in chart.locator("details").text_content()
+    line = chart.locator(".now-line")
+    end = float(line.get_attribute("x1"))
+    at_day(page, 3)
+    assert float(line.get_attribute("x1")) < end / 2
+
+
+def test_dark_follows_the_system_and_the_button(opened):
+    dark = opened(color_scheme="dark")
+    ground = "() => getComputedStyle(document.body).backgroundColor"
+    was = dark.evaluate(ground)
+    assert sum(int(one) for one in re.findall(r"\d+", was)) < 120
+    dark.locator("#theme-button").click()
+    assert sum(int(one) for one in re.findall(r"\d+", dark.evaluate(ground))) > 600
+    assert dark.complaints == []
+
+
+def test_a_narrow_screen_needs_no_sideways_scrolling(opened):
+    narrow = opened(width=390, height=844, reduced_motion="reduce")
+    narrow.locator("#results .row").first.click()
+    assert narrow.evaluate("document.documentElement.scrollWidth") <= 390
+    assert narrow.locator("#details .content").is_visible()
+    boxes = [narrow.locator(one).bounding_box() for one in (".map", "#panel", "#charts")]
+    assert boxes[0]["y"] + boxes[0]["height"] <= boxes[1]["y"]
+    assert boxes[1]["y"] + boxes[1]["height"] <= boxes[2]["y"]
+    assert narrow.complaints == []
+
+
+def test_no_request_leaves_the_page_and_nothing_is_complained_of(wide, page_file: Path):
+    assert wide.asked == [page_file.as_uri()]
+    assert wide.complaints == []

@@ -1,0 +1,102 @@
+// The panel beside the map: what was found, else the lessons with the most evidence; or one memory in full.
+
+import { details } from "./details.js";
+import { byId, el } from "./dom.js";
+import { rows, told } from "./rows.js";
+import { counted } from "./text.js";
+
+const [MOST_FOUND, MOST_LESSONS] = [50, 10];
+const PAUSE_MS = 180;
+
+export class Panel {
+  constructor(context) {
+    this.context = context;
+    const { memories, state, matches } = context;
+    this.results = byId("results");
+    this.details = byId("details");
+    this.lessons = Array.from({ length: memories.size }, (_, i) => i).filter((i) => memories.type[i] > 0);
+    this.lessons.sort((a, b) => this.weight(b) - this.weight(a) || memories.added[b] - memories.added[a]);
+    byId("search").addEventListener("submit", (event) => event.preventDefault());
+    byId("words").addEventListener("input", (event) => {
+      clearTimeout(this.waiting);
+      this.waiting = setTimeout(() => this.search(event.target.value), PAUSE_MS);
+    });
+    state.on("selected", () => this.open());
+    state.on("matching", () => this.list());
+    state.on("time playing", () => this.follow());
+    this.search = (words) => {
+      clearTimeout(this.waiting);
+      byId("words").value = words;
+      state.select(-1);
+      matches.set({ words });
+    };
+    this.list();
+  }
+
+  weight(i) {
+    return this.context.memories.page.memories.told[i] + (this.context.memories.sources.get(i)?.length ?? 0) / 1000;
+  }
+
+  /** Bring the panel up to the time, not more often than anybody reads. */
+  follow() {
+    if (this.isLate) return;
+    this.isLate = true;
+    setTimeout(() => {
+      this.isLate = false;
+      if (this.context.state.selected >= 0) this.open(true);
+      else this.list();
+    }, this.context.state.isPlaying ? 300 : 60);
+  }
+
+  list() {
+    const { memories, state, matches, dates } = this.context;
+    const isAsked = matches.words.trim() || !matches.isAll;
+    let heading, hint, places;
+    if (isAsked) {
+      const ranked = matches.ranked(state.time);
+      places = ranked.slice(0, MOST_FOUND);
+      heading = `${counted(ranked.length, "memory", "memories")} found`;
+      hint = ranked.length > MOST_FOUND ? `The ${MOST_FOUND} most relevant are listed.` : ranked.length ? "The most relevant first." : "Try other words, or let all types and outcomes be shown.";
+    } else {
+      const known = this.lessons.filter((i) => memories.isLive(i, state.time));
+      places = (known.length ? known : matches.ranked(state.time).filter((i) => memories.isLive(i, state.time))).slice(0, MOST_LESSONS);
+      heading = known.length ? "Best supported lessons" : "Most relevant memories";
+      const when = state.time >= dates.end ? "at the end" : dates.on(state.time);
+      hint = known.length ? `Of ${counted(known.length, "lesson")} ${when}` : when[0].toUpperCase() + when.slice(1);
+    }
+    const focused = this.results.contains(document.activeElement) ? document.activeElement.dataset.memory : null;
+    const list = rows(places, { memories, state, dates, note: (i) => told(memories, i) });
+    this.results.replaceChildren(el("h2", {}, heading), el("p", { class: "hint" }, hint), list);
+    if (focused) this.results.querySelector(`[data-memory="${focused}"]`)?.focus({ preventScroll: true });
+  }
+
+  open(isSame = false) {
+    const { state } = this.context;
+    const isOpen = state.selected >= 0;
+    if (isSame) {
+      this.refresh?.();
+      return;
+    }
+    const isReading = byId("panel").contains(document.activeElement);
+    this.details.hidden = !isOpen;
+    this.results.hidden = isOpen;
+    if (!isOpen) {
+      this.details.replaceChildren();
+      this.list();
+      return;
+    }
+    const { element, refresh } = details(state.selected, { ...this.context, search: this.search, close: () => this.close() });
+    this.refresh = refresh;
+    this.details.replaceChildren(element);
+    this.details.scrollTop = 0;
+    if (isReading) element.querySelector("button").focus({ preventScroll: true });
+    if (matchMedia("(max-width: 1020px)").matches) byId("panel").scrollIntoView({ block: "start" });
+  }
+
+  close() {
+    const id = this.context.state.selected;
+    this.context.state.select(-1);
+    const row = this.results.querySelector(`[data-memory="${this.context.memories.id(id)}"]`);
+    (row ?? byId("words")).focus({ preventScroll: true });
+  }
+}
