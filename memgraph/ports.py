@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from memgraph.model.build import BuildEventLog, ExtractionResult
 from memgraph.model.memory import AgentMemory, Entity
+from memgraph.model.rows import Rows
 from memgraph.model.usage import UsageMeter
 
 Clock = Callable[[], datetime]
@@ -184,6 +185,10 @@ class GraphEngine(Protocol):
         """Return one row by its primary key."""
         ...
 
+    def edges(self, table: str, keys: Collection[Key]) -> dict[Key, Row]:
+        """Return those of these edges that are there, by key: for many at once."""
+        ...
+
     def edges_at(self, memory_id: str) -> list[tuple[str, Key, Row]]:
         """Return (table, key, row) of every edge at a memory, both ways."""
         ...
@@ -216,7 +221,7 @@ class GraphEngine(Protocol):
         """Replace everything with these new rows and this state."""
         ...
 
-    def cypher(self, query: str, params: Mapping[str, Any]) -> list[Row]:
+    def cypher(self, query: str, params: Mapping[str, Any]) -> Rows:
         """Run a reading query from outside and return its rows; anything else is refused."""
         ...
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import orjson
@@ -294,12 +294,10 @@ class InMemoryEngine:
 
     def __init__(self) -> None:
         self.calls: list[list[Change]] = []
-        self.generation = 0
+        self.generation = self._depth = 0
         self._rows: dict[tuple[str, Key], Row] = {}
         self._state: Row | None = None
-        self._depth = 0
-        self.is_held = False
-        self._is_closed = False
+        self.is_held = self._is_closed = False
 
     @contextmanager
     def open(self) -> Iterator[InMemoryEngine]:
@@ -318,6 +316,10 @@ class InMemoryEngine:
         """Return one row by its primary key (an edge: by its ends)."""
         with self.open():
             return deepcopy(self._rows.get((table, key)))
+
+    def edges(self, table: str, keys: Collection[Key]) -> dict[Key, Row]:
+        """Return those of these edges that are there."""
+        return {key: row for key in keys if (row := self.get(table, key)) is not None}
 
     def edges_at(self, memory_id: str) -> list[tuple[str, Key, Row]]:
         """Return every edge at a memory, both ways."""
@@ -357,7 +359,7 @@ class InMemoryEngine:
         if progress:
             progress(len(changes), len(changes))
 
-    def cypher(self, query: str, params: Mapping[str, Any]) -> list[Row]:  # noqa: ARG002
+    def cypher(self, query: str, params: Mapping[str, Any]) -> NoReturn:  # noqa: ARG002
         """Refuse: dictionaries have no query language."""
         raise QueryError("the in-memory engine runs no Cypher; test queries against the real graph")
 
@@ -381,8 +383,7 @@ class InMemoryEngine:
                 if change.new is not None:
                     rows[place] = deepcopy(change.new)
             nodes = {key for _, key in rows}
-            lacking = [end for _, key in rows if isinstance(key, tuple) for end in key if end not in nodes]
-            if lacking:
+            if lacking := [end for _, key in rows if isinstance(key, tuple) for end in key if end not in nodes]:
                 raise GraphError(f"an edge has no node {lacking[0]} at its end")
             self._rows, self._state = rows, deepcopy(dict(state))
 

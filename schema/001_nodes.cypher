@@ -1,5 +1,5 @@
 // Nodes. A Memory's columns are the fields of memgraph.model.memory.MemoryRecord, and where its vector lies; its `record` is
-// all of them as JSON, because reading a row costs some 50 microseconds for each column.
+// all of them as JSON but for what a use changes, because reading a row costs some 50 microseconds for each column.
 //
 // A list of records is kept as a record of equally long lists, so `UNWIND m.entities.name AS name`: the engine loses lists of
 // structs where the first rows that it wrote to disk had none.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -39,6 +39,8 @@ class Attachment(NamedTuple):
     node: Node | None
 
 
+Place = tuple[str, tuple[str, str]]
+"""Table and key of an edge."""
 _BARE: Row = {}
 """Of an edge that says nothing more. Rows are never modified, so all share it."""
 
@@ -97,11 +99,22 @@ def reattach(workspace: Workspace, old: Row, new: Row) -> None:
         return
     before = {(edge.table, (edge.source, edge.target)): edge for edge in attachments(old)}
     after = {(edge.table, (edge.source, edge.target)): edge for edge in attachments(new)}
-    for table, key in before.keys() - after.keys():
-        workspace.put(table, key, None)
+    for table, key in sorted(before.keys() - after.keys()):
+        _put(workspace, table, key, before, None)
     for (table, key), edge in after.items():
         if before.get((table, key)) != edge and _has_ends(workspace, edge):
-            workspace.put(table, key, edge.row)
+            _put(workspace, table, key, before, edge.row)
+
+
+def _put(
+    workspace: Workspace, table: str, key: tuple[str, str], before: Mapping[Place, Attachment], row: Row | None
+) -> None:
+    """Set an edge, or remove it: what the old row implied was there, and nothing else, unless it had no end to lead from."""
+    if table == "NEXT":
+        workspace.put(table, key, row)
+    else:
+        known = before.get((table, key))
+        workspace.replace(table, key, None if known is None else known.row, row)
 
 
 def _has_ends(workspace: Workspace, edge: Attachment) -> bool:

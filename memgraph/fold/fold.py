@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from memgraph.fold import learning, memories, records
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
+from memgraph.model.events import MemoryAdded, MemoryDerived, MemoryLinked, MemoryUnlinked
+from memgraph.ports import Key
 
 _HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
     "memory.added": memories.added,
@@ -35,6 +38,22 @@ _WITHOUT_ROWS = frozenset(
     {"store.created", "embedding.switched", "decay.applied", "collection.applied", "journal.repaired"}
 )
 """Events that change no row: they are history, or (which model makes the vectors) the journal itself keeps account of them."""
+
+
+def links_named(events: Iterable[Event]) -> dict[str, set[Key]]:
+    """Return the links between memories that folding these events looks up, by table: to read them all at once."""
+    found: dict[str, set[Key]] = defaultdict(set)
+    new: set[str] = set()
+    for event in events:
+        payload = event.payload
+        if isinstance(payload, MemoryAdded):
+            new.add(payload.memory.id)
+        elif isinstance(payload, MemoryLinked | MemoryUnlinked):
+            found[payload.relation].add((payload.source_id, payload.target_id))
+        elif isinstance(payload, MemoryDerived) and payload.id not in new:  # a new one has no links
+            found["DERIVED_FROM"] |= {(payload.id, source_id) for source_id in payload.source_ids}
+            found["SUPPORTS"] |= {(source_id, payload.id) for source_id in payload.source_ids}
+    return found
 
 
 def fold(workspace: Workspace, event: Event) -> None:

@@ -107,7 +107,7 @@ def derived(workspace: Workspace, _event: Event, payload: MemoryDerived) -> None
     properties: Row = {"created_at": payload.created_at}
     put = workspace.add if workspace.is_new("Memory", payload.id) else workspace.put  # a new one had no links
     for source_id in payload.source_ids:
-        if all(workspace.get("Memory", end) is not None for end in (payload.id, source_id)):
+        if all(workspace.has("Memory", end) for end in (payload.id, source_id)):
             put("DERIVED_FROM", (payload.id, source_id), properties)
             put("SUPPORTS", (source_id, payload.id), properties)
 
@@ -127,7 +127,7 @@ def _replace(workspace: Workspace, old: Row, new: Row) -> None:
 
 def _link(workspace: Workspace, relation: str, source_id: str, target_id: str, properties: Row) -> None:
     ends = (source_id, target_id)
-    if all(workspace.get("Memory", end) is not None for end in ends):
+    if all(workspace.has("Memory", end) for end in ends):
         workspace.put(relation, ends, properties)
 
 

@@ -8,12 +8,18 @@ from typing import Protocol
 
 from memgraph.ports import Change, Key, Row
 
+_UNREAD: Row = {}
+
 
 class View(Protocol):
     """Old rows, by key. Rows read are never modified."""
 
     def get(self, table: str, key: Key) -> Row | None:
         """Return a row."""
+        ...
+
+    def has(self, table: str, key: Key) -> bool:
+        """Tell whether there is a row."""
         ...
 
     def edges_at(self, memory_id: str) -> Iterable[tuple[str, Key, Row]]:
@@ -27,6 +33,10 @@ class EmptyView:
     def get(self, table: str, key: Key) -> Row | None:  # noqa: ARG002
         """Return None."""
         return None
+
+    def has(self, table: str, key: Key) -> bool:
+        """Tell whether `get` returns a row."""
+        return self.get(table, key) is not None
 
     def edges_at(self, memory_id: str) -> Iterable[tuple[str, Key, Row]]:  # noqa: ARG002
         """Return nothing."""
@@ -51,6 +61,12 @@ class Workspace:
             self._old[place] = self._view.get(table, key)
         return self._old[place]
 
+    def has(self, table: str, key: Key) -> bool:
+        """Tell whether there is a row after the changes so far: for less than to read it."""
+        place = (table, key)
+        known = self._new.get(place, self._old.get(place, _UNREAD))
+        return self._view.has(table, key) if known is _UNREAD else known is not None
+
     def is_new(self, table: str, key: Key) -> bool:
         """Tell whether a row came to be by these changes."""
         return (table, key) in self._old and self._old[table, key] is None and self._new.get((table, key)) is not None
@@ -65,9 +81,13 @@ class Workspace:
 
     def add(self, table: str, key: Key, row: Row) -> None:
         """Set a row that cannot be there yet: saves the look-up."""
+        self.replace(table, key, None, row)
+
+    def replace(self, table: str, key: Key, old: Row | None, new: Row | None) -> None:
+        """Set a row, or remove it with None, where it is known what it was: saves the look-up."""
         place = (table, key)
-        self._old.setdefault(place, None)
-        self._new[place] = row
+        self._old.setdefault(place, old)
+        self._new[place] = new
         self._note_ends(place)
 
     def ensure(self, table: str, key: Key, row: Row) -> None:

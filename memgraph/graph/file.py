@@ -11,11 +11,17 @@ from memgraph.graph.process import EndedError, EngineProcess, Limits
 from memgraph.graph.room import need
 from memgraph.journal.files import make_private_folder, room_left
 from memgraph.logs import logger_of
-from memgraph.ports import Change, Row
+from memgraph.model.rows import Rows
+from memgraph.ports import Change
 
 logger = logger_of(__name__)
 
 BUFFER_POOL_BYTES = 512 << 20
+_POOL_BYTES_A_MEMORY = 12_000
+"""100,000 memories that are copied at once do not fit into 512 MB."""
+_POOL_OF_FILE = 2
+"""To bring a change of a text into the file, the engine holds that column of up to 131,072 rows, old and new: among 100,000 memories,
+a file of 500 MB, it takes more than 512 MB. What is not needed is not taken."""
 MOST_DATABASE_BYTES = 1 << 36
 QUERY_TIMEOUT_S = 30.0
 """For a query from outside. The engine looks at the clock between batches of rows, so it may end somewhat later."""
@@ -38,6 +44,11 @@ _BYTES_A_MEMORY = 8_000
 _BYTES_A_ROW = 300
 """What a bulk write takes at its peak, by measurement, and as much again."""
 _ASIDE = EngineProcess()
+
+
+def pool_to_copy(memories: int) -> int:
+    """Return how large a buffer pool, in bytes, copies so many memories into a new file."""
+    return max(BUFFER_POOL_BYTES, _POOL_BYTES_A_MEMORY * memories)
 
 
 class GraphFile:
@@ -68,6 +79,11 @@ class GraphFile:
         if is_new:
             logger.info("a new graph at %s", self.path)
         return is_new
+
+    def pool_bytes(self) -> int:
+        """Return how large a buffer pool serves the file."""
+        size = self.path.stat().st_size if self.path.exists() else 0
+        return max(BUFFER_POOL_BYTES, _POOL_OF_FILE * size)
 
     def after_checkpoint(self) -> None:
         """Note that everything is in the file."""
@@ -109,7 +125,7 @@ class GraphFile:
         fresh.replace(self.path)
         self._note.closed()
 
-    def query(self, query: str, params: Mapping[str, Any]) -> list[Row]:
+    def query(self, query: str, params: Mapping[str, Any]) -> Rows:
         """Run a checked query from outside in another process, which opens the file: here it is closed meanwhile.
 
         Raises

@@ -41,6 +41,11 @@ _TOKEN = re.compile(
 _HEADER = re.compile(r"(?:[ \t\r\n]*+//[^\n]*+(?:\n|\Z))*+")
 _FUNCTION = re.compile(r"[ \t\r\n]*+\(")
 _RANGE = re.compile(r"\s*+\(\s*+(-?[0-9]{1,18})\s*+,\s*+(-?[0-9]{1,18})\s*+(?:,\s*+(-?[0-9]{1,18})\s*+)?+\)", re.ASCII)
+_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|`[^`]*+`""")
+_CLAUSE = re.compile(r"\b(?:RETURN|WITH)\b", re.IGNORECASE)
+_AGGREGATE = re.compile(r"\b(?:COUNT|SUM|AVG|MIN|MAX|COLLECT)\s*+\(\s*+(DISTINCT\b)?+", re.IGNORECASE)
+_CLAUSES = frozenset("MATCH OPTIONAL UNWIND WITH RETURN WHERE UNION ORDER LIMIT SKIP".split())
+_NO_NAMES = frozenset("NOT IS NULL TRUE FALSE AND OR XOR IN STARTS ENDS WITH CONTAINS CASE WHEN THEN ELSE END".split())
 _LAMBDA = ">"
 _CLOSERS = {"(": ")", "[": "]", "{": "}", "CASE": "END"}
 
@@ -65,6 +70,8 @@ def check_read_only(query: str) -> str:
     header = _HEADER.match(query)
     start = header.end() if header else 0
     _check_tokens(query, start)
+    _check_distinct(query[start:])
+    _check_conditions(query[start:])
     return query[start:]
 
 
@@ -120,6 +127,62 @@ def _check_tokens(query: str, position: int) -> None:
         raise QueryError(f"the query ends before its {open_ones[-1].rstrip(_LAMBDA)} does")
     if not first:
         raise QueryError(f"the query starts with nothing; it must start with {_starts()}")
+
+
+def _check_distinct(query: str) -> None:
+    """Refuse what the engine answers wrongly: after an aggregate with DISTINCT it leaves those without at 0 or null."""
+    for clause in _CLAUSE.split(_QUOTED.sub("''", query)):
+        are_distinct = [found[1] is not None for found in _AGGREGATE.finditer(clause)]
+        if any(are_distinct) and are_distinct != sorted(are_distinct):
+            raise QueryError(
+                "the query holds an aggregate after one with DISTINCT, which the engine would leave at 0 or null: "
+                "put those with DISTINCT last"
+            )
+
+
+def _check_conditions(query: str) -> None:
+    """Refuse what the engine answers wrongly: of conditions joined by AND it passes over one in which only parameters are named."""
+    depth, previous = 0, ""
+    open_ones: dict[int, list[set[str]]] = {}  # at each depth of brackets that has a WHERE: what its conditions name
+    for match in _TOKEN.finditer(query):
+        kind, said = str(match.lastgroup), match[0].upper()
+        if kind == "space":
+            continue
+        closes = said in _CLOSERS.values() and previous not in {".", ":"}
+        is_clause = said in _CLAUSES and not (said == "WITH" and previous in {"STARTS", "ENDS"})
+        if closes or is_clause:
+            _check_named(open_ones.pop(depth, []))
+        depth += (said in _CLOSERS) - closes
+        if said == "WHERE":
+            open_ones[depth] = [set()]
+        elif said == "AND" and depth in open_ones:
+            open_ones[depth] += [set()] if "OR" not in open_ones[depth][-1] else []
+        elif (
+            said in {"OR", "XOR"} and depth in open_ones
+        ):  # what is joined by OR is one condition, ANDs within it and all
+            open_ones[depth] = [{"OR"}.union(*open_ones[depth])]
+        elif what := _named(kind, said, is_function=_FUNCTION.match(query, match.end()) is not None):
+            for conditions in open_ones.values():
+                conditions[-1].add(what)
+        previous = said
+    for conditions in open_ones.values():
+        _check_named(conditions)
+
+
+def _named(kind: str, token: str, *, is_function: bool) -> str | None:
+    """Return whether a token names a parameter or something else; None: it names nothing."""
+    if kind == "parameter":
+        return "$"
+    is_name = token[0] == "`" or (kind == "word" and token not in _NO_NAMES and not is_function)
+    return "name" if is_name else None
+
+
+def _check_named(conditions: list[set[str]]) -> None:
+    if {"$"} in [names - {"OR"} for names in conditions]:
+        raise QueryError(
+            "the query holds a condition in which only parameters are named, which the engine would pass over: "
+            "name a column in it, too"
+        )
 
 
 def _nest_lambda(open_ones: list[str], position: int) -> None:

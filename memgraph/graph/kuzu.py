@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util  # noqa: F401 - kuzu uses it without importing it
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +16,7 @@ import kuzu
 import orjson
 
 from memgraph.errors import BusyError, GraphError
-from memgraph.graph.file import BUFFER_POOL_BYTES, MOST_DATABASE_BYTES, GraphFile
+from memgraph.graph.file import MOST_DATABASE_BYTES, GraphFile, pool_to_copy
 from memgraph.graph.guard import check_parameters, check_read_only
 from memgraph.graph.opened import sweep
 from memgraph.graph.room import told
@@ -26,19 +26,25 @@ from memgraph.graph.statements import (
     RECORD,
     STATE_KEY,
     creation_of_edges,
+    creation_of_tables,
     edges_by_memory,
     edges_by_table,
-    order,
+    has_room_to_copy,
+    lookup,
+    lookup_of_edges,
     quoted,
     state_statement,
     statement,
+    statements_of,
     to_row,
+    to_text,
     whole,
     write_json,
 )
 from memgraph.graph.values import from_engine, type_of
 from memgraph.journal.files import make_private_folder
 from memgraph.model.link import EXPLICIT_RELATIONS
+from memgraph.model.rows import Rows
 from memgraph.ports import Change, Key, Progress, Row
 
 _COPY_FROM_ROWS = 3_000
@@ -46,8 +52,6 @@ _COPY_FROM_ROWS = 3_000
 200 MB that the engine keeps, and rewrites the end of every table twice."""
 _COPY_FROM_TABLE_ROWS = 30
 _ROWS_A_COPY = 25_000
-_POOL_BYTES_A_MEMORY = 12_000
-"""100,000 memories that are copied at once do not fit into 512 MB."""
 _MOST_PREPARED = 400
 _MOST_SHAPES = 48
 _SHAPES: WeakKeyDictionary[kuzu.Connection, set[tuple[str, ...]]] = WeakKeyDictionary()
@@ -98,13 +102,13 @@ class KuzuEngine:
 
     def get(self, table: str, key: Key) -> Row | None:
         """Return one row by its primary key (an edge: by its ends)."""
-        if isinstance(key, tuple):
-            source, target = tables()[table].ends or ("", "")
-            query = f"MATCH (a:{source} {{id: $a}})-[e:{table}]->(b:{target} {{id: $b}}) RETURN e"
-            found = self._read(query, {"a": key[0], "b": key[1]})
-        else:
-            found = self._read(f"MATCH (n:{table} {{id: $id}}) RETURN {whole(table)}", {"id": key})
-        return to_row(found[0][0]) if found else None
+        found = self._read(*lookup(table, key))
+        return to_row(found[0]) if found else None
+
+    def edges(self, table: str, keys: Collection[Key]) -> dict[Key, Row]:
+        """Return those of these edges that are there, in one pass over the table."""
+        rows = self._read(*lookup_of_edges(table, keys))
+        return {(one, other): from_engine(edge) for one, other, edge in rows if (one, other) in keys}
 
     def edges_at(self, memory_id: str) -> list[tuple[str, Key, Row]]:
         """Return every edge at a memory, both ways."""
@@ -142,13 +146,14 @@ class KuzuEngine:
             for source, target, *values in self._read(query, {}):
                 yield (source, target), from_engine(dict(zip(names, values, strict=True)))
         else:
-            for (node,) in self._read(f"MATCH (n:{table}) RETURN {whole(table)}", {}):
-                row = to_row(node)
+            for values in self._read(f"MATCH (n:{table}) RETURN {whole(table)}", {}):
+                row = to_row(values)
                 yield row["id"], row
 
     def records(self) -> list[tuple[str, str]]:
         """Return the ids of all memories and their rows as JSON text."""
-        return [(key, record) for key, record in self._read(f"MATCH (n:Memory) RETURN n.id, n.{RECORD}", {})]
+        found = self._read(f"MATCH (n:Memory) RETURN n.id, {whole('Memory')}", {})
+        return [(key, to_text(values)) for key, *values in found]
 
     def scan_columns(self, table: str) -> Iterator[tuple[Key, Row]]:
         """Iterate over all rows of a node table as an analyst sees them: from their columns, not from their record."""
@@ -167,18 +172,16 @@ class KuzuEngine:
     def apply(self, changes: Sequence[Change], state: Mapping[str, Any]) -> None:
         """Write the changes and the state in one transaction."""
         new_rows: dict[str, list[Change]] = defaultdict(list)
-        for change in changes:
-            if change.old is None:
-                new_rows[change.table].append(change)
-        bulk = sum(map(len, new_rows.values())) >= _COPY_FROM_ROWS
+        for change in (one for one in changes if one.old is None):
+            new_rows[change.table].append(change)
+        bulk = sum(map(len, new_rows.values())) >= _COPY_FROM_ROWS and has_room_to_copy(self._path, changes)
         with self._session.use() as connection:
             self._file.before_writing(self._path, changes)
             if bulk:  # without it a COPY that fails leaves the engine unable to close
                 self._checkpoint(connection)
             with _transaction(connection):
-                for change in sorted(changes, key=order):
-                    if not (change.old is None and (bulk or isinstance(change.key, tuple))):
-                        _run(connection, *statement(change))
+                for query, params in statements_of(changes, all_new_are_copied=bulk):
+                    _run(connection, query, params)
                 if bulk:
                     self._copy(connection, new_rows)
                 else:
@@ -203,7 +206,7 @@ class KuzuEngine:
             sweep(self._path)
             self._file.before_writing(fresh, [change for table in rows.values() for change in table])
             try:
-                connection = _connect(fresh, _POOL_BYTES_A_MEMORY * len(rows["Memory"]))
+                connection = _connect(fresh, pool_to_copy(len(rows["Memory"])))
                 try:
                     # in no transaction: it counts when it takes the old one's place
                     self._copy(connection, rows, progress)
@@ -216,7 +219,7 @@ class KuzuEngine:
                 raise
             self._file.replace(fresh)
 
-    def cypher(self, query: str, params: Mapping[str, Any]) -> list[Row]:
+    def cypher(self, query: str, params: Mapping[str, Any]) -> Rows:
         """Run a reading query from outside and return its rows as plain data.
 
         Raises
@@ -224,14 +227,13 @@ class KuzuEngine:
         QueryError
             The query is refused by the guard or by the engine.
         """
-        checked = check_read_only(query)
-        check_parameters(checked, params)
+        check_parameters(checked := check_read_only(query), params)
         with self._session.lent():
             return self._file.query(checked, params)
 
     def _open_file(self) -> kuzu.Connection:
         is_new = self._file.before_opening()
-        connection = _connect(self._path)
+        connection = _connect(self._path, self._file.pool_bytes())
         if is_new:
             self._checkpoint(connection)
         return connection
@@ -279,16 +281,14 @@ class KuzuEngine:
                         progress(done, total)
 
 
-def _connect(path: Path, pool_bytes: int = 0) -> kuzu.Connection:
-    """Open a database, with its tables, and a buffer pool of at least so many bytes."""
-    connection = _connection(path, max(pool_bytes, BUFFER_POOL_BYTES))
+def _connect(path: Path, pool_bytes: int) -> kuzu.Connection:
+    """Open a database, with its tables."""
+    connection = _connection(path, pool_bytes)
     try:
-        known = {row[1] for row in _run(connection, "CALL show_tables() RETURN *")}
-        for name, table in tables().items():
-            if name not in known:
-                _run(connection, table.statement)
-        if not known:
-            _run(connection, f"CREATE (:Projection {{id: '{STATE_KEY}'}})")
+        if missing := creation_of_tables({row[1] for row in _run(connection, "CALL show_tables() RETURN *")}):
+            with _transaction(connection):  # one, because each commit waits for the disk
+                for query in missing:
+                    _run(connection, query)
     except GraphError:
         with suppress(GraphError):
             _disconnect(connection)

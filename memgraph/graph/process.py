@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import selectors
 import signal
 import subprocess
@@ -21,10 +22,12 @@ from typing import Any
 
 from memgraph.errors import ClosedError, GraphError, QueryError
 from memgraph.graph.wire import decoded, encoded, frame, taken
+from memgraph.model.rows import Column, Rows
 
 _START_TIMEOUT_S = 30.0
 _LOOK_S = 0.05
 _READ_BYTES = 1 << 20
+_BOOL = re.compile(r"\bBOOL\b")
 
 Answer = dict[str, Any]
 
@@ -52,7 +55,7 @@ class EngineProcess:
         atexit.register(self.stop)
         os.register_at_fork(after_in_child=self._forget)
 
-    def query(self, request: Mapping[str, Any], limits: Limits) -> list[dict[str, Any]]:
+    def query(self, request: Mapping[str, Any], limits: Limits) -> Rows:
         """Run a query in the child and return its rows; `request` is what `memgraph.graph.child` takes.
 
         Raises
@@ -62,11 +65,13 @@ class EngineProcess:
         GraphError
             The graph does not open, or there can be no child.
         """
+        rows = Rows()
         names: list[str] = []
-        rows: list[dict[str, Any]] = []
 
         def take(answer: Answer) -> None:
-            names.extend(answer.get("columns", ()))
+            if "columns" in answer:
+                rows.columns = tuple(Column(name, _BOOL.sub("BOOLEAN", type_)) for name, type_ in answer["columns"])
+                names.extend(column.name for column in rows.columns)
             rows.extend(dict(zip(names, row, strict=True)) for row in answer.get("rows", ()))
 
         self._ask(request, limits, take)

@@ -114,15 +114,37 @@ def _is_one(graph: Overlap, own: Ints, cores: Sequence[Ints], least_weight: floa
 
 
 def _cores(graph: Overlap, settled: Sequence[Sequence[int]], least_weight: float) -> list[Ints]:
-    """Return the vertices of each group that still has something to say, without those that no longer share it."""
+    """Return the vertices of each group that still has something to say, without those that no longer share it.
+
+    Who shares half of it stays as long as two tags link it with one who shares it: what says the same at each run is not written anew.
+    """
     vertex_of = {place: vertex for vertex, places in enumerate(graph.vertices) for place in places} if settled else {}
     cores = []
     for group in filter(len, settled):
         own = np.unique(np.array([vertex_of[place] for place in group], dtype=np.int64))
         if _says_something(graph, own, least_weight):
-            shares = np.isin(graph.tags[own], _common(graph, own)).sum(axis=1) > 1
-            cores.append(own[shares])
+            shared = np.isin(graph.tags[own], _common(graph, own)).sum(axis=1)
+            core, near = own[shared > 1], own[shared == 1]
+            cores.append(np.union1d(core, near[_overlap_any(graph, near, core)]))
     return [core for core in cores if len(core)]
+
+
+def _overlap_any(graph: Overlap, some: Ints, others: Ints) -> NDArray[np.bool_]:
+    """Return which vertices share two tags with any of the others."""
+    codes = np.unique(graph.tags[some])
+    codes = codes[codes >= 0]
+    both = _incidence(graph.tags[some], codes) @ _incidence(graph.tags[others], codes).T
+    return np.asarray((both > 1).any(axis=1))
+
+
+def _incidence(tags: Ints, codes: Ints) -> NDArray[np.float32]:
+    """Return which vertex has which tag, of ascending codes: shape (vertices, codes), 0 or 1."""
+    found = np.zeros((len(tags), len(codes)), dtype=np.float32)
+    if len(codes):
+        place = np.searchsorted(codes, tags).clip(max=len(codes) - 1)
+        vertex, column = np.nonzero(codes[place] == tags)
+        found[vertex, place[vertex, column]] = 1
+    return found
 
 
 def _contracted(graph: Overlap, cores: Sequence[Ints]) -> tuple[list[Ints], NDArray[np.bool_], sparse.csr_matrix]:

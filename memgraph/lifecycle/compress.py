@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, groupby
 from typing import Any
 
 from memgraph.index.columns import TIERS, TRUST
+from memgraph.index.index import Index
 from memgraph.lifecycle.experience import (
     NO_EVIDENCE_LEFT,
     SOURCE,
@@ -36,11 +37,12 @@ from memgraph.model.results import CompressionResult
 from memgraph.ports import Embedder, LanguageModel, Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.appending import Write, with_vector
+from memgraph.store.bulk import in_bulk
 from memgraph.store.drafts import patch, record_of
 
 MOST_LINKED = 200
 """Of a larger community so many episodes are linked as evidence: those that are already, then the most typical."""
-_BATCH_ROWS = 50_000
+_BATCH_ROWS = 250_000
 """A commit changes about so many rows of the graph at most, unless what belongs together are more."""
 _MOST_AGENTS = 50
 _CONFIDENCE = {3: 0.7, 4: 0.8}
@@ -74,6 +76,11 @@ def compress(store: AgentMemoryStore, *, embedder: Embedder, model: LanguageMode
     -----
     Deterministic without a model. Time grows with the episodes of the projects in which something changed.
     """
+    with in_bulk():
+        return _compress(store, embedder, model)
+
+
+def _compress(store: AgentMemoryStore, embedder: Embedder, model: LanguageModel | None) -> CompressionResult:
     for is_last in (False, True):
         lock: AbstractContextManager[None] = store.exclusive() if is_last else nullcontext()
         wording = Wording(model)
@@ -104,25 +111,25 @@ def _drafts(store: AgentMemoryStore, made: Sequence[Plan], wording: Wording) -> 
     """Return, group by group, the generalisations of which something has changed."""
     known = [pattern.same.row["id"] for plan in made for group in plan.groups for pattern in group if pattern.same]
     before = {memory.id: memory for memory in store.read_memories(known)}
-    drafts = []
+    index, drafts = store.reader.index, []
     for plan in made:
         for group in plan.groups:
             found = [
-                _draft(store, pattern, before.get(pattern.same.row["id"]) if pattern.same else None, wording)
+                _draft(index, pattern, before.get(pattern.same.row["id"]) if pattern.same else None, wording)
                 for pattern in group
             ]
             drafts.append([draft for draft in found if draft is not None])
     return [group for group in drafts if group]
 
 
-def _draft(store: AgentMemoryStore, pattern: Pattern, before: AgentMemory | None, wording: Wording) -> _Draft | None:
+def _draft(index: Index, pattern: Pattern, before: AgentMemory | None, wording: Wording) -> _Draft | None:
     told = pattern.told
     shared = shared_by(told)
     fields = _fields(pattern, told, shared)
     linked = _linked(pattern)
     if before is None:
         fields |= {"content": wording.of(told, fields["pattern"], counted(pattern.evidence, told))}
-        return _Draft(pattern, SemanticMemory(id=_id(store, pattern), **fields), None, linked)
+        return _Draft(pattern, SemanticMemory(id=_id(index, pattern), **fields), None, linked)
     same = pattern.same
     assert same is not None  # noqa: S101 (what was there before is the same)
     is_told = all(getattr(before, name) == value for name, value in fields.items())
@@ -173,7 +180,7 @@ def _linked(pattern: Pattern) -> list[str]:
     return [*(one for one in members if one in before), *(one for one in members if one not in before)][:MOST_LINKED]
 
 
-def _id(store: AgentMemoryStore, pattern: Pattern) -> str:
+def _id(index: Index, pattern: Pattern) -> str:
     """Return the id that follows from what is generalised, and from what that replaces.
 
     What had been taken back and is to be said again is another one, for the one before has its history.
@@ -182,7 +189,7 @@ def _id(store: AgentMemoryStore, pattern: Pattern) -> str:
     members = "\x1f".join(sorted(row["id"] for row in pattern.members))
     replaced = "\x1f".join(sorted(known.row["id"] for known in pattern.replaced))
     ids = (source_id(f"generalisation\x1f{scope}\x1f{members}\x1f{replaced}", number) for number in count())
-    return next(one for one in ids if store.reader.index.slot(one) < 0)
+    return next(one for one in ids if index.slot(one) < 0)
 
 
 def _embed(embedder: Embedder, drafts: Sequence[Sequence[_Draft]]) -> None:
@@ -227,20 +234,25 @@ def _commit(
 
 
 def _batches(units: Sequence[tuple[str | None, list[Write]]]) -> Iterator[tuple[str | None, list[Write]]]:
-    """Put the writes of one scope together into commits; what belongs together stays together."""
-    ordered = sorted(units, key=lambda unit: unit[0] or "")
-    batch: list[Write] = []
-    task_id: str | None = None
-    size = 0
-    for its_task, writes in ordered:
-        more = sum(map(_rows, writes))
-        if batch and (its_task != task_id or size + more > _BATCH_ROWS):
-            yield task_id, batch
-            batch, size = [], 0
-        task_id = its_task
-        batch.extend(writes)
-        size += more
-    if batch:
+    """Put the writes of one scope together into commits; what belongs together stays together.
+
+    New ones and those that are brought up go apart: among 100,000 memories the engine's buffer pool has no room for copying
+    new rows into a table and changing others of it in one transaction.
+    """
+
+    def kind(unit: tuple[str | None, list[Write]]) -> tuple[str, bool]:
+        return (unit[0] or "", isinstance(unit[1][0], SemanticMemory))
+
+    for _, alike in groupby(sorted(units, key=kind), key=kind):
+        batch: list[Write] = []
+        size = 0
+        for task_id, writes in alike:
+            more = sum(map(_rows, writes))
+            if batch and size + more > _BATCH_ROWS:
+                yield task_id, batch
+                batch, size = [], 0
+            batch.extend(writes)
+            size += more
         yield task_id, batch
 
 

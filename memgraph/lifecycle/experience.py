@@ -6,6 +6,7 @@ in which something has changed since the last run are looked at.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 
 from memgraph.index.index import RELATION_CODE, Index
 from memgraph.journal.envelope import Event
+from memgraph.lifecycle.collect import ARCHIVE_REASON as FADED
+from memgraph.lifecycle.heirs import are_kin
 from memgraph.model.compression import COMPRESSION
 from memgraph.model.events import AccessRecorded, MemoryRevised
 from memgraph.model.memory import MEMORY_TYPES
@@ -68,7 +71,8 @@ class Known:
     gone : set of str
         Those that were deleted.
     blocks : bool
-        Whether somebody has put the generalisation itself away, so that it shall not be made again.
+        Whether somebody has put the generalisation itself away, or deleted it, so that it shall not be made again: not while
+        most of the episodes of a community were its own, however many builds they are evidence of.
     """
 
     row: Row
@@ -174,8 +178,23 @@ def read_experience(reader: Reader, scopes: set[tuple[int, int]]) -> list[Experi
             experience.in_force.append(_known(index, row, rows, in_force))
         elif not _is_history(index, row, rows):
             experience.put_away.append(_known(index, row, rows, in_force))
+    _note_deleted(reader, found)
     ordered = sorted(found.items(), key=lambda item: tuple(part or "" for part in (*item[0][0], item[0][1])))
     return [experience for _, experience in ordered]
+
+
+def _note_deleted(reader: Reader, found: Mapping[tuple[Scope, str], Experience]) -> None:
+    """Note the generalisations that somebody deleted, which forbid their like, or that went because they had faded.
+
+    One that had been replaced or taken back by then forbids nothing: it was history.
+    """
+    for row, reason in reader.deleted_of(SOURCE):
+        experience = found.get(((row.get("project_id"), row.get("task_id")), row.get("outcome", "unknown")))
+        if experience is None or "invalid_at" in row:
+            continue
+        episodes = set(row.get("source_event_ids", ()))
+        if not any(are_kin(len(one.live & episodes), one.live, episodes) for one in experience.in_force):
+            experience.put_away.append(Known(row, live=episodes, blocks=reason != FADED))
 
 
 def _known(index: Index, row: Row, rows: dict[str, Row], in_force: Mask) -> Known:

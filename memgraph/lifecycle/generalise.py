@@ -10,8 +10,21 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 from typing import TypeVar
 
+from memgraph.lifecycle.sentences import (
+    ended,
+    enumerated,
+    in_general,
+    is_advice,
+    likeness,
+    most_central,
+    requests,
+    sentences_of,
+    without_numbers,
+)
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.ids import canonical_name
 from memgraph.ports import Row
@@ -21,17 +34,25 @@ _T = TypeVar("_T", str, tuple[str, str])
 _MOST_COMPARED = 200
 """Of a larger community so many of the best connected are compared by their words."""
 _MOST_EXAMPLES = 3
+_MOST_OF_A_KIND = 2
 _CASE_CHARS = 420
 _EXAMPLE_CHARS = 180
-_SHORT_CHARS = 120
+_WORDS_OF_A_NAME, _LONGEST_NAME = 4, 80
 _MOST_SHARED_TAGS = 6
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _LEAD = re.compile(
     r"^(?:Failed trial|Solved after a failed trial|Solved|Fix|Partly done|Breaking change|Release|Instruction by the user|"
     r"The user corrected|The user stepped in):\s+"
 )
-_TRIAL = re.compile(r"(?:Failed trial|Solved after a failed trial|Solved): ")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9`\"“*-])")
+_TRIAL = re.compile(r"(Failed trial|Solved after a failed trial|Solved): ")
+_CAME = {
+    "Failed trial": "all of which failed",
+    "Solved after a failed trial": "which were solved after they had failed",
+    "Solved": "all of which were solved",
+}
+_PART = re.compile(r"\s(Lesson|What it acted on|What was done|Last error|Result): ")
+_OF_A_LESSON = {"Lesson": "The lesson", "What it acted on": "What was acted on"}
+_TOOLS = re.compile(r"(\w+(?:, \w+)*)(?: \(calls: \d+, failed: \d+\))?\.")
 _PLACE = re.compile(r"[.:]?\s+\(([^()\s]{1,100})\)$")
 _SAME_WORDS = 0.6
 _UNDATED_YEAR = "2000"
@@ -60,7 +81,7 @@ _FRAMES: dict[str, tuple[str, str]] = {
 _KINDS = tuple(kind for kind in _FRAMES if kind not in {"positive", "negative", "neutral", "unknown"})
 _SEVERAL: dict[str, str] = {
     "fix": "fixes",
-    "novelty": "something new",
+    "novelty": "additions",
     "change": "changes of behaviour",
     "decision": "decisions",
     "prevention": "safeguards",
@@ -99,10 +120,11 @@ def shared_by(episodes: Sequence[Row]) -> Shared:
     named, things = Counter[tuple[str, str]](), dict[tuple[str, str], Row]()
     for row in episodes:
         own = {canonical_name(tag): tag for tag in row.get("tags", ())}
-        tags.update(list(own))
-        written = {**own, **written}
+        tags.update(own.keys())
+        for name, tag in own.items():
+            written.setdefault(name, tag)
         entities = {(entity["kind"], canonical_name(entity["name"])): entity for entity in row.get("entities", ())}
-        named.update(list(entities))
+        named.update(entities.keys())
         for key, entity in entities.items():
             things[key] = {**entity, "about": entity.get("about", False) or things.get(key, {}).get("about", False)}
     titles = Counter(filter(None, (row.get("title") for row in episodes)))
@@ -142,6 +164,7 @@ def by_centrality(episodes: Sequence[Row], weights: Mapping[str, float]) -> list
     return [episodes[place] for place in [*sorted(compared, key=rank), *order[_MOST_COMPARED:]]]
 
 
+@lru_cache(maxsize=2 * _MOST_COMPARED)
 def _words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.casefold()))
 
@@ -156,7 +179,7 @@ def counted(evidence: frozenset[str], episodes: Sequence[Row]) -> str:
 
 
 def generalised(central: Sequence[Row], shared: Shared, outcome: str, seen: str) -> str:
-    """Return the text of a generalisation, of at most 800 characters.
+    """Return the text of a generalisation, of at most 800 characters: whole sentences only.
 
     Parameters
     ----------
@@ -166,41 +189,93 @@ def generalised(central: Sequence[Row], shared: Shared, outcome: str, seen: str)
         How often, as `counted` says it.
     """
     place = _place(shared)
-    frame = _frame(central, outcome, place, f"{seen}{_when(central)}")
     if len(central) == 1:
-        return f"{frame}: {_case(central[0], place, MAX_CONTENT_CHARS - len(frame) - 2)}"
-    shown = _unlike(central)
-    short = [_case(row, place, _SHORT_CHARS).removesuffix(".") for row in shown]
-    if len(short) > 1 and not any(text.endswith("…") or ". " in text for text in short):
-        return f"{frame}. For example: {_enumerated([f'“{text}”' for text in short])}."
-    told = f"{frame}. For example: {_case(shown[0], place, _CASE_CHARS)}"
-    for example in shown[1:]:
-        said = _case(example, place, _EXAMPLE_CHARS)
-        if len(told) + len(said) + 7 <= MAX_CONTENT_CHARS:
-            told += f" Also: {said}"
+        return _of_one(central[0], outcome, place, seen)
+    seen += _when(central)
+    shown = list(central[:_MOST_COMPARED])
+    frequency = Counter(word for row in shown for word in _words(row["content"]))
+    if by_kind := _by_kind(central):
+        told = f"{_FRAMES[outcome][0 if place else 1].format(at=place)} {seen}"
+        parts = [(f"{len(rows)} {_SEVERAL[kind]}", _cases(rows, place, frequency)) for kind, rows in by_kind]
+        for most in range(_MOST_OF_A_KIND, 0, -1):
+            listed = [f"{many} (such as {_quoted(cases[:most])})" if cases else many for many, cases in parts]
+            if len(text := f"{told}: {enumerated(listed)}.") <= MAX_CONTENT_CHARS:
+                return text
+        return f"{told}: {enumerated([many for many, _ in parts])}."
+    told = f"{_frame(central, outcome, place, seen)}."
+    cases = _cases(_unlike(shown), place, frequency)
+    for most in range(_MOST_EXAMPLES, 0, -1):
+        if cases and len(text := f"{told} For example: {_quoted(cases[:most])}.") <= MAX_CONTENT_CHARS:
+            return text
     return told
+
+
+def _quoted(cases: Sequence[str]) -> str:
+    return enumerated([f"“{case}”" for case in cases])
+
+
+def _of_one(row: Row, outcome: str, place: str, seen: str) -> str:
+    """Tell of one episode that was seen again and again what holds of all these times, and what is to be learned from it."""
+    if trial := _TRIAL.match(row["content"]):
+        return _of_trials(row["content"][trial.end() :], seen, _CAME[trial[1]])
+    text, where = _apart(row["content"])
+    said = most_central(in_general(sentences_of(text)), room=_CASE_CHARS)
+    frame = _frame([row], outcome, place or f"`{where}`" * bool(where), seen)
+    return f"{frame}: {' '.join(said)}" if said else f"{frame}."
+
+
+def _of_trials(text: str, seen: str, came: str) -> str:
+    """Tell of one task's trials: which, what came of them, the lesson, what was called and what stopped it."""
+    about, *parts = _PART.split(text)
+    told = dict(zip(parts[::2], parts[1::2], strict=True))
+    name = about.strip().rstrip(".")
+    is_name = (
+        len(name.split()) <= _WORDS_OF_A_NAME and len(name) <= _LONGEST_NAME and not name.endswith(("?", "!", "…"))
+    )
+    head = f"Seen {seen}{f' of {name}' if is_name else ''}, {came}"
+    asked = [] if is_name else requests(in_general(sentences_of(about)), room=_EXAMPLE_CHARS)
+    found = [f"{head}: “{' '.join(asked)}”" if asked else f"{head}."]
+    for label, lead in _OF_A_LESSON.items():
+        said = most_central(in_general(sentences_of(told.get(label, ""))), room=_CASE_CHARS)
+        happened = [one for one in said if not is_advice(one)]
+        if is_name and len(said) == 2 and said[:1] == happened:
+            found, said = [f"{head}: “{happened[0]}”"], said[1:]
+        found += [f"{lead}: “{' '.join(said)}”"] if said else []
+    if tools := _TOOLS.match(told.get("What was done", "")):
+        found.append(f"What was called: {enumerated([f'`{name}`' for name in tools[1].split(', ')])}.")
+    if error := told.get("Last error"):
+        found.append(f"The last error was: {ended(without_numbers(error))}")
+    while len(" ".join(found)) > MAX_CONTENT_CHARS:
+        found.pop()
+    return " ".join(found)
+
+
+def _by_kind(episodes: Sequence[Row]) -> list[tuple[str, list[Row]]]:
+    """Return the kinds of things that several episodes tell, with these, the most frequent first; none where most are of one kind."""
+    found: dict[str, list[Row]] = {}
+    for row in episodes:
+        for kind in _KINDS:
+            if kind in row.get("tags", ()):
+                found.setdefault(kind, []).append(row)
+                break
+    if any(len(rows) * 3 >= len(episodes) * 2 for rows in found.values()):
+        return []
+    several = [(kind, rows) for kind, rows in found.items() if kind in _SEVERAL and len(rows) > 1]
+    return sorted(several, key=lambda part: (-len(part[1]), part[0]))[:_MOST_EXAMPLES]
 
 
 def _frame(episodes: Sequence[Row], outcome: str, place: str, seen: str) -> str:
     kinds = Counter(kind for row in episodes for kind in _KINDS if kind in row.get("tags", ()))
     most = [kind for kind in _KINDS if kinds[kind] * 3 >= len(episodes) * 2]
     text = _FRAMES[most[0] if most else outcome][0 if place else 1].format(at=place)
-    parts = [(many, kind) for kind, many in kinds.items() if kind in _SEVERAL and many > 1]
-    if most or len(parts) < 2:
-        return f"{text} {seen}"
-    listed = [f"{_SEVERAL[kind]} ({many})" for many, kind in sorted(parts, key=lambda part: (-part[0], part[1]))[:3]]
-    return f"{text} {seen}: {_enumerated(listed)}"
+    return f"{text} {seen}"
 
 
 def _place(shared: Shared) -> str:
     """Return what the episodes are about, in words: the file or thing of most of them, else the tags that they share."""
-    if shared.title and " " not in shared.title:
+    if shared.title and " " not in shared.title and len(shared.title) <= _LONGEST_NAME:
         return f"`{shared.title.rstrip('/').rsplit('/', 1)[-1]}`"
-    return _enumerated([f"`{tag}`" for tag in shared.tags if tag not in _KINDS][:3])
-
-
-def _enumerated(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+    return enumerated([f"`{tag}`" for tag in shared.tags if tag not in _KINDS and len(tag) <= _LONGEST_NAME][:3])
 
 
 def _when(episodes: Iterable[Row]) -> str:
@@ -219,39 +294,39 @@ def _unlike(central: Sequence[Row]) -> list[Row]:
     chosen = [central[0]]
     for row in central[1:_MOST_COMPARED]:
         own = _words(row["content"])
-        if all(_likeness(own, _words(other["content"])) < _SAME_WORDS for other in chosen):
+        if all(likeness(own, _words(other["content"])) < _SAME_WORDS for other in chosen):
             chosen.append(row)
         if len(chosen) == _MOST_EXAMPLES:
             break
     return chosen
 
 
-def _likeness(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / (len(one | other) or 1)
-
-
-def _case(row: Row, place: str, room: int) -> str:
-    """Return what an episode says, without what the frame says already, in whole sentences as far as they fit."""
-    text = _LEAD.sub("", " ".join(row["content"].split()))
+def _apart(content: str) -> tuple[str, str | None]:
+    """Return what an episode says, without what kind of thing it is, and the place that stands behind it."""
+    text = _LEAD.sub("", " ".join(content.split()))
     where = _PLACE.search(text)
-    if where:
-        known = canonical_name(where[1]) in canonical_name(place)
-        text = text[: where.start()] + ("" if known else f" ({where[1]})")
-    first = text.split(" ", 1)[0]
-    text = text[:1].upper() + text[1:] if first.rstrip(",:;").isalpha() else text
-    if len(text) < room:
-        return _ended(text)
-    kept = ""
-    for sentence in _SENTENCE_END.split(text):
-        joined = f"{kept} {_ended(sentence)}".strip()
-        if len(joined) > room:
-            break
-        kept = joined
-    if kept:
-        return kept
-    cut = text[: room - 1]
-    return f"{cut[: cut.rfind(' ')] if ' ' in cut else cut}…".replace(",…", "…").replace(";…", "…")
+    return (text[: where.start()], where[1]) if where else (text, None)
 
 
-def _ended(text: str) -> str:
-    return text if text.endswith((".", "!", "?", "…", "”", ":")) else f"{text}."
+def _cases(rows: Sequence[Row], place: str, frequency: Mapping[str, int]) -> list[str]:
+    """Return what some of the rows say, a sentence of each, where one can be told."""
+    told = (case for row in rows[:_MOST_COMPARED] if (case := _case(row, place, frequency)))
+    return list(islice(told, _MOST_EXAMPLES))
+
+
+def _case(row: Row, place: str, frequency: Mapping[str, int]) -> str | None:
+    """Return the sentence of an episode that says most of what the others say too; None where none can be told."""
+    text, where = _apart(row["content"])
+    if _TRIAL.match(row["content"]):  # what was asked, and what was learned, but not what was done
+        text = " ".join(part for part in _PART.split(text)[::2] if not _TOOLS.match(part))
+    fitting = [one for one in in_general(sentences_of(text)) if len(one) <= _EXAMPLE_CHARS]
+    if not fitting:
+        return None
+
+    def rank(said: str) -> tuple[float, int]:
+        own = _words(said)
+        return (round(-sum(frequency[word] - 1 for word in sorted(own)) / (len(own) + 5.0), 6), fitting.index(said))
+
+    said = min(fitting, key=rank).removesuffix(".")
+    is_known = where is None or canonical_name(where) in canonical_name(place) or where in said
+    return said if is_known else f"{said} ({where})"

@@ -9,7 +9,7 @@ episodes that change sides make nobody kin.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from typing import NamedTuple
 
 
@@ -31,7 +31,7 @@ class Succession(NamedTuple):
     heirless: list[int]
 
 
-def are_kin(common: int, community: Sequence[int], episodes: frozenset[int]) -> bool:
+def are_kin(common: int, community: Sized, episodes: Sized) -> bool:
     """Whether so many common episodes are most of a community, or most of those of a generalisation."""
     return common * 2 > len(community) or common * 2 > len(episodes) > 0
 

@@ -63,22 +63,23 @@ class Plan:
 
 def plans(experiences: Sequence[Experience]) -> list[Plan]:
     """Return what is to be done about each; those of one scope share what their tags weigh."""
-    by_scope: dict[object, list[Row]] = {}
-    for experience in experiences:
-        by_scope.setdefault(experience.scope, []).extend(experience.episodes)
-    weights = {scope: tag_weights(_tags(row) for row in episodes) for scope, episodes in by_scope.items()}
+    tags = [[_tags(row) for row in experience.episodes] for experience in experiences]
+    by_scope: dict[object, list[list[str]]] = {}
+    for experience, own in zip(experiences, tags, strict=True):
+        by_scope.setdefault(experience.scope, []).extend(own)
+    weights = {scope: tag_weights(own) for scope, own in by_scope.items()}
     return [
-        _plan(experience, weights[experience.scope], is_large=len(by_scope[experience.scope]) >= LARGE_FROM)
-        for experience in experiences
+        _plan(experience, own, weights[experience.scope], is_large=len(by_scope[experience.scope]) >= LARGE_FROM)
+        for experience, own in zip(experiences, tags, strict=True)
     ]
 
 
-def _plan(experience: Experience, weights: dict[str, float], *, is_large: bool) -> Plan:
+def _plan(experience: Experience, tags: list[list[str]], weights: dict[str, float], *, is_large: bool) -> Plan:
     episodes, known = experience.episodes, experience.in_force
     place_of = {row["id"]: place for place, row in enumerate(episodes)}
     live = [frozenset(place_of[one] for one in one_known.live) for one_known in known]
     settled = [sorted(places) for places in live]
-    found = communities([_tags(row) for row in episodes], weights, is_large=is_large, settled=settled)
+    found = communities(tags, weights, is_large=is_large, settled=settled)
     plan = Plan(episodes=len(episodes), communities=sum(len(members) > 1 for members in found))
     besides = [
         one_known.evidence_besides([episodes[place] for place in sorted(places)])
@@ -106,7 +107,8 @@ def _plan(experience: Experience, weights: dict[str, float], *, is_large: bool) 
             plan.groups.append(patterns)
     for place in followed.heirless:
         is_left = known[place].live or known[place].withdrawn
-        if is_left and len(besides[place]) < LEAST_EVIDENCE:
+        is_pinned = known[place].row.get("is_pinned", False)  # who pinned it decides
+        if is_left and not is_pinned and len(besides[place]) < LEAST_EVIDENCE:
             plan.retired.append(known[place])
     return plan
 

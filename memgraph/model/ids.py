@@ -76,6 +76,7 @@ def short_name(kind: str, name: str) -> str:
     return without_title(name).split()[-1] if kind == "person" and name else name
 
 
+@lru_cache(maxsize=65_536)
 def canonical_name(name: str) -> str:
     """Return the form under which a name is compared: NFKC, case folded, white space collapsed."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())

@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import orjson
 
+from memgraph.fold import links_named
+from memgraph.journal.envelope import Event
+from memgraph.model.events import MemoryMerged, MemoryRevised
 from memgraph.ports import Change, GraphEngine, Key, Row
 
 _MOST_ROWS = 20_000
@@ -13,6 +16,8 @@ _SCAN_FROM = 2_000
 """From so many unknown memories on, one pass over the table beats look-ups by key."""
 _MEMORIES_A_LOOKUP = 150
 """The engine looks one memory up by its key in 0.3 ms, in which a pass over the table reads so many, as text."""
+_READY_FROM = 40
+"""From so many builds, or links, on one pass over a table beats look-ups by key."""
 _MOST_RECORDS = 150_000
 """Some 150 MB: of larger stores single rows are kept."""
 
@@ -36,7 +41,9 @@ class RowCache:
         self._rows: dict[tuple[str, Key], Row | None] = {}
         self._whole: set[str] = set()
         self._records: dict[str, str] | None = None
+        self._in_bulk = 0
         self._looked_up = 0
+        self._links: dict[tuple[str, Key], Row | None] = {}
 
     @property
     def has_memories(self) -> bool:
@@ -47,7 +54,9 @@ class RowCache:
         """Read tables whole: from then on no key of theirs is looked up one by one."""
         for table in tables:
             if table not in self._whole:
-                self._rows.update({(table, key): row for key, row in self._engine.scan(table)})
+                rows = {(table, key): row for key, row in self._engine.scan(table)}
+                self._rows.update(rows)
+                self._in_bulk += len(rows)
                 self._whole.add(table)
 
     def load_memories(self) -> None:
@@ -62,13 +71,21 @@ class RowCache:
             record = self._records.get(str(key))
             return None if record is None else _row(record)
         place = (table, key)
+        if place in self._links:
+            return self._links[place]
         if place not in self._rows:
             if table in self._whole:
                 return None
-            if len(self._rows) > _MOST_ROWS:
-                self._rows, self._whole = {}, set()
+            if len(self._rows) > _MOST_ROWS + self._in_bulk:
+                self._rows, self._whole, self._in_bulk = {}, set(), 0
             self._rows[place] = self._engine.get(table, key)
         return self._rows[place]
+
+    def has(self, table: str, key: Key) -> bool:
+        """Tell whether there is a row."""
+        if table == "Memory" and self._records is not None:
+            return key in self._records
+        return self.get(table, key) is not None
 
     def memories(self, memory_ids: Sequence[str]) -> list[Row]:
         """Return these memories' rows in this order, without those that are gone."""
@@ -81,6 +98,17 @@ class RowCache:
                 found = {str(key): row for key, row in self._engine.scan("Memory")}
                 return [found[key] for key in memory_ids if key in found]
         return [row for key in memory_ids if (row := self.get("Memory", key)) is not None]
+
+    def ready_for(self, events: Sequence[Event]) -> RowCache:
+        """Read at once what folding many events will ask for, and return itself. Links are kept until what was folded is written."""
+        revisions = [event.content for event in events if isinstance(event.payload, MemoryRevised | MemoryMerged)]
+        if sum("evidence_build_ids" in told.get("changed", ()) for told in revisions) >= _READY_FROM:
+            self.load(("Build",))
+        for table, keys in links_named(events).items():
+            if len(keys) >= _READY_FROM:
+                found = self._engine.edges(table, keys)
+                self._links.update({(table, key): found.get(key) for key in keys})
+        return self
 
     def edges_at(self, memory_id: str) -> Iterable[tuple[str, Key, Row]]:
         """Return every edge at a memory."""
@@ -103,6 +131,7 @@ class RowCache:
                 written[change.key] = orjson.dumps(change.new).decode()
 
         def absorb() -> None:
+            self._links = {}
             self._rows.update(rows)
             for edge in edges:
                 self._rows.pop(edge, None)
@@ -117,7 +146,8 @@ class RowCache:
 
     def clear(self) -> None:
         """Forget everything."""
-        self._rows, self._whole, self._records, self._looked_up = {}, set(), None, 0
+        self._links = {}
+        self._rows, self._whole, self._in_bulk, self._records, self._looked_up = {}, set(), 0, None, 0
 
 
 def _row(record: str) -> Row:

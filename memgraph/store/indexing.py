@@ -11,7 +11,7 @@ from memgraph.index.index import RELATION_CODE, Index, IndexOffset
 from memgraph.model.events import AccessRecorded, MemoryAdded, MemoryMerged, MemoryRevised
 from memgraph.model.payload import Payload
 from memgraph.model.reembedding import MemoryReembedded
-from memgraph.ports import Change, Key, Row
+from memgraph.ports import Change, GraphEngine, Key, Row
 
 _LINKLESS = (MemoryAdded, MemoryRevised, MemoryMerged, MemoryReembedded)
 """Events of a memory that leave its links alone."""
@@ -26,6 +26,17 @@ def index_of(changes: Sequence[Change], projection: Projection) -> Index:
     links: list[tuple[str, Key]] = [(change.table, change.key) for change in changes if change.table in RELATION_CODE]
     index.build(rows, links)
     index.offset = offset_of(projection)
+    return index
+
+
+def index_from(engine: GraphEngine, offset: IndexOffset) -> Index:
+    """Return the index of all that a graph holds."""
+    index = Index()
+    with engine.open():
+        rows = sorted((row for _, row in engine.scan("Memory")), key=lambda row: row["seq"])
+        links = [(table, key) for table in RELATION_CODE for key, _ in engine.scan(table)]
+    index.build(rows, links)
+    index.offset = offset
     return index
 
 

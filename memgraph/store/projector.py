@@ -11,7 +11,7 @@ from memgraph.errors import DiskFullError, GraphError, JournalError, StorageErro
 from memgraph.fold import EmptyView, Projection, Workspace, fold, project
 from memgraph.fold.projection import SCHEMA_VERSION, digest_after
 from memgraph.index import snapshot
-from memgraph.index.index import RELATION_CODE, Index, IndexOffset
+from memgraph.index.index import Index, IndexOffset
 from memgraph.journal.envelope import CommitDraft, Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.replay import Committed, Offset
@@ -19,7 +19,7 @@ from memgraph.logs import logger_of, timed
 from memgraph.ports import GraphEngine, Progress
 from memgraph.store.bulk import in_bulk
 from memgraph.store.cache import RowCache
-from memgraph.store.indexing import Stale, aside, brought_up, index_of, offset_of, refetch
+from memgraph.store.indexing import Stale, aside, brought_up, index_from, index_of, offset_of, refetch
 from memgraph.store.turns import Turns
 
 logger = logger_of(__name__)
@@ -55,6 +55,7 @@ class Projector:
         self.named = journal.named
         self._generation = -1
         self._depth = 0
+        self._has_failed = False
         self.projection = Projection(journal.store_id)
         self._index_path = index_path
         self._index: Index | None = None
@@ -115,6 +116,9 @@ class Projector:
             self._depth += 1
             try:
                 yield
+            except GraphError as error:
+                self._has_failed |= type(error) is GraphError  # neither a query's error nor a full disk
+                raise
             finally:
                 self._depth -= 1
 
@@ -185,6 +189,7 @@ class Projector:
         except GraphError as error:
             self.turns.close()
             logger.warning("the graph failed after a commit (%s); it will be caught up", error.loggable)
+            self._has_failed |= not isinstance(error, DiskFullError)
             self._generation = -1  # what it says of itself counts, not what it should have come to
         return [event for commit in commits for event in commit.events]
 
@@ -202,7 +207,9 @@ class Projector:
                     self._index = snapshot.load(self._index_path, self.journal.store_id)
                     counts["memories"] = len(self._index or ())
             if self._index is None or not self._advance_index(self._index):
-                self._index = self._build_index()
+                with timed(logger, logging.INFO, "built the index"):
+                    self._index = index_from(self.engine, offset_of(self.projection))
+                self._save_index()
             self._index.use_vectors_of(self.named.model)
             return self._index
 
@@ -240,7 +247,7 @@ class Projector:
                 self.turns.close()
                 self.rows.clear()  # they may be of a graph that was damaged
                 self._index = index
-            self._generation = -1
+            self._generation, self._has_failed = -1, False
             self._save_index()
 
     def close(self) -> None:
@@ -262,6 +269,8 @@ class Projector:
         GraphError
             It must be rebuilt.
         """
+        if self._has_failed:
+            raise GraphError("it failed when it was read or written last, after which its rows may be garbage")
         if self.journal.has_changed():
             self.journal.refresh()
         if self.engine.generation != self._generation:
@@ -333,7 +342,7 @@ class Projector:
             return
         index = self.loaded_index
         with timed(logger, logging.DEBUG, "wrote to graph and index") as counts:
-            changes, after = project(events, commits[-1].after, self.projection, self.rows)
+            changes, after = project(events, commits[-1].after, self.projection, self.rows.ready_for(events))
             if len(changes) > _MOST_ROWS_AT_ONCE:
                 raise GraphError(f"{len(changes):,} rows are too many for one transaction of the engine")
             counts |= {"events": len(events), "rows": len(changes)}
@@ -379,17 +388,6 @@ class Projector:
             refetch(index, stale, self.rows.get, self.engine.links_of)
         index.offset = offset_of(self.projection)
         return True
-
-    def _build_index(self) -> Index:
-        index = Index()
-        with self.engine.open(), timed(logger, logging.INFO, "built the index"):
-            rows = sorted((row for _, row in self.engine.scan("Memory")), key=lambda row: row["seq"])
-            links = [(table, key) for table in RELATION_CODE for key, _ in self.engine.scan(table)]
-        index.build(rows, links)
-        index.offset = offset_of(self.projection)
-        self._index = index
-        self._save_index()
-        return index
 
     def _save_index(self) -> None:
         if self._index is None:

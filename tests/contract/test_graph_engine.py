@@ -14,6 +14,7 @@ import pytest
 from memgraph.errors import ClosedError, GraphError, QueryError
 from memgraph.fold import EmptyView, Workspace, fold
 from memgraph.graph import kuzu as module
+from memgraph.graph import statements
 from memgraph.graph.kuzu import KuzuEngine
 from memgraph.graph.schema import tables
 from memgraph.journal.envelope import Event
@@ -273,6 +274,17 @@ class TestUpdates:
         engine.apply([Change("SUPPORTS", key, {"score": 0.75}, None)], STATE)
         assert everything(engine) == rows_of([a, b, new("NEXT", key, {})])
 
+    def test_many_edges_are_read_and_removed_at_once(self, engine: GraphEngine) -> None:
+        changes = stocked(100)
+        engine.apply(changes, STATE)
+        edges = {change.key: change.new for change in changes if change.table == "SUPPORTS" and change.new is not None}
+        lacking = {(target, source) for source, target in edges}
+        assert engine.edges("SUPPORTS", {*edges, *lacking}) == edges
+        gone = dict(list(edges.items())[:45])
+        engine.apply([Change("SUPPORTS", key, row, None) for key, row in gone.items()], STATE)
+        assert engine.edges("SUPPORTS", edges.keys()) == {key: row for key, row in edges.items() if key not in gone}
+        assert everything(engine) == rows_of([change for change in changes if change.key not in gone])
+
     def test_a_node_goes_with_its_edges_in_one_call(self, engine: GraphEngine) -> None:
         changes = changes_of([memory(1, tags=["a"], project_id="P"), memory(2)], [("SUPPORTS", 0, 1)])
         engine.apply(changes, STATE)
@@ -408,6 +420,24 @@ class TestBulk:
         expected = [Change("Memory", old.key, None, after) if change is old else change for change in changes]
         assert everything(engine) == rows_of(expected)
 
+    def test_in_a_large_file_nothing_is_copied_beside_what_changes(
+        self, engine: GraphEngine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The engine's buffer pool has no room for both: the file could not be read afterwards."""
+        monkeypatch.setattr(statements, "_LARGE_BYTES", 0)
+        copied = []
+        monkeypatch.setattr(KuzuEngine, "_copy", lambda *given: copied.append(given))
+        before, rest = stocked(5), stocked(500)
+        engine.apply(before, STATE)
+        first = next(change for change in before if change.table == "Memory")
+        known = {(change.table, change.key) for change in before}
+        new = [change for change in rest if (change.table, change.key) not in known]
+        changed = {**(first.new or {}), "title": "other"}
+        engine.apply([Change("Memory", first.key, first.new, changed), *new], STATE)
+        assert not copied
+        assert len(list(engine.scan("Memory"))) == 500
+        assert engine.get("Memory", first.key) == changed
+
     def test_a_path_with_spaces_and_quotes(self, tmp_path: Path) -> None:
         engine = KuzuEngine(tmp_path / 'it\'s a "folder", ünï' / "graph")
         changes = stocked(60)
@@ -503,11 +533,13 @@ class TestHolding:
             {"tags": ["a"], "steps": ["s", ""]},
         ],
     )
-    @pytest.mark.parametrize("way", ["one", "many", "update"])
+    @pytest.mark.parametrize("way", ["one", "many", "copied", "update"])
     def test_lists_come_back_after_releases_when_the_first_rows_had_none(
-        self, engine: GraphEngine, fields: dict[str, Any], way: str
+        self, engine: GraphEngine, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any], way: str
     ) -> None:
         """A list of structs in a table that was once written to disk without any is lost by some engines."""
+        if way == "copied":
+            monkeypatch.setattr(module, "_COPY_FROM_ROWS", 40)
         plain = node(0)
         engine.apply([plain], STATE)
         engine.release()
@@ -515,7 +547,7 @@ class TestHolding:
             after = changes_of([memory(0, **fields)])[0].new
             changes = [Change("Memory", plain.key, plain.new, after)]
         else:
-            records = [memory(number, **fields) for number in range(1, 450 if way == "many" else 2)]
+            records = [memory(number, **fields) for number in range(1, 60 if way in {"many", "copied"} else 2)]
             changes = [change for change in changes_of(records) if change.table == "Memory"]
         engine.apply(changes, STATE)
         engine.release()

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import memgraph
+from memgraph.testing import FakeClock, FakeEmbedder
 
 DIMENSION = 64
 NAN, INFINITY = float("nan"), float("inf")
@@ -69,10 +70,23 @@ def same(a, b):
     return repr(a) == repr(b)
 
 
+KNOWN = memgraph.EpisodicMemory(id=KNOWN_ID, content="Here already", tags=["kept"])
+
+
+@pytest.fixture(scope="module")
+def stocked(tmp_path_factory):
+    """Return a store that holds one memory: the same for all tests, because nothing that is refused changes it."""
+    folder = tmp_path_factory.mktemp("stocked")
+    settings = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
+    with memgraph.AgentMemoryStore(settings, embedder=FakeEmbedder(DIMENSION), clock=FakeClock()) as store:
+        store.insert_memory(KNOWN)
+        yield store
+
+
 @pytest.fixture
-def stocked(store):
-    """Return a store that holds one memory."""
-    store.insert_memory(memgraph.EpisodicMemory(id=KNOWN_ID, content="Here already", tags=["kept"]))
+def own(store):
+    """Return such a store for one test alone."""
+    store.insert_memory(KNOWN)
     return store
 
 
@@ -83,10 +97,9 @@ def unchanged(stocked):
     @contextmanager
     def watch():
         before = stocked.get_stats().total, stocked.digest(), stocked.get_memory(KNOWN_ID)
-        rows = stocked.cypher("MATCH (m:Memory) RETURN count(m) AS n")
         yield
         assert (stocked.get_stats().total, stocked.digest(), stocked.get_memory(KNOWN_ID)) == before
-        assert stocked.cypher("MATCH (m:Memory) RETURN count(m) AS n") == rows
+        assert stocked.cypher("MATCH (m:Memory) RETURN count(m) AS n") == [{"n": before[0]}]
 
     return watch
 
@@ -148,10 +161,10 @@ def test_what_is_no_memory_at_all(stocked, unchanged, given):
         stocked.insert_memory(given)
 
 
-def test_eight_hundred_characters_are_not_too_many(stocked):
-    stored = stocked.insert_memory(data(content="é" * 800))
+def test_eight_hundred_characters_are_not_too_many(own):
+    stored = own.insert_memory(data(content="é" * 800))
 
-    assert stocked.get_memory(stored.id).content == "é" * 800
+    assert own.get_memory(stored.id).content == "é" * 800
 
 
 @pytest.mark.parametrize(
@@ -261,8 +274,8 @@ def test_a_broken_import(stocked, unchanged, embedder, field, broken):
     assert stocked.get_memory(GOOD["id"]) is None
 
 
-def test_the_export_that_the_broken_ones_are_made_from_is_good(stocked, embedder):
-    result = memgraph.MemoryCommands(stocked, embedder).import_memories(exported(GOOD))
+def test_the_export_that_the_broken_ones_are_made_from_is_good(own, embedder):
+    result = memgraph.MemoryCommands(own, embedder).import_memories(exported(GOOD))
 
     assert result.data == {"imported": 1, "skipped": 0}
 
@@ -278,20 +291,20 @@ def test_a_link_from_nothing_is_called_a_link(stocked, unchanged, embedder):
     assert "link" in str(caught.value)
 
 
-def test_links_between_known_memories_are_imported_once(stocked, embedder):
-    commands = memgraph.MemoryCommands(stocked, embedder)
+def test_links_between_known_memories_are_imported_once(own, embedder):
+    commands = memgraph.MemoryCommands(own, embedder)
     commands.import_memories(exported(GOOD))
     link = {"sourceId": GOOD["id"], "relation": "SUPPORTS", "targetId": KNOWN_ID, "score": 0.5}
 
     result = commands.import_memories(exported(GOOD, links=[link, link]))
-    linked, digest = stocked.links(KNOWN_ID), stocked.digest()
+    linked, digest = own.links(KNOWN_ID), own.digest()
     commands.import_memories(exported(GOOD, links=[link]))
 
     assert result.data == {"imported": 0, "skipped": 1}
     assert [(found.source_id, found.relation, found.target_id, found.score) for found in linked] == [
         (GOOD["id"], "SUPPORTS", KNOWN_ID, 0.5)
     ]
-    assert stocked.digest() == digest
+    assert own.digest() == digest
 
 
 @pytest.mark.parametrize("count", [2**31, 2**63, 10**30])

@@ -346,8 +346,8 @@ def test_what_the_guard_lets_pass_ends_all_the_same(stocked: Any, monkeypatch: p
     """By the engine's own limits, or by the end of its process."""
     check_read_only(EXHAUSTING[name])
     with monkeypatch.context() as patched:
-        patched.setattr(limits, "QUERY_TIMEOUT_S", 0.2)
-        patched.setattr(limits, "GRACE_S", 0.2)
+        patched.setattr(limits, "QUERY_TIMEOUT_S", 0.1)
+        patched.setattr(limits, "GRACE_S", 0.1)
         patched.setattr(limits, "QUERY_MEMORY_BYTES", 200 << 20)
         start = time.monotonic()
         with pytest.raises(QueryError):

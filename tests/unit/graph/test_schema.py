@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
 
 from memgraph import assets
+from memgraph.graph import kuzu as module
+from memgraph.graph.kuzu import KuzuEngine
 from memgraph.graph.schema import tables
 from memgraph.model.link import EXPLICIT_RELATIONS, Relation
 from memgraph.model.memory import MemoryRecord
@@ -90,3 +95,29 @@ def test_the_files_are_numbered() -> None:
     names = list(assets.texts("schema", ".cypher"))
     assert names == sorted(names)
     assert [int(name.split("_")[0]) for name in names] == list(range(1, len(names) + 1))
+
+
+def test_what_a_graph_lacks_is_made_in_one_transaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So a process that is killed meanwhile leaves none of it, and a new store waits for the disk once."""
+    said: list[str] = []
+    real = module._run
+
+    def run(connection: Any, query: str, *given: Any) -> Any:
+        said.append(query)
+        return real(connection, query, *given)
+
+    monkeypatch.setattr(module, "_run", run)
+    engine = KuzuEngine(tmp_path / "graph")
+    assert engine.state() is None
+    made = [query for query in said if query.startswith("CREATE")]
+    assert len(made) == len(tables()) + 1  # and the row of the projection's state
+    start = said.index("BEGIN TRANSACTION")
+    assert said[start + 1 : said.index("COMMIT")] == made
+
+    with engine.open(), engine._session.use() as connection:
+        real(connection, "DROP TABLE RECALLED")
+    engine.release()
+    said.clear()
+    assert list(engine.scan("RECALLED")) == []
+    assert [query for query in said if query.startswith("CREATE")] == [tables()["RECALLED"].statement]
+    engine.close()

@@ -21,7 +21,10 @@ Added = Callable[..., MemoryAdded]
 class Torn:
     """A journal whose last commit of two events can be cut at any byte."""
 
-    def __init__(self, journal: Journal, path: Path, head: Path, write: Callable[..., Any], added: Added) -> None:
+    def __init__(
+        self, journal: Journal, path: Path, head: Path, write: Callable[..., Any], added: Added, step: int
+    ) -> None:
+        self._step = step
         write(journal, added(1))
         self.path, self.head = path, head
         self.before = path.read_bytes()
@@ -37,13 +40,25 @@ class Torn:
         self.head.write_bytes(self.head_after if is_acknowledged else self.head_before)
 
     @property
-    def cuts(self) -> range:
-        return range(len(self.before), len(self.after))
+    def cuts(self) -> list[int]:
+        """Every place around the ends of lines, and of the others one in so many."""
+        start, end = len(self.before), len(self.after)
+        ends = {place + 1 for place in range(start, end) if self.after[place : place + 1] == b"\n"}
+        near = {place + by for place in {start, *ends} for by in range(-3, 4)}
+        return sorted(near.intersection(range(start, end)) | set(range(start, end, self._step)))
 
 
 @pytest.fixture
-def torn(journal: Journal, segment: Paths, head_path: Paths, write: Callable[..., Any], added: Added) -> Torn:
-    return Torn(journal, segment(journal), head_path(journal), write, added)
+def torn(
+    request: pytest.FixtureRequest,
+    journal: Journal,
+    segment: Paths,
+    head_path: Paths,
+    write: Callable[..., Any],
+    added: Added,
+) -> Torn:
+    step = 1 if request.config.getoption("--long") else 8
+    return Torn(journal, segment(journal), head_path(journal), write, added, step)
 
 
 def test_every_cut_of_a_commit_that_was_not_acknowledged_heals_to_the_one_before(torn: Torn, open_one: Open) -> None:

@@ -117,6 +117,16 @@ def test_what_belongs_together_stays_so_and_is_joined_only_if_nothing_is_lost() 
     assert communities(alike, tag_weights(alike), settled=[one, other]) == [list(range(8))]  # joined
 
 
+def test_who_is_linked_with_the_others_stays_where_it_is() -> None:
+    """A community is not written anew because another one would be as near."""
+    tag_sets = [["a", "b", "c", "d"], ["a", "b", "c"], ["a", "b", "c"], ["a", "d", "x", "y"]] + [["x", "y", "z"]] * 3
+    first, other = [0, 1, 2], [4, 5, 6]
+    assert communities(tag_sets, tag_weights(tag_sets), settled=[[*first, 3], other]) == [[*first, 3], other]
+    assert communities(tag_sets, tag_weights(tag_sets), settled=[first, [3, *other]]) == [first, [3, *other]]
+    tag_sets[3].remove("d")
+    assert communities(tag_sets, tag_weights(tag_sets), settled=[[*first, 3], other]) == [first, [3, *other]]
+
+
 def test_what_has_nothing_in_common_any_more_is_divided() -> None:
     tag_sets = [["a", "b"]] * 3 + [["c", "d"]] * 3
     assert communities(tag_sets, tag_weights(tag_sets), settled=[list(range(6))]) == [[0, 1, 2], [3, 4, 5]]

@@ -11,7 +11,9 @@ import pytest
 
 import memgraph
 from memgraph.lifecycle import compress as compressing
+from memgraph.lifecycle.collect import ARCHIVE_REASON
 from memgraph.lifecycle.compress import compress
+from memgraph.model.events import MemoryDeleted
 from memgraph.testing import FakeLanguageModel
 
 Store = Any
@@ -173,14 +175,48 @@ class TestGone:
         assert counts(run(store)) == (1, 0, 0, 0)
         assert len(in_force(store)) == 1
 
-    @pytest.mark.parametrize("way", ["suppress", "invalidate"])
-    def test_a_generalisation_that_was_forgotten_stays_so(self, store: Store, way: str) -> None:
+    @pytest.mark.parametrize("way", ["suppress", "invalidate", "delete_memory"])
+    def test_a_generalisation_that_was_forgotten_or_deleted_stays_so(self, store: Store, way: str) -> None:
         learn(store, 1, 2, 3)
         run(store)
         getattr(store, way)(in_force(store)[0].id)
-        learn(store, 4)
+        assert counts(run(store)) == (0, 0, 0, 0)
+        learn(store, 4, 5)
         assert counts(run(store)) == (0, 0, 0, 0)
         assert in_force(store) == []
+
+    def test_deleted_it_comes_back_only_when_it_is_asked_back(self, store: Store) -> None:
+        ids = learn(store, 1, 2, 3)
+        run(store)
+        (made,) = in_force(store)
+        store.delete_memory(made.id)
+        ids += learn(store, 4, 5)
+        assert counts(run(store)) == (0, 0, 0, 0)
+        store.undelete(made.id)
+        assert counts(run(store)) == (0, 1, 0, 0)
+        assert [(one.id, one.supporting_memory_ids) for one in in_force(store)] == [(made.id, sorted(ids))]
+
+    def test_one_that_was_replaced_and_then_deleted_forbids_nothing(self, store: Store) -> None:
+        one, other = learn(store, 1, 2, 3), learn(store, 4, 5, 6, topic="oauth", tags=["login", "oauth"])
+        run(store)
+        old = in_force(store)
+        for memory_id in [*one, *other]:
+            store.update_memory(memory_id, tags=["auth", "jwt", "login", "oauth"])
+        run(store)
+        for known in old:
+            store.delete_memory(known.id)
+        for memory_id in other:
+            store.update_memory(memory_id, tags=["mail", "smtp"])
+        assert counts(run(store)) == (2, 0, 1, 0)
+
+    def test_one_that_was_collected_comes_back_with_new_evidence(self, store: Store) -> None:
+        learn(store, 1, 2, 3)
+        run(store)
+        (made,) = in_force(store)
+        store.commit("global", [MemoryDeleted(id=made.id, reason=ARCHIVE_REASON)], actor="system")
+        assert counts(run(store)) == (0, 0, 0, 0)
+        learn(store, 4)
+        assert counts(run(store)) == (1, 0, 0, 0)
 
     def test_one_that_faded_comes_back_with_new_evidence(self, store: Store) -> None:
         learn(store, 1, 2, 3)
@@ -191,6 +227,21 @@ class TestGone:
         learn(store, 4)
         assert counts(run(store)) == (1, 0, 0, 0)
         assert [made.confidence for made in in_force(store)] == [0.8]
+
+
+def test_links_and_builds_are_not_looked_up_one_by_one(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    learn(store, *range(3))
+    run(store)
+    learn(store, *range(3, 46))
+    engine, looked_up = store._projector.engine, []
+    get = engine.get
+    monkeypatch.setattr(engine, "get", lambda table, key: looked_up.append(table) or get(table, key))
+    assert counts(run(store)) == (0, 1, 0, 0)
+    assert [len(made.supporting_memory_ids) for made in in_force(store)] == [46]
+    assert not {"DERIVED_FROM", "SUPPORTS", "FROM_BUILD"} & set(looked_up)
+    digest = store.digest()
+    store.rebuild()
+    assert store.digest() == digest
 
 
 class TestWhatItInherits:

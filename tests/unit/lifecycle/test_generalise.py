@@ -46,21 +46,58 @@ def test_failures_around_tags_without_a_kind() -> None:
     assert told.startswith("Work on `auth` and `jwt` went wrong in 4 builds, in March 2026. For example: “Token 0 ")
 
 
-def test_work_of_several_kinds_counts_them() -> None:
-    episodes = [row(f"{kind} {n}", kind, "agent", "models") for kind in ("fix", "novelty") for n in range(2)]
-    assert "went well in 4 builds, in March 2026: fixes (2) and something new (2)." in text_of(*episodes)
+def test_work_of_several_kinds_says_what_was_done() -> None:
+    told = ["Quote the variables", "Close the container", "Add a progress bar", "Support o1-mini models"]
+    kinds = ["fix", "fix", "novelty", "novelty"]
+    assert text_of(*(row(one, kind, "agent", "models") for one, kind in zip(told, kinds, strict=True))) == (
+        "Work on `agent` and `models` went well in 4 builds, in March 2026: 2 fixes (such as “Quote the variables” and “Close "
+        "the container”) and 2 additions (such as “Add a progress bar” and “Support o1-mini models”)."
+    )
 
 
-def test_one_failure_seen_again_and_again_is_told_whole() -> None:
-    lesson = row(
-        f"Failed trial: Heat the egg. Lesson: {'Open the microwave first. ' * 20}".strip(),
-        "lesson",
-        occurred_at="2000-01-03T00:00:00.000Z",
-    )
-    assert text_of(lesson, outcome="negative").startswith(
-        "Failed in 4 trials: Heat the egg. Lesson: Open the microwave"
-    )
-    assert text_of(lesson, outcome="negative").endswith(lesson["content"][-26:])
+class TestOneSeenAgainAndAgain:
+    """What was merged into one episode is told as what holds of all these times, not as the episode once more."""
+
+    def test_a_lesson_of_a_task(self) -> None:
+        lesson = (
+            "However, I was stuck in a loop in which I tried to cool the pan with the fridge. I should have opened the fridge, and "
+            "then cooled the pan with it. It did not help to do the same twice. I will do something else if I am stuck again."
+        )
+        assert text_of(row(f"Failed trial: Kitchen 89. Lesson: {lesson}", "lesson"), outcome="negative") == (
+            "Seen in 4 trials of Kitchen 89, all of which failed: “I was stuck in a loop in which I tried to cool the pan with the "
+            "fridge.” The lesson: “I should have opened the fridge, and then cooled the pan with it.”"
+        )
+
+    def test_a_conversation_without_what_is_one_customers(self) -> None:
+        asked = (
+            "Hi! I'm looking to book a flight from Oslo to Rome on May 20th. Sure, my user ID is ann_li_3668. It is booking X05KNL. "
+            "Please use my certificates first, and take the rest from … What was done: get_user, book_flight (calls: 8, failed: "
+            "1). Last error: Error: payment does not add up, total price is 305, but paid 255"
+        )
+        assert text_of(row(f"Failed trial: {asked}", "failure"), outcome="negative") == (
+            "Seen in 4 trials, all of which failed: “I'm looking to book a flight from Oslo to Rome.” What was called: `get_user` "
+            "and `book_flight`. The last error was: payment does not add up."
+        )
+
+    def test_a_recovery_without_the_call(self) -> None:
+        told = (
+            '`book_flight(user_id="ann_li_3668", flights=[{"number": "…` failed (Error: payment does not add up, total price is 305, '
+            'but paid 255); what worked: `… {"payment_id": "card_7504069", "amount": 205}] …`.'
+        )
+        assert text_of(row(told, "recovery")) == (
+            "Failed at first and then went well in 4 builds: `book_flight` failed (payment does not add up); what worked: another "
+            "`payment_id` and another `amount`."
+        )
+
+    def test_anything_else_says_where_and_how_often(self) -> None:
+        told = text_of(row("Fix: Close the pool before the fork. (pool.py)", "fix"), builds=3)
+        assert told == "Fixes to `pool.py` were needed in 3 builds: Close the pool before the fork."
+
+    def test_of_what_cannot_be_told_it_says_how_often(self) -> None:
+        assert (
+            text_of(row('{"a": 1}', "auth", "jwt"), outcome="negative")
+            == "Work on `auth` and `jwt` went wrong in 4 builds."
+        )
 
 
 def test_what_is_unlike_the_first_is_told_too_and_what_is_like_it_is_not() -> None:
@@ -77,15 +114,14 @@ def test_what_is_unlike_the_first_is_told_too_and_what_is_like_it_is_not() -> No
 
 @pytest.mark.parametrize("length", [50, 119, 125, 300, 799])
 @pytest.mark.parametrize("sentence", ["word " * 7, "onewordthatdoesnotend" * 5, "Short one. "])
-def test_it_fits_and_is_never_cut_within_a_sentence_that_would_do_without(length: int, sentence: str) -> None:
+def test_it_fits_and_is_never_cut_within_a_sentence(length: int, sentence: str) -> None:
     content = (sentence * 800)[:length].strip()
     told = text_of(
         *(row(f"{content}", "a", "b", id=str(n)) for n in range(3)), row("Something else entirely, at last.", "a", "b")
     )
     assert len(told) <= MAX_CONTENT_CHARS
-    assert told.endswith((".", "…"))
-    if sentence == "Short one. " and "…" in told:
-        pytest.fail(told)
+    assert told.endswith(".")
+    assert "…" not in told
 
 
 def test_names_stay_as_they_are_written() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,25 +11,27 @@ from typing import Any
 
 import pytest
 
+from memgraph.graph.schema import tables
+
 PREAMBLE = """
 import os, sys
 from pathlib import Path
 import memgraph
 from memgraph.testing import FakeClock, FakeEmbedder
 
-def opened():
-    folder = Path(sys.argv[1])
+def opened(place="."):
+    folder = Path(sys.argv[1], place)
     config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
     return memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(64), clock=FakeClock("2026-02-01T09:00:00.000Z"))
 """
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Callable[[str], subprocess.CompletedProcess[str]]:
-    """Run a program on this test's store, in its own process; `opened()` opens it as `open_store()` would."""
+def run(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run a program on this test's stores, in its own process; `opened()` opens them as `open_store()` would."""
 
-    def go(program: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-W", "error", "-c", PREAMBLE + program, str(tmp_path)]
+    def go(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-W", "error", "-c", PREAMBLE + program, str(tmp_path), *arguments]
         return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
     return go
@@ -39,20 +42,18 @@ def seen() -> Callable[[Any], dict[str, Any]]:
     """Return everything that a store shows of its state."""
 
     def see(store: Any) -> dict[str, Any]:
-        memories = {memory.id: memory for memory in store.every_memory()}
+        linked = {end for link in store.every_link() for end in (link.source_id, link.target_id)}
+        with store._projector.holding():  # queries from outside would take three times as long
+            engine = store._projector.engine
+            keys = {table: sorted(key for key, _ in engine.scan(table)) for table in tables()}
+            columns = dict(engine.scan_columns("Memory"))
         return {
             "digest": store.digest(),
-            "memories": memories,
-            "links": {key: sorted(map(repr, store.links(key))) for key in memories},
+            "memories": {memory.id: memory for memory in store.every_memory()},
+            "links": {key: sorted(map(repr, store.links(key))) for key in sorted(linked)},
             "listed": [memory.id for memory in store.get_all_memories()],
-            "nodes": store.cypher("MATCH (n) RETURN label(n) AS label, n.id AS id ORDER BY label, id"),
-            "edges": store.cypher(
-                "MATCH (a)-[e]->(b) RETURN label(e) AS label, a.id AS source, b.id AS target ORDER BY label, source, target"
-            ),
-            "columns": [
-                {name: value for name, value in row["m"].items() if name != "record"}
-                for row in store.cypher("MATCH (m:Memory) RETURN m ORDER BY m.id")
-            ],
+            "keys": keys,
+            "columns": columns,
         }
 
     return see
@@ -75,7 +76,7 @@ def live() -> Callable[[Any], list[str]]:
             for memory in store.insert_memories(
                 [
                     {"type": "episodic", "content": f"Ünï {n} 数据库", "title": f"t{n}", "is_pinned": n == 1}
-                    for n in range(60)
+                    for n in range(34)
                 ]
             )
         ]
@@ -94,3 +95,27 @@ def live() -> Callable[[Any], list[str]]:
         return [key for key in ids if key != ids[2]]
 
     return write
+
+
+@pytest.fixture(scope="session")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """Return where this session keeps a store that has lived and its keys, once there is one, and the ids in it."""
+    return tmp_path_factory.mktemp("kept"), []
+
+
+@pytest.fixture
+def lived(
+    open_store: Callable[..., Any], live: Callable[[Any], list[str]], tmp_path: Path, kept: tuple[Path, list[str]]
+) -> tuple[Any, list[str]]:
+    """Return a store of this test's own that has lived (see `live`), and the ids of its memories."""
+    folder, ids = kept
+    if not ids:
+        store = open_store()
+        lives = live(store)
+        store.digest()  # opens the graph
+        store.close()
+        shutil.copytree(tmp_path, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("user"))
+        ids += lives
+    else:
+        shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    return open_store(), list(ids)

@@ -102,7 +102,7 @@ def test_every_way_of_reading_goes_on_and_sees_the_state_before(
 
 
 def test_recalls_beside_a_bulk_insert_see_all_of_it_or_nothing(stocked: Any, pool: ThreadPoolExecutor) -> None:
-    new = 3_000
+    new = 1_500
     during: list[int] = []
     inserting = pool.submit(stocked.insert_memories, episodes(new, "new"))
     with stocked.reader.frozen():
@@ -188,7 +188,7 @@ def test_a_write_that_fails_in_the_graph_leaves_readers_the_state_before_until_i
         assert arrived.wait(WAIT_S)
         assert in_time(pool.submit(shown, stocked)) == {OLD}
     in_time(writing)
-    assert len(calls) == 2
+    assert len(calls) == 1  # then it was made anew
     assert shown(stocked) == {OLD + NEW}
     stocked.verify(deep=True)
 

@@ -17,6 +17,8 @@ from memgraph.testing import FakeEmbedder
 Open = Callable[..., Any]
 See = Callable[[Any], dict[str, Any]]
 Live = Callable[[Any], list[str]]
+Lived = tuple[Any, list[str]]
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def search(store: Any) -> list[tuple[str, float]]:
@@ -87,10 +89,9 @@ class TestCatchingUp:
         again.verify()
 
     def test_one_far_behind_is_rebuilt(
-        self, open_store: Open, seen: See, live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, open_store: Open, seen: See, lived: Lived, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        store = open_store()
-        live(store)
+        store, _ = lived
         expected = seen(store)
         store.close()
         shutil.rmtree(tmp_path / "store" / "graph")
@@ -98,10 +99,9 @@ class TestCatchingUp:
         assert seen(open_store()) == expected
 
     def test_bringing_up_in_small_batches_is_the_same(
-        self, open_store: Open, seen: See, live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, open_store: Open, seen: See, lived: Lived, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        store = open_store()
-        live(store)
+        store, _ = lived
         expected = seen(store)
         store.close()
         shutil.rmtree(tmp_path / "store" / "graph")
@@ -114,10 +114,9 @@ class TestCatchingUp:
 class TestRebuilding:
     @pytest.mark.parametrize("gone", [["graph"], ["index"], ["graph", "index"]])
     def test_what_is_deleted_comes_back_the_same(
-        self, open_store: Open, seen: See, live: Live, tmp_path: Path, gone: list[str]
+        self, open_store: Open, seen: See, lived: Lived, tmp_path: Path, gone: list[str]
     ) -> None:
-        store = open_store()
-        live(store)
+        store, _ = lived
         expected, found = seen(store), search(store)
         assert len(found) > 10
         store.close()
@@ -128,9 +127,8 @@ class TestRebuilding:
         assert search(again) == found
         again.verify()
 
-    def test_a_rebuild_on_demand_changes_nothing(self, open_store: Open, seen: See, live: Live) -> None:
-        store = open_store()
-        live(store)
+    def test_a_rebuild_on_demand_changes_nothing(self, seen: See, lived: Lived) -> None:
+        store, _ = lived
         expected, found = seen(store), search(store)
         progress: list[tuple[int, int | None]] = []
         store.rebuild(lambda done, total: progress.append((done, total)))
@@ -138,10 +136,8 @@ class TestRebuilding:
         assert search(store) == found
         assert progress
 
-    def test_a_store_goes_on_while_another_rebuilds(self, open_store: Open, seen: See, live: Live) -> None:
-        one, other = open_store(), open_store()
-        live(one)
-        one.flush()
+    def test_a_store_goes_on_while_another_rebuilds(self, open_store: Open, seen: See, lived: Lived) -> None:
+        one, other = lived[0], open_store()
         expected = seen(other)
         one.rebuild()
         assert seen(other) == expected
@@ -149,10 +145,9 @@ class TestRebuilding:
         assert one.get_memory(new.id) is not None
 
     def test_the_graph_of_another_store_is_replaced(
-        self, open_store: Open, seen: See, live: Live, tmp_path: Path
+        self, open_store: Open, seen: See, live: Live, lived: Lived, tmp_path: Path
     ) -> None:
-        store, other = open_store(), open_store("other")
-        live(store)
+        store, other = lived[0], open_store("other")
         live(other)
         expected = seen(store)
         store.close()
@@ -164,10 +159,9 @@ class TestRebuilding:
         again.verify()
 
     def test_a_graph_of_another_schema_is_replaced(
-        self, open_store: Open, seen: See, live: Live, monkeypatch: pytest.MonkeyPatch
+        self, open_store: Open, seen: See, lived: Lived, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        store = open_store()
-        live(store)
+        store, _ = lived
         expected = seen(store)
         store.flush()
         with store._projector.holding():
@@ -181,10 +175,8 @@ class TestRebuilding:
         assert seen(open_store()) == expected
         assert rebuilds
 
-    def test_a_graph_that_is_ahead_is_replaced(self, open_store: Open, seen: See, live: Live, tmp_path: Path) -> None:
-        store = open_store()
-        live(store)
-        store.flush()
+    def test_a_graph_that_is_ahead_is_replaced(self, open_store: Open, seen: See, lived: Lived, tmp_path: Path) -> None:
+        store, _ = lived
         expected = seen(store)
         shutil.copytree(tmp_path / "store" / "journal", tmp_path / "backup")
         store.insert_memory({"type": "episodic", "content": "lost with the disk"})
@@ -198,10 +190,9 @@ class TestRebuilding:
         again.verify()
 
     def test_replay_calls_no_model_and_no_clock(
-        self, config: Any, clock: Any, embedder: Any, seen: See, live: Live, tmp_path: Path
+        self, config: Any, clock: Any, embedder: Any, seen: See, lived: Lived, tmp_path: Path
     ) -> None:
-        with memgraph.AgentMemoryStore(config, embedder=embedder, clock=clock) as store:
-            live(store)
+        with lived[0] as store:
             expected = seen(store)
         for name in ("graph", "index"):
             shutil.rmtree(tmp_path / "store" / name, ignore_errors=True)
@@ -225,9 +216,8 @@ class TestRebuilding:
         assert named == [{"name": "login.py"}, {"name": "logout.py"}]
         again.verify()
 
-    def test_verify_finds_a_graph_that_was_changed(self, open_store: Open, live: Live) -> None:
-        store = open_store()
-        ids = live(store)
+    def test_verify_finds_a_graph_that_was_changed(self, lived: Lived) -> None:
+        store, ids = lived
         store.verify()
         row = store._projector.rows.get("Memory", ids[0])
         changed = {**row, "content": "tampered"}
@@ -269,56 +259,53 @@ GARBAGE: dict[str, Callable[[bytes], bytes]] = {
 
 
 class TestCorruption:
-    """In processes of their own, because the engine may take its process down with it."""
+    """In a process of their own, because the engine may take its process down with it."""
 
     PROGRAM = """
-with opened() as store:
-    ids = sorted(memory.id for memory in store.every_memory())
-    assert len(store.cypher("MATCH (m:Memory) RETURN m.id")) == len(ids)
-    store.insert_memory({"type": "episodic", "content": "life goes on"})
-    assert store.get_stats().total == len(ids) + 1
-    store.verify()
-    print(len(ids))
+for name in sys.argv[2:]:
+    with opened(name) as store:
+        ids = sorted(memory.id for memory in store.every_memory())
+        assert len(store.cypher("MATCH (m:Memory) RETURN m.id")) == len(ids)
+        store.insert_memory({"type": "episodic", "content": "life goes on"})
+        assert store.get_stats().total == len(ids) + 1
+        store.verify()
+        print(name, len(ids), flush=True)
 """
 
-    def check(self, run: Callable[[str], subprocess.CompletedProcess[str]], expected: int) -> None:
-        done = run(self.PROGRAM)
-        assert done.returncode == 0, f"exit {done.returncode}: {done.stderr[-1_000:]}"
-        assert int(done.stdout) == expected
-
-    @pytest.mark.parametrize("name", GARBAGE)
-    def test_garbage_over_the_graph(self, open_store: Open, live: Live, run: Any, tmp_path: Path, name: str) -> None:
-        store = open_store()
-        count = len(live(store))
+    def check(self, lived: Lived, run: Run, tmp_path: Path, ways: dict[str, Callable[[Path], object]]) -> None:
+        """Damage the graph in each of these ways, in a copy of the store for each, and see that all heal."""
+        store, ids = lived
         store.close()
-        path = tmp_path / "store" / "graph" / "memgraph.kuzu"
-        path.write_bytes(GARBAGE[name](path.read_bytes()))
-        self.check(run, count)
+        for way, damage in ways.items():
+            for part in ("store", "keys"):
+                shutil.copytree(tmp_path / part, tmp_path / way / part)
+            damage(tmp_path / way / "store" / "graph" / "memgraph.kuzu")
+        done = run(self.PROGRAM, *ways)
+        assert done.returncode == 0, f"exit {done.returncode} after {done.stdout!r}: {done.stderr[-1_000:]}"
+        assert done.stdout.splitlines() == [f"{way} {len(ids)}" for way in ways]
 
-    @pytest.mark.parametrize("name", ["noise", "zeros", "text", "a byte"])
-    def test_garbage_as_a_log_beside_the_graph(
-        self, open_store: Open, live: Live, run: Any, tmp_path: Path, name: str
-    ) -> None:
-        store = open_store()
-        count = len(live(store))
-        store.close()
-        path = tmp_path / "store" / "graph" / "memgraph.kuzu"
-        path.with_name(path.name + ".wal").write_bytes(GARBAGE[name](path.read_bytes()))
-        self.check(run, count)
+    def test_garbage_over_the_graph(self, lived: Lived, run: Run, tmp_path: Path) -> None:
+        def over(name: str) -> Callable[[Path], object]:
+            return lambda path: path.write_bytes(GARBAGE[name](path.read_bytes()))
 
-    def test_a_directory_in_the_graphs_place(self, open_store: Open, live: Live, run: Any, tmp_path: Path) -> None:
-        store = open_store()
-        count = len(live(store))
-        store.close()
-        path = tmp_path / "store" / "graph" / "memgraph.kuzu"
-        path.unlink()
-        path.mkdir()
-        (path / "file").write_text("x")
-        self.check(run, count)
+        self.check(lived, run, tmp_path, {name: over(name) for name in GARBAGE})
 
-    def test_garbage_over_the_index(self, open_store: Open, live: Live, tmp_path: Path, seen: See) -> None:
-        store = open_store()
-        live(store)
+    def test_garbage_as_a_log_beside_the_graph(self, lived: Lived, run: Run, tmp_path: Path) -> None:
+        def beside(name: str) -> Callable[[Path], object]:
+            return lambda path: path.with_name(path.name + ".wal").write_bytes(GARBAGE[name](path.read_bytes()))
+
+        self.check(lived, run, tmp_path, {name: beside(name) for name in ("noise", "zeros", "text", "a byte")})
+
+    def test_a_directory_in_the_graphs_place(self, lived: Lived, run: Run, tmp_path: Path) -> None:
+        def instead(path: Path) -> None:
+            path.unlink()
+            path.mkdir()
+            (path / "file").write_text("x")
+
+        self.check(lived, run, tmp_path, {"a directory": instead})
+
+    def test_garbage_over_the_index(self, open_store: Open, lived: Lived, tmp_path: Path, seen: See) -> None:
+        store, _ = lived
         expected, found = seen(store), search(store)
         store.close()
         path = tmp_path / "store" / "index" / "index.npz"
@@ -351,4 +338,41 @@ def test_a_commit_that_the_graph_refused_is_not_passed_over(open_store: Open, mo
     assert {refused.id, after.id} <= {memory.id for memory in store.get_all_memories()}
     found = store.cypher("MATCH (m:Memory)-[:IN_PROJECT]->() RETURN m.content AS content ORDER BY content")
     assert [row["content"] for row in found] == ["after", "before", "refused"]
+    store.verify(deep=True)
+
+
+def test_a_graph_that_failed_in_the_midst_of_a_write_is_made_anew(
+    open_store: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its transaction was committed, bringing it into the file failed: it says that it is at the end, and its rows are garbage."""
+    store = open_store()
+    kept = store.insert_memory({"type": "episodic", "content": "before", "project_id": "P"})
+    engine = store._projector.engine
+    real = engine.apply
+    failures = [memgraph.GraphError("the graph engine refused `CHECKPOINT`")]
+
+    def apply(*given: Any) -> None:
+        real(*given)
+        if failures:
+            with engine._session.use() as connection:
+                connection.execute("MATCH (m:Memory) SET m.record = ''")
+            raise failures.pop()
+
+    monkeypatch.setattr(engine, "apply", apply)
+    added = store.insert_memory({"type": "episodic", "content": "after", "project_id": "P"})
+    assert not failures
+    store._projector.rows.clear()
+    assert [store.get_memory(one.id).content for one in (kept, added)] == ["before", "after"]
+    store.verify(deep=True)
+
+
+def test_a_graph_whose_rows_cannot_be_read_is_made_anew_at_the_next_use(open_store: Open) -> None:
+    store = open_store()
+    kept = store.insert_memory({"type": "episodic", "content": "before", "project_id": "P"})
+    with store._projector.engine._session.use() as connection:
+        connection.execute("MATCH (m:Memory) SET m.record = ''")
+    store._projector.rows.clear()
+    with pytest.raises(memgraph.GraphError, match="cannot be read"):
+        store.get_memory(kept.id)
+    assert store.get_memory(kept.id).content == "before"
     store.verify(deep=True)

@@ -11,6 +11,7 @@ import pytest
 import memgraph
 from memgraph.errors import DamagedJournalError, GraphError, VectorDamageError
 from memgraph.journal.vectors import row_sha256
+from memgraph.store.indexing import index_from
 from memgraph.store.verifying import refuse, verify
 
 Open = Callable[..., Any]
@@ -64,10 +65,9 @@ CORRUPTIONS: dict[str, tuple[str, str, str, str, bool]] = {
 
 
 @pytest.fixture
-def lived(open_store: Open, live: Callable[[Any], list[str]]) -> tuple[Any, str]:
+def lived(lived: tuple[Any, list[str]]) -> tuple[Any, str]:
     """Return a store with a history, and the id of a memory with tags, entities and a project."""
-    store = open_store()
-    ids = live(store)
+    store, ids = lived
     result = memgraph.MemoryRetrieval(store).retrieve({"task_description": "change login.py", "agent_name": "MARS"})
     assert result.memories
     store.flush()
@@ -155,7 +155,7 @@ def test_whatever_is_corrupted_in_the_index_is_named(lived: tuple[Any, str]) -> 
         found = store.verification(deep=True)
         assert {one.part for one in found.first} == {"index"}, part
         assert (part, memory_id) in {(one.table, one.key) for one in found.first}, part
-        store._projector._index = store._projector._build_index()
+        store._projector._index = index_from(store._projector.engine, index.offset)
     spoil_column(store.reader.index, 0)
     assert store.verification().differing == 0
     with pytest.raises(GraphError, match="index"):

@@ -1,0 +1,302 @@
+"""Named queries: the files of ``queries/``, their headers read by one strict grammar.
+
+A file is a header of comment lines, then one reading statement::
+
+    // name: failures_by_file
+    // purpose: which files go wrong most often, worst first; goes on
+    //   in lines that begin so
+    // parameter: project STRING = '': a project's name; '' for all
+    // column: file STRING
+    // column: failures INT64: how many memories of bad outcome name it
+    // example: memgraph query failures_by_file --param project=shop
+    // cost: only where it may take more than a second on 100,000 memories
+
+A parameter without a default must be given. A default is a literal of the parameter's type, ``null`` (a time that is not asked
+for), or ``now`` (the clock of the store).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from difflib import get_close_matches
+from functools import cache
+from typing import Any
+
+from memgraph import assets
+from memgraph.errors import InvalidInputError, MemGraphError, QueryError
+from memgraph.model.rows import Column
+from memgraph.model.timestamps import from_iso, to_iso
+
+TYPES = ("STRING", "INT64", "DOUBLE", "BOOLEAN", "TIMESTAMP")
+REQUIRED = None
+_ENTRY = re.compile(r"// (name|purpose|parameter|column|example|cost): (\S.*)")
+_MORE = re.compile(r"//   (\S.*)")
+_PARAMETER = re.compile(rf"([a-z]\w*) ({'|'.join(TYPES)})(?: = ('[^']*'|[^\s':]\S*?))?: (\S.*)", re.ASCII)
+_COLUMN = re.compile(rf"([a-z]\w*) ((?:{'|'.join(TYPES)})(?:\[\])?)(?:: (\S.*))?", re.ASCII)
+_ORDER = ("name", "purpose", "parameter", "column", "example", "cost")
+_ONCE = ("name", "purpose", "example")
+_INT64 = range(-(2**63), 2**63)
+_TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a named query.
+
+    Attributes
+    ----------
+    type : str
+        One of STRING, INT64, DOUBLE, BOOLEAN, TIMESTAMP.
+    default : str or None
+        As the header writes it; None: it must be given.
+    """
+
+    name: str
+    type: str
+    default: str | None
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class NamedQuery:
+    """A query of ``queries/``.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        What it answers, with types as Cypher names them.
+    notes : dict of str to str
+        What the header says of a column, where it says anything.
+    example : str
+        A command line.
+    cost : str or None
+        What it takes, where that may be more than a second.
+    text : str
+        The whole file.
+    """
+
+    name: str
+    purpose: str
+    parameters: tuple[Parameter, ...]
+    columns: tuple[Column, ...]
+    notes: Mapping[str, str]
+    example: str
+    cost: str | None
+    text: str
+
+    def values(self, given: Mapping[str, Any], *, now: str) -> dict[str, Any]:
+        """Return a value for each parameter: those that are given, and else the defaults.
+
+        Parameters
+        ----------
+        now : str
+            The canonical time that the default ``now`` stands for.
+
+        Raises
+        ------
+        QueryError
+            A parameter lacks, or the query has none of this name.
+        InvalidInputError
+            A value is not of the parameter's type.
+        """
+        known = [one.name for one in self.parameters]
+        if unknown := sorted(set(given) - set(known)):
+            raise QueryError(f"the query {self.name} has no parameter {unknown[0]!a}; {_takes(known)}")
+        values: dict[str, Any] = {}
+        for one in self.parameters:
+            if one.name in given:
+                values[one.name] = _typed(one, given[one.name], now)
+            elif one.default is REQUIRED:
+                raise QueryError(f"the query {self.name} needs {one.name} ({one.about}): give {one.name}=…")
+            else:
+                values[one.name] = _default(one, now)
+        return values
+
+
+@cache
+def named_queries() -> dict[str, NamedQuery]:
+    """Return all named queries, sorted by name.
+
+    Raises
+    ------
+    MemGraphError
+        A file does not keep to the grammar.
+    """
+    return {name: parse_query(name, text) for name, text in assets.texts("queries", ".cypher").items()}
+
+
+def named_query(name: str) -> NamedQuery:
+    """Return a named query.
+
+    Raises
+    ------
+    QueryError
+        There is none of this name; says which are nearest.
+    """
+    queries = named_queries()
+    if name in queries:
+        return queries[name]
+    asked = name.lower().replace("-", "_")
+    words = set(asked.split("_"))
+    alike = [one for one in queries if words & set(one.split("_"))]
+    near = list(dict.fromkeys([*get_close_matches(asked, queries, n=_SHOWN), *alike]))[:_SHOWN]
+    hint = f"did you mean {' or '.join(near)}? " if near else ""
+    raise QueryError(f"there is no query {name[:80]!a}; {hint}`memgraph queries` lists them")
+
+
+def parse_query(name: str, text: str) -> NamedQuery:
+    """Read a file of ``queries/``.
+
+    Raises
+    ------
+    MemGraphError
+        It does not keep to the grammar; names the line.
+    """
+    found: dict[str, list[tuple[int, str]]] = {kind: [] for kind in _ORDER}
+    for number, kind, value in _entries(name, text):
+        found[kind].append((number, value))
+    for kind in _ONCE:
+        if len(found[kind]) != 1:
+            raise _ill_formed(name, 1, f"says {len(found[kind])} times what its {kind} is")
+    if found["name"][0][1] != name:
+        raise _ill_formed(name, 1, "names itself otherwise than its file")
+    if not found["column"]:
+        raise _ill_formed(name, 1, "names no column")
+    if len(found["cost"]) > 1:
+        raise _ill_formed(name, found["cost"][1][0], "says its cost twice")
+    parameters, columns, notes = [], [], {}
+    for number, value in found["parameter"]:
+        if (match := _PARAMETER.fullmatch(value)) is None:
+            raise _ill_formed(name, number, "is no parameter: name TYPE = default: text")
+        parameters.append(Parameter(match[1], match[2], match[3], match[4]))
+        _check_default(name, number, parameters[-1])
+    for number, value in found["column"]:
+        if (match := _COLUMN.fullmatch(value)) is None:
+            raise _ill_formed(name, number, "is no column: name TYPE: text")
+        columns.append(Column(match[1], match[2]))
+        if match[3]:
+            notes[match[1]] = match[3]
+    for kind, names in (("parameter", [p.name for p in parameters]), ("column", [c.name for c in columns])):
+        if len(set(names)) < len(names):
+            raise _ill_formed(name, found[kind][0][0], f"names a {kind} twice")
+    return NamedQuery(
+        name=name,
+        purpose=found["purpose"][0][1],
+        parameters=tuple(parameters),
+        columns=tuple(columns),
+        notes=notes,
+        example=found["example"][0][1],
+        cost=found["cost"][0][1] if found["cost"] else None,
+        text=text,
+    )
+
+
+def value_of(type_: str, text: str) -> Any:
+    """Return what a text of the command line is as a value of a parameter's type; a time stays text.
+
+    Raises
+    ------
+    ValueError
+        It is none; says what would be.
+    """
+    match type_:
+        case "INT64":
+            if re.fullmatch(r"[+-]?[0-9]{1,19}", text.strip(), re.ASCII) is None:
+                raise ValueError("must be a whole number")
+            return int(text)
+        case "DOUBLE":
+            try:
+                return float(text)
+            except ValueError:
+                raise ValueError("must be a number") from None
+        case "BOOLEAN":
+            if text.strip().lower() not in _TRUTH:
+                raise ValueError("must be true or false")
+            return _TRUTH[text.strip().lower()]
+        case "TIMESTAMP":
+            return None if text.strip().lower() in {"", "null"} else text
+        case _:
+            return text
+
+
+def _entries(name: str, text: str) -> Iterator[tuple[int, str, str]]:
+    """Yield (line number, kind, value) of each entry of the header, what goes on in further lines joined."""
+    entries: list[tuple[int, str, str]] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.startswith("//"):
+            break
+        if entry := _ENTRY.fullmatch(line):
+            if entries and _ORDER.index(entry[1]) < _ORDER.index(entries[-1][1]):
+                raise _ill_formed(name, number, f"{entry[1]} stands after {entries[-1][1]}")
+            entries.append((number, entry[1], entry[2]))
+        elif entries and (more := _MORE.fullmatch(line)):
+            entries[-1] = (*entries[-1][:2], f"{entries[-1][2]} {more[1]}")
+        else:
+            raise _ill_formed(name, number, f"must begin with one of {', '.join(_ORDER)}")
+    yield from entries
+
+
+def _ill_formed(name: str, line: int, problem: str) -> MemGraphError:
+    return MemGraphError(f"queries/{name}.cypher, line {line}: {problem}")
+
+
+def _check_default(name: str, line: int, parameter: Parameter) -> None:
+    if parameter.default is REQUIRED:
+        return
+    try:
+        _default(parameter, "2000-01-01T00:00:00.000Z")
+    except InvalidInputError as error:
+        raise _ill_formed(name, line, f"the default of {error}") from None
+
+
+def _default(parameter: Parameter, now: str) -> Any:
+    text = str(parameter.default)
+    is_quoted = text.startswith("'")
+    if is_quoted != (parameter.type == "STRING"):
+        raise InvalidInputError(f"is no {parameter.type}", field=parameter.name, value=text)
+    try:
+        value = value_of(parameter.type, text[1:-1] if is_quoted else text)
+    except ValueError as error:
+        raise InvalidInputError(str(error), field=parameter.name, value=text) from None
+    return _typed(parameter, value, now)
+
+
+def _typed(parameter: Parameter, value: Any, now: str) -> Any:
+    """Return a value as the engine takes it."""
+    match parameter.type, value:
+        case "STRING", str():
+            return value
+        case "BOOLEAN", bool():
+            return value
+        case "INT64", int() if not isinstance(value, bool) and value in _INT64:
+            return value
+        case "DOUBLE", int() | float() if not isinstance(value, bool) and math.isfinite(value):
+            return float(value)
+        case "TIMESTAMP", None if parameter.default == "null":
+            return None
+        case "TIMESTAMP", "now":
+            return from_iso(now)
+        case "TIMESTAMP", str() | datetime():
+            try:
+                return from_iso(to_iso(value))
+            except ValueError:
+                pass
+    raise InvalidInputError(f"must be {_MUST_BE[parameter.type]}", field=parameter.name, value=value)
+
+
+_MUST_BE = {
+    "STRING": "text",
+    "INT64": "a whole number of 64 bits",
+    "DOUBLE": "a finite number",
+    "BOOLEAN": "true or false",
+    "TIMESTAMP": "a time, such as 2026-02-19 or 2026-02-19T08:30:00Z",
+}
+
+
+def _takes(names: list[str]) -> str:
+    return f"it takes {', '.join(names)}" if names else "it takes none"

@@ -1,0 +1,157 @@
+"""What of an episode's text may be told elsewhere: whole sentences, without what belongs to one case only.
+
+A sentence that was cut, or that is data rather than language (JSON, a call with its arguments, markup), is not told. What only one
+case has, such as a customer's id, a booking code or a date, is left out, or named by its kind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from memgraph.index.analyser import analyse
+
+_SENTENCE_END = re.compile(r"(?<=[.!?…])[”\"')]*\s+(?=[A-Z0-9`\"“*_-])")
+_LEAST_WORDS = 3
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_LINK = re.compile(r"!?\[([^\]\[]*)\]\([^()\s]*\)")
+_MARKS = re.compile(r"(?<!\w)\*{1,3}(?=\S)|(?<=\S)\*{1,3}(?!\w)|^(?:#{1,6}|[-*+>])\s+")
+_RAW = re.compile(r"[{}]|\":|':|```|\|\s*-|\w\([\"'\w]*\s*=|\[\[|</?\w+[ />]|\\n")
+_CALL = re.compile(r"`([A-Za-z_][\w.]*)\([^`]*`")
+_FIELD = re.compile(r"[\"']?\b([A-Za-z_]\w*)[\"']?\s*[:=]")
+_FAILED = re.compile(r"( failed(?: \d+ times)?) \(([^()]+)\)")
+_WORKED = re.compile(r"what worked: `([^`]*)`")
+_MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+_DATE = re.compile(
+    rf"\s(?:(?:on|for|from|until|by|of|since) )?(?:the )?(?:{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|"
+    rf"\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}(?: \d{{4}})?|\d{{4}}-\d\d-\d\d)\b"
+)
+_ID = re.compile(
+    r"\b[A-Za-z]+(?:_[A-Za-z]+)*_\d{3,}\b|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}\b|[^\s@]{1,64}@[^\s@]{1,190}\.\w+"
+)
+_CODE = re.compile(r"\b(?=[A-Z0-9]*\d)(?=[A-Z0-9]*[A-Z])[A-Z0-9]{6}\b|(?<![\w.])\d{4,}(?![\w.])")
+_NUMBER = re.compile(r"(?<![\w.])[#$]?\d+(?![\w])")
+_ADVICE = (
+    re.compile(r"\b(?:should|must|instead(?! of)|need(?:s|ed)? to|avoid|always|never)\b", re.IGNORECASE),
+    re.compile(r"\b(?:will|ensure|make sure|next time|try to|remember)\b", re.IGNORECASE),
+)
+"""What tells of something better, and what only intends something."""
+_REQUEST = re.compile(
+    r"\b(?:like to|want|need|looking|could you|can you|please|write|find|how|what|which|who)\b", re.IGNORECASE
+)
+_TELLS_MORE = 3
+_ALIKE = 0.5
+_OPENING = re.compile(
+    r"^(?:(?:However|Additionally|Also|Moreover|Therefore|Sure|Sure thing|Hmm|Yes|No|Hi|Hello|Alright|Okay|Well)(?: there)?[,!]\s+|and )",
+    re.IGNORECASE,
+)
+
+
+def sentences_of(text: str) -> list[str]:
+    """Return the sentences of a text that may be told, as they stand but for markup, each with an end."""
+    text = _LINK.sub(r"\1", " ".join(text.split()))
+    text = _WORKED.sub(_other_fields, _CALL.sub(r"`\1`", text))
+    text = _FAILED.sub(lambda match: f"{match[1]} ({without_numbers(match[2])})", text)
+    found = []
+    for part in _SENTENCE_END.split(text):
+        said = _opened(_MARKS.sub("", part).strip())
+        if said.endswith("…") or "… " in said or _RAW.search(said) or len(_WORD.findall(said)) < _LEAST_WORDS:
+            continue
+        found.append(ended(said))
+    return list(dict.fromkeys(found))
+
+
+def _other_fields(match: re.Match[str]) -> str:
+    """Say of a call that worked which of its fields were others than before; a plain command stays."""
+    if not _RAW.search(match[1]) and not _FIELD.search(match[1]):
+        return match[0].replace("… ", "").replace(" …", "")
+    names = list(dict.fromkeys(_FIELD.findall(match[1])))
+    return f"what worked: {enumerated([f'another `{name}`' for name in names[:3]])}" if names else "then it worked"
+
+
+def _opened(said: str) -> str:
+    """Return a sentence without the word that only ties it to the one before, beginning as a sentence does."""
+    bare = said
+    while (shorter := _OPENING.sub("", bare)) != bare:
+        bare = shorter
+    first = bare.split(" ", 1)[0]
+    return bare[:1].upper() + bare[1:] if first.rstrip(",:;").isalpha() else bare
+
+
+def ended(text: str) -> str:
+    """Return a sentence with its full stop."""
+    return text if text.endswith((".", "!", "?", "…", "”", ":")) else f"{text}."
+
+
+def enumerated(names: Sequence[str]) -> str:
+    """Return names as a list in words."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def in_general(sentences: Sequence[str]) -> list[str]:
+    """Return sentences without what belongs to one case: those that name no such thing, else all, with the kind in its place."""
+    dateless = [_DATE.sub("", one) for one in sentences]
+    clean = [one for one in dateless if not _ID.search(one) and not _CODE.search(one)]
+    return clean or [_CODE.sub("(a code)", _ID.sub("(an id)", one)) for one in dateless]
+
+
+def without_numbers(error: str) -> str:
+    """Return what an error says, without the clauses that hold one case's numbers, and the word “Error”."""
+    said = re.sub(r"^(?:\w*(?:Error|Exception):\s*)+", "", error.strip().rstrip("."))
+    clauses = re.split(r"(?<=[\w)]), ", said)
+    kept = [clause for clause in clauses if not _NUMBER.search(clause)]
+    return in_general([", ".join(kept or clauses)])[0]
+
+
+def is_advice(sentence: str) -> bool:
+    """Whether a sentence tells what to do rather than what happened."""
+    return any(marks.search(sentence) for marks in _ADVICE)
+
+
+def most_central(sentences: Sequence[str], *, room: int) -> list[str]:
+    """Return one sentence or two, in their order: what shares most terms with the others, and what is advised about it.
+
+    The advice rather says what would have been better than what is intended, and something else than the first.
+    """
+    terms = [_terms(one) for one in sentences]
+    frequency = Counter(term for own in terms for term in own)
+    weight = [sum(frequency[term] - 1 for term in own) / (len(own) + 5.0) for own in terms]
+    by_weight = sorted(range(len(sentences)), key=lambda place: (-round(weight[place], 6), place))
+    first = next((place for place in by_weight if len(sentences[place]) <= room), None)
+    if first is None:
+        return []
+    left = room - len(sentences[first]) - 1
+    others = [
+        place
+        for place in by_weight
+        if len(sentences[place]) <= left and place != first and likeness(terms[place], terms[first]) < _ALIKE
+    ]
+    if not others:
+        return [sentences[first]]
+
+    def rank(place: int) -> tuple[int, int]:
+        strength = next((n for n, marks in enumerate(_ADVICE) if marks.search(sentences[place])), len(_ADVICE))
+        return (strength, -len(terms[place] & terms[first]))
+
+    return [sentences[place] for place in sorted([first, min(others, key=rank)])]
+
+
+def likeness(one: frozenset[str], other: frozenset[str]) -> float:
+    """Return what share of their words two texts have in common."""
+    return len(one & other) / (len(one | other) or 1)
+
+
+def requests(sentences: Sequence[str], *, room: int) -> list[str]:
+    """Return what somebody asks for first, and the request that says most besides, each of at most so many characters."""
+    fitting = [one for one in sentences if len(one) <= room and len(_terms(one)) > 1]
+    asked = [one for one in fitting if _REQUEST.search(one)] or fitting
+    if not asked:
+        return []
+    said = _terms(asked[0])
+    more = max(asked, key=lambda one: (len(_terms(one) - said), -asked.index(one)))
+    return [asked[0], more] if len(_terms(more) - said) >= _TELLS_MORE else asked[:1]
+
+
+def _terms(text: str) -> frozenset[str]:
+    return frozenset(term for term in analyse(text) if not term.isdigit())

@@ -1,0 +1,128 @@
+"""What a store answers beyond memories: Cypher, the named queries, and its memories and links as a network."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memgraph.errors import InvalidInputError
+from memgraph.graph.queries import named_query
+from memgraph.index.columns import TIERS
+from memgraph.index.index import Index, scope_name
+from memgraph.logs import logger_of, timed
+from memgraph.model.link import EXPLICIT_RELATIONS
+from memgraph.model.rows import Rows
+from memgraph.store.projector import Projector
+from memgraph.store.reading import Reader
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+logger = logger_of(__name__)
+
+INCLUDABLE = ("suppressed", "archived", "sensitive", "private")
+"""What `to_networkx` leaves out unless it is named."""
+_OF_THE_STORE = frozenset({"id", "seq", "vector_row", "vector_sha256", "embedding_model", "embedded_at"})
+
+
+class AnswersQueries:
+    """The part of a store that analysts use."""
+
+    _projector: Projector
+    _reader: Reader
+    flush: Callable[[], None]
+    now: Callable[[], str]
+
+    def cypher(self, query: str, /, **params: Any) -> Rows:
+        """Run a reading Cypher query over the graph, in a process of its own: what it does there harms nobody.
+
+        It may take 30 s and 2 GB, and give 100,000 rows; `params` are values for exactly the names that it holds as ``$name``.
+
+        Returns
+        -------
+        Rows
+            A list of dictionaries; as `Rows` it knows its columns and makes tables for Arrow, Polars and pandas.
+
+        Raises
+        ------
+        QueryError
+            The query is not one plain reading statement, lacks a parameter, fails, or takes more than it may.
+        """
+        self.flush()
+        with self._projector.holding(), timed(logger, logging.DEBUG, "answered a query") as counts:
+            rows = self._projector.engine.cypher(query, params)
+            counts["rows"] = len(rows)
+            return rows
+
+    def query(self, name: str, /, **params: Any) -> Rows:
+        """Run one of the named queries; ``memgraph queries`` lists them, and `queries/` holds them.
+
+        Parameters
+        ----------
+        params : Any
+            Values for its parameters; those that are left out have their defaults. A time is an aware datetime or ISO 8601.
+
+        Raises
+        ------
+        QueryError
+            There is no such query, a parameter lacks, or it has none of this name.
+        InvalidInputError
+            A value is not of its parameter's type.
+        """
+        found = named_query(name)
+        return self.cypher(found.text, **found.values(params, now=self.now()))
+
+    def to_networkx(self, *, project_id: str | None = None, include: Collection[str] = ()) -> nx.MultiDiGraph[str]:
+        """Return memories and the links between them as a network of networkx.
+
+        A node is a memory's id; its attributes are what the memory says, and its `relevance` now. An edge's key is the relation;
+        its attributes are the link's score, reason and created_at, where it has them.
+
+        Parameters
+        ----------
+        project_id : str, optional
+            Of this project only.
+        include : collection of str
+            Of ``suppressed``, ``archived``, ``sensitive``, ``private``: what is left out unless it is named here.
+
+        Raises
+        ------
+        InvalidInputError
+            Something else is to be included.
+        """
+        import networkx as nx
+
+        network: nx.MultiDiGraph[str] = nx.MultiDiGraph()
+        self.flush()
+        with self._reader.frozen(links=True):
+            index = self._reader.index
+            slots = np.flatnonzero(_shown(index, project_id, include))
+            relevance = dict(zip((index.ids.names[slot] for slot in slots), self._reader.relevance(slots), strict=True))
+            for row in self._reader.rows(list(relevance)):
+                told = {name: value for name, value in row.items() if name not in _OF_THE_STORE}
+                network.add_node(row["id"], **told, relevance=float(relevance[row["id"]]))
+            for relation in (*EXPLICIT_RELATIONS, "NEXT"):
+                for ends, row in self._projector.engine.scan(relation):
+                    if ends[0] in relevance and ends[1] in relevance:
+                        network.add_edge(*ends, key=relation, **row)
+        return network
+
+
+def _shown(index: Index, project_id: str | None, include: Collection[str]) -> NDArray[np.bool_]:
+    """Return which slots are in a network, the rest being left out unless it is named."""
+    named = {include} if isinstance(include, str) else set(include)
+    if unknown := sorted(named - {*INCLUDABLE, "public"}):
+        raise InvalidInputError(f"may name {', '.join(INCLUDABLE)}", field="include", value=unknown[0])
+    mask: NDArray[np.bool_] = index.column("is_live").copy()
+    for state in ("suppressed", "archived"):
+        if state not in named:
+            mask &= ~index.column(f"is_{state}")
+    mask &= np.isin(index.column("tier"), [TIERS.index(tier) for tier in TIERS if tier == "public" or tier in named])
+    if project_id is not None:
+        code = index.scopes.find(scope_name("project", project_id))
+        mask &= (index.column("project") == code) & (code >= 0)
+    return mask

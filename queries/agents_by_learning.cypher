@@ -1,0 +1,23 @@
+// name: agents_by_learning
+// purpose: agents by what was learned from their work: how many generalisations and procedures rest on their episodes
+// parameter: project STRING = '': a project's name; '' for all
+// parameter: limit INT64 = 20: rows at most
+// column: agent STRING
+// column: learned INT64: generalisations and procedures together
+// column: generalisations INT64
+// column: procedures INT64
+// column: episodes INT64: of theirs that something rests on
+// column: last_at TIMESTAMP: when the last of these episodes happened
+// example: memgraph query agents_by_learning --param project=shop
+MATCH (k:Memory)-[:DERIVED_FROM]->(m:Memory)-[:INVOLVES]->(a:Agent)
+WHERE k.archived_at IS NULL AND NOT k.is_suppressed AND k.invalid_at IS NULL AND NOT m.is_suppressed
+  AND ($project = '' OR m.project_id = $project)
+WITH a.name AS agent, max(m.occurred_at) AS last_at, collect(m.id) AS told,
+     collect(CASE WHEN k.type = 'semantic' THEN k.id END) AS general,
+     collect(CASE WHEN k.type = 'procedural' THEN k.id END) AS procedural
+WITH agent, last_at, size(list_distinct(coalesce(told, []))) AS episodes,
+     size(list_distinct(coalesce(general, []))) AS generalisations,
+     size(list_distinct(coalesce(procedural, []))) AS procedures
+RETURN agent, generalisations + procedures AS learned, generalisations, procedures, episodes, last_at
+ORDER BY learned DESC, episodes DESC, agent
+LIMIT $limit

@@ -1,0 +1,25 @@
+// name: builds
+// purpose: what each build left: memories, and what was learned that rests on them; the latest first
+// parameter: project STRING = '': a project's name; '' for all
+// parameter: outcome STRING = '': as the build's log has it, such as failure; '' for all
+// parameter: limit INT64 = 20: rows at most
+// column: build STRING
+// column: project STRING
+// column: outcome STRING
+// column: completed_at TIMESTAMP
+// column: added INT64: new memories
+// column: merged INT64: into memories that were known
+// column: episodes INT64: memories of it that are in force
+// column: generalisations INT64: generalisations and procedures that it bears out
+// example: memgraph query builds --param outcome=failure
+MATCH (b:Build)
+WHERE b.consolidated_at IS NOT NULL
+  AND ($project = '' OR b.project_id = $project) AND ($outcome = '' OR b.outcome = $outcome)
+OPTIONAL MATCH (m:Memory)-[:FROM_BUILD]->(b)
+WHERE m.archived_at IS NULL AND NOT m.is_suppressed
+WITH b, count(CASE WHEN m.type = 'episodic' THEN 1 END) AS episodes,
+     count(CASE WHEN m.type <> 'episodic' THEN 1 END) AS generalisations
+RETURN b.name AS build, b.project_id AS project, b.outcome AS outcome, b.completed_at AS completed_at,
+       b.extracted AS added, b.merged AS merged, episodes, generalisations
+ORDER BY completed_at DESC, project, build
+LIMIT $limit

@@ -1,0 +1,32 @@
+// name: coverage_by_project
+// purpose: what the store knows of each project: memories by type, from how many builds, how many of its episodes something
+//   was learned from, and from when to when
+// parameter: project STRING = '': a project's name; '' for all
+// column: project STRING
+// column: builds INT64: that were consolidated
+// column: episodes INT64
+// column: generalisations INT64
+// column: procedures INT64
+// column: learned_from INT64: episodes that a generalisation or procedure in force rests on
+// column: share DOUBLE: learned_from of episodes, from 0 to 1; null without episodes
+// column: first_at TIMESTAMP: when the first of its memories happened
+// column: last_at TIMESTAMP
+// example: memgraph query coverage_by_project
+MATCH (m:Memory)-[:IN_PROJECT]->(p:Project)
+WHERE m.archived_at IS NULL AND NOT m.is_suppressed
+  AND ($project = '' OR p.name = $project)
+WITH p.name AS project, count(CASE WHEN m.type = 'episodic' THEN 1 END) AS episodes,
+     count(CASE WHEN m.type = 'semantic' THEN 1 END) AS generalisations,
+     count(CASE WHEN m.type = 'procedural' THEN 1 END) AS procedures,
+     min(m.occurred_at) AS first_at, max(m.occurred_at) AS last_at
+OPTIONAL MATCH (e:Memory)<-[:DERIVED_FROM]-(k:Memory)
+WHERE e.project_id = project AND e.type = 'episodic' AND e.archived_at IS NULL AND NOT e.is_suppressed
+  AND k.archived_at IS NULL AND NOT k.is_suppressed AND k.invalid_at IS NULL
+WITH project, episodes, generalisations, procedures, first_at, last_at, collect(e.id) AS told
+WITH project, episodes, generalisations, procedures, first_at, last_at,
+     size(list_distinct(coalesce(told, []))) AS learned_from
+OPTIONAL MATCH (b:Build) WHERE b.project_id = project AND b.consolidated_at IS NOT NULL
+WITH project, episodes, generalisations, procedures, first_at, last_at, learned_from, count(b.id) AS builds
+RETURN project, builds, episodes, generalisations, procedures, learned_from,
+       CASE WHEN episodes > 0 THEN round(CAST(learned_from AS DOUBLE) / episodes, 3) END AS share, first_at, last_at
+ORDER BY episodes DESC, project

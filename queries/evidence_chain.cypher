@@ -1,0 +1,23 @@
+// name: evidence_chain
+// purpose: what a generalisation or procedure rests on, step by step down to episodes, builds and commits
+// parameter: id STRING: the memory's id, or how it begins
+// parameter: limit INT64 = 100: rows at most
+// column: step INT64: how many steps down from it
+// column: type STRING
+// column: outcome STRING
+// column: occurred_at TIMESTAMP
+// column: content STRING
+// column: builds STRING[]
+// column: git_commit STRING
+// column: source STRING: where it was read
+// column: id STRING
+// example: memgraph query evidence_chain --param id=1a2b3c4d
+MATCH (k:Memory)-[e:DERIVED_FROM* SHORTEST 1..8]->(m:Memory)
+WHERE k.id STARTS WITH CASE WHEN $id = '' THEN '-' ELSE $id END AND NOT m.is_suppressed
+WITH m, min(length(e)) AS step
+OPTIONAL MATCH (m)-[:FROM_BUILD]->(b:Build)
+WITH m, step, collect(b.name) AS builds
+RETURN step, m.type AS type, m.outcome AS outcome, m.occurred_at AS occurred_at, m.content AS content,
+       list_sort(coalesce(builds, [])) AS builds, m.git_commit AS git_commit, m.source AS source, m.id AS id
+ORDER BY step, occurred_at, id
+LIMIT $limit

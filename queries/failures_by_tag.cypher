@@ -1,0 +1,21 @@
+// name: failures_by_tag
+// purpose: which parts and kinds of work, by tag, go wrong most often, with the share of their episodes that did
+// parameter: project STRING = '': a project's name; '' for all
+// parameter: since TIMESTAMP = null: only what happened from then on; null for all
+// parameter: limit INT64 = 20: rows at most
+// column: tag STRING
+// column: failures INT64: episodes of bad outcome
+// column: episodes INT64: all episodes with this tag
+// column: share DOUBLE: failures of all, from 0 to 1
+// column: last_at TIMESTAMP: when one of them last happened, good or bad
+// example: memgraph query failures_by_tag --param project=shop
+MATCH (m:Memory)-[:TAGGED]->(t:Tag)
+WHERE m.type = 'episodic' AND m.archived_at IS NULL AND NOT m.is_suppressed
+  AND ($project = '' OR m.project_id = $project)
+  AND ($since IS NULL OR m.occurred_at >= $since)
+WITH t.name AS tag, count(CASE WHEN m.outcome = 'negative' THEN 1 END) AS failures, count(*) AS episodes,
+     max(m.occurred_at) AS last_at
+WHERE failures > 0
+RETURN tag, failures, episodes, round(CAST(failures AS DOUBLE) / episodes, 3) AS share, last_at
+ORDER BY failures DESC, share DESC, tag
+LIMIT $limit

@@ -1,0 +1,20 @@
+// name: invalidated_knowledge
+// purpose: what is no longer true, since when and why, the latest first
+// parameter: project STRING = '': a project's name; '' for all
+// parameter: at TIMESTAMP = now: no longer true then
+// parameter: limit INT64 = 20: rows at most
+// column: invalid_at TIMESTAMP
+// column: valid_at TIMESTAMP: from when on it was true, where that is known
+// column: project STRING
+// column: type STRING
+// column: content STRING
+// column: reason STRING
+// column: id STRING
+// example: memgraph query invalidated_knowledge --param project=shop
+MATCH (m:Memory)
+WHERE m.invalid_at <= $at AND m.archived_at IS NULL AND NOT m.is_suppressed
+  AND ($project = '' OR m.project_id = $project)
+RETURN m.invalid_at AS invalid_at, m.valid_at AS valid_at, m.project_id AS project, m.type AS type,
+       m.content AS content, m.invalidation_reason AS reason, m.id AS id
+ORDER BY invalid_at DESC, id
+LIMIT $limit

@@ -1,0 +1,22 @@
+// name: learned_from
+// purpose: what was learned from a memory, directly or in further steps: the other way round of evidence_chain
+// parameter: id STRING: the memory's id, or how it begins
+// parameter: limit INT64 = 100: rows at most
+// column: step INT64: how many steps up from it
+// column: type STRING
+// column: content STRING
+// column: confidence DOUBLE
+// column: evidence INT64: how many memories it rests on directly
+// column: state STRING: in force, invalidated, or why it is archived: proposed, rejected, faded, …
+// column: id STRING
+// example: memgraph query learned_from --param id=1a2b3c4d
+MATCH (m:Memory)<-[e:DERIVED_FROM* SHORTEST 1..8]-(k:Memory)
+WHERE m.id STARTS WITH CASE WHEN $id = '' THEN '-' ELSE $id END AND NOT k.is_suppressed
+WITH k, min(length(e)) AS step
+RETURN step, k.type AS type, k.content AS content, k.confidence AS confidence,
+       COUNT { MATCH (k)-[:DERIVED_FROM]->(x:Memory) } AS evidence,
+       CASE WHEN k.archived_at IS NOT NULL THEN coalesce(k.archive_reason, 'archived')
+            WHEN k.invalid_at IS NOT NULL THEN 'invalidated' ELSE 'in force' END AS state,
+       k.id AS id
+ORDER BY step, id
+LIMIT $limit

@@ -1,0 +1,17 @@
+// name: memories_by_reason
+// purpose: why memories were made: how many for each reason, how they came out, and how many were ever used
+// parameter: project STRING = '': a project's name; '' for all
+// column: reason STRING: empty where none was given
+// column: memories INT64
+// column: positive INT64
+// column: negative INT64
+// column: used INT64: of them, those that were given to an agent or looked up
+// example: memgraph query memories_by_reason --param project=shop
+MATCH (m:Memory)
+WHERE m.archived_at IS NULL AND NOT m.is_suppressed
+  AND ($project = '' OR m.project_id = $project)
+RETURN coalesce(m.reason, '') AS reason, count(*) AS memories,
+       count(CASE WHEN m.outcome = 'positive' THEN 1 END) AS positive,
+       count(CASE WHEN m.outcome = 'negative' THEN 1 END) AS negative,
+       count(CASE WHEN m.access_count > 0 THEN 1 END) AS used
+ORDER BY memories DESC, reason

@@ -1,0 +1,20 @@
+// name: memories_by_use
+// purpose: which recalled memories were used and which were overridden, with how those recalls ended; most used first
+// parameter: project STRING = '': of the memory; '' for all
+// parameter: limit INT64 = 20: rows at most
+// column: recalled INT64: times it was given
+// column: used INT64
+// column: overridden INT64: times something else was done
+// column: helped INT64: times it was used and that ended well
+// column: type STRING
+// column: content STRING
+// column: id STRING
+// example: memgraph query memories_by_use --param project=shop
+MATCH (r:Recall)-[x:RECALLED]->(m:Memory)
+WHERE NOT m.is_suppressed AND ($project = '' OR m.project_id = $project)
+WITH m, count(*) AS recalled, count(CASE WHEN x.used THEN 1 END) AS used,
+     count(CASE WHEN NOT x.used THEN 1 END) AS overridden,
+     count(CASE WHEN x.used AND r.outcome IN ['positive', 'success', 'love', 'like'] THEN 1 END) AS helped
+RETURN recalled, used, overridden, helped, m.type AS type, m.content AS content, m.id AS id
+ORDER BY used DESC, helped DESC, recalled DESC, id
+LIMIT $limit

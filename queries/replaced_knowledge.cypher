@@ -1,0 +1,22 @@
+// name: replaced_knowledge
+// purpose: what is replaced by what, and why, the latest first; what replaces it is in force, else the older one counts again
+// parameter: project STRING = '': a project's name; '' for all
+// parameter: type STRING = '': episodic, semantic or procedural; '' for all
+// parameter: at TIMESTAMP = now: the moment at which it is in force
+// parameter: limit INT64 = 20: rows at most
+// column: replaced_at TIMESTAMP: when it was recorded
+// column: type STRING: of the older memory
+// column: older STRING
+// column: newer STRING
+// column: reason STRING
+// column: older_id STRING
+// column: newer_id STRING
+// example: memgraph query replaced_knowledge --param type=semantic
+MATCH (n:Memory)-[s:SUPERSEDES]->(o:Memory)
+WHERE ($project = '' OR o.project_id = $project) AND ($type = '' OR o.type = $type)
+  AND n.archived_at IS NULL AND NOT n.is_suppressed AND (n.invalid_at IS NULL OR n.invalid_at > $at)
+  AND NOT o.is_suppressed
+RETURN s.created_at AS replaced_at, o.type AS type, o.content AS older, n.content AS newer, s.reason AS reason,
+       o.id AS older_id, n.id AS newer_id
+ORDER BY replaced_at DESC, older_id, newer_id
+LIMIT $limit

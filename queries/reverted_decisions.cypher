@@ -1,0 +1,26 @@
+// name: reverted_decisions
+// purpose: what was taken back later: a change of which a later revert names the commit, newest first
+// parameter: project STRING = '': a project's name; '' for all
+// parameter: limit INT64 = 20: rows at most
+// column: decided_at TIMESTAMP
+// column: project STRING
+// column: decided_by STRING[]
+// column: decision STRING: as the memory states it, else its text
+// column: git_commit STRING: that was undone
+// column: reverted_at TIMESTAMP
+// column: reverted_by STRING[]
+// column: revert STRING: the text of the memory of the revert, which says why where that is known
+// column: id STRING
+// column: revert_id STRING
+// example: memgraph query reverted_decisions --param project=shop
+MATCH (r:Memory)-[:TAGGED]->(t:Tag)
+WHERE t.name = 'revert' AND r.archived_at IS NULL AND NOT r.is_suppressed
+  AND ($project = '' OR r.project_id = $project)
+MATCH (r)-[:MENTIONS]->(e:Entity)<-[:MENTIONS]-(m:Memory)
+WHERE e.kind = 'commit' AND m.id <> r.id AND m.git_commit STARTS WITH e.name AND m.occurred_at <= r.occurred_at
+  AND m.archived_at IS NULL AND NOT m.is_suppressed
+RETURN m.occurred_at AS decided_at, m.project_id AS project, m.agents_involved AS decided_by,
+       coalesce(m.decision, m.content) AS decision, m.git_commit AS git_commit, r.occurred_at AS reverted_at,
+       r.agents_involved AS reverted_by, r.content AS revert, m.id AS id, r.id AS revert_id
+ORDER BY reverted_at DESC, id, revert_id
+LIMIT $limit

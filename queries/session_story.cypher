@@ -1,0 +1,18 @@
+// name: session_story
+// purpose: what happened in a session, in order
+// parameter: session STRING: its id
+// parameter: limit INT64 = 200: rows at most
+// column: occurred_at TIMESTAMP
+// column: agents STRING[]
+// column: speaker STRING
+// column: outcome STRING
+// column: content STRING
+// column: id STRING
+// column: previous_id STRING: the memory that it follows
+// example: memgraph query session_story --param session=2f1c
+MATCH (m:Memory)-[:IN_SESSION]->(s:Session)
+WHERE s.name = $session AND m.archived_at IS NULL AND NOT m.is_suppressed
+RETURN m.occurred_at AS occurred_at, m.agents_involved AS agents, m.speaker AS speaker, m.outcome AS outcome,
+       m.content AS content, m.id AS id, m.previous_id AS previous_id
+ORDER BY occurred_at, m.seq, id
+LIMIT $limit

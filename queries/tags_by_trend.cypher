@@ -1,0 +1,22 @@
+// name: tags_by_trend
+// purpose: which tags grow and which fade: how many memories happened in the last days, against as many days before
+// parameter: project STRING = '': a project's name; '' for all
+// parameter: days INT64 = 30: length of either time
+// parameter: at TIMESTAMP = now: the end of the later one
+// parameter: limit INT64 = 20: rows at most
+// column: tag STRING
+// column: before INT64: memories in the earlier time
+// column: recent INT64: memories in the later time
+// column: change INT64: above 0 it grows, below it fades; the largest change first
+// column: trend STRING: growing, fading or steady
+// example: memgraph query tags_by_trend --param days=90 --param at=2026-03-01
+MATCH (m:Memory)-[:TAGGED]->(t:Tag)
+WHERE m.archived_at IS NULL AND NOT m.is_suppressed
+  AND ($project = '' OR m.project_id = $project)
+  AND m.occurred_at > $at - to_days(2 * $days) AND m.occurred_at <= $at
+WITH t.name AS tag, count(CASE WHEN m.occurred_at <= $at - to_days($days) THEN 1 END) AS before,
+     count(CASE WHEN m.occurred_at > $at - to_days($days) THEN 1 END) AS recent
+RETURN tag, before, recent, recent - before AS change,
+       CASE WHEN recent > before THEN 'growing' WHEN recent < before THEN 'fading' ELSE 'steady' END AS trend
+ORDER BY abs(recent - before) DESC, tag
+LIMIT $limit
