@@ -174,7 +174,7 @@ def _effect(row: Row, uses: Sequence[Use], curve: ForgettingCurveConfig) -> Acce
     count, last = row.get("access_count", 0), row.get("last_accessed_at")
     anchor, anchored_at = row["relevance_anchor"], row["relevance_at"]
     for use in uses:
-        if not (use.by_retrieval and last is not None and days_between(last, use.at) < _BOOST_EVERY_DAYS):
+        if not (use.by_retrieval and last is not None and days_between(anchored_at, use.at) < _BOOST_EVERY_DAYS):
             now = decayed(
                 anchor,
                 days_between(anchored_at, use.at),

@@ -149,6 +149,17 @@ def test_06_counts_every_access_but_boosts_once_a_day(store, retrieval, insert, 
     assert later.relevance_score == pytest.approx(0.4 * exp(-0.05 * 2) + 0.2)
 
 
+def test_06_what_is_recalled_more_often_than_daily_is_still_boosted_daily(store, retrieval, insert, vector_at, clock):
+    """The day is counted from the last boost: counted from the last use, daily work would let what serves it best fade."""
+    memory = insert("note", vector_at(0.9))
+    for _ in range(30):
+        clock.advance(hours=16)
+        retrieval.retrieve(query(vector_at(1.0)))
+    kept = store.get_memory(memory.id)
+    assert kept.access_count == 30
+    assert kept.relevance_score > 0.9
+
+
 def test_07_embeds_task_description_when_no_task_embedding(open_store, fake_embedder, embedded_texts, vector_at):
     embedder = fake_embedder({"zzyzx": vector_at(1.0)})
     store = open_store(embedder=embedder)

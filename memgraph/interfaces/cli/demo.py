@@ -58,12 +58,15 @@ def demo(settings: Settings, path: str | None, file: str) -> None:
         telling = _most_telling(learned)
         task = _task(memory, telling)
         result = memory.recall(task, project=telling[0].project_id) if task else None
+        if not settings.as_json:  # before the page, so that it is told even if that cannot be written
+            for line in _told(reader, report, learned, telling, task, result):
+                click.echo(line)
         page = write_page(memory.store, file) if learned else None
     if settings.as_json:
         emit_json(_document(reader, report, learned, telling, task, result, page))
-        return
-    for line in _told(reader, report, learned, telling, task, result, page):
-        click.echo(line)
+    elif page:
+        for line in _next(reader, page):
+            click.echo(line)
 
 
 def _reader(path: str | None) -> Reader:
@@ -153,7 +156,6 @@ def _told(
     telling: Sequence[AgentMemory],
     task: str | None,
     result: RetrievalResult | None,
-    page: PageReport | None,
 ) -> Iterator[str]:
     yield f"1. Reading {plain(reader.locator)}"
     for line in told(report):
@@ -182,9 +184,11 @@ def _told(
         yield ""
         for line in result.injected_prompt_prefix.split("\n"):
             yield wrapped(line, indent="     ", first="   ") if line else ""
-    if page:
-        yield ""
-        yield f"4. To watch it learn, open {plain(str(page.path))} in a browser."
+
+
+def _next(reader: Reader, page: PageReport) -> Iterator[str]:
+    yield ""
+    yield f"4. To watch it learn, open {plain(str(page.path))} in a browser."
     yield ""
     yield "Next:"
     kind = "builds" if reader.kind == "builds" else "git"
