@@ -99,6 +99,10 @@ class Excerpt(Journal):
         for commit in self.replay():
             yield from (event for event in commit.events if event.seq > seq)
 
+    def every_event(self) -> Iterator[Event]:
+        """Iterate over all events of the journal up to the excerpt's end, those that were left out too."""
+        return super().events_after(0)
+
     def lines(self) -> Iterator[Line]:
         """Iterate over the lines of the events that stay."""
         stay = {event.seq for event in self.events_after(0)}

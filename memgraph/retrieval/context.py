@@ -6,8 +6,9 @@ therefore cut to as much: a memory may hold a thousand times that.
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain, islice
 from typing import Any, TypeGuard, TypeVar
 
@@ -48,6 +49,18 @@ _JOINERS = "\u200c\u200d"
 _UNSEEN = range(0xE0000, 0xE1000)
 """Tags and variation selectors of plane 14: they show nothing, and can spell any text to a model."""
 
+_PARTS = r"(.+?) (?:Lesson|What it acted on|What was done|Last error): "
+_FAILED_TRIAL = re.compile(rf"Failed trial: {_PARTS}", re.DOTALL)
+_SOLVED_TRIAL = re.compile(rf"Solved(?: after a failed trial)?: {_PARTS}", re.DOTALL)
+_SOLVED_SINCE = re.compile(
+    r"Failed in [\d,]+ \w+(?: of [^:“”]{1,80}?)?, solved in |The same task failed in .{1,400}? One that went well acted on this: "
+)
+_LESSONS = (
+    re.compile(r"(Failed trial: .+?) Lesson: (.+)()$"),
+    re.compile(r"((?:Failed|Never solved) in .+?) The lesson: “(.+?)”(.*)$"),
+)
+"""How the rules tell of trials: what failed, the lesson, and what else is told of what failed."""
+
 _Entry = TypeVar("_Entry", bound=FromMemory)
 _Error = tuple[str | None, str | None, str | None]
 """What fails, why, and what prevents it."""
@@ -70,8 +83,10 @@ def agent_context(result: RetrievalResult) -> AgentContext:
 
 def task_context(recalled: RetrievalResult | AgentContext) -> TaskContext:
     """Return what a recall tells an agent to build on, to avoid and to do; `TaskContext` says which memory goes where."""
-    helping = [memory for memory in recalled.memories if memory.outcome != "negative"]
-    avoid = [one for memory in recalled.memories for one in (*failed(memory), *known_errors(memory))]
+    solved = solved_since(recalled.memories)
+    helping = [memory for memory in recalled.memories if memory.outcome != "negative" or memory.id in solved]
+    warning = [memory for memory in recalled.memories if memory.id not in solved]
+    avoid = [one for memory in warning for one in (*failed(memory), *known_errors(memory))]
 
     def marked(entries: Iterable[_Entry]) -> list[_Entry]:
         return [_marked(entry, recalled.contradictions) for entry in entries]
@@ -136,8 +151,25 @@ def experience(memory: EpisodicMemory) -> Experience:
 
 
 def failed(memory: AgentMemory) -> list[Warned]:
-    """Return a memory of negative outcome as what fails; nothing of any other."""
-    return [_warned(memory, visible_line(memory.content), None, None)] if memory.outcome == "negative" else []
+    """Return a memory of negative outcome as what fails, and the lesson drawn from it as what prevents it; nothing of any other."""
+    if memory.outcome != "negative":
+        return []
+    text = visible_line(memory.content)
+    for pattern in _LESSONS:
+        if found := pattern.match(text):
+            return [_warned(memory, f"{found[1]}{found[3]}", None, found[2])]
+    return [_warned(memory, text, None, None)]
+
+
+def solved_since(memories: Sequence[AgentMemory]) -> set[str | None]:
+    """Return the ids of the failures whose task was solved, as they say or another of the memories: nothing of them is to be avoided."""
+    solved = {found[1] for memory in memories if (found := _SOLVED_TRIAL.match(memory.content))}
+    return {memory.id for memory in memories if memory.outcome == "negative" and _is_solved(memory, solved)}
+
+
+def _is_solved(memory: AgentMemory, solved: Collection[str]) -> bool:
+    trial = _FAILED_TRIAL.match(memory.content)
+    return trial[1] in solved if trial else _SOLVED_SINCE.match(memory.content) is not None
 
 
 def known_errors(memory: AgentMemory) -> list[Warned]:

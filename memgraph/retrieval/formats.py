@@ -26,6 +26,7 @@ from memgraph.retrieval.context import (
     known_errors,
     pattern,
     skill,
+    solved_since,
     task_context,
     visible_line,
 )
@@ -90,9 +91,10 @@ def _sections(context: AgentContext) -> str:
     That is what failed and is no episode, and known errors; and what is not about the user, though seed 2 says that all is.
     """
     marks = _marks(context)
-    known = [memory for memory in context.semantic_memories if memory.outcome != "negative"]
+    solved = solved_since(context.memories)
+    known = [memory for memory in context.semantic_memories if memory.outcome != "negative" or memory.id in solved]
     rules = [memory for memory in context.procedural_rules if is_rule(memory)]
-    failures = [one for memory in context.memories for one in _mistakes(memory)]
+    failures = [one for memory in context.memories if memory.id not in solved for one in _mistakes(memory)]
 
     def item(told: FromMemory, text: str, *notes: str) -> str:
         return f"- {_item(_inline(text))}{_noted(told, *notes, *marks.get(told.memory_id, ()))}"
@@ -231,7 +233,7 @@ def _element(memory: AgentMemory, contradictions: Sequence[Opposed]) -> str:
     }
     attributes = "".join(f' {name}="{escape(value)}"' for name, value in named.items() if value)
     lines = [escape(text, quote=False), *(_tagged(name, part) for name, part in parts.items() if part)]
-    lines += [_tagged("avoid", _warning(one)) for one in known_errors(memory)]
+    lines += [_tagged("avoid", _warning(one)) for one in known_errors(memory) if not solved_since([memory])]
     return f"<memory{attributes}>{chr(10).join(lines)}</memory>"
 
 

@@ -15,8 +15,8 @@ from memgraph.retrieval import names, rank, seed, walk
 from memgraph.retrieval.certainty import certainty_of
 from memgraph.retrieval.filter import Scope, admit
 from memgraph.retrieval.search import Counts, Search
-from memgraph.retrieval.withheld import withheld
 from memgraph.store import AgentMemoryStore
+from memgraph.store.withheld import withheld
 
 
 class Stage(NamedTuple):

@@ -13,6 +13,8 @@ reads works on it: rows, links, Cypher, index, recall, digest.
   for; else words find it.
 - Nothing is written: what writes raises `ReadOnlyError`, and a recall leaves no trace.
 - What lies in the future is not known yet: a later moment than now means now. A day means its end, in UTC.
+- What was hidden or deleted since is read as it was: this is the store of then. Pictures and exports, which are passed on, leave it
+  out (see `memgraph.store.showing`).
 
 Graph and index of a view are kept (see `views`), under a key of moment, journal's end and schema: the same question again is
 answered at once, and an older answer never.
@@ -21,8 +23,9 @@ answered at once, and an older answer never.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,6 +50,8 @@ if TYPE_CHECKING:
 logger = logger_of(__name__)
 
 When = str | date | datetime
+_WEEK = re.compile(r"\d{4}-?W\d\d", re.ASCII)
+_TO_ITS_SUNDAY = timedelta(days=6)
 _VIEW_VERSION = "1"
 """Of what a moment means; raised when the same moment shows something else."""
 
@@ -174,8 +179,13 @@ class Past:
         return event._replace(payload=payload.model_copy(update={"vectors": kept}))
 
 
-def moment_of(when: When) -> str:
-    """Return a moment in canonical form; a day alone means its end, in UTC.
+def moment_of(when: When, *, field: str = "when") -> str:
+    """Return a moment in canonical form; a day alone means its end, in UTC, and a week its last day's.
+
+    Parameters
+    ----------
+    field : str
+        What it is called where it is refused.
 
     Raises
     ------
@@ -185,16 +195,17 @@ def moment_of(when: When) -> str:
     try:
         return to_iso(_end_of_day(when) or when)
     except ValueError:
-        problem = "is no time: give a day such as 2024-06-01, or ISO 8601"
-        raise InvalidInputError(problem, field="when", value=when) from None
+        problem = "is not a date: give a day such as 2024-06-01, or ISO 8601"
+        raise InvalidInputError(problem, field=field, value=when) from None
 
 
 def _end_of_day(when: object) -> datetime | None:
-    """Return the last moment of a day; None for what is none."""
+    """Return the last moment of a day or a week; None for what is neither."""
     if isinstance(when, str):
+        text = when.strip()
         try:
-            when = date.fromisoformat(when.strip())
-        except ValueError:
+            when = date.fromisoformat(text) + (_TO_ITS_SUNDAY if _WEEK.fullmatch(text) else timedelta())
+        except (ValueError, OverflowError):
             return None
     if not isinstance(when, date) or isinstance(when, datetime):
         return None

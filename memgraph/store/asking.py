@@ -7,25 +7,21 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from memgraph.errors import InvalidInputError
+from memgraph.graph.guard import check_values
 from memgraph.graph.queries import named_query
-from memgraph.index.columns import TIERS
-from memgraph.index.index import Index, scope_name
 from memgraph.logs import logger_of, timed
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.rows import Rows
 from memgraph.store.projector import Projector
 from memgraph.store.reading import Reader
+from memgraph.store.showing import shown
 
 if TYPE_CHECKING:
     import networkx as nx
 
 logger = logger_of(__name__)
 
-INCLUDABLE = ("suppressed", "archived", "sensitive", "private")
-"""What `to_networkx` leaves out unless it is named."""
 _OF_THE_STORE = frozenset({"id", "seq", "vector_row", "vector_sha256", "embedding_model", "embedded_at"})
 
 
@@ -50,8 +46,12 @@ class AnswersQueries:
         Raises
         ------
         QueryError
-            The query is not one plain reading statement, lacks a parameter, fails, or takes more than it may.
+            The query is not one plain reading statement, lacks a parameter or has one of no value that the engine takes, fails,
+            or takes more than it may.
+        InvalidInputError
+            It is no text.
         """
+        check_values(params)
         self.flush()
         with self._projector.holding(), timed(logger, logging.DEBUG, "answered a query") as counts:
             rows = self._projector.engine.cypher(query, params)
@@ -71,7 +71,7 @@ class AnswersQueries:
         QueryError
             There is no such query, a parameter lacks, or it has none of this name.
         InvalidInputError
-            A value is not of its parameter's type.
+            A value is not of its parameter's type, or not one that it may have.
         """
         found = named_query(name)
         return self.cypher(found.text, **found.values(params, now=self.now()))
@@ -87,7 +87,8 @@ class AnswersQueries:
         project_id : str, optional
             Of this project only.
         include : collection of str
-            Of ``suppressed``, ``archived``, ``sensitive``, ``private``: what is left out unless it is named here.
+            Of ``suppressed``, ``archived``, ``sensitive``, ``private``: what is left out unless it is named here (see
+            `memgraph.store.showing`); so is what sleep made of it.
 
         Raises
         ------
@@ -100,29 +101,15 @@ class AnswersQueries:
         self.flush()
         with self._reader.frozen(links=True):
             index = self._reader.index
-            slots = np.flatnonzero(_shown(index, project_id, include))
+            slots = np.flatnonzero(shown(self._reader, project_id=project_id, include=include))
             relevance = dict(zip((index.ids.names[slot] for slot in slots), self._reader.relevance(slots), strict=True))
             for row in self._reader.rows(list(relevance)):
                 told = {name: value for name, value in row.items() if name not in _OF_THE_STORE}
+                if told.get("previous_id") not in relevance:
+                    told.pop("previous_id", None)
                 network.add_node(row["id"], **told, relevance=float(relevance[row["id"]]))
             for relation in (*EXPLICIT_RELATIONS, "NEXT"):
                 for ends, row in self._projector.engine.scan(relation):
                     if ends[0] in relevance and ends[1] in relevance:
                         network.add_edge(*ends, key=relation, **row)
         return network
-
-
-def _shown(index: Index, project_id: str | None, include: Collection[str]) -> NDArray[np.bool_]:
-    """Return which slots are in a network, the rest being left out unless it is named."""
-    named = {include} if isinstance(include, str) else set(include)
-    if unknown := sorted(named - {*INCLUDABLE, "public"}):
-        raise InvalidInputError(f"may name {', '.join(INCLUDABLE)}", field="include", value=unknown[0])
-    mask: NDArray[np.bool_] = index.column("is_live").copy()
-    for state in ("suppressed", "archived"):
-        if state not in named:
-            mask &= ~index.column(f"is_{state}")
-    mask &= np.isin(index.column("tier"), [TIERS.index(tier) for tier in TIERS if tier == "public" or tier in named])
-    if project_id is not None:
-        code = index.scopes.find(scope_name("project", project_id))
-        mask &= (index.column("project") == code) & (code >= 0)
-    return mask

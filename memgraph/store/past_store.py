@@ -1,14 +1,26 @@
 """A store as it was: see `memgraph.store.as_of`."""
+# ruff: noqa: ARG002 - what is refused looks at nothing that it is given
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
 from memgraph.config import AgentMemoryConfig
+from memgraph.errors import GraphError, InvalidInputError, QueryError, StorageError
+from memgraph.journal.envelope import Event
 from memgraph.journal.excerpt import Excerpt
 from memgraph.journal.journal import Journal
+from memgraph.model.link import Link
 from memgraph.model.memory import AgentMemory
+from memgraph.model.payload import Actor, WriteScope
+from memgraph.model.rows import Rows
 from memgraph.model.timestamps import from_iso
-from memgraph.ports import Embedder, KeyProvider
-from memgraph.store.as_of import Past
+from memgraph.ports import Embedder, KeyProvider, Progress
+from memgraph.store.appending import Write
+from memgraph.store.as_of import Past, When
+from memgraph.store.disclosure import Disclosures, disclosures
 from memgraph.store.opening import open_projector
 from memgraph.store.projector import Projector
 from memgraph.store.store import AgentMemoryStore
@@ -18,7 +30,8 @@ from memgraph.store.views import Lease
 class PastStore(AgentMemoryStore):
     """A store as it was at a moment: `AgentMemoryStore.at` makes it. Everything reads, and what writes raises `ReadOnlyError`.
 
-    It stays as it is whatever is written meanwhile, and when the store it was made from is closed.
+    It stays as it is whatever is written meanwhile, and when the store it was made from is closed. What was hidden or deleted between
+    its moment and its making is read as it was, but pictures and exports leave it out (see `memgraph.store.showing`).
 
     Attributes
     ----------
@@ -42,13 +55,67 @@ class PastStore(AgentMemoryStore):
         self._here = journal
         self._lease = lease
         super().__init__(config, embedder=embedder, clock=lambda: from_iso(past.as_of))
+        self._reader.today = lambda: self._today
 
     def now(self) -> str:
         """Return the moment: here time stands still."""
         return self.as_of
 
-    def record_access(self, id: str) -> AgentMemory:  # noqa: ARG002
+    def cypher(self, query: str, /, **params: Any) -> Rows:
+        """Run a reading Cypher query, as on any store.
+
+        Raises
+        ------
+        StorageError
+            Somebody has removed this view from the disk.
+        """
+        try:
+            return super().cypher(query, **params)
+        except GraphError as error:
+            if self._lease.is_there or isinstance(error, QueryError):
+                raise
+            problem = "this view of the past was removed while it was open; open it anew"
+            raise StorageError(problem, path=self._lease.folder) from None
+
+    def at(self, when: When, *, recorded: bool = False, progress: Progress | None = None) -> PastStore:
+        """Return the store as it was at an earlier moment of the same kind; later than this one means this one.
+
+        Raises
+        ------
+        InvalidInputError
+            As of a store; or `recorded` is not what it is here, for no view is of both kinds.
+        """
+        if recorded != self.is_recorded:
+            problem = f"must be {self.is_recorded} here, as in the view that is asked; ask the store itself"
+            raise InvalidInputError(problem, field="recorded", value=recorded)
+        return super().at(when, recorded=recorded, progress=progress)
+
+    def insert_memories(
+        self, memories: Sequence[AgentMemory | Mapping[str, Any]], *, annotate: bool = True
+    ) -> list[AgentMemory]:
+        """Refuse: nothing is written, not even nothing."""
+        self._here.refuse()
+
+    def insert_parts(self, memories: Sequence[AgentMemory]) -> list[AgentMemory]:
         """Refuse: nothing is written."""
+        self._here.refuse()
+
+    def import_memories(self, memories: Sequence[AgentMemory], links: Sequence[Link]) -> None:
+        """Refuse: nothing is written."""
+        self._here.refuse()
+
+    def commit(
+        self, write_scope: WriteScope, events: Sequence[Write], *, task_id: str | None = None, actor: Actor = "agent"
+    ) -> list[Event]:
+        """Refuse: nothing is written."""
+        self._here.refuse()
+
+    def record_access(self, id: str) -> AgentMemory:
+        """Refuse: nothing is written."""
+        self._here.refuse()
+
+    def rebuild(self, progress: Progress | None = None) -> None:
+        """Refuse: others may have this view open, too; one that is damaged is made anew when ``past`` is removed."""
         self._here.refuse()
 
     def close(self) -> None:
@@ -58,5 +125,10 @@ class PastStore(AgentMemoryStore):
         finally:
             self._lease.release()
 
-    def _parts(self, keys: KeyProvider | None) -> tuple[Journal, Projector]:  # noqa: ARG002 - it is verified already
+    @cached_property
+    def _today(self) -> Disclosures:
+        """What may be shown of its memories at the journal's end; costs one pass over it."""
+        return disclosures(self._here.every_event())
+
+    def _parts(self, keys: KeyProvider | None) -> tuple[Journal, Projector]:  # verified already
         return self._here, open_projector(self.config, self._here, self._lease.folder)

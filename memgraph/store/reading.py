@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,9 @@ from memgraph.model.results import MemoryStats
 from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Embedder, Key, Row
 from memgraph.store.access import Mark, PendingAccess
-from memgraph.store.past import Deleted, deleted_of, histories, reasons_of_deletion
+from memgraph.store.disclosure import Disclosures
 from memgraph.store.projector import Projector
+from memgraph.store.undeletion import Deleted, deleted, deleted_of, histories, reasons_of_deletion
 from memgraph.store.vectors import check_model, has_vector
 
 Mask = NDArray[np.bool_]
@@ -52,6 +53,8 @@ class Reader:
         self._curve = curve
         self._search: VectorSearch | None = None
         self._touched: tuple[Index, Mark] | None = None
+        self.today: Callable[[], Disclosures | None] = lambda: None
+        """Of a view of the past: what may be shown today. None: this is today."""
 
     @property
     def index(self) -> Index:
@@ -116,9 +119,13 @@ class Reader:
         """Return the memories of this source that were deleted, in id order, with the reasons given. Reads the whole journal."""
         return deleted_of(self._projector.journal, source, lambda memory_id: self.index.slot(memory_id) >= 0)
 
-    def reasons_of_deletion(self, memory_ids: Collection[str]) -> dict[str, str | None]:
-        """Return why memories were deleted, by id, without those that never were. Reads the whole journal."""
-        return reasons_of_deletion(self._projector.journal, memory_ids)
+    def deleted(self, memory_ids: Sequence[str]) -> list[Deleted]:
+        """Return what some memories were that were deleted, with the reasons given. Reads the whole journal."""
+        return deleted(self._projector.journal, memory_ids)
+
+    def reasons_of_deletion(self) -> dict[str, str | None]:
+        """Return why memories were ever deleted, by id. Reads the whole journal."""
+        return reasons_of_deletion(self._projector.journal)
 
     def history(self, memory_id: str) -> list[Event]:
         """Return the events that name a memory. Reads the whole journal."""

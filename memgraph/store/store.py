@@ -31,6 +31,7 @@ from memgraph.store.reembedding import ReembedsVectors
 from memgraph.store.vectors import check_model
 from memgraph.store.verifying import Verification, refuse, verify
 from memgraph.store.ways import Ways
+from memgraph.store.withheld import withheld
 from memgraph.store.writer import Writer
 
 
@@ -270,10 +271,12 @@ class AgentMemoryStore(AnswersQueries, LooksBack, ReembedsVectors, Ways):
         limit: int | None = None,
         by: str = "relevance",
     ) -> list[AgentMemory]:
-        """Return memories that are neither archived nor invalidated nor, unless asked, suppressed.
+        """Return memories that are neither archived nor invalidated nor, unless asked, suppressed or made of what is.
 
         Parameters
         ----------
+        include_suppressed : bool
+            Also what was forgotten, and what sleep made of what was forgotten, or made less public, since.
         state : {"suppressed", "archived", "invalidated", "superseded"}, optional
             Those instead that are in this state, whatever else they are.
         by : {"relevance", "created", "accessed"}
@@ -284,6 +287,8 @@ class AgentMemoryStore(AnswersQueries, LooksBack, ReembedsVectors, Ways):
             mask = self._reader.listed(
                 type=type, project_id=project_id, include_suppressed=include_suppressed, state=state
             )
+            if state is None and not include_suppressed and (telltale := withheld(self._reader)) is not None:
+                mask &= ~telltale
             return self._reader.read(self._reader.ranked_ids(mask, by=by, limit=limit))
 
     def get_all_memories(self, *, include_suppressed: bool = False) -> list[AgentMemory]:

@@ -2,6 +2,7 @@
 
 A view is made in a temporary directory, which then gets its name: it is there wholly or not at all. Who has one open holds a
 shared lock on a file in it, so that only what nobody uses is removed; the lock of a process that was killed is gone with it.
+These are the system's own locks, by `fcntl.flock`, and not filelock's as elsewhere: it has no shared ones.
 """
 
 from __future__ import annotations
@@ -40,6 +41,11 @@ class Lease:
         self.folder = folder
         self._descriptor: int | None = descriptor
 
+    @property
+    def is_there(self) -> bool:
+        """Whether nobody has removed it all the same."""
+        return (self.folder / _USED).exists()
+
     def release(self) -> None:
         """Let go of it; twice is fine."""
         descriptor, self._descriptor = self._descriptor, None
@@ -72,6 +78,9 @@ class KeptViews:
                 self._make(place, make)
             os.utime(place)
         except OSError as error:
+            if self._folder.exists() and not self._folder.is_dir():
+                problem = "is no directory, and views of the past are kept in one of this name; move it away"
+                raise StorageError(problem, path=self._folder) from None
             raise StorageError(f"a view of the past cannot be kept here: {error.strerror}", path=place) from None
         self._tidy()
         return lease

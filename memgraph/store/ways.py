@@ -33,8 +33,8 @@ from memgraph.model.memory import AgentMemory
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Row
 from memgraph.store.drafts import scope_of
-from memgraph.store.past import deleted_ids, undeletion
 from memgraph.store.reading import Reader
+from memgraph.store.undeletion import deleted_ids, undeletion
 from memgraph.store.writer import Writer
 
 MIN_ID_CHARS = 8

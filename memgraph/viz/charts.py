@@ -10,15 +10,19 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import date, timedelta
+from datetime import date
 from importlib import import_module
 from io import BytesIO
 from typing import Any, TypeAlias
 
 from memgraph.errors import MissingExtraError
 from memgraph.retrieval.prefix import one_line
+from memgraph.viz.graphml import xml_text
 from memgraph.viz.measures import CHURN
+from memgraph.viz.periods import DAYS_OF, bounds
 from memgraph.viz.series import Point, Series, with_data
+from memgraph.viz.ticks import ticks_between
+from memgraph.viz.trials import trial_of
 
 Axes: TypeAlias = Any
 Figure: TypeAlias = Any
@@ -59,25 +63,25 @@ _CAPTION_CHARS = 138
 _LABEL_CHARS = 17
 _ROW_CHARS = 20
 _MOST_LABELLED = 8
-_MANY = 40
-_UNDATED = date(2000, 1, 1)
-"""Where trials lie that nobody dated: the n-th on the n-th day after."""
+_MANY, _MOST_HATCHED = 40, 400
 _MOST_TRIALS = 17
 """So few bear a name each."""
 _MOST_TICKS, _MOST_TICKS_SMALL = 8, 5
-_SHOWN_BY_DAY = 100
-_MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 6000, 12_000, 36_000)
 _STACKED = frozenset({"memories_added", "churn"})
 _ONE_BY_ONE = frozenset({"tags"})
 
 
-def charts(series: Sequence[Series], *, about: str) -> dict[str, bytes]:
+def charts(
+    series: Sequence[Series], *, about: str, since: str | None = None, until: str | None = None
+) -> dict[str, bytes]:
     """Draw each series that has data, and all of them together.
 
     Parameters
     ----------
     about : str
         What they are of, in a few words: stands under each title.
+    since, until : str, optional
+        The period that was asked for, as of `learning_series`: stands there, too.
 
     Returns
     -------
@@ -92,7 +96,7 @@ def charts(series: Sequence[Series], *, about: str) -> dict[str, bytes]:
     shown = with_data(series)
     if not shown:
         return {}
-    about = f"{about} · {_span(shown)}"
+    about = f"{_plain(about)} · {_span(shown, since, until)}"
     with _style():
         figures = {OVERVIEW: _overview(shown, about), **{one.name: _alone(one, about) for one in shown}}
         return {name: content for stem, figure in figures.items() for name, content in _files(stem, figure)}
@@ -168,13 +172,14 @@ def _draw(series: Series, figure: Figure, place: tuple[float, float, float, floa
         _values(series, axes)
 
 
-def _span(series: Sequence[Series]) -> str:
-    """Return from when to when they are, in words."""
-    days = sorted(_day(point) for one in series for point in one.points)
-    first, last = days[0], days[-1]
-    if all(is_undated(one) for one in series):
-        return f"trials {(first - _UNDATED).days} to {(last - _UNDATED).days}"
-    return f"{first.isoformat()} to {last.isoformat()}"
+def _span(series: Sequence[Series], since: str | None, until: str | None) -> str:
+    """Return from when to when they are, in words: as was asked, else from the first bucket to the last."""
+    starts = [point.at for one in series for point in one.points]
+    first, last = min(starts), max(starts)
+    if all(one.undated for one in series):
+        return f"trials {trial_of(first)} to {trial_of(last)}"
+    asked_first, asked_last = (time[: len(first)] for time in bounds(since, until))
+    return f"{asked_first if since else first} to {asked_last if until else last}"
 
 
 _End = tuple[float, str, str]
@@ -220,15 +225,16 @@ def _bars(series: Series, groups: list[str], axes: Axes) -> list[_End]:
     below = [0.0] * len(days)
     for number, group in enumerate(groups):
         values = [float(point.value or 0) for point in _of(series, group)]
-        axes.bar(
+        _bar(
+            axes,
             days,
             values,
             width=0.8 * _width(series),
             bottom=below,
-            color=_colour(group, number),
+            facecolor=_colour(group, number),
             edgecolor="white",
             linewidth=0.0 if len(days) > _MANY else 0.8,
-            hatch=_HATCHES[number % len(_HATCHES)],
+            hatch=_HATCHES[number % len(_HATCHES)] if len(days) <= _MOST_HATCHED else "",
             label=_shortened(group),
         )
         below = [low + value for low, value in zip(below, values, strict=True)]
@@ -236,6 +242,25 @@ def _bars(series: Series, groups: list[str], axes: Axes) -> list[_End]:
     where = {"loc": "center left", "bbox_to_anchor": (1.005, 0.5)}
     axes.legend(handles[::-1], labels[::-1], frameon=False, fontsize=9, handlelength=1.4, **where)
     return []
+
+
+def _bar(
+    axes: Axes,
+    days: Sequence[date],
+    values: Sequence[float],
+    *,
+    width: float,
+    bottom: Sequence[float] | None = None,
+    **style: Any,
+) -> None:
+    """Draw bars as one shape of many parts: thousands of single ones take minutes."""
+    numbers = _matplotlib(".dates").date2num(days)
+    corners = [
+        ((x - width / 2, low), (x - width / 2, low + value), (x + width / 2, low + value), (x + width / 2, low))
+        for x, value, low in zip(numbers.tolist(), values, bottom or [0.0] * len(values), strict=True)
+        if value
+    ]
+    axes.add_collection(_matplotlib(".collections").PolyCollection(corners, **style))
 
 
 def _rows(series: Series, groups: list[str], figure: Figure, place: tuple[float, float, float, float]) -> None:
@@ -246,7 +271,7 @@ def _rows(series: Series, groups: list[str], figure: Figure, place: tuple[float,
         axes = figure.add_axes((left + 0.24 * width, low, 0.8 * width, 0.8 * height / len(groups)))
         points = _of(series, group)
         values = [float(point.value or 0) for point in points]
-        axes.bar([_day(point) for point in points], values, width=0.85 * _width(series), color=_BLUE)
+        _bar(axes, [_day(point) for point in points], values, width=0.85 * _width(series), color=_BLUE)
         axes.set_ylim(0, max(*values, 1.0))
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
@@ -280,33 +305,14 @@ def _dates(series: Series, axes: Axes, *, is_small: bool) -> None:
     is_wide = series.name in _STACKED | _ONE_BY_ONE or len(days) == 1
     half = (0.6 if is_wide else 0.4 if len(days) <= _MOST_LABELLED else 0.1) * _width(series)
     axes.set_xlim(number_of(days[0]) - half, number_of(days[-1]) + half)
-    if is_undated(series):
-        ticks, labels, said = days, [f"trial {(day - _UNDATED).days}" for day in days], ""
+    if series.undated:
+        ticks = days[:: -(-len(days) // (_MOST_TICKS_SMALL if is_small else _MOST_TRIALS))]
+        labels, said = [f"trial {trial_of(day.isoformat())}" for day in ticks], ""
     else:
-        ticks, labels, said = _ticks(days[0], days[-1], _MOST_TICKS_SMALL if is_small else _MOST_TICKS)
+        ticks, labels, said = ticks_between(days[0], days[-1], _MOST_TICKS_SMALL if is_small else _MOST_TICKS)
     axes.set_xticks(number_of(ticks), labels)
     if not is_small:
         axes.set_xlabel(said and f"{series.bucket}{said}".strip() + ", UTC")
-
-
-def is_undated(series: Series) -> bool:
-    """Tell whether its days stand for the numbers of trials that nobody dated."""
-    days = [_day(point) for point in series.points]
-    return series.bucket == "day" and all(timedelta() <= day - _UNDATED < timedelta(days=_MOST_TRIALS) for day in days)
-
-
-def _ticks(first: date, last: date, most: int) -> tuple[list[date], list[str], str]:
-    """Return at most so many days to be named between two, their names, and what these leave unsaid."""
-    span = (last - first).days
-    if span <= _SHOWN_BY_DAY:
-        step = next(step for step in (1, 2, 7, 14, 28) if span < step * most)
-        ticks = [first + timedelta(days=number) for number in range(0, span + 1, step)]
-        years = f"{first.year}" if first.year == last.year else f"{first.year} and {last.year}"
-        return ticks, [f"{day:%b} {day.day}" for day in ticks], f" of {years}"
-    months = range(12 * first.year + first.month - (first.day == 1), 12 * last.year + last.month)
-    step = next(step for step in _MONTHS if len(months) <= step * most)
-    ticks = [date(month // 12, month % 12 + 1, 1) for month in months if month % step == 0]
-    return ticks, [f"{day:%Y}" if step % 12 == 0 else f"{day:%b %Y}" for day in ticks], " "
 
 
 def _name(axes: Axes, ends: Sequence[_End], *, is_small: bool) -> None:
@@ -354,7 +360,7 @@ def _values(series: Series, axes: Axes) -> None:
         is_share = series.unit == "share"
         axes.annotate(
             f"{100 * value:.0f} % of {point.count:,}" if is_share else f"{value:,.4g}",
-            (_day(point), value),
+            (_matplotlib(".dates").date2num(_day(point)), value),
             xytext=(0, 8 if is_above else -8),
             textcoords="offset points",
             ha="center",
@@ -376,14 +382,19 @@ def _day(point: Point) -> date:
 
 def _width(series: Series) -> float:
     """Return how many days a bucket has, or so."""
-    return {"day": 1.0, "week": 7.0, "month": 30.0}[series.bucket or "day"]
+    return next((days for bucket, days in DAYS_OF.items() if bucket == series.bucket), 1.0)
 
 
 def _colour(group: str, number: int) -> str:
     return _OF_GROUP.get(group, _COLOURS[number % len(_COLOURS)])
 
 
+def _plain(text: str) -> str:
+    """Return a text as one line of characters that an SVG can hold."""
+    return xml_text(one_line(text))
+
+
 def _shortened(name: str, most: int = 2 * _LABEL_CHARS) -> str:
     """Return a name as one harmless line."""
-    line = one_line(name)
+    line = _plain(name)
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"

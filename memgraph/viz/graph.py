@@ -58,13 +58,13 @@ def shown_graph(
 ) -> Graph:
     """Return what may be shown of a store; parameters as of `memgraph.viz.shown.shown_memories`.
 
-    Links to what is not shown are left out.
+    What names a memory that is not shown, a link or a `previous_id`, is left out.
     """
     with store.reader.frozen(links=True):
         ranked = shown_ids(store, project_id=project_id, since=since, until=until, include=include, limit=limit)
-        nodes = [_node(memory) for part in _parts(ranked) for memory in store.reader.read(part)]
+        ids = frozenset(ranked)
+        nodes = [_node(memory, ids) for part in _parts(ranked) for memory in store.reader.read(part)]
         links = store.reader.every_link()
-    ids = frozenset(ranked)
     edges = [
         _set(
             {**link.model_dump(exclude={"source_id", "target_id"}), "source": link.source_id, "target": link.target_id}
@@ -75,7 +75,7 @@ def shown_graph(
     edges += [
         {"source": node["previous_id"], "target": node["id"], "relation": "NEXT"}
         for node in nodes
-        if node.get("previous_id") in ids
+        if "previous_id" in node
     ]
     edges.sort(key=lambda edge: (edge["source"], edge["relation"], edge["target"]))
     return Graph(nodes, edges)
@@ -110,8 +110,10 @@ def _kind(annotation: Any) -> Kind:
     return "text" if origin is Literal else _SCALARS.get(annotation, "records")
 
 
-def _node(memory: AgentMemory) -> Row:
-    return _set(memory.model_dump(mode="json", exclude=set(_LEFT_OUT)))
+def _node(memory: AgentMemory, ids: Collection[str]) -> Row:
+    """Return what a memory says; the one before it is named only if it is shown, too."""
+    left_out = _LEFT_OUT if memory.previous_id in ids else _LEFT_OUT | {"previous_id"}
+    return _set(memory.model_dump(mode="json", exclude=set(left_out)))
 
 
 def _set(fields: Row) -> Row:

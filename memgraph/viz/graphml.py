@@ -68,4 +68,9 @@ def _text(value: Any) -> str:
     if not isinstance(value, str):
         value = orjson.dumps(value).decode()
     # a reader would make a line feed of a bare carriage return
-    return escape(_REFUSED.sub(_STAND_IN, value), {"\r": "&#13;"})
+    return escape(xml_text(value), {"\r": "&#13;"})
+
+
+def xml_text(text: str) -> str:
+    """Return a text with U+FFFD for what XML cannot hold."""
+    return _REFUSED.sub(_STAND_IN, text)

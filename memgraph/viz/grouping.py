@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from memgraph.model.memory import AgentMemory
-from memgraph.retrieval.prefix import one_line
 from memgraph.viz.layout import Group, Places
 
 _LABEL_CHARS = 32
@@ -79,12 +78,11 @@ def _label(memory: AgentMemory) -> str:
 
 
 def _clipped(name: str) -> str:
-    line = one_line(name)
-    return line if len(line) <= _LABEL_CHARS else f"{line[: _LABEL_CHARS - 1]}…"
+    return name if len(name) <= _LABEL_CHARS else f"{name[: _LABEL_CHARS - 1]}…"
 
 
 def areas(groups: Sequence[Group], discs: Places) -> list[list[Any]]:
-    """Return where the name of each project is written, if there are several: x of the middle, y of the upper end."""
+    """Return where the name of each project is written, if there are several: x of the middle, y of the upper end, how wide it is."""
     by_project: dict[str, list[int]] = {}
     for number, group in enumerate(groups):
         by_project.setdefault(group.project, []).append(number)
@@ -95,5 +93,11 @@ def areas(groups: Sequence[Group], discs: Places) -> list[list[Any]]:
         own = discs[numbers]
         low, high = (own[:, 0] - own[:, 2]).min(), (own[:, 0] + own[:, 2]).max()
         top = (own[:, 1] - own[:, 2]).min()
-        found.append([round(float(low + high) / 2), round(float(top)), _clipped(project) or "no project"])
-    return found
+        found.append(
+            [
+                *(round(float(one)) for one in ((low + high) / 2, top)),
+                _clipped(project) or "no project",
+                round(float(high - low)),
+            ]
+        )
+    return sorted(found, key=lambda area: -area[3])

@@ -4,13 +4,14 @@ Time here is when something happened, not when it was recorded (see `memgraph.fo
 is seen as the history it was; `MemGraph.at` shows the store as of the same moments. A build happened when it was completed, a
 recall when it recalled. A memory ceases to be valid when that was known and the time has come.
 
-Of each memory only a few words are kept, so the pass is bounded by the number of memories and links, not by their text, and by
-the largest commit.
+Texts are not kept: a few words of each memory, link, change of state, recall and build are, so what the pass takes grows with how
+many of these there ever were; and one commit at a time is held whole.
 """
 
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -23,8 +24,15 @@ from memgraph.model.ids import canonical_name
 from memgraph.model.memory import OUTCOME_OF_WORD
 from memgraph.store import AgentMemoryStore
 from memgraph.store.bulk import no_collections
+from memgraph.viz.relevance import Relevance, Relevances
 
 _LESSON_TAG = "lesson"
+LINKS = ("SUPERSEDES", "CONTRADICTS", "RELATED_TO", "ELABORATES", "EXAMPLE_OF")
+"""Relations of which it is wanted when each link was made."""
+_OF_A_LIFE = frozenset(
+    {"privacy_tier", "is_suppressed", "archived_at", "invalid_at", "failure_fingerprint", "outcome", "tags"}
+)
+"""What a memory that is added anew does not keep of the deleted one whose id it has."""
 _PAIRED = {"SUPERSEDES": ("superseded", "unsuperseded"), "CONTRADICTS": ("contradicted", "uncontradicted")}
 
 
@@ -53,24 +61,23 @@ class Life:
     ----------
     at : str
         When it came.
-    anchor : float
-        Of its relevance, when it was added.
     fingerprint : str or None
         Of the failure that it tells of.
     builds : tuple of str
         That told it.
     again : tuple of str
         When it was told again without a build.
+    tags : tuple of str
+        Those that it came with and still has.
     tier, is_suppressed, is_archived, is_deleted : str, bool, bool, bool
         How private it is, and what has become of it at the end.
     sources : set of str
-        What it was made of, by any link that was ever made.
+        What it was made of: by links that were made and not taken back, whether or not these memories are still there.
     """
 
     type: str
     at: str
     seq: int
-    anchor: float
     project_id: str | None
     outcome: str
     tags: tuple[str, ...]
@@ -120,29 +127,32 @@ class History:
     ----------
     lives : dict of str to Life
         By id, the deleted ones too.
-    uses : dict of str to list of (str, float)
-        Of the memories asked for: when each was reinforced, and its relevance anchor after that.
     builds : dict of (str, str) to Build
         By project and name.
+    relevances : dict of str to tuple of Relevance
+        How relevant the memories asked for were, in the order of time.
+    links : dict of (str, str, str) to list of str
+        Of the links among the memories asked for, by relation, source and target: when each was made, unmade, made again, …
     """
 
     lives: dict[str, Life] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
     recalls: dict[str, Recall] = field(default_factory=dict)
     builds: dict[tuple[str, str], Build] = field(default_factory=dict)
-    uses: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
+    relevances: dict[str, tuple[Relevance, ...]] = field(default_factory=dict)
+    links: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
 
 
-def read_history(store: AgentMemoryStore, *, uses_of: Collection[str] = ()) -> History:
+def read_history(store: AgentMemoryStore, *, details_of: Collection[str] = ()) -> History:
     """Return what the journal says happened; costs one pass over it.
 
     Parameters
     ----------
-    uses_of : collection of str
-        Ids of the memories of which each use is wanted.
+    details_of : collection of str
+        Ids of the memories of which relevance and links are wanted.
     """
     store.flush()
-    reading, moments = _Reading(uses_of), Moments()
+    reading, moments = _Reading(details_of), Moments()
     with no_collections():
         for _, events in groupby(store.reader.events_after(0), key=attrgetter("commit_id")):
             commit = list(events)
@@ -154,11 +164,14 @@ def read_history(store: AgentMemoryStore, *, uses_of: Collection[str] = ()) -> H
 class _Reading:
     """One pass over the journal. Each method takes note of an event of its kind that happened `at` a time."""
 
-    def __init__(self, uses_of: Collection[str]) -> None:
+    def __init__(self, details_of: Collection[str]) -> None:
         self._history = History()
-        self._uses_of = frozenset(uses_of)
+        self._details_of = frozenset(details_of)
+        self._relevances = Relevances(self._details_of)
         self._pairs: set[tuple[str, str, str]] = set()
         """Links that there are, of the relations that replace and contradict."""
+        self._links_at: dict[str, set[tuple[str, str, str]]] = defaultdict(set)
+        """Links that were made, by either end."""
         self._cancelled: set[int] = set()
         """Places of changes that were announced for a later time and then taken back."""
         self._readers: dict[str, Callable[[Event, str], None]] = {
@@ -186,26 +199,30 @@ class _Reading:
         """Return all."""
         found = self._history
         found.changes = [change for place, change in enumerate(found.changes) if place not in self._cancelled]
-        for uses in found.uses.values():
-            uses.sort(key=lambda use: use[0])
+        found.relevances = self._relevances.by_id()
         return found
 
     def _added(self, event: Event, at: str) -> None:
         row = event.content["memory"]
         memory_id, lives = row["id"], self._history.lives
-        if memory_id in lives:  # it had been deleted
+        if memory_id in lives:  # it had been deleted, and this may be quite another one: it has no links yet
+            for link in sorted(self._links_at.pop(memory_id, ())):
+                self._untie(event, at, *link)
             self._gone(event, at, memory_id, is_deleted=False)
+            life = lives[memory_id]
+            life.type, life.project_id, life.builds = sys.intern(row["type"]), row.get("project_id"), ()
+            life.tags = _tags_of(row)
         else:
             lives[memory_id] = Life(
                 type=sys.intern(row["type"]),
                 at=at,
                 seq=event.seq,
-                anchor=row.get("relevance_anchor", 1.0),
                 project_id=row.get("project_id"),
                 outcome=row.get("outcome", "unknown"),
-                tags=tuple(dict.fromkeys(sys.intern(canonical_name(tag)) for tag in row.get("tags", ()))),
+                tags=_tags_of(row),
             )
-        self._update(event, at, memory_id, row, ())
+        self._update(event, at, memory_id, row, _OF_A_LIFE - row.keys())
+        self._relevances.note(memory_id, at, row)
 
     def _undeleted(self, event: Event, at: str) -> None:
         self._gone(event, at, event.content["memory"]["id"], is_deleted=False)
@@ -228,8 +245,10 @@ class _Reading:
         self._update(event, at, memory_id, changed, event.content.get("cleared", ()))
         if event.type == "memory.merged" and life.builds == before and event.actor != "system":
             life.again += (at,)
-        if "relevance_anchor" in changed:
-            self._used(memory_id, at, changed["relevance_anchor"])
+        is_told_again = event.type == "memory.merged"
+        self._relevances.note(
+            memory_id, max(at, life.at), changed, cleared=event.content.get("cleared", ()), is_use=is_told_again
+        )
 
     def _update(
         self, event: Event, at: str, memory_id: str, changed: Mapping[str, Any], cleared: Collection[str]
@@ -239,8 +258,12 @@ class _Reading:
         if "build_id" in changed or "evidence_build_ids" in changed:
             named = [changed.get("build_id"), *life.builds[:1], *changed.get("evidence_build_ids", life.builds)]
             life.builds = tuple(dict.fromkeys(sys.intern(build) for build in named if build))
-        life.fingerprint = changed.get("failure_fingerprint", life.fingerprint)
-        life.outcome = sys.intern(changed.get("outcome", life.outcome))
+        if "tags" in changed or "tags" in cleared:
+            still = frozenset(_tags_of(changed))
+            life.tags = tuple(tag for tag in life.tags if tag in still)
+        fingerprint = None if "failure_fingerprint" in cleared else life.fingerprint
+        life.fingerprint = changed.get("failure_fingerprint", fingerprint)
+        life.outcome = sys.intern(changed.get("outcome", "unknown" if "outcome" in cleared else life.outcome))
         life.tier = sys.intern(changed.get("privacy_tier", "public" if "privacy_tier" in cleared else life.tier))
         is_suppressed = changed.get("is_suppressed", "is_suppressed" not in cleared and life.is_suppressed)
         if is_suppressed != life.is_suppressed:
@@ -280,38 +303,52 @@ class _Reading:
                 self._note(event, at, source_id, "compressed", memory_id)
 
     def _linked(self, event: Event, at: str) -> None:
-        relation, source, target = _ends(event)
+        relation, source, target = link = _ends(event)
+        self._turn(link, at, is_made=True)
         if relation == "DERIVED_FROM":
             self._made_of(event, at, source, [target])
-        elif relation in _PAIRED and (relation, source, target) not in self._pairs:
-            self._pairs.add((relation, source, target))
-            self._pair(event, at, _PAIRED[relation][0])
+        elif relation in _PAIRED and link not in self._pairs:
+            self._pairs.add(link)
+            self._pair(event, at, link, _PAIRED[relation][0])
 
     def _unlinked(self, event: Event, at: str) -> None:
-        relation, source, target = _ends(event)
+        self._untie(event, at, *_ends(event))
+
+    def _untie(self, event: Event, at: str, relation: str, source: str, target: str) -> None:
+        """Note that a link is no longer there."""
+        link = relation, source, target
+        self._turn(link, at, is_made=False)
         if relation == "DERIVED_FROM":
             life = self._history.lives.get(source)
             if life is not None and life.sources and target in life.sources:
                 life.sources.discard(target)
                 self._note(event, at, target, "uncompressed", source)
-        elif (relation, source, target) in self._pairs:
-            self._pairs.discard((relation, source, target))
-            self._pair(event, at, _PAIRED[relation][1])
+        elif link in self._pairs:
+            self._pairs.discard(link)
+            self._pair(event, at, link, _PAIRED[relation][1])
 
-    def _pair(self, event: Event, at: str, kind: str) -> None:
+    def _turn(self, link: tuple[str, str, str], at: str, *, is_made: bool) -> None:
+        """Note when a link was made or unmade."""
+        relation, *ends = link
+        lives = self._history.lives
+        if relation in LINKS and is_made:
+            for one in ends:
+                self._links_at[one].add(link)
+        if relation in LINKS and all(one in self._details_of and one in lives for one in ends):
+            turns = self._history.links.setdefault(link, [])
+            if is_made == (len(turns) % 2 == 0):
+                turns.append(max(at, *(lives[one].at for one in ends), *turns[-1:]))
+
+    def _pair(self, event: Event, at: str, link: tuple[str, str, str], kind: str) -> None:
         """Note what a link says: of the older memory, that it is replaced; of the source, that it contradicts the target."""
-        relation, source, target = _ends(event)
+        relation, source, target = link
         one, other = (target, source) if relation == "SUPERSEDES" else (source, target)
         if one in self._history.lives and other in self._history.lives:
             self._note(event, at, one, kind, other)
 
     def _accessed(self, event: Event, at: str) -> None:  # noqa: ARG002 - each says for itself when it was
         for effect in event.content["accesses"]:
-            self._used(effect["id"], effect["last_accessed_at"], effect["relevance_anchor"])
-
-    def _used(self, memory_id: str, at: str, anchor: float) -> None:
-        if memory_id in self._uses_of:
-            self._history.uses.setdefault(memory_id, []).append((at, anchor))
+            self._relevances.note(effect["id"], effect["relevance_at"], effect, is_use=True)
 
     def _recalled(self, event: Event, at: str) -> None:  # noqa: ARG002
         content, lives = event.content, self._history.lives
@@ -338,6 +375,10 @@ class _Reading:
         lives = self._history.lives
         came = (lives[one].at for one in (memory_id, other) if one in lives)
         self._history.changes.append(Change(max(at, *came), event.seq, memory_id, kind, other))
+
+
+def _tags_of(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(sys.intern(canonical_name(tag)) for tag in row.get("tags", ())))
 
 
 def _ends(event: Event) -> tuple[str, str, str]:

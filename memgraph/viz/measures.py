@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 from memgraph.model.memory import MEMORY_TYPES
 from memgraph.viz.history import History, Life
-from memgraph.viz.periods import Bucket, after, bucket_between, start_of, starts
-from memgraph.viz.replay import Replay, State
+from memgraph.viz.lessons import Lessons, Which
+from memgraph.viz.periods import Bucket, after, bucket_between, check_span, start_of, starts
+from memgraph.viz.replay import AFTER_ALL, Replay, State
+from memgraph.viz.trials import is_undated
 
 MOST_TAGS = 8
 CHURN = ("superseded", "contradicted", "suppressed", "archived", "invalidated", "deleted")
 SEEN, LESSON = "seen before", "seen before, lesson known"
-_BUCKETS = " Per day, week (from Monday) or month, UTC; `at` is its first day."
-_AFTER_ALL = "\x7f"
-"""Behind a time: sorts after it and before every later one."""
+_BUCKETS = " Per day, week (from Monday), month, year or decade, UTC; `at` is its first day."
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class Sample(NamedTuple):
 
 Table = tuple[list[Cell], Bucket | None]
 _NOTHING: Table = ([], None)
-Failure = tuple[str, int, tuple[str | None, str]]
-"""When, in which order it was recorded, and of which project and fingerprint."""
+Failure = tuple[str, int, Which]
+"""When, in which order it was recorded, and which one."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Scope:
-    """What is counted: of one project or (None) of all, from `first` to `last`."""
+    """What is counted: of one project or (None) of all, from `first` to `last`; of memories only `ids`, unless that is None."""
 
     history: History
     project_id: str | None
@@ -71,11 +71,21 @@ class Scope:
     last: str
     bucket: Bucket | None
     now: str
+    ids: Collection[str] | None = None
+    told_tags: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Of each memory that may be shown, the tags that it came with and still has."""
 
     @cached_property
     def lives(self) -> dict[str, Life]:
         """The memories that count, by id."""
-        return {one: life for one, life in self.history.lives.items() if self.counts(life.project_id)}
+        lives, ids = self.history.lives, self.ids
+        chosen = lives if ids is None else [one for one in lives if one in ids]
+        return {one: lives[one] for one in chosen if self.counts(lives[one].project_id)}
+
+    @cached_property
+    def is_undated(self) -> bool:
+        """Whether all that counts are trials that nobody dated."""
+        return bool(self.lives) and all(is_undated(life.at) for life in self.lives.values() if self.covers(life.at))
 
     def counts(self, project_id: str | None) -> bool:
         """Tell whether what belongs to a project counts."""
@@ -91,6 +101,7 @@ class Scope:
             return [], None
         first, last = min(times), max(times)
         bucket = self.bucket or bucket_between(first, last)
+        check_span(first, last, bucket)
         return list(starts(first, last, bucket)), bucket
 
     def table(self, samples: Iterable[Sample], groups: Sequence[str] = (), *, is_share: bool = False) -> Table:
@@ -123,14 +134,14 @@ class Scope:
         """What was in force at the end of each bucket; and which memories are at the end of all."""
         done = (change.at for change in self.history.changes if change.id in self.lives and change.at <= self.now)
         times = [*(life.at for life in self.lives.values()), *done]
-        until = min(self.last, max(times, default=self.last))
+        until = self.last if self.ids is not None else min(self.last, max(times, default=self.last))
         since = max(self.first, min(times, default=self.first))
         grid, bucket = self.grid([since, until] if times and since <= until else [])
         if bucket is None:
             return [], None, set()
-        replay = Replay(self.history, lambda life: self.counts(life.project_id))
-        ends = [min(f"{after(start, bucket)}T00:00:00.000Z", until + _AFTER_ALL) for start in grid]
-        ends[-1] = until + _AFTER_ALL
+        replay = Replay(self.history, self.lives.__contains__)
+        ends = [min(f"{after(start, bucket)}T00:00:00.000Z", until + AFTER_ALL) for start in grid]
+        ends[-1] = until + AFTER_ALL
         return list(zip(grid, replay.states(ends), strict=True)), bucket, replay.live
 
     @cached_property
@@ -154,16 +165,9 @@ class Scope:
         yield from ((f"again {memory_id} {number}", at) for number, at in enumerate(life.again))
 
     @cached_property
-    def lessons(self) -> dict[tuple[str | None, str], str]:
-        """When the first lesson of each failure came, by project and fingerprint."""
-        found: dict[tuple[str | None, str], str] = {}
-        for life in self.lives.values():
-            if life.is_lesson:
-                taught = [life, *(self.history.lives[one] for one in life.sources or ())]
-                for fingerprint in {one.fingerprint for one in taught if one.fingerprint is not None}:
-                    which = (life.project_id, fingerprint)
-                    found[which] = min(life.at, found.get(which, life.at))
-        return found
+    def lessons(self) -> Lessons:
+        """What was known of each failure, and when."""
+        return Lessons(self.history, self.lives)
 
 
 def _live(scope: Scope) -> Table:
@@ -178,12 +182,12 @@ def _added(scope: Scope) -> Table:
 
 
 def _repeated(scope: Scope) -> Table:
-    known: set[tuple[str | None, str]] = set()
+    known: set[Which] = set()
     samples = []
     for at, _, which in scope.failures:
-        is_known, lesson_at = which in known, scope.lessons.get(which)
+        is_known = which in known
         samples.append(Sample(at, SEEN, is_known))
-        samples.append(Sample(at, LESSON, is_known and lesson_at is not None and lesson_at < at))
+        samples.append(Sample(at, LESSON, is_known and scope.lessons.knew(which, at)))
         known.add(which)
     return scope.table(samples, (SEEN, LESSON), is_share=True)
 
@@ -192,8 +196,8 @@ def _returning(scope: Scope) -> Table:
     grid, bucket = scope.grid([failure[0] for failure in scope.failures if scope.covers(failure[0])])
     if bucket is None:
         return _NOTHING
-    known: set[tuple[str | None, str]] = set()
-    came = {start: set[tuple[str | None, str]]() for start in grid}
+    known: set[Which] = set()
+    came = {start: set[Which]() for start in grid}
     for at, _, which in scope.failures:
         if scope.covers(at):
             came[start_of(at, bucket)].add(which)
@@ -258,10 +262,8 @@ def _churn(scope: Scope) -> Table:
 
 
 def _tags(scope: Scope) -> Table:
-    named = (
-        life for life in scope.lives.values() if not (life.is_suppressed or life.is_deleted or life.tier != "public")
-    )
-    tagged = [Sample(life.at, tag) for life in named for tag in life.tags if scope.covers(life.at)]
+    within = ((one, life.at) for one, life in scope.lives.items() if scope.covers(life.at))
+    tagged = [Sample(at, tag) for one, at in within for tag in scope.told_tags.get(one, ())]
     counts = Counter(sample.group for sample in tagged)
     most = [tag for tag, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_TAGS]]
     kept = frozenset(most)
@@ -306,9 +308,9 @@ MEASURES = (
         "Failures seen before",
         "share",
         "Failures (episodes with a failure fingerprint, once for each build that told them, when it was completed) whose fingerprint "
-        "had failed before in the same project, of all failures in the bucket. Lesson known: those of them of which a lesson had come "
-        "before (a memory tagged `lesson` with this fingerprint, or a semantic or procedural one with it or made of one with it), of "
-        "all failures in the bucket.",
+        "had failed before in the same project, of all failures in the bucket. Lesson known: those of them of which a lesson was known "
+        "before (a memory tagged `lesson` with this fingerprint, or a semantic or procedural one with it, or made of one with it by "
+        "then; as long as it was neither suppressed nor deleted), of all failures in the bucket.",
         _repeated,
     ),
     Measure(
@@ -362,8 +364,9 @@ MEASURES = (
         "tags",
         "Tags of new memories",
         "memories",
-        f"Memories added (as in `memories_added`) with each tag that they were added with, of the {MOST_TAGS} tags that most have, from "
-        "`since` to `until`. Only memories that are public and by now neither suppressed nor deleted, for a tag is a name.",
+        f"Memories added (as in `memories_added`) with each tag that they were added with and still have, of the {MOST_TAGS} tags that "
+        "most have, from `since` to `until`. Only memories that are public and by now neither suppressed nor deleted, nor made by sleep "
+        "of any that are not, for a tag is a name.",
         _tags,
     ),
     Measure(

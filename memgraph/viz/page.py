@@ -22,10 +22,9 @@ from memgraph import assets
 from memgraph.store import AgentMemoryStore
 from memgraph.viz.files import write_files
 from memgraph.viz.page_data import PageData, page_data
-from memgraph.viz.page_words import left_out_of, sentence_of, span_of, title_of
+from memgraph.viz.page_words import counted_of, left_out_of, sentence_of, span_of, title_of
+from memgraph.viz.room import MEMORIES
 
-LIMIT = 5_000
-"""Memories on a page by default: of more, nothing is made out."""
 _PACKED_FROM = 2_500_000
 """Bytes of JSON from which on it is deflated: what every browser since 2023 unpacks by itself."""
 _BUILDS = """
@@ -72,14 +71,14 @@ def write_page(
     since: str | None = None,
     until: str | None = None,
     include: Collection[str] = frozenset(),
-    limit: int | None = LIMIT,
+    limit: int | None = MEMORIES,
 ) -> PageReport:
     """Write the page of a store, whole or not at all.
 
     Parameters
     ----------
     project_id, since, until, include
-        As of `memgraph.viz.shown.shown_memories`.
+        As of `memgraph.viz.page_data.page_data`.
     limit : int, optional
         At most so many memories: the most relevant ones, and what these were made of.
 
@@ -111,6 +110,8 @@ def render(data: PageData, title: str, builds: int = 0) -> str:
         "title": escape(title),
         "span": escape(span),
         "sentence": escape(sentence_of(data, builds)),
+        "counted": escape(counted_of(data)),
+        "hidden": "" if data.memories else " hidden",
         "style": style,
         "script": script,
         "packing": packing,

@@ -14,30 +14,22 @@ import numpy as np
 
 from memgraph.index.index import RELATION_CODE
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory, ProceduralMemory, SemanticMemory
-from memgraph.model.timestamps import from_iso
 from memgraph.store import AgentMemoryStore
 from memgraph.viz.chosen import chosen_ids
 from memgraph.viz.grouping import areas, grouped
 from memgraph.viz.history import read_history
 from memgraph.viz.layout import lay_out
+from memgraph.viz.page_times import DAY_S, Times, times_of
+from memgraph.viz.periods import bounds
+from memgraph.viz.room import FULL_TEXTS, SHORT_CHARS
 from memgraph.viz.series import Series, learning_series
-from memgraph.viz.shown import count_shown, shown_ids
-from memgraph.viz.timeline import Timeline, timelines
+from memgraph.viz.shown import shown_ids
+from memgraph.viz.timeline import timelines
+from memgraph.viz.trials import is_undated
 
 OUTCOMES = ("positive", "negative", "neutral", "unknown")
-FULL_TEXTS = 5_000
-"""Of so many memories the whole text is given, of the others its beginning."""
-SHORT_CHARS = 120
-_MOST_USES = 12
-"""Of so many uses each memory's relevance is drawn, the latest."""
 _MOST_THINGS = 6
 _MOST_TAGS = 5
-UNDATED = "2000-01-"
-"""How times of undated trials begin: trial n is day n."""
-_DAY_S = 86_400
-_PATIENCE_S = 30 * _DAY_S
-"""What is done with memories later than this after the last one came is not on the slider: it would be all empty time."""
-_DRAWN_LINKS = ("SUPERSEDES", "CONTRADICTS", "RELATED_TO", "ELABORATES", "EXAMPLE_OF")
 DRAWN_SERIES = (
     "live_memories",
     "success_rate",
@@ -48,7 +40,6 @@ DRAWN_SERIES = (
     "recalls_served",
     "recalls_helped",
 )
-_CHANGE_OF_LINK = {"SUPERSEDES": "superseded", "CONTRADICTS": "contradicted"}
 
 
 @dataclass(frozen=True)
@@ -70,6 +61,8 @@ class PageData:
         Memories of whose text only the beginning is given.
     first, last : str
         The span that is shown, ISO 8601; empty where nothing is.
+    project_id, since, until : str or None
+        What was asked for.
     """
 
     document: dict[str, Any]
@@ -80,6 +73,9 @@ class PageData:
     shortened: int
     first: str
     last: str
+    project_id: str | None = None
+    since: str | None = None
+    until: str | None = None
 
 
 def page_data(
@@ -93,7 +89,7 @@ def page_data(
 ) -> PageData:
     """Return what a page of these memories shows; parameters as of `memgraph.viz.shown.shown_memories`.
 
-    Archived memories are among them: the replay shows when they went, and a generalisation its evidence.
+    The period is that in which memories came: as the timeline has it. Archived memories are among them: the replay shows when they went, and a generalisation its evidence.
 
     Parameters
     ----------
@@ -107,15 +103,23 @@ def page_data(
     """
     asked: dict[str, Any] = {"project_id": project_id, "since": since, "until": until}
     include = {*include, "archived"}
+    since_then, until_then = bounds(since, until)
+    until_then = min(until_then, store.now())
+    history = read_history(store, details_of=shown_ids(store, project_id=project_id, include=include))
+
+    def within(included: Collection[str]) -> list[str]:
+        """Return what came in the period, as the slider has it: what is told again later came when it was told first."""
+        lives = history.lives
+        there = shown_ids(store, project_id=project_id, include=included)
+        return [one for one in there if one in lives and since_then <= lives[one].at <= until_then]
+
     with store.reader.frozen(links=True):
-        ids = shown_ids(store, **asked, include=include)
-        everything = count_shown(store, **asked, include={*include, "suppressed", "sensitive", "private"})
+        ids = within(include)
+        hidden = len(within({*include, "suppressed", "sensitive", "private"})) - len(ids)
         shown = store.reader.read(chosen_ids(store, ids, limit))
-        pairs = _pairs(store, [memory.id or "" for memory in shown])
+        pairs = _evidence(store, [memory.id or "" for memory in shown])
         kept = _by_type(store, ids)
-    history = read_history(store, uses_of=[memory.id or "" for memory in shown])
-    known = timelines(store, [memory.id or "" for memory in shown], history=history)
-    lines = {memory.id or "": known.get(memory.id or "") or Timeline(memory.id or "", _at(memory)) for memory in shown}
+    lines = timelines(store, [memory.id or "" for memory in shown], history=history)
     rank = {memory.id or "": place for place, memory in enumerate(shown)}
 
     def came(memory: AgentMemory) -> tuple[str, int, int]:
@@ -123,10 +127,12 @@ def page_data(
         return lines[memory.id or ""].added, MEMORY_TYPES.index(memory.type), rank[memory.id or ""]
 
     memories = sorted(shown, key=came)
-    series = learning_series(store, **asked, history=history)
-    document, shortened, (first, last) = _document(store, memories, lines, rank, pairs)
+    times = times_of([memory.id or "" for memory in memories], lines, history, until_then)
+    document, shortened = _document(store, memories, times, rank, pairs)
+    counted = {**asked, "until": times.last, "history": history, "ids": frozenset(ids)}
+    series = learning_series(store, **counted) if ids else []
     document["series"] = [one.to_dict() for one in series if one.name in DRAWN_SERIES]
-    return PageData(document, memories, series, kept, everything - len(ids), shortened, first, last)
+    return PageData(document, memories, series, kept, hidden, shortened, times.first, times.last, **asked)
 
 
 def _at(memory: AgentMemory) -> str:
@@ -139,51 +145,42 @@ def _by_type(store: AgentMemoryStore, ids: Sequence[str]) -> dict[str, int]:
     return {kind: int((types == code).sum()) for code, kind in enumerate(MEMORY_TYPES)}
 
 
-def _pairs(store: AgentMemoryStore, ids: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
-    """Return the links among these memories by relation: from the index, which has them all in arrays."""
+def _evidence(store: AgentMemoryStore, ids: Sequence[str]) -> set[tuple[str, str]]:
+    """Return (evidence, what was made of it) among these memories: from the index, which has all links in arrays."""
     index = store.reader.index
     of_slot = {index.slot(memory_id): memory_id for memory_id in ids}
-    found: dict[str, list[tuple[str, str]]] = {}
-    for relation, code in RELATION_CODE.items():
-        sources, targets = index.links.pairs(code)
-        ends = zip(sources.tolist(), targets.tolist(), strict=True)
-        found[relation] = [(of_slot[a], of_slot[b]) for a, b in ends if a in of_slot and b in of_slot]
+    found = set()
+    for relation in ("SUPPORTS", "DERIVED_FROM"):
+        sources, targets = index.links.pairs(RELATION_CODE[relation])
+        ends = (sources, targets) if relation == "SUPPORTS" else (targets, sources)
+        pairs = zip(*(end.tolist() for end in ends), strict=True)
+        found |= {(of_slot[a], of_slot[b]) for a, b in pairs if a in of_slot and b in of_slot}
     return found
 
 
 def _document(
     store: AgentMemoryStore,
     memories: Sequence[AgentMemory],
-    lines: Mapping[str, Timeline],
+    times: Times,
     rank: Mapping[str, int],
-    pairs: Mapping[str, list[tuple[str, str]]],
-) -> tuple[dict[str, Any], int, tuple[str, str]]:
-    ids = [memory.id or "" for memory in memories]
+    pairs: Collection[tuple[str, str]],
+) -> tuple[dict[str, Any], int]:
+    ids = times.ids
     number = {memory_id: place for place, memory_id in enumerate(ids)}
-    first, last = _span([lines[memory_id] for memory_id in ids])
-    start = _seconds(first) if first else 0
-
-    def since_start(at: str) -> int:
-        return _seconds(at) - start
-
-    evidence = sorted(
-        {(number[a], number[b]) for a, b in pairs["SUPPORTS"]}
-        | {(number[b], number[a]) for a, b in pairs["DERIVED_FROM"]}
-    )
+    evidence = sorted((number[a], number[b]) for a, b in pairs)
     groups, labels = grouped(memories, evidence)
     layout = lay_out(groups, len(memories))
     texts = [memory.content for memory in memories]
     is_short = [
         rank[memory_id] >= FULL_TEXTS and len(text) > SHORT_CHARS for memory_id, text in zip(ids, texts, strict=True)
     ]
-    added = [since_start(lines[memory_id].added) for memory_id in ids]
+    added = [times.at(times.lines[memory_id].added) for memory_id in ids]
     curve = store.config.forgetting_curve
     names = _Names()
     document = {
-        "version": 1,
-        "start": start * 1000,
-        "end": (since_start(last) or _DAY_S) if last else _DAY_S,
-        "undated": bool(ids) and all(lines[memory_id].added.startswith(UNDATED) for memory_id in ids),
+        "start": times.start * 1000,
+        "end": (times.at(times.last) if times.last else 0) or DAY_S,
+        "undated": bool(ids) and all(is_undated(times.lines[memory_id].added) for memory_id in ids),
         "rates": [curve.rate(kind) for kind in MEMORY_TYPES],
         "threshold": curve.deletion_threshold,
         "most": max(1.0, curve.max_relevance),
@@ -204,16 +201,16 @@ def _document(
             "agents": [names.all_of("agents", memory.agents_involved[:_MOST_TAGS]) for memory in memories],
             "tags": [names.all_of("tags", memory.tags[:_MOST_TAGS]) for memory in memories],
             "told": [len(memory.evidence_build_ids) for memory in memories],
-            "score": [round(100 * memory.relevance_score) for memory in memories],
         },
         "more": {
             str(place): more
             for place, memory in enumerate(memories)
-            if (more := _more(memory, lines[ids[place]].anchor, names, is_brief=rank[ids[place]] >= FULL_TEXTS))
+            if rank[ids[place]] < FULL_TEXTS and (more := _more(memory, names, store.now()))
         },
-        "uses": _uses(memories, lines, since_start),
-        "changes": _changes(ids, lines, number, since_start),
-        "links": _links(memories, evidence, pairs, number, lines, since_start),
+        "lives": times.lives(),
+        "curves": times.curves(memories, curve),
+        "changes": times.changes(),
+        "links": _links(memories, evidence, number) | times.links(number),
         "discs": [
             [
                 *(round(float(value)) for value in disc),
@@ -225,7 +222,7 @@ def _document(
         ],
     }
     document["areas"] = areas(groups, layout.discs)
-    return document | names.lists, sum(is_short), (first, last)
+    return document | names.lists, sum(is_short)
 
 
 class _Names:
@@ -250,95 +247,32 @@ class _Names:
         return [self.of(kind, name) for name in names]
 
 
-def _seconds(at: str) -> int:
-    return int(from_iso(at).timestamp() // 1)
-
-
-def _span(lines: Sequence[Timeline]) -> tuple[str, str]:
-    """Return the first and last time on the slider: of the memories, and of what was done with them soon after."""
-    if not lines:
-        return "", ""
-    first, last = min(line.added for line in lines), max(line.added for line in lines)
-    done = [at for line in lines for at, _ in line.uses] + [at for line in lines for at, _, _ in line.changes]
-    end = max([last, *done])
-    patience = max(_PATIENCE_S, (_seconds(last) - _seconds(first)) // 4)
-    return first, end if _seconds(end) - _seconds(last) <= patience else last
-
-
-def _more(memory: AgentMemory, anchor: float, names: _Names, *, is_brief: bool) -> dict[str, Any]:
-    """Return what only some memories have; of the less relevant only what the picture needs."""
+def _more(memory: AgentMemory, names: _Names, now: str) -> dict[str, Any]:
+    """Return what only some memories have."""
+    recorded = (memory.created_at or "")[:10]
     found: dict[str, Any] = {
-        "anchor": round(anchor, 4) if anchor != 1.0 else None,
-        "floor": memory.floor or None,
-        "pinned": memory.is_pinned or None,
+        "title": memory.title,
+        "word": memory.outcome_word,
+        "sure": memory.confidence if memory.confidence < 1.0 else None,
+        "used": memory.access_count or None,
+        "commit": getattr(memory, "git_commit", None),
+        "things": names.all_of("things", [entity.name for entity in memory.entities[:_MOST_THINGS]]),
+        "recorded": recorded if recorded != _at(memory)[:10] else None,
+        "tier": memory.privacy_tier if memory.privacy_tier != "public" else None,
+        "holds": memory.invalid_at if (memory.invalid_at or "") > now else None,
     }
-    if not is_brief:
-        found |= {
-            "title": memory.title,
-            "word": memory.outcome_word,
-            "sure": memory.confidence if memory.confidence < 1.0 else None,
-            "used": memory.access_count or None,
-            "commit": getattr(memory, "git_commit", None),
-            "things": names.all_of("things", [entity.name for entity in memory.entities[:_MOST_THINGS]]),
-            "recorded": (memory.created_at or "")[:10] if (memory.created_at or "")[:10] != _at(memory)[:10] else None,
-            "tier": memory.privacy_tier if memory.privacy_tier != "public" else None,
-        }
-        if isinstance(memory, ProceduralMemory):
-            found |= {"trigger": memory.trigger_pattern, "steps": memory.steps}
-        if isinstance(memory, SemanticMemory):
-            found |= {"right": memory.correct_approach, "wrong": memory.incorrect_approach}
+    if isinstance(memory, ProceduralMemory):
+        found |= {"trigger": memory.trigger_pattern, "steps": memory.steps}
+    if isinstance(memory, SemanticMemory):
+        found |= {"right": memory.correct_approach, "wrong": memory.incorrect_approach}
     return {name: value for name, value in found.items() if value is not None and value != []}
 
 
-def _uses(memories: Sequence[AgentMemory], lines: Mapping[str, Timeline], since_start: Any) -> list[list[int]]:
-    """Return of each memory that was used: its number, and (time, anchor after it in hundredths) of the latest uses."""
-    found = []
-    for place, memory in enumerate(memories):
-        uses = lines[memory.id or ""].uses[-_MOST_USES:]
-        if uses:
-            found.append([place, *(value for at, anchor in uses for value in (since_start(at), round(100 * anchor)))])
-    return found
-
-
-def _changes(
-    ids: Sequence[str], lines: Mapping[str, Timeline], number: Mapping[str, int], since_start: Any
-) -> list[list[Any]]:
-    """Return (memory, time, kind, other memory or −1), each memory's in order; what was compressed follows from the links."""
-    return [
-        [place, since_start(at), kind, number.get(other or "", -1)]
-        for place, memory_id in enumerate(ids)
-        for at, kind, other in lines[memory_id].changes
-        if kind not in ("compressed", "uncompressed")
-    ]
-
-
 def _links(
-    memories: Sequence[AgentMemory],
-    evidence: Sequence[tuple[int, int]],
-    pairs: Mapping[str, list[tuple[str, str]]],
-    number: Mapping[str, int],
-    lines: Mapping[str, Timeline],
-    since_start: Any,
+    memories: Sequence[AgentMemory], evidence: Sequence[tuple[int, int]], number: Mapping[str, int]
 ) -> dict[str, list[int]]:
-    """Return each relation's links, flat: (source, target), and of those that say that something changed, when."""
-    found = {"EVIDENCE": [end for pair in evidence for end in pair]}
-    found["NEXT"] = [
-        end
-        for place, memory in enumerate(memories)
-        if memory.previous_id is not None and memory.previous_id in number
-        for end in (number[memory.previous_id], place)
-    ]
-    for relation in _DRAWN_LINKS:
-        kind = _CHANGE_OF_LINK.get(relation)
-        flat = found[relation] = []
-        for source, target in sorted((a, b) for a, b in pairs[relation]):
-            flat += [number[source], number[target]]
-            if kind:
-                said = [
-                    at
-                    for end in (source, target)
-                    for at, what, other in lines[end].changes
-                    if what == kind and other in (source, target)
-                ]
-                flat.append(since_start(max(said) if said else max(lines[source].added, lines[target].added)))
-    return {relation: flat for relation, flat in found.items() if flat}
+    """Return, flat, (evidence, what was made of it) and (memory, the next one): these are there when both memories are."""
+    before = ((number.get(memory.previous_id or ""), place) for place, memory in enumerate(memories))
+    follow = [(one, place) for one, place in before if one is not None]
+    found = {"EVIDENCE": evidence, "NEXT": follow}
+    return {relation: [end for pair in pairs for end in pair] for relation, pairs in found.items() if pairs}

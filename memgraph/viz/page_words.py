@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from datetime import date
 
 from memgraph.model.memory import AgentMemory
-from memgraph.retrieval.prefix import one_line
-from memgraph.viz.page_data import FULL_TEXTS, SHORT_CHARS, UNDATED, PageData
+from memgraph.viz.page_data import PageData
+from memgraph.viz.room import FULL_TEXTS, SHORT_CHARS
 from memgraph.viz.series import Point, Series
+from memgraph.viz.trials import is_undated, trial_of
+from memgraph.viz.visible import visible
 
 _FEWEST = 5
 """Shares of fewer than these say nothing."""
@@ -18,9 +20,9 @@ _MOST_SINGLE = 8
 
 def title_of(project_id: str | None, memories: Sequence[AgentMemory]) -> str:
     """Return what the page is called: after the project, or all projects that are on it."""
-    projects = sorted({one_line(memory.project_id) for memory in memories if memory.project_id})
+    projects = sorted({visible(memory.project_id) for memory in memories if memory.project_id})
     if project_id is not None:
-        projects = [one_line(project_id)]
+        projects = [visible(project_id)]
     if not projects:
         return "What was learned"
     if len(projects) > 3:
@@ -34,8 +36,8 @@ def span_of(data: PageData) -> str:
         return ""
     first, last = data.first[:10], data.last[:10]
     if data.document["undated"]:
-        days = [date.fromisoformat(day).toordinal() - date(2000, 1, 1).toordinal() for day in (first, last)]
-        return f"trial {days[0]}" if days[0] == days[1] else f"trials {days[0]} to {days[1]}"
+        numbers = [trial_of(day) for day in (first, last)]
+        return f"trial {numbers[0]}" if numbers[0] == numbers[1] else f"trials {numbers[0]} to {numbers[1]}"
     return in_words(first) if first == last else f"{in_words(first)} to {in_words(last)}"
 
 
@@ -49,7 +51,7 @@ def in_words(day: str) -> str:
 def sentence_of(data: PageData, builds: int) -> str:
     """Return what the agent learned, in a sentence or three."""
     if not data.memories:
-        return "Nothing that may be shown is remembered of this."
+        return f"Nothing{' that may be shown' if data.hidden else ''} is remembered{_choice_of(data)}."
     kept = sum(data.kept.values())
     on_page = "" if kept == len(data.memories) else f" ({len(data.memories):,} of them are on this page)"
     span = span_of(data)
@@ -122,10 +124,9 @@ def left_out_of(data: PageData) -> list[str]:
             data.hidden, "suppressed, sensitive or private memory is", "suppressed, sensitive or private memories are"
         )
         said.append(f"{hidden} left out.")
-    is_undated = [day.startswith(UNDATED) for day in (data.first, data.last)]
-    if is_undated == [True, False]:
+    if data.memories and not data.document["undated"] and is_undated(data.first):
         said.append(
-            "Undated trials stand in January 2000; name a project, or a time since when, to see one history alone."
+            "Undated trials stand at the beginning, as days from January 2000 on; name a project, or a time since when, to see one history alone."
         )
     if data.shortened:
         said.append(
@@ -133,6 +134,22 @@ def left_out_of(data: PageData) -> list[str]:
             f"({data.shortened:,} shortened)."
         )
     return said
+
+
+def counted_of(data: PageData) -> str:
+    """Return what the charts count: the memories of this choice, also those that the page has no room for."""
+    kept = sum(data.kept.values())
+    which = "the one memory" if kept == 1 else f"the {kept:,} memories"
+    on_page = len(data.memories)
+    besides = "" if kept == on_page else f"; map, slider and list show the {on_page:,} that are on this page"
+    return f"Counted are {which} of this choice, and the builds and recalls of its time{besides}."
+
+
+def _choice_of(data: PageData) -> str:
+    """Say what was asked for."""
+    said = f" of {visible(data.project_id)}" if data.project_id else ""
+    said += f" since {visible(data.since)}" if data.since else ""
+    return said + (f" until {visible(data.until)}" if data.until else "")
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Days, weeks and months, UTC: which one a time belongs to, and which are between two times."""
+"""Days, weeks, months, years and decades, UTC: which one a time belongs to, and which are between two times."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ from typing import Literal
 
 from memgraph.errors import InvalidInputError
 from memgraph.model.timestamps import to_iso
+from memgraph.store.as_of import moment_of
 
-Bucket = Literal["day", "week", "month"]
+Bucket = Literal["day", "week", "month", "year", "decade"]
 
-BUCKETS: tuple[Bucket, ...] = ("day", "week", "month")
-_MOST_DAYS = 62
-_MOST_WEEKS = 104
+DAYS_OF: dict[Bucket, float] = {"day": 1, "week": 7, "month": 30.4375, "year": 365.25, "decade": 3652.5}
+"""How long they are, on average."""
+BUCKETS = tuple(DAYS_OF)
+MOST_BUCKETS = 10_000
+"""Of more, nothing is made out; what lies so far apart is an odd date rather than a history."""
+_UP_TO_DAYS: dict[Bucket, float] = {"day": 62, "week": 2 * 365, "month": 50 * 365.25, "year": 500 * 365.25}
+"""How long a span is shown by each of them; a longer one by decades."""
 _DATE_CHARS = 10
 _FIRST, _LAST = "0001-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"
 
@@ -22,7 +27,7 @@ _FIRST, _LAST = "0001-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"
 def bounds(since: str | None, until: str | None) -> tuple[str, str]:
     """Return the first and the last time of a period, as memgraph writes times.
 
-    A date alone means, as `since`, its first moment, and as `until`, its last.
+    A date alone means, as `since`, its first moment, and as `until`, its last, as `MemGraph.at` takes it.
 
     Raises
     ------
@@ -30,20 +35,33 @@ def bounds(since: str | None, until: str | None) -> tuple[str, str]:
         One of them is no time, or `since` is after `until`.
     """
     first = _FIRST if since is None else _time(since, "since")
-    last = _LAST if until is None else _time(until, "until")
-    if until is not None and len(until.strip()) == _DATE_CHARS:
-        last = f"{last[:_DATE_CHARS]}T23:59:59.999Z"
+    last = _LAST if until is None else moment_of(until, field="until")
     if first > last:
         raise InvalidInputError(f"is after until ({until})", field="since", value=since)
     return first, last
 
 
 def bucket_between(first: str, last: str) -> Bucket:
-    """Return what is shown of a span: days up to two months, weeks up to two years, else months."""
+    """Return what is shown of a span: days up to two months, weeks to two years, months to fifty, years to 500, else decades."""
     days = (_day(last) - _day(first)).days
-    if days <= _MOST_DAYS:
-        return "day"
-    return "week" if days <= 7 * _MOST_WEEKS else "month"
+    return next((bucket for bucket, most in _UP_TO_DAYS.items() if days <= most), "decade")
+
+
+def check_span(first: str, last: str, bucket: Bucket) -> None:
+    """Refuse a bucket of which there are too many between two times.
+
+    Raises
+    ------
+    InvalidInputError
+        There are more than `MOST_BUCKETS`.
+    """
+    days = (_day(last) - _day(first)).days
+    if days / DAYS_OF[bucket] > MOST_BUCKETS:
+        problem = (
+            f"there are more than {MOST_BUCKETS:,} from {first[:_DATE_CHARS]} to {last[:_DATE_CHARS]}; "
+            "take a larger one, or a shorter span with since and until (--since, --until)"
+        )
+        raise InvalidInputError(problem, field="bucket", value=bucket)
 
 
 def checked_bucket(bucket: str | None) -> Bucket | None:
@@ -63,7 +81,7 @@ def checked_bucket(bucket: str | None) -> Bucket | None:
 
 
 def start_of(at: str, bucket: Bucket) -> str:
-    """Return the date on which the bucket of a time begins: a week on its Monday, a month on its first day."""
+    """Return the date on which the bucket of a time begins: a week on its Monday, the others on their first day."""
     return _start(at[:_DATE_CHARS], bucket)
 
 
@@ -81,6 +99,10 @@ def after(start: str, bucket: Bucket) -> str:
     """Return the date on which the bucket after this one begins; at the end of the calendar the same one."""
     day = date.fromisoformat(start)
     try:
+        if bucket == "decade":
+            return date(day.year - day.year % 10 + 10, 1, 1).isoformat()
+        if bucket == "year":
+            return date(day.year + 1, 1, 1).isoformat()
         if bucket == "month":
             return date(day.year + day.month // 12, day.month % 12 + 1, 1).isoformat()
         return (day + timedelta(days=7 if bucket == "week" else 1)).isoformat()
@@ -94,6 +116,9 @@ def _start(day: str, bucket: Bucket) -> str:
         return day
     if bucket == "month":
         return f"{day[:7]}-01"
+    if bucket in ("year", "decade"):
+        start = f"{day[:4]}-01-01" if bucket == "year" else f"{day[:3]}0-01-01"
+        return max(start, _FIRST[:_DATE_CHARS])
     at = date.fromisoformat(day)
     return (at - timedelta(days=min(at.weekday(), at.toordinal() - 1))).isoformat()
 
@@ -106,4 +131,5 @@ def _time(given: str, field: str) -> str:
     try:
         return to_iso(given)
     except ValueError:
-        raise InvalidInputError("is not an ISO 8601 time or date", field=field, value=given) from None
+        problem = "is not a date: give a day such as 2024-06-01, or ISO 8601"
+        raise InvalidInputError(problem, field=field, value=given) from None

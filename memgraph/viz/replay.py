@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from memgraph.viz.history import Change, History, Life
+from memgraph.viz.history import Change, History
 
+AFTER_ALL = "\x7f"
+"""Behind a time: sorts after it and before every later one."""
 _OUT = {"suppressed": 1, "archived": 2, "invalidated": 4, "deleted": 8}
 _BACK = {"unsuppressed": 1, "unarchived": 2, "revalidated": 4, "undeleted": 8}
 _DELETED = 8
@@ -43,10 +45,10 @@ class Replay:
     Parameters
     ----------
     counts : callable
-        Tells of which memories the states are; the others are replayed, too, because they may replace these.
+        Tells by its id whether the states are of a memory; the others are replayed, too, because they may replace these.
     """
 
-    def __init__(self, history: History, counts: Callable[[Life], bool]) -> None:
+    def __init__(self, history: History, counts: Callable[[str], bool]) -> None:
         self._lives = history.lives
         self._counts = counts
         self._births = sorted(history.lives, key=lambda one: (history.lives[one].at, history.lives[one].seq))
@@ -59,6 +61,9 @@ class Replay:
         """Whether a memory, or one that replaces it, may be seen: then it puts out what it replaces."""
         self.live: set[str] = set()
         """What is in force."""
+        self.turns: dict[str, list[str]] = {}
+        """Of each memory that counts: when it came into force, went out of it, came back, …"""
+        self._now = ""
         self._made_of: dict[str, set[str]] = {}
         self._made_into: dict[str, set[str]] = {}
         self._covers: Counter[str] = Counter()
@@ -76,12 +81,13 @@ class Replay:
                 if born is not None and birth is not None and (change is None or born <= change.at):
                     if born >= end:
                         break
-                    self._out[birth] = 0
+                    self._now, self._out[birth] = born, 0
                     self._refresh(birth)
                     birth = next(births, None)
                 elif change is not None:
                     if change.at >= end:
                         break
+                    self._now = change.at
                     self._apply(change)
                     change = next(changes, None)
             yield State(dict(self._by_type), self._covered, self._derived, self._sources)
@@ -110,7 +116,7 @@ class Replay:
         is_there = not out & _DELETED
         if was_there != is_there:  # a link to what is deleted is gone with it
             for made in self._made_into.get(memory_id, ()):
-                if made in self.live and self._counts(self._lives[made]):
+                if made in self.live and self._counts(made):
                     self._sources += is_there - was_there
         self._refresh(memory_id)
 
@@ -134,13 +140,22 @@ class Replay:
         life, step = self._lives[memory_id], 1 if is_live else -1
         (self.live.add if is_live else self.live.discard)(memory_id)
         sources = self._made_of.get(memory_id, ())
-        if self._counts(life):
+        if self._counts(memory_id):
+            self._turn(memory_id)
             self._by_type[life.type] += step
             self._covered += step * (life.type == "episodic" and self._covers[memory_id] > 0)
             self._derived += step * bool(sources)
             self._sources += step * sum(not self._out[source] & _DELETED for source in sources)
         for source in sources:
             self._cover(source, step)
+
+    def _turn(self, memory_id: str) -> None:
+        """Note that a memory came into force, or went out of it; what did not last was not."""
+        turns = self.turns.setdefault(memory_id, [])
+        if turns and turns[-1] == self._now:
+            turns.pop()
+        else:
+            turns.append(self._now)
 
     def _join(self, memory_id: str, source: str) -> None:
         """Note that a memory was made of another one."""
@@ -159,7 +174,7 @@ class Replay:
                 self._count_link(memory_id, source, -1, is_first=not sources)
 
     def _count_link(self, memory_id: str, source: str, step: int, *, is_first: bool) -> None:
-        if self._counts(self._lives[memory_id]):
+        if self._counts(memory_id):
             self._derived += step * is_first
             self._sources += step * (not self._out[source] & _DELETED)
         self._cover(source, step)
@@ -168,5 +183,13 @@ class Replay:
         was_covered = self._covers[source] > 0
         self._covers[source] += step
         life = self._lives[source]
-        if source in self.live and life.type == "episodic" and self._counts(life):
+        if source in self.live and life.type == "episodic" and self._counts(source):
             self._covered += (self._covers[source] > 0) - was_covered
+
+
+def turns_of(history: History, ids: Collection[str], until: str) -> dict[str, list[str]]:
+    """Return when each of these memories came into force, went out of it, and so on, up to a time, which counts."""
+    replay = Replay(history, frozenset(ids).__contains__)
+    for _ in replay.states([until + AFTER_ALL]):
+        pass
+    return {one: replay.turns.get(one, []) for one in ids}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from memgraph.store import AgentMemoryStore
 from memgraph.viz.history import History, read_history
 from memgraph.viz.measures import MEASURES, Cell, Scope
 from memgraph.viz.periods import bounds, checked_bucket
+from memgraph.viz.shown import shown_ids
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,9 @@ class Series:
         In order of time, and of the groups within a bucket; every bucket from the first to the last has a point for every
         group. Empty: the journal tells nothing of it.
     bucket : str or None
-        ``day``, ``week`` or ``month``; None without points.
+        ``day``, ``week``, ``month``, ``year`` or ``decade``; None without points.
+    undated : bool
+        Whether its days stand for the numbers of trials that nobody dated: trial n is the n-th after 2000-01-01.
     """
 
     name: str
@@ -55,6 +58,7 @@ class Series:
     definition: str
     points: tuple[Point, ...] = ()
     bucket: str | None = None
+    undated: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON holds it."""
@@ -69,6 +73,7 @@ def learning_series(
     until: str | None = None,
     bucket: str | None = None,
     history: History | None = None,
+    ids: Collection[str] | None = None,
 ) -> list[Series]:
     """Return every series, in one fixed order, those without a point too. Costs one pass over the journal.
 
@@ -79,25 +84,42 @@ def learning_series(
     since, until : str, optional
         Only what happened from then to then, both included; a date as `until` means its last moment. What was before is
         known, though: what was in force then is, and what failed then failed before.
-    bucket : {"day", "week", "month"}, optional
-        Default: for each series days up to two months, weeks up to two years, else months.
+    bucket : {"day", "week", "month", "year", "decade"}, optional
+        Default: for each series days up to two months, weeks up to two years, months up to fifty, years up to 500, else decades.
     history : History, optional
         What was read from this store already.
+    ids : collection of str, optional
+        Only these memories, and to `until` even if nothing was done with them any more; builds and recalls count all the same.
 
     Raises
     ------
     InvalidInputError
-        A time is none, `since` is after `until`, or there is no such bucket.
+        A time is none, `since` is after `until`, there is no such bucket, or there are more than 10,000 of it.
     """
     first, last = bounds(since, until)
     wanted = checked_bucket(bucket)
-    scope = Scope(history or read_history(store), project_id, first, last, wanted, now=store.now())
+    history = history or read_history(store)
+    scope = Scope(history, project_id, first, last, wanted, store.now(), ids, _told_tags(store, history))
+    is_of_trials = wanted in {None, "day"} and scope.is_undated
+    if is_of_trials:
+        scope = replace(scope, bucket="day")
     found = []
     for measure in MEASURES:
         cells, used = measure.of(scope)
-        told = Series(measure.name, measure.title, measure.unit, measure.definition, tuple(_points(cells)), used)
+        points = tuple(_points(cells))
+        told = Series(measure.name, measure.title, measure.unit, measure.definition, points, used, is_of_trials)
         found.append(told)
     return found
+
+
+def _told_tags(store: AgentMemoryStore, history: History) -> dict[str, tuple[str, ...]]:
+    """Return the tags of the memories that may be shown, by their ids: those that they came with, and still have today."""
+    today = store.reader.today()
+    told = {}
+    for one in shown_ids(store, include={"archived"}):
+        if life := history.lives.get(one):
+            told[one] = tuple(tag for tag in life.tags if today is None or tag in today[one].tags)
+    return told
 
 
 def _points(cells: Iterable[Cell]) -> Iterable[Point]:

@@ -8,6 +8,7 @@ from operator import attrgetter
 
 from memgraph.store import AgentMemoryStore
 from memgraph.viz.history import Change, History, read_history
+from memgraph.viz.relevance import Relevance
 
 
 @dataclass(frozen=True)
@@ -18,21 +19,18 @@ class Timeline:
     ----------
     added : str
         When what it tells happened; of what was made of other memories, when the latest of these did.
-    uses : tuple of (str, float)
-        Each reinforcement in order: its time, and the relevance anchor after it.
+    relevances : tuple of Relevance
+        How relevant it was, in the order of time.
     changes : tuple of (str, str, str or None)
         Each way out and back in order: its time, its kind, the other memory's id where there is one. Kinds: superseded,
         unsuperseded, contradicted, uncontradicted, suppressed, unsuppressed, archived, unarchived, invalidated, revalidated,
         deleted, undeleted, compressed (the other one was made of it, or took it in), uncompressed.
-    anchor : float
-        Of its relevance when it was added.
     """
 
     id: str
     added: str
-    uses: tuple[tuple[str, float], ...] = ()
+    relevances: tuple[Relevance, ...] = ()
     changes: tuple[tuple[str, str, str | None], ...] = ()
-    anchor: float = 1.0
 
 
 _MUTUAL = frozenset({"contradicted", "uncontradicted"})
@@ -45,9 +43,9 @@ def timelines(store: AgentMemoryStore, ids: Collection[str], *, history: History
     Parameters
     ----------
     history : History, optional
-        What was read from this store already, with the uses of these memories.
+        What was read from this store already, with the details of these memories.
     """
-    history = history or read_history(store, uses_of=ids)
+    history = history or read_history(store, details_of=ids)
     wanted = frozenset(ids) & history.lives.keys()
     changes: dict[str, list[tuple[str, str, str | None]]] = {one: [] for one in wanted}
     for change in sorted(history.changes, key=attrgetter("at", "seq")):
@@ -55,7 +53,7 @@ def timelines(store: AgentMemoryStore, ids: Collection[str], *, history: History
             if one in wanted:
                 changes[one].append((change.at, change.kind, other))
     return {
-        one: Timeline(one, life.at, tuple(history.uses.get(one, ())), tuple(changes[one]), life.anchor)
+        one: Timeline(one, life.at, history.relevances.get(one, ()), tuple(changes[one]))
         for one, life in history.lives.items()
         if one in wanted
     }

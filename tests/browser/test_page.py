@@ -32,6 +32,29 @@ HOSTILE = (
     "</script><script>document.title='run'</script><img src=x onerror=\"document.title='run'\"> "
     "\u0007 \u202egnp.exe\u202c 😀 " + "long words " * 63
 )[:800]
+ODD_NAMES = [
+    "a very long name of a project that goes on and on and on, longer than any map is wide, and then some",
+    "x" * 120,
+    "\u202egnp.exe \u0007",
+    "../../etc",
+    "short",
+    "long again, and again, and again, and again, and again",
+]
+WRITTEN = """
+  window.written = [];
+  const write = CanvasRenderingContext2D.prototype.fillText;
+  const clear = CanvasRenderingContext2D.prototype.clearRect;
+  CanvasRenderingContext2D.prototype.clearRect = function (...box) {
+    if (this.canvas.id === "over") window.written = [];
+    return clear.apply(this, box);
+  };
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+    const half = this.measureText(text).width / 2;
+    window.written.push([text, x - half, y - 9, x + half, y + 2]);
+    return write.call(this, text, x, y);
+  };
+"""
+"""Keeps what is written on the map, and where."""
 TITLE = "What was learned in shop, 2 January 2026 to 2 February 2026 · memgraph"
 SPAN_DAYS = 31 + 9 / 24  # from 2 January to 2 February, 9:00
 DAYS = {"alpha": 2, "beta": 4, "gamma": 6, "lesson": 6, "hostile": 10, "old": 12, "new": 14}
@@ -70,6 +93,40 @@ def page_file(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def odd_files(tmp_path_factory):
+    """Pages of projects with odd names, in which something was replaced, settled and taken back; of nothing; and a broken one."""
+    folder = tmp_path_factory.mktemp("odd")
+    clock = FakeClock("2026-02-01T09:00:00.000Z")
+    config = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
+    with AgentMemoryStore(config, embedder=FakeEmbedder(), clock=clock, keys=FakeKeys()) as store:
+        write_page(store, folder / "empty.html")
+        store.insert_memories(
+            [
+                {"type": "episodic", "content": f"Event {day}", "project_id": name, "tags": [f"{name} {day % 2}"]}
+                for name in ODD_NAMES
+                for day in range(9)
+            ]
+        )
+        said = ["The port is 80", "The port is 81", "The port is 82"]
+        first, second, third = store.insert_memories(
+            [{"type": "episodic", "content": text, "project_id": ODD_NAMES[0]} for text in said]
+        )
+        clock.advance(days=2)
+        store.link(first.id, "CONTRADICTS", second.id)
+        clock.advance(days=2)
+        store.supersede(first.id, by=second.id)
+        store.supersede(second.id, by=third.id)
+        clock.advance(days=2)
+        store.delete_memory(third.id)
+        clock.advance(days=2)
+        store.record_access(second.id)
+        write_page(store, folder / "odd.html")
+    text = (folder / "odd.html").read_text("utf-8")
+    (folder / "broken.html").write_text(text.replace('data-packing="none">', 'data-packing="deflate">["'), "utf-8")
+    return {name: folder / f"{name}.html" for name in ("empty", "odd", "broken")}
+
+
+@pytest.fixture(scope="module")
 def browser():
     """Chromium for this module alone: while it runs, an event loop does, and no other test could run one of its own."""
     with playwright.sync_playwright() as driver:
@@ -83,19 +140,18 @@ def opened(browser, page_file):
     """Open the page, keeping what it asks for and complains of."""
     contexts = []
 
-    def open_one(width=1280, height=900, **options):
+    def open_one(width=1280, height=900, *, file=page_file, ready="html[data-ready]", script="", **options):
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
         contexts.append(context)
         page = context.new_page()
         page.asked, page.complaints = [], []
+        page.add_init_script(script)
         page.on("request", lambda request: page.asked.append(request.url))
         page.on("console", lambda message: page.complaints.append(message.text))
         page.on("pageerror", lambda error: page.complaints.append(str(error)))
-        context.route(
-            "**/*", lambda route: route.continue_() if route.request.url == page_file.as_uri() else route.abort()
-        )
-        page.goto(page_file.as_uri())
-        page.wait_for_selector("html[data-ready]")
+        context.route("**/*", lambda route: route.continue_() if route.request.url == file.as_uri() else route.abort())
+        page.goto(file.as_uri())
+        page.wait_for_selector(ready)
         return page
 
     yield open_one
@@ -265,6 +321,57 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(opened):
     assert boxes[0]["y"] + boxes[0]["height"] <= boxes[1]["y"]
     assert boxes[1]["y"] + boxes[1]["height"] <= boxes[2]["y"]
     assert narrow.complaints == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_names_on_the_map_are_whole_apart_and_harmless(opened, odd_files, width):
+    page = opened(width=width, file=odd_files["odd"], script=WRITTEN)
+    drawn(page)
+    written = page.evaluate("window.written")
+    zoom = page.evaluate(
+        "() => { const one = document.querySelector('.zoom'); "
+        "return ['zoom', one.offsetLeft, one.offsetTop, one.offsetLeft + one.offsetWidth, one.offsetTop + one.offsetHeight]; }"
+    )
+    assert len(written) >= 4
+    places = [*written, zoom]
+    for number, (text, left, top, right, bottom) in enumerate(places):
+        assert 0 <= left < right <= page.locator("#over").bounding_box()["width"], text
+        for other, x0, y0, x1, y1 in places[number + 1 :]:
+            assert right <= x0 or x1 <= left or bottom <= y0 or y1 <= top, (text, other)
+    texts = [text for text, *_ in written]
+    assert not re.search("[\x00-\x1f\u202a-\u202e]", "".join(texts))
+    assert any(text.startswith("⟨U+202E⟩gnp") for text in texts)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.complaints == []
+
+
+def test_what_was_replaced_is_back_once_the_newer_one_is_gone(opened, odd_files):
+    page = opened(file=odd_files["odd"])
+    page.locator("#words").fill("port is")
+    page.get_by_text("2 memories found").wait_for()
+    states = []
+    for day in (1, 3, 5, 7):
+        go_to(page, 1000 * day // 8)
+        page.locator("#results .row", has_text="The port is 81").click()
+        states.append([one for one in page.locator("#details .state").all_text_contents() if "relevance" not in one])
+        page.keyboard.press("Escape")
+    assert states == [["in force"], ["in force", "contradicted"], ["superseded"], ["in force"]]
+    label = page.locator('[data-series="live_memories"] .bucket')
+    assert label.text_content() == "8 Feb 2026"
+
+
+def test_a_page_of_nothing_says_so(opened, odd_files):
+    page = opened(file=odd_files["empty"])
+    assert page.locator(".opening").text_content() == "Nothing is remembered."
+    assert [page.locator(part).is_visible() for part in ("main", ".charts", "#play", "#legend", "#date")] == [False] * 5
+    assert "1970" not in page.locator("body").inner_text()
+    assert page.complaints == []
+
+
+def test_a_page_that_cannot_be_drawn_says_so(opened, odd_files):
+    page = opened(file=odd_files["broken"], ready="#failed:not([hidden])")
+    assert page.locator("#failed").text_content().startswith("This page could not be drawn: ")
+    assert not page.locator("main").is_visible()
 
 
 def test_no_request_leaves_the_page_and_nothing_is_complained_of(wide, page_file: Path):

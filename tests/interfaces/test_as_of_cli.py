@@ -97,11 +97,12 @@ def test_recorded_is_another_question(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("when", "problem"), [("soon", "is no time"), ("", "is no time"), ("1999-12-31", "begins at 2021")]
+    ("when", "problem"), [("soon", "is not a date"), ("", "is not a date"), ("1999-12-31", "begins at 2021")]
 )
 def test_a_moment_outside_of_history_is_refused_in_one_line(run: Run, when: str, problem: str) -> None:
     result = run("list", "--as-of", when)
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (1, "", 1)
+    assert result.stderr.startswith("memgraph: --as-of: ")
     assert problem in result.stderr
 
 

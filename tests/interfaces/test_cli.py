@@ -552,6 +552,38 @@ def test_an_interrupted_ingest_goes_on(tmp_path, monkeypatch):
     assert final[0]["by_type"] == final[1]["by_type"]
 
 
+def test_a_process_that_is_to_end_leaves_nothing_half_done(tmp_path):
+    program = """
+import os, signal
+from pathlib import Path
+from memgraph.interfaces.cli import main
+
+replace = Path.replace
+
+def ended_before(path, target):
+    if Path(target).name == "export.json":
+        os.kill(os.getpid(), signal.SIGTERM)
+    return replace(path, target)
+
+Path.replace = ended_before
+main()
+"""
+    (tmp_path / "out").mkdir()
+    line = [
+        sys.executable,
+        "-c",
+        program,
+        "--home",
+        str(tmp_path / "store"),
+        "export",
+        str(tmp_path / "out/export.json"),
+    ]
+    ended = subprocess.run(line, capture_output=True, encoding="utf-8", env=environment(), timeout=60, check=False)
+    assert (ended.returncode, ended.stdout) == (143, "")
+    assert ended.stderr.splitlines()[-1] == f"memgraph: {STOPPED}"
+    assert list((tmp_path / "out").iterdir()) == []
+
+
 def assert_one_line(ended, *words):
     assert ended.returncode in (1, 2)
     assert ended.stdout == ""

@@ -17,7 +17,7 @@ from rich.cells import cell_len
 from memgraph import AgentMemoryConfig, AgentMemoryStore
 from memgraph.graph.queries import named_queries
 from memgraph.interfaces.cli.group import cli
-from memgraph.interfaces.cli.tables import print_table, visible
+from memgraph.interfaces.cli.tables import print_csv, print_table, visible
 from memgraph.model.rows import Column, Rows
 from memgraph.testing import FakeClock, FakeEmbedder
 
@@ -65,10 +65,27 @@ def test_a_table_is_aligned_and_harmless(run):
     ]
     text = run("query", "--cypher", ALL).stdout
     first, second, third = text.split("\n")[:3]
-    assert first.split() == ["content", "at", "tags", "sure", "project"]
-    assert second.startswith(TOLD + " ")
-    assert second.endswith(f'{NOW}  ["a, b", "c"]   0.5')  # nothing follows where there is nothing
-    assert third.startswith("x" * 800 + "  ")  # nothing is cut
+    assert first.split() == ["at", "tags", "sure", "project", "content"]  # long text is last
+    assert second == f'2026-02-01 09:00:00  ["a, b", "c"]   0.5           {TOLD}'
+    assert third.endswith("1.0  shop     " + "x" * 800)  # nothing is cut
+
+
+def test_a_table_has_short_ids_and_programs_whole_ones(run):
+    asked = (
+        "query",
+        "--cypher",
+        "MATCH (m:Memory) RETURN m.id AS id, m.id AS query_id, m.content AS x_id ORDER BY id",
+    )
+    whole = [row["id"] for row in json.loads(run(*asked, "--json").stdout)]
+    lines = run(*asked).stdout.splitlines()[1:]
+    assert all(re.match(rf"{one[:8]}  {one}  ", line) for one, line in zip(whole, lines, strict=True))
+    assert lines[0].endswith(("x" * 800, TOLD))  # what is no id is no shorter for its name
+    assert all(one in run(*asked, "--csv").stdout for one in whole)
+
+
+def test_midnight_is_a_day(run):
+    rows = run("query", "--cypher", "RETURN timestamp('2026-02-01') AS day, timestamp('2026-02-01 00:00:01') AS time")
+    assert rows.stdout.splitlines()[1] == "2026-02-01  2026-02-01 00:00:01"
 
 
 def test_a_terminal_shows_it_within_its_width(monkeypatch, capsys):
@@ -82,6 +99,25 @@ def test_a_terminal_shows_it_within_its_width(monkeypatch, capsys):
     assert r"\x1b[31mnot" in shown
     assert "\x1b[31m" not in shown
     assert shown.count("y") == 200
+
+
+def test_where_a_table_does_not_fit_a_terminal_each_row_is_a_block(monkeypatch, capsys):
+    names = ["a_long_name", "another_one", "and_a_third", "nothing"]
+    columns = [*(Column(name, "INT64") for name in names), Column("text", "STRING")]
+    row = {"a_long_name": 1, "another_one": 2, "and_a_third": 3, "nothing": None, "text": "word " * 30}
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+
+    def shown(width):
+        monkeypatch.setenv("COLUMNS", str(width))
+        print_table(Rows([row, row], columns=columns))
+        return [line.rstrip() for line in re.sub(r"\x1b\[[01]m", "", capsys.readouterr().out).splitlines()]
+
+    assert shown(100)[0].split() == [*names, "text"]
+    blocks = shown(60)
+    assert blocks[:4] == ["a_long_name: 1", "another_one: 2", "and_a_third: 3", "text:        " + "word " * 8 + "word"]
+    assert blocks[4].startswith(" " * 13 + "word")
+    assert blocks[len(blocks) // 2] == ""
+    assert max(map(cell_len, blocks)) <= 60
 
 
 def test_json_is_a_list_of_rows(run):
@@ -100,6 +136,29 @@ def test_values_that_json_lacks_have_a_form(run):
         "endless": "inf", "day": "2026-01-02", "long": 5400.0, "record": {"a": [1, 2]}, "decimal": 1.5, "large": 2,
         "nothing": None, "bytes": "6162",
     }  # fmt: skip
+
+
+NAMED = "RETURN '\x9b31m=1+1\x1b' AS `a\x1b[31m`"
+
+
+def test_a_terminal_is_given_no_commands_in_csv_and_a_pipe_what_there_is(run, monkeypatch, capsys):
+    assert run("query", "--cypher", NAMED, "--csv").stdout_bytes == "a\x1b[31m\r\n\x9b31m=1+1\x1b\r\n".encode()
+    (row,) = json.loads(run("query", "--cypher", NAMED, "--json").stdout)
+    rows = Rows([row], columns=[Column(name, "STRING") for name in row])
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    print_csv(rows)
+    assert capsys.readouterr().out == "a\\x1b[31m\r\n\\x9b31m=1+1\\x1b\r\n"
+    print_table(rows)
+    assert r"a\x1b[31m" in capsys.readouterr().out
+
+
+def test_an_unknown_project_is_told_from_an_empty_answer(run):
+    assert run("query", "builds", "-p", "project=shpo").stderr.splitlines() == [
+        "memgraph: no memory is of project 'shpo'; there are: shop",
+        "memgraph: the answer has no rows",
+    ]
+    assert "no memory is of project" not in run("query", "builds", "-p", "project=shop").stderr
+    assert "no memory is of project" not in run("query", "builds", "-p", "project=").stderr
 
 
 def test_csv_reads_back_as_it_was(run):
@@ -159,8 +218,10 @@ def test_standard_input_is_asked(run):
     [
         (["nope"], 1, "there is no query 'nope'"),
         (["failures-by-file"], 1, "did you mean failures_by_file"),
-        (["evidence_chain"], 1, "needs id"),
-        (["builds", "-p", "most=1"], 1, "has no parameter 'most'; it takes project, outcome, limit"),
+        (["evidence_chain"], 1, "needs id (the memory's id, or how it begins): give --param id=…"),
+        (["builds", "limit=5"], 2, "a parameter is given as --param limit=5"),
+        (["builds", "shop"], 2, "'shop' is one argument too many"),
+        (["builds", "-p", "most=1"], 1, "has no parameter 'most'; it takes project, outcome, at, limit"),
         (["builds", "-p", "limit=some"], 1, "limit: must be a whole number (got 'some')"),
         (["builds", "-p", "limit=9223372036854775808"], 1, "limit: must be a whole number of 64 bits"),
         (["tags_by_trend", "-p", "at=2026-02-30"], 1, "at: must be a time"),
@@ -171,7 +232,27 @@ def test_standard_input_is_asked(run):
         (["--cypher", "RETURN m AS x"], 1, "the query failed"),
         (["--cypher", ""], 1, "must start with"),
         ([], 2, "name a query"),
-        (["builds", "--cypher", "RETURN 1 AS x"], 2, "name a query"),
+        (["builds", "--cypher", "RETURN 1 AS x"], 2, "'builds' and --cypher exclude each other"),
+        (["builds", "--parquet", ""], 2, "a file's name is needed"),
+        (["builds", "-p", "limit=-1"], 1, "limit: must be at least 0 (got -1)"),
+        (
+            ["builds", "-p", "limit=10000000000000000000000"],
+            1,
+            "limit: is too large: must be a whole number of 64 bits",
+        ),
+        (
+            ["builds", "-p", "limit=-10000000000000000000000"],
+            1,
+            "limit: is too small: must be a whole number of 64 bits",
+        ),
+        (["builds", "-p", "project=\udcff"], 1, "project: is not UTF-8 text"),
+        (["hot_knowledge", "-p", "type=nonsense"], 1, "type: must be one of '', 'episodic', 'semantic', 'procedural'"),
+        (
+            ["--cypher", "RETURN $x AS v", "-p", f"x={'9' * 45}"],
+            1,
+            "the parameter 'x' is too large: a whole number has 64",
+        ),
+        (["--cypher", "RETURN $x AS v", "-p", "x=\udcff"], 1, "the parameter 'x' is not UTF-8 text"),
         (["builds", "-p", "limit"], 2, "is not NAME=VALUE"),
         (["builds", "-p", "limit=1", "-p", "limit=2"], 2, "given twice"),
         (["builds", "--json", "--csv"], 2, "exclude each other"),
@@ -208,7 +289,7 @@ def test_the_store_as_it_was_is_asked(run):
 def test_queries_are_listed_and_shown(run):
     text = run("queries").stdout
     assert all(f"\n{name}" in f"\n{text}" for name in named_queries())
-    assert "builds [project=''] [outcome=''] [limit=20]\n    what each build left" in text
+    assert "builds [project=''] [outcome=''] [at=now] [limit=20]\n    what each build left" in text
     listed = json.loads(run("queries", "list", "--json").stdout)
     assert [one["name"] for one in listed] == sorted(named_queries())
     trend = next(one for one in listed if one["name"] == "tags_by_trend")

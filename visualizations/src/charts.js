@@ -62,8 +62,11 @@ function draw({ series, groups, isShare }, dates) {
     el("details", {}, el("summary", {}, "How it is computed"), el("p", {}, series.definition)));
   const now = (time) => {
     drawing.now(time);
-    at.replaceChildren(...names.flatMap((name, number) => {
-      const point = groups.get(name).findLast((one) => one.start <= time);
+    const latest = Math.max(...[...groups.values()].flat().filter((one) => one.start <= time).map((one) => one.place));
+    const shown = (name) => groups.get(name).find((one) => one.place === latest);
+    const when = names.map(shown).find(Boolean)?.at;
+    at.replaceChildren(when ? el("span", { class: "bucket" }, dates.bucket(when, series.bucket)) : "", ...names.flatMap((name, number) => {
+      const point = shown(name);
       const value = point ? (isShare ? percent(point.value) : count(Math.round(100 * point.value) / 100)) : "–";
       return [el("span", {}, key(kind, colours[number], number), `${NAMES[name] ?? oneLine(name)} `, el("b", {}, value)), " "];
     }));

@@ -3,7 +3,7 @@
 const DAY = 86400;
 const OUT = { suppressed: 1, archived: 2, invalidated: 4, deleted: 8 };
 const BACK = { unsuppressed: 1, unarchived: 2, revalidated: 4, undeleted: 8 };
-const MOST_STEPS = 50;
+const [POINT, PINNED] = [4, -1];
 
 /** The document in the page, unpacked if need be. */
 export async function read(element) {
@@ -31,21 +31,13 @@ export class Memories {
     this.added = new Float64Array(this.size);
     let at = 0;
     for (let i = 0; i < this.size; i++) this.added[i] = at += columns.added[i];
-    this.floor = new Float32Array(this.size);
-    this.anchor = new Float32Array(this.size).fill(1);
-    this.isPinned = new Uint8Array(this.size);
-    for (const [place, more] of Object.entries(page.more)) {
-      if (more.floor) this.floor[place] = more.floor;
-      if (more.anchor !== undefined) this.anchor[place] = more.anchor;
-      if (more.pinned) this.isPinned[place] = 1;
-    }
-    this.uses = new Map(page.uses.map(([place, ...rest]) => [place, pairsOf(rest)]));
+    this.lives = new Map(page.lives.map(([place, ...turns]) => [place, turns]));
+    this.curves = new Map(page.curves.map(([place, leftOut, ...flat]) => [place, { leftOut, points: pointsOf(flat) }]));
     this.changes = new Map();
-    for (const [place, time, kind, other] of page.changes) {
+    for (const [place, time, kind] of page.changes) {
       if (!this.changes.has(place)) this.changes.set(place, []);
-      this.changes.get(place).push({ time, kind, other });
+      this.changes.get(place).push({ time, kind });
     }
-    for (const list of this.changes.values()) list.sort((a, b) => a.time - b.time);
     this.readLinks(page.links);
     this.readLives();
   }
@@ -57,15 +49,15 @@ export class Memories {
     const next = pairsOf(links.NEXT ?? []);
     this.following = lists(next, 0, 1);
     this.preceding = lists(next, 1, 0);
-    this.links = []; // { relation, from, to, time }
+    this.links = []; // { relation, from, to, time, end }
     for (const [relation, flat] of Object.entries(links)) {
       if (relation === "EVIDENCE" || relation === "NEXT") continue;
-      const width = relation === "SUPERSEDES" || relation === "CONTRADICTS" ? 3 : 2;
-      for (let i = 0; i < flat.length; i += width) {
-        const [from, to] = [flat[i], flat[i + 1]];
-        this.links.push({ relation, from, to, time: width === 3 ? flat[i + 2] : Math.max(this.added[from], this.added[to]) });
+      for (let i = 0; i < flat.length; i += 4) {
+        const [from, to, time, end] = flat.slice(i, i + 4);
+        this.links.push({ relation, from, to, time, end: end < 0 ? Infinity : end });
       }
     }
+    this.disputed = new Set(this.links.filter((link) => link.relation === "CONTRADICTS").flatMap((link) => [link.from, link.to]));
     this.linksAt = new Map();
     for (const link of this.links) {
       for (const end of [link.from, link.to]) {
@@ -78,88 +70,74 @@ export class Memories {
   /** Every time at which a memory came into force or went out of it, and how many were in force from then on. */
   readLives() {
     const steps = [];
-    for (let i = 0; i < this.size; i++) {
-      let was = false;
-      for (const time of this.turns(i)) {
-        const is = this.isLive(i, time);
-        if (is !== was) steps.push([time, is ? 1 : -1]);
-        was = is;
-      }
-    }
+    for (let i = 0; i < this.size; i++) this.turns(i).forEach((time, place) => steps.push([time, place % 2 ? -1 : 1]));
     steps.sort((a, b) => a[0] - b[0]);
     this.stepTimes = Float64Array.from(steps, (step) => step[0]);
     this.stepCounts = new Int32Array(steps.length);
     let live = 0;
     steps.forEach((step, place) => (this.stepCounts[place] = live += step[1]));
-    const times = [...this.added, ...this.page.changes.map((change) => change[1]), ...[...this.uses.values()].flat().map(([time]) => time)];
+    const points = [...this.curves.values()].flatMap((curve) => curve.points);
+    const times = [...this.added, ...this.stepTimes, ...points.map((point) => point.time)];
     this.moments = Float64Array.from(new Set(times)).sort();
   }
 
-  /** Times at which a memory's state may change: its own, and those of what replaces it. */
+  /** When a memory came into force, went out of it, came back, … */
   turns(i) {
-    const times = new Set([this.added[i]]);
-    const waiting = [i];
-    for (let steps = 0; waiting.length && steps < MOST_STEPS; steps++) {
-      for (const change of this.changes.get(waiting.pop()) ?? []) {
-        times.add(Math.max(change.time, this.added[i]));
-        if (change.kind === "superseded" && change.other >= 0) waiting.push(change.other);
-      }
-    }
-    return [...times].sort((a, b) => a - b);
+    return this.lives.get(i) ?? [this.added[i]];
   }
 
-  /** What put a memory out by a time: bits of OUT, and by which memories it is replaced. */
-  state(i, time) {
-    let out = 0;
-    const newer = new Set();
-    for (const change of this.changes.get(i) ?? []) {
-      if (change.time > time) break;
-      if (OUT[change.kind]) out |= OUT[change.kind];
-      else if (BACK[change.kind]) out &= ~BACK[change.kind];
-      else if (change.kind === "superseded") newer.add(change.other);
-      else if (change.kind === "unsuperseded") newer.delete(change.other);
-    }
-    return { out, newer };
-  }
-
-  /** Whether a memory is in force: there, and neither put out nor replaced by one that may be seen. */
+  /** Whether a memory is in force: there, and neither put away nor replaced. */
   isLive(i, time) {
-    if (this.added[i] > time) return false;
-    if (!this.changes.has(i)) return true;
-    const { out, newer } = this.state(i, time);
-    return out === 0 && ![...newer].some((other) => this.leads(other, time));
-  }
-
-  leads(i, time, depth = 0) {
-    if (i < 0 || depth > MOST_STEPS) return true; // not on this page: taken at its word
-    if (this.added[i] > time) return false;
-    const { out, newer } = this.state(i, time);
-    return out === 0 || [...newer].some((other) => this.leads(other, time, depth + 1));
+    const turns = this.lives.get(i);
+    return turns ? last(turns, time) % 2 === 0 : this.added[i] <= time;
   }
 
   /** Why a memory is not in force, in a word; empty where it is. */
   ending(i, time) {
-    const { out, newer } = this.state(i, time);
-    for (const word of Object.keys(OUT)) if (out & OUT[word]) return word;
-    return [...newer].some((other) => this.leads(other, time)) ? "superseded" : "";
-  }
-
-  isContradicted(i, time) {
-    return (this.linksAt.get(i) ?? []).some((link) => link.relation === "CONTRADICTS" && link.time <= time);
-  }
-
-  /** Relevance at a time, as if the memory had been recorded when it happened: max(floor, anchor · exp(−rate · days)). */
-  relevance(i, time) {
-    if (this.isPinned[i]) return 1;
-    let anchor = this.anchor[i];
-    let since = this.added[i];
-    for (const [at, after] of this.uses.get(i) ?? []) {
-      if (at > time) break;
-      anchor = after / 100;
-      since = at;
+    if (this.isLive(i, time)) return "";
+    let out = 0;
+    for (const change of this.changes.get(i) ?? []) {
+      if (change.time > time) break;
+      if (OUT[change.kind]) out |= OUT[change.kind];
+      else out &= ~BACK[change.kind];
     }
-    const days = Math.max(0, time - since) / DAY;
-    return Math.max(this.floor[i], anchor * Math.exp(-this.page.rates[this.type[i]] * days));
+    return Object.keys(OUT).find((word) => out & OUT[word]) ?? "superseded";
+  }
+
+  /** Whether a memory is contradicted, and neither of the two has replaced the other. */
+  isContradicted(i, time) {
+    if (!this.disputed.has(i)) return false;
+    const links = this.linksAt.get(i).filter((link) => isThere(link, time));
+    const others = (relation) => links.filter((link) => link.relation === relation).map((link) => (link.from === i ? link.to : link.from));
+    const replaced = others("SUPERSEDES");
+    return others("CONTRADICTS").some((other) => !replaced.includes(other));
+  }
+
+  /** The point of its curve at which a memory is: when it was set, to what, and what holds it. */
+  point(i, time) {
+    const curve = this.curves.get(i);
+    const before = curve?.points.findLast((point) => point.time <= time);
+    if (before) return before;
+    return curve?.leftOut ? { ...curve.points[0], time } : { time: this.added[i], value: 1, floor: 0, isPinned: false };
+  }
+
+  /** From when on a memory's relevance is known: of many changes only the latest are. */
+  knownFrom(i) {
+    const curve = this.curves.get(i);
+    return curve?.leftOut ? curve.points[0].time : this.added[i];
+  }
+
+  /** When a memory was used, or told again. */
+  uses(i) {
+    return (this.curves.get(i)?.points ?? []).filter((point) => point.isUse).map((point) => point.time);
+  }
+
+  /** Relevance at a time, as if the memory had been recorded when it happened: max(floor, value · exp(−rate · days)). */
+  relevance(i, time) {
+    const point = this.point(i, time);
+    if (point.isPinned) return 1;
+    const days = Math.max(0, time - point.time) / DAY;
+    return Math.max(point.floor, point.value * Math.exp(-this.page.rates[this.type[i]] * days));
   }
 
   /** How many memories are in force at a time. */
@@ -195,6 +173,18 @@ export function last(ascending, value) {
     else high = middle;
   }
   return low - 1;
+}
+
+/** Whether a link is there at a time. */
+export const isThere = (link, time) => link.time <= time && time < link.end;
+
+function pointsOf(flat) {
+  const points = [];
+  for (let i = 0; i < flat.length; i += POINT) {
+    const [time, value, hold, isUse] = flat.slice(i, i + POINT);
+    points.push({ time, value: value / 100, floor: Math.max(0, hold / 100), isPinned: hold === PINNED, isUse: isUse === 1 });
+  }
+  return points;
 }
 
 function pairsOf(flat) {

@@ -34,8 +34,23 @@ export class Dates {
   words(seconds) {
     if (this.isUndated) return `Trial ${this.trial(seconds)}`;
     const at = this.date(seconds);
-    const day = `${at.getUTCDate()} ${MONTHS[at.getUTCMonth()]} ${at.getUTCFullYear()}`;
+    const day = dayOf(at);
     return this.end < 4 * DAY ? `${day}, ${at.toISOString().slice(11, 16)}` : day;
+  }
+
+  /** An ISO time as a day in words, whatever the page's times stand for. */
+  isoWords(iso) {
+    return dayOf(new Date(iso));
+  }
+
+  /** The bucket of a series that begins on an ISO date, in words. */
+  bucket(iso, bucket) {
+    const seconds = this.seconds(iso);
+    if (bucket === "day") return this.isUndated ? `Trial ${this.trial(seconds)}` : dayOf(this.date(seconds));
+    const at = this.date(seconds);
+    if (bucket === "week") return `Week from ${dayOf(at)}`;
+    if (bucket === "month") return `${MONTHS[at.getUTCMonth()]} ${at.getUTCFullYear()}`;
+    return bucket === "year" ? `${at.getUTCFullYear()}` : `${at.getUTCFullYear()} on`;
   }
 
   /** The time in words, within a sentence. */
@@ -73,6 +88,8 @@ export class Dates {
       : `${at.getUTCDate()} ${MONTHS[at.getUTCMonth()]}`;
   }
 }
+
+const dayOf = (at) => `${at.getUTCDate()} ${MONTHS[at.getUTCMonth()]} ${at.getUTCFullYear()}`;
 
 function utc(year, month) {
   const at = new Date(0);

@@ -10,7 +10,7 @@ const TYPES = ["Episode", "Generalisation", "Procedure"];
 const OUTCOMES = ["went well", "went wrong", "neutral outcome", "outcome unknown"];
 const MOST = 6;
 const FADING = "Drawn as if it had been recorded when it happened (the store itself counts from when it was recorded). " +
-  "Ticks are uses; below the dotted line it may be put away.";
+  "Ticks are uses that raised it; below the dotted line it may be put away.";
 
 export function details(i, context) {
   const { memories, close } = context;
@@ -25,7 +25,7 @@ export function details(i, context) {
     memories.isShort[i] ? el("p", { class: "hint" }, `The rest: memgraph show ${memories.id(i)}`) : null,
     states,
     parts(i, memories),
-    el("section", { class: "part" }, el("h3", {}, "Relevance"), drawn.element, el("p", { class: "hint" }, FADING)),
+    el("section", { class: "part" }, el("h3", {}, "Relevance"), drawn.element, el("p", { class: "hint" }, FADING, begun(i, context))),
     provenance(i, context),
     el("section", { class: "part" }, el("h3", {}, "Facts"), facts(i, context)));
   const refresh = () => {
@@ -36,16 +36,23 @@ export function details(i, context) {
   return { element, refresh };
 }
 
+/** That the curve does not begin with the memory, where it does not. */
+function begun(i, { memories, dates }) {
+  const leftOut = memories.curves.get(i)?.leftOut;
+  return leftOut ? ` ${counted(leftOut, "earlier change")} of its relevance ${leftOut === 1 ? "is" : "are"} left out: the curve begins ${dates.on(memories.knownFrom(i))}.` : "";
+}
+
 function standing(i, { memories, state, dates }) {
   const { time } = state;
   const word = (text) => el("span", { class: "state" }, text);
   if (memories.added[i] > time) return [word(`comes only ${dates.on(memories.added[i])}`)];
   const ending = memories.ending(i, time);
+  const { floor, isPinned } = memories.point(i, time);
   return [
     word(ending || "in force"),
-    word(`relevance ${percent(memories.relevance(i, time))}`),
-    memories.isPinned[i] ? word("pinned") : null,
-    memories.floor[i] ? word("landmark") : null,
+    time < memories.knownFrom(i) ? null : word(`relevance ${percent(memories.relevance(i, time))}`),
+    isPinned ? word("pinned") : null,
+    floor ? word("landmark") : null,
     memories.isContradicted(i, time) ? word("contradicted") : null,
     memories.made.has(i) && memories.made.get(i).some((one) => memories.added[one] <= time) ? word("generalised") : null,
   ].filter(Boolean);
@@ -71,6 +78,7 @@ function facts(i, { memories, dates, search }) {
   const known = [
     ["Happened", dates.words(memories.added[i])],
     ["Recorded", more.recorded],
+    ["Holds until", more.holds ? dates.isoWords(more.holds) : null],
     ["Why kept", oneLine(memories.name("reason", i))],
     ["Evidence", told(memories, i)],
     ["Title", more.title ? foreign(oneLine(more.title)) : null],
@@ -91,7 +99,8 @@ function facts(i, { memories, dates, search }) {
 
 function provenance(i, context) {
   const { memories } = context;
-  const linked = (relation, is) => (memories.linksAt.get(i) ?? []).filter((link) => link.relation === relation && link[is] === i).map((link) => (link.from === i ? link.to : link.from));
+  const isKept = (link) => link.end === Infinity;
+  const linked = (relation, is) => (memories.linksAt.get(i) ?? []).filter((link) => isKept(link) && link.relation === relation && link[is] === i).map((link) => (link.from === i ? link.to : link.from));
   const both = (relation) => [...linked(relation, "from"), ...linked(relation, "to")];
   return [
     part("Made of", memories.sources.get(i) ?? [], context),

@@ -12,7 +12,7 @@ export class Flashes {
     const happened = [];
     for (let i = 0; i < memories.size; i++) {
       happened.push([memories.added[i], i, memories.sources.has(i) ? "made" : "came"]);
-      for (const [time] of memories.uses.get(i) ?? []) happened.push([time, i, "used"]);
+      for (const time of memories.uses(i)) happened.push([time, i, "used"]);
     }
     happened.sort((a, b) => a[0] - b[0]);
     this.happened = happened;

@@ -1,19 +1,21 @@
-// What the discs are about, in a few words below them: the largest first, none over another.
+// Names of projects, and what the discs are about: the largest first, none over another or over the buttons.
 
-import { oneLine } from "./text.js";
+import { oneLine, whole } from "./text.js";
 
 const [LEAST_RADIUS_PX, MOST] = [20, 48];
 const [SIZE, GAP] = [11.5, 3];
 const WIDE_ENOUGH_PX = 130;
+const EDGE = 4;
 
 const FAMILY = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 const AREA_SIZE = 14;
 
-export function drawLabels(pen, { discs, areas, view, colours, isShown }) {
+export function drawLabels(pen, { discs, areas, view, colours, reserved, isShown }) {
   pen.textAlign = "center";
   pen.textBaseline = "alphabetic";
   pen.lineJoin = "round";
-  const taken = drawAreas(pen, { areas, view, colours });
+  const taken = [reserved];
+  drawAreas(pen, { areas, view, colours, taken });
   pen.font = `600 ${SIZE}px ${FAMILY}`;
   const order = [...discs].sort((a, b) => b[2] - a[2]);
   for (const disc of order) {
@@ -33,18 +35,22 @@ export function drawLabels(pen, { discs, areas, view, colours, isShown }) {
   }
 }
 
-/** Names of projects, above them; returns what room they take. */
-function drawAreas(pen, { areas, view, colours }) {
+/** Names of projects, above them, as wide as these or as the map lets them be. */
+function drawAreas(pen, { areas, view, colours, taken }) {
   pen.font = `650 ${AREA_SIZE}px ${FAMILY}`;
-  return areas.map(([x, top, name]) => {
+  for (const [x, top, name, wide] of areas) {
     const [px, py] = view.pixel(x, top);
-    const text = oneLine(name);
+    const reach = (wide * view.scale) / 2;
+    if (px + reach < 0 || px - reach > view.width) continue;
+    const text = fitted(pen, oneLine(name), Math.min(view.width - 2 * EDGE, Math.max(WIDE_ENOUGH_PX, 2 * reach)));
     const half = pen.measureText(text).width / 2 + GAP;
-    const middle = Math.min(view.width - half - 4, Math.max(half + 4, px));
-    const y = Math.max(AREA_SIZE + 4, py - 2);
+    const middle = Math.min(view.width - half - EDGE, Math.max(half + EDGE, px));
+    const y = Math.max(AREA_SIZE + EDGE, py - 2);
+    const box = [middle - half, y - AREA_SIZE, middle + half, y + GAP];
+    if (y > view.height - 2 || taken.some((other) => meet(box, other))) continue;
+    taken.push(box);
     put(pen, text, middle, y, colours.ink, colours.card);
-    return [middle - half, y - AREA_SIZE, middle + half, y + GAP];
-  });
+  }
 }
 
 function put(pen, text, x, y, colour, halo) {
@@ -63,5 +69,5 @@ function fitted(pen, text, most) {
   if (pen.measureText(text).width <= most) return text;
   const characters = Array.from(text);
   while (characters.length > 3 && pen.measureText(`${characters.join("")}…`).width > most) characters.pop();
-  return `${characters.join("").trimEnd()}…`;
+  return `${whole(characters.join(""))}…`;
 }

@@ -1,5 +1,7 @@
 // Links on the map: evidence as thin spokes, what replaces with an arrow, what contradicts dashed, the rest dotted.
 
+import { isThere } from "./data.js";
+
 const DASHES = { SUPERSEDES: [], CONTRADICTS: [5, 4], NEXT: [1, 4] };
 const ARROW = 7;
 
@@ -35,7 +37,7 @@ export function drawLinksOf(pen, place, { memories, view, colours, time, size })
   for (const other of memories.following.get(place) ?? []) line(place, other, "NEXT", colours.soft);
   for (const other of memories.preceding.get(place) ?? []) line(other, place, "NEXT", colours.soft);
   for (const link of memories.linksAt.get(place) ?? []) {
-    if (link.time <= time) drawLine(pen, view, memories, link, link.relation === "CONTRADICTS" ? colours.negative : colours.ink, size);
+    if (isThere(link, time)) drawLine(pen, view, memories, link, link.relation === "CONTRADICTS" ? colours.negative : colours.ink, size);
   }
 }
 

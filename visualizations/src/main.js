@@ -11,6 +11,7 @@ import { Matches } from "./matches.js";
 import { Panel } from "./panel.js";
 import { pointing } from "./pointer.js";
 import { State } from "./state.js";
+import { oneLine } from "./text.js";
 
 function themes(state) {
   const root = document.documentElement;
@@ -63,12 +64,20 @@ function keys({ controls, panel, state, zooms }) {
 
 async function main() {
   const page = await read(byId("data"));
+  byId("notes").append(...page.notes.map((note) => el("p", {}, note)));
   const memories = new Memories(page);
   const dates = new Dates(page);
   const state = new State(dates.end);
   const matches = new Matches(memories, state);
   themes(state);
-  const context = { memories, state, matches, dates };
+  if (memories.size) show({ memories, dates, state, matches });
+  requestAnimationFrame(() => requestAnimationFrame(() => {
+    document.documentElement.dataset.ready = Math.round(performance.now());
+  }));
+}
+
+function show(context) {
+  const { memories, state, matches } = context;
   filters(memories, matches);
   const map = new GraphMap(memories, state, matches);
   const zooms = pointing(map, context);
@@ -76,10 +85,11 @@ async function main() {
   const panel = new Panel(context);
   charts(context);
   keys({ controls, panel, state, zooms });
-  byId("notes").append(...page.notes.map((note) => el("p", {}, note)));
-  requestAnimationFrame(() => requestAnimationFrame(() => {
-    document.documentElement.dataset.ready = Math.round(performance.now());
-  }));
 }
 
-main();
+main().catch((error) => {
+  byId("failed").textContent = `This page could not be drawn: ${oneLine(error.message ?? error)}. A newer browser may draw it; or write it anew.`;
+  byId("failed").hidden = false;
+  for (const part of document.querySelectorAll("main, .charts")) part.hidden = true;
+  throw error;
+});

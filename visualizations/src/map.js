@@ -1,7 +1,7 @@
 // The map of memories on three canvases: links below, memories, and above them what is pointed at. Each is drawn when it changes;
 // of the memories only those are drawn anew that look otherwise than before.
 
-import { last } from "./data.js";
+import { isThere, last } from "./data.js";
 import { byId } from "./dom.js";
 import { Flashes } from "./flashes.js";
 import { Hits } from "./hits.js";
@@ -62,14 +62,10 @@ export class GraphMap {
       const told = memories.page.memories.told[i];
       this.radius[i] = memories.type[i] === 0 ? 4.6 : hubs.has(i) ? Math.min(10, 6 + 0.8 * Math.sqrt(told)) : 5.8;
     }
-    this.contradicted = new Float64Array(memories.size).fill(Infinity);
-    for (const link of memories.links) {
-      if (link.relation !== "CONTRADICTS") continue;
-      for (const end of [link.from, link.to]) this.contradicted[end] = Math.min(this.contradicted[end], link.time);
-    }
     const times = memories.evidence.map(([a, b]) => Math.max(memories.added[a], memories.added[b]));
     this.evidence = memories.evidence.map((pair, place) => [...pair, times[place]]).sort((a, b) => a[2] - b[2]);
     this.evidenceTimes = Float64Array.from(this.evidence, (one) => one[2]);
+    this.linkTimes = Float64Array.from(memories.links.flatMap((link) => [link.time, link.end])).sort();
   }
 
   resize() {
@@ -82,6 +78,8 @@ export class GraphMap {
       canvas.height = Math.round(height * this.density);
     }
     for (const pen of this.pens) pen.setTransform(this.density, 0, 0, this.density, 0, 0);
+    const buttons = byId("nearer").parentElement;
+    this.reserved = [buttons.offsetLeft, buttons.offsetTop, buttons.offsetLeft + buttons.offsetWidth, buttons.offsetTop + buttons.offsetHeight];
     this.view.resize(width, height);
     this.ask();
   }
@@ -110,7 +108,7 @@ export class GraphMap {
     const isLive = memories.isLive(i, time);
     if (!isLive && memories.ending(i, time) === "deleted") return 0;
     const level = isLive ? Math.round(Math.min(1, memories.relevance(i, time)) * LEVELS) : 0;
-    return SHOWN + 2 * level + (isLive ? 0 : OUT) + (this.matches.mask[i] ? 0 : DIM) + (this.contradicted[i] <= time ? CONTRADICTED : 0);
+    return SHOWN + 2 * level + (isLive ? 0 : OUT) + (this.matches.mask[i] ? 0 : DIM) + (memories.isContradicted(i, time) ? CONTRADICTED : 0);
   }
 
   drawMemories() {
@@ -195,12 +193,12 @@ export class GraphMap {
   drawLinks(clock) {
     const { memories, view, state } = this;
     const many = last(this.evidenceTimes, state.time) + 1;
-    const others = memories.links.filter((link) => link.time <= state.time);
-    const wanted = [many, others.length, this.matches.version, view.version].join(" ");
+    const wanted = [many, last(this.linkTimes, state.time), this.matches.version, view.version].join(" ");
     if (wanted === this.linksDrawn) return false;
     if (clock - this.linksAt < LINKS_EVERY_MS && state.isPlaying) return true;
     this.linksDrawn = wanted;
     this.linksAt = clock;
+    const others = memories.links.filter((link) => isThere(link, state.time));
     drawLinks(this.pens[0], { memories, view, colours: this.colours, mask: this.matches.mask, radius: this.radius, evidence: this.evidence, many, others });
     return false;
   }
@@ -214,7 +212,7 @@ export class GraphMap {
       drawLinksOf(pen, state.selected, { memories, view, colours, time: state.time, size: (i) => this.size(i) });
       this.ring(pen, state.selected, 2.5, colours.ink);
     }
-    drawLabels(pen, { discs: memories.page.discs, areas: memories.page.areas, view, colours, isShown: (disc) => this.isShown(disc) });
+    drawLabels(pen, { discs: memories.page.discs, areas: memories.page.areas, view, colours, reserved: this.reserved, isShown: (disc) => this.isShown(disc) });
     if (this.hover >= 0 && this.hover !== state.selected) this.ring(pen, this.hover, 1.5, colours.ink);
     return isLit;
   }

@@ -13,7 +13,7 @@ function isCommand(code) {
 /** The text with every command written out as its code, so that it can be seen and does nothing. */
 export function readable(text) {
   let seen = "";
-  for (const character of String(text)) {
+  for (const character of String(text).replace(/\r\n/g, "\n")) {
     const code = character.codePointAt(0);
     seen += isCommand(code) ? `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩` : character;
   }
@@ -21,13 +21,16 @@ export function readable(text) {
 }
 
 /** The text in one line. */
-export const oneLine = (text) => readable(String(text).replace(/\s+/g, " ").trim());
+export const oneLine = (text) => readable(String(text).replace(/[ \t\r\n]+/g, " ").trim());
 
 /** The beginning of a text, cut between characters as people see them. */
 export function beginning(text, most) {
   const characters = Array.from(oneLine(text));
-  return characters.length <= most ? characters.join("") : `${characters.slice(0, most - 1).join("").trimEnd()}…`;
+  return characters.length <= most ? characters.join("") : `${whole(characters.slice(0, most - 1).join(""))}…`;
 }
+
+/** The beginning of a text without what was cut in two at its end: half a code, a space. */
+export const whole = (text) => text.replace(/⟨[^⟩]*$/u, "").trimEnd();
 
 export const count = (number) => COUNT.format(number);
 

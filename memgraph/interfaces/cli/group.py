@@ -24,6 +24,7 @@ NO_DIRECTORY = "the current directory is no longer there; change to another one"
 _EXIT_FAILED = 1
 _EXIT_INTERRUPTED = 130
 _EXIT_BROKEN_PIPE = 141
+_EXIT_TERMINATED = 143
 
 
 class Entry(NamedTuple):
@@ -121,7 +122,7 @@ class _Root(LazyGroup):
     """The group of all commands, which ends the process with their exit code."""
 
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]
-        """Run a command line and exit: 0 done, 1 refused or failed, 2 usage, 130 interrupted."""
+        """Run a command line and exit: 0 done, 1 refused or failed, 2 usage, 130 interrupted, 143 terminated."""
         extra["standalone_mode"] = False
         sys.exit(_exit_code(lambda: super(_Root, self).main(args, prog_name, **extra)))
 
@@ -163,7 +164,9 @@ def _exit_code(run: Any) -> int:
         where = f"{error.filename}: " if error.filename else ""
         Refused(NO_DIRECTORY if _is_lost() else f"{where}{error.strerror or error}").show()
         return _EXIT_FAILED
-    except SystemExit as exit_:  # click leaves so when a pipe breaks
+    except SystemExit as exit_:  # click leaves so when a pipe breaks, and `main` when the process is to end
+        if exit_.code == _EXIT_TERMINATED:
+            _Interrupted().show()
         _discard_stdout()
         return exit_.code if isinstance(exit_.code, int) else _EXIT_FAILED
     return code if isinstance(code, int) else 0
@@ -204,14 +207,20 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character shows its code
-    interrupted = []
+    interrupted: list[int] = []
 
     def interrupt(number: int, frame: Any) -> None:  # noqa: ARG001 (what a signal's handler is given)
-        interrupted.append(number)
+        interrupted.append(_EXIT_INTERRUPTED)
         raise KeyboardInterrupt
 
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, interrupt)
+    def terminate(number: int, frame: Any) -> None:  # noqa: ARG001
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # one is enough, and what is cleared away now shall be
+        interrupted.append(_EXIT_TERMINATED)
+        raise SystemExit(_EXIT_TERMINATED)
+
+    for kind, handler in ((signal.SIGINT, interrupt), (signal.SIGTERM, terminate)):
+        if signal.getsignal(kind) is not signal.SIG_IGN:
+            signal.signal(kind, handler)
     try:
         cli.main(prog_name="memgraph")
     except Exception:
@@ -219,6 +228,6 @@ def main() -> NoReturn:
             raise
         # a library in the midst of whose loading it came has made an error of its own of it
         _Interrupted().show()
-        sys.exit(_EXIT_INTERRUPTED)
+        sys.exit(interrupted[-1])
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said: it shall not end in a traceback

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memgraph.interfaces.cli.options import Settings
+from memgraph.errors import ConfigError, InvalidInputError
+from memgraph.interfaces.cli.options import OPTION_OF, Settings
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
@@ -29,7 +30,7 @@ def opened(settings: Settings, *, is_lasting: bool = True, **config: Any) -> Ite
     """Open the store for a block, or a view of it as it was; what the library warns of goes to stderr, or all that it logs."""
     if settings.is_recorded and settings.as_of is None:
         raise click.UsageError("--recorded says what --as-of WHEN means: give both")
-    with logs_shown(settings):
+    with logs_shown(settings), _options_named():
         from memgraph.config import config_path
         from memgraph.facade import MemGraph
         from memgraph.interfaces.cli.output import notice
@@ -48,6 +49,17 @@ def opened(settings: Settings, *, is_lasting: bool = True, **config: Any) -> Ite
                     yield past
         if is_lasting and not was_there:  # a name that was mistyped shall not look like a memory that is empty
             notice(f"made a new store at {home}")
+
+
+@contextmanager
+def _options_named() -> Iterator[None]:
+    """Name a refused argument as the command line does."""
+    try:
+        yield
+    except InvalidInputError as error:
+        if error.field not in OPTION_OF:
+            raise
+        raise InvalidInputError(error.problem, field=OPTION_OF[error.field], value=error.value) from None
 
 
 def _past(settings: Settings, memory: MemGraph) -> MemGraph:
@@ -93,8 +105,6 @@ def _level(settings: Settings) -> int | None:
     if not named:
         return None
     if named not in _LEVELS:
-        from memgraph.errors import ConfigError
-
         raise ConfigError(f"{LOG_VARIABLE} is {named!r}; it must be one of {', '.join(_LEVELS)}")
     return _LEVELS[named]
 

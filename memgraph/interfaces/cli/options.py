@@ -37,6 +37,9 @@ class Settings:
     is_recorded: bool = False
 
 
+OPTION_OF = {"when": "--as-of", "since": "--since", "until": "--until"}
+"""What the library's arguments are called on the command line, where it refuses one."""
+
 pass_settings = click.make_pass_decorator(Settings, ensure=True)
 
 

@@ -70,4 +70,7 @@ def _parameter(one: Parameter) -> dict[str, Any]:
     told = {"name": one.name, "type": one.type, "about": one.about, "required": one.default is None}
     if one.default is not None:
         told["default"] = value_of(one.type, one.default.strip("'"))
-    return told
+    if one.one_of:
+        told["one_of"] = list(one.one_of)
+    bounds = {"at_least": one.at_least, "at_most": one.at_most}
+    return told | {name: bound for name, bound in bounds.items() if bound is not None}

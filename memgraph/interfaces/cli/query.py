@@ -15,6 +15,7 @@ from memgraph.interfaces.cli.input import standard_input
 from memgraph.interfaces.cli.opening import opened
 from memgraph.interfaces.cli.options import ReadingCommand, Settings, pass_settings
 from memgraph.interfaces.cli.output import count, emit_json, notice, plain
+from memgraph.interfaces.cli.projects import hint_at_projects
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=ReadingCommand)
 @click.argument("name", required=False)
+@click.argument("misplaced", nargs=-1, metavar="")
 @click.option(
     "--cypher", metavar="TEXT", help="A reading statement instead of a query's NAME; '-' reads standard input."
 )
@@ -35,7 +37,13 @@ if TYPE_CHECKING:
     multiple=True,
     help="A parameter, again for each; with --cypher a number, true, false or null is one, all else is text.",
 )
-@click.option("--csv", "as_csv", is_flag=True, help="CSV: UTF-8, lists as JSON, times as ISO 8601 in UTC.")
+@click.option(
+    "--csv",
+    "as_csv",
+    is_flag=True,
+    help="CSV: UTF-8, lists as JSON, times as ISO 8601 in UTC. Texts are as they are, so a cell may begin with '=': "
+    "open it as text, not as formulas.",
+)
 @click.option(
     "--parquet",
     metavar="FILE",
@@ -44,17 +52,31 @@ if TYPE_CHECKING:
 )
 @pass_settings
 def query(
-    settings: Settings, name: str | None, cypher: str | None, params: Sequence[str], as_csv: bool, parquet: Path | None
+    settings: Settings,
+    name: str | None,
+    misplaced: Sequence[str],
+    cypher: str | None,
+    params: Sequence[str],
+    as_csv: bool,
+    parquet: Path | None,
 ) -> None:
     """Print the rows as a table, or in the form that was asked for."""
-    if (name is None) == (cypher is None):
+    if misplaced:
+        raise click.UsageError(_hint(misplaced[0]))
+    if name is None and cypher is None:
         raise click.UsageError("name a query, or give --cypher TEXT; `memgraph queries` lists the queries")
+    if name is not None and cypher is not None:
+        raise click.UsageError(f"{plain(name)!a} and --cypher exclude each other: name a query, or give --cypher TEXT")
     if settings.as_json + as_csv + (parquet is not None) > 1:
         raise click.UsageError("--json, --csv and --parquet exclude each other")
+    if parquet is not None and not parquet.name:
+        raise click.BadParameter("a file's name is needed", param_hint="--parquet")
     given = _given(params)
     ask = _named(name, given) if name is not None else _ad_hoc(str(cypher), given)
     with opened(settings) as memory:
         rows = ask(memory)
+        if not rows and name is not None:
+            hint_at_projects(memory, given.get("project") or None)
     if parquet is not None:
         _write(rows, parquet)
         return
@@ -72,6 +94,14 @@ def query(
         notice("the answer has no rows")
 
 
+def _hint(misplaced: str) -> str:
+    shown = plain(misplaced)
+    name, equals, _ = misplaced.partition("=")
+    if name and equals:
+        return f"{shown!a} is given as an argument; a parameter is given as --param {shown}"
+    return f"{shown!a} is one argument too many; a parameter is given as --param NAME=VALUE"
+
+
 def _given(params: Sequence[str]) -> dict[str, str]:
     given: dict[str, str] = {}
     for param in params:
@@ -86,9 +116,12 @@ def _given(params: Sequence[str]) -> dict[str, str]:
 
 def _named(name: str, given: dict[str, str]) -> Callable[[MemGraph], Rows]:
     """Return what asks a named query; what cannot be asked is refused before the store is opened."""
-    from memgraph.graph.queries import named_query
+    from memgraph.graph.queries import REQUIRED, named_query
 
     found = named_query(name)
+    for one in found.parameters:
+        if one.default is REQUIRED and one.name not in given:
+            raise QueryError(f"the query {name} needs {one.name} ({one.about}): give --param {one.name}=…")
     values = _values(found, given)
     found.values(values, now="2000-01-01T00:00:00.000Z")
     return lambda memory: memory.store.query(name, **values)
@@ -109,7 +142,7 @@ def _values(found: NamedQuery, given: dict[str, str]) -> dict[str, Any]:
 
 
 def _ad_hoc(cypher: str, given: dict[str, str]) -> Callable[[MemGraph], Rows]:
-    from memgraph.graph.guard import check_parameters, check_read_only
+    from memgraph.graph.guard import check_parameters, check_read_only, check_values
 
     text = standard_input("a query has 20,000 at most") if cypher == "-" else cypher
     values = {name: _scalar(value) for name, value in given.items()}
@@ -118,6 +151,7 @@ def _ad_hoc(cypher: str, given: dict[str, str]) -> Callable[[MemGraph], Rows]:
     except UnicodeEncodeError:
         raise QueryError("the query is not UTF-8 text") from None
     check_parameters(check_read_only(text), values)
+    check_values(values)
     return lambda memory: memory.store.cypher(text, **values)
 
 

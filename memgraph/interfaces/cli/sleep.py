@@ -29,6 +29,10 @@ _SINGULAR = {
 """Of the names of counts those that stand in the plural."""
 
 
+_FAULTS = frozenset({"internal", "external", "configuration"})
+"""Classes of failures: they are told where there are several."""
+
+
 class _Seconds(click.FloatRange):
     """A number of seconds: neither ``nan``, which is in every range, nor ``inf``."""
 
@@ -79,6 +83,9 @@ def _named(name: str, number: int) -> str:
 
 
 def _line(phase: PhaseReport) -> str:
-    done = [f"{number:,} {_named(name, number)}" for name, number in phase.counts.items() if number]
+    counts = {name: number for name, number in phase.counts.items() if number}
+    if len(faults := counts.keys() & _FAULTS) == 1:  # which all are of
+        counts.pop(*faults)
+    done = [f"{number:,} {_named(name, number)}" for name, number in counts.items()]
     stopped = "" if phase.complete else " (stopped)"
     return f"{phase.name:<15} {phase.seconds:6.1f} s  {', '.join(done) or 'nothing to do'}{stopped}"

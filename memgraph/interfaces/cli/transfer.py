@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +26,10 @@ def export(settings: Settings, file: str) -> None:
     if file == "-":
         click.echo(exported.model_dump_json())
         return
+    from memgraph.viz.files import write_files
+
     path = Path(file)
-    _write(path, exported.model_dump_json().encode())
+    write_files({path: exported.model_dump_json().encode()})
     document = {"file": str(path), "memories": exported.total_memories, "links": len(exported.links)}
     told = f"Exported {count(exported.total_memories, 'memory', 'memories')} and {count(len(exported.links), 'link')}"
     emit(settings, document, f"{told} to {plain(str(path))}.")
@@ -44,24 +44,6 @@ def import_(settings: Settings, file: str) -> None:
     with opened(settings) as memory:
         result = memory.commands.import_memories(document)
     emit(settings, result, result.message)
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write to a temporary file beside the target, then rename it."""
-    temporary: str | None = None
-    try:
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(temporary).replace(path)
-    except BaseException as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise Refused(f"{path} cannot be written: {error.strerror}") from None
-        raise
 
 
 def _read(file: str) -> dict[str, Any]:

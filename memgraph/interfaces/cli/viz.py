@@ -37,5 +37,5 @@ def scoped(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def bucketed(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the option that says how fine time is."""
-    help_ = "By day, week or month, UTC (default: as fits each series' span)."
-    return click.option("--bucket", type=click.Choice(["day", "week", "month"]), help=help_)(command)
+    help_ = "By day, week, month, year or decade, UTC (default: as fits each series' span)."
+    return click.option("--bucket", type=click.Choice(["day", "week", "month", "year", "decade"]), help=help_)(command)

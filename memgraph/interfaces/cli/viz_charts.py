@@ -26,10 +26,12 @@ def charts(
     from memgraph.viz.files import make_folder, write_files
     from memgraph.viz.series import learning_series, with_data
 
+    if not outdir:
+        raise click.UsageError("OUTDIR is empty: name a directory, such as '.' for this one")
     with opened(settings) as memory:
         found = learning_series(memory.store, project_id=project, since=since, until=until, bucket=bucket)
     shown = with_data(found)
-    files = drawn(found, about=f"Project {project}" if project else "All projects")
+    files = drawn(found, about=f"Project {project}" if project else "All projects", since=since, until=until)
     if not files:
         raise Refused("there is nothing to draw: no memory, no build and no recall lies within")
     folder = Path(outdir)

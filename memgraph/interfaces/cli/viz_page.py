@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from memgraph.interfaces.cli.group import Refused
 from memgraph.interfaces.cli.opening import opened
 from memgraph.interfaces.cli.options import ReadingCommand, Settings, pass_settings
 from memgraph.interfaces.cli.output import count, emit, notice, plain
+from memgraph.interfaces.cli.projects import is_known
 from memgraph.interfaces.cli.viz import scoped
-
-_LIMIT = 5_000
+from memgraph.viz.room import MEMORIES
 
 
 @click.command(cls=ReadingCommand)
@@ -18,7 +19,7 @@ _LIMIT = 5_000
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
-    default=_LIMIT,
+    default=MEMORIES,
     show_default=True,
     help="So many memories at most: the most relevant, and what these were made of.",
 )
@@ -42,6 +43,8 @@ def page(
     from memgraph.viz.page import write_page
 
     with opened(settings) as memory:
+        if not is_known(memory, project):
+            raise Refused("there is nothing to show")
         report = write_page(
             memory.store, file, project_id=project, since=since, until=until, include=include, limit=limit
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta, timezone
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 import memgraph
-from memgraph import AgentMemoryConfig, AgentMemoryStore, ConsolidationPipeline, MemoryRetrieval
+from memgraph import AgentMemoryConfig, AgentMemoryStore, ConsolidationPipeline, MemoryRetrieval, StorageError
 from memgraph.model.build import ExtractionResult
 from memgraph.store.as_of import moment_of
 from memgraph.store.views import MOST_KEPT, KeptViews, Lease
@@ -193,6 +194,12 @@ def test_recall_is_by_the_same_vectors_and_leaves_no_trace(
         lambda store, one: MemoryRetrieval(store).apply_decay(),
         lambda store, one: memgraph.MemGraph(store).compress(),
         lambda store, one: memgraph.MemGraph(store).sleep(),
+        lambda store, one: memgraph.MemGraph(store).sleep(max_seconds=0),
+        lambda store, _: store.insert_memories([]),
+        lambda store, _: store.insert_parts([]),
+        lambda store, _: store.import_memories([], []),
+        lambda store, _: store.commit("none", []),
+        lambda store, _: store.rebuild(),
         lambda store, one: memgraph.MemGraph(store).save_observation("The sky is blue"),
         lambda store, one: memgraph.MemoryCommands(store).remember("this"),
     ],
@@ -265,14 +272,26 @@ def test_a_day_means_its_end_and_an_offset_counts() -> None:
     east = timezone(timedelta(hours=2))
     assert moment_of(datetime(2024, 6, 1, 0, tzinfo=east)) == moment_of("2024-06-01T00:00+02:00")
     assert moment_of("2024-06-01T00:00+02:00") == "2024-05-31T22:00:00.000Z"
+    assert moment_of("20240601") == moment_of("2024-W22-6") == moment_of("2024-06-01")
+    assert moment_of("2024-W22") == moment_of("2024W22") == moment_of("2024-06-02")
 
 
 @pytest.mark.parametrize(
     "when", ["", "soon", "2024-02-30", "2024-06-01T25:00", "June", 20240601, None, "0001-01-01T00:00+05:00"]
 )
 def test_what_is_no_time_is_refused(ingested: AgentMemoryStore, when: Any) -> None:
-    with pytest.raises(memgraph.InvalidInputError, match="when: is no time"):
+    with pytest.raises(memgraph.InvalidInputError, match="when: is not a date"):
         ingested.at(when)
+
+
+def test_a_view_of_a_view_keeps_its_filter(ingested: AgentMemoryStore, then: Callable[[str], AgentMemoryStore]) -> None:
+    with pytest.raises(memgraph.InvalidInputError, match=r"recorded: must be False here.*ask the store itself"):
+        then("2022-03-01").at("2021-06-01", recorded=True)
+    with ingested.at(TODAY, recorded=True) as recorded:
+        with pytest.raises(memgraph.InvalidInputError, match=r"recorded: must be True here"):
+            recorded.at("2022-03-01")
+        with pytest.raises(memgraph.InvalidInputError, match="before everything that was recorded"):
+            recorded.at("2022-03-01", recorded=True)
 
 
 def test_before_the_beginning_it_is_said_when_that_was(ingested: AgentMemoryStore) -> None:
@@ -415,3 +434,19 @@ def test_makers_of_one_view_do_not_meet(tmp_path: Path) -> None:
     assert names(past) == ["key"]
     for lease in leases:
         lease.release()
+
+
+def test_a_view_that_was_removed_while_it_was_open_says_so(tmp_path: Path) -> None:
+    with opened(tmp_path, FakeClock(TODAY)) as store:
+        store.insert_memory({"type": "episodic", "content": "the cache was cold"})
+        kept = tmp_path / "store" / "past"
+        with store.at(TODAY) as past:
+            assert len(past.cypher("MATCH (m:Memory) RETURN m.id")) == 1
+            shutil.rmtree(kept)
+            with pytest.raises(StorageError, match="removed while it was open; open it anew"):
+                past.cypher("MATCH (m:Memory) RETURN m.id")
+        shutil.rmtree(kept, ignore_errors=True)
+        kept.write_text("mine")
+        with pytest.raises(StorageError, match=r"past: is no directory") as refused:
+            store.at(TODAY)
+        assert (refused.value.path, kept.read_text()) == (kept, "mine")

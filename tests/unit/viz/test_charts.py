@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from datetime import date, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -12,8 +13,10 @@ import pytest
 from defusedxml import ElementTree
 
 from memgraph import MissingExtraError
-from memgraph.viz.charts import _apart, _ticks, charts, is_undated
+from memgraph.viz import charts as module
+from memgraph.viz.charts import _apart, charts
 from memgraph.viz.series import Point, Series
+from memgraph.viz.ticks import ticks_between
 
 PNG = b"\x89PNG\r\n\x1a\n"
 ODD = "$x^$ <b> \u202eمرحبا 🚀 \x07 and much more that has no room"
@@ -50,6 +53,9 @@ def test_odd_names_single_points_and_zeros_are_drawn() -> None:
     bars = Series("churn", "Churn", "memories", "What.", (Point("2026-02-02", ODD, 2, 2),), "month")
     drawn = charts([rows, bars], about=ODD)
     assert len(drawn) == 6
+    for name in drawn:
+        if name.endswith("svg"):
+            ElementTree.fromstring(drawn[name])
 
 
 def test_what_has_no_data_is_not_drawn() -> None:
@@ -66,15 +72,29 @@ def test_names_at_the_ends_of_lines_stand_apart() -> None:
 @pytest.mark.parametrize("days", [0, 1, 20, 99, 101, 800, 5_000, 30_000, 700_000])
 def test_a_few_days_are_named_however_long_the_span(days: int) -> None:
     first = date(2026, 2, 3) if days < 100_000 else date(20, 2, 3)
-    ticks, names, _ = _ticks(first, first + timedelta(days=days), 5)
+    ticks, names, _ = ticks_between(first, first + timedelta(days=days), 5)
     assert 1 <= len(ticks) == len(set(names)) <= 6
     assert all(first <= tick <= first + timedelta(days=days) for tick in ticks)
 
 
-def test_trials_that_nobody_dated_are_told_by_their_number() -> None:
-    assert is_undated(line(0.1, 0.2, start=date(2000, 1, 1)))
-    assert not is_undated(line(0.1, 0.2, start=date(2000, 3, 1)))
-    assert not is_undated(line(0.1, 0.2))
+def test_what_is_said_below_the_title(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(module, "_overview", lambda series, about: said.append(about) or module._figure(1, 1))
+    monkeypatch.setattr(module, "_alone", lambda series, about: module._figure(1, 1))
+    dated = line(0.1, 0.2, start=date(2000, 1, 1))
+    charts([dated], about="One")
+    charts([replace(dated, undated=True)], about="One")
+    charts([dated], about="One", since="1999-12-31", until="2000-02-01T10:00Z")
+    spans = ["2000-01-01 to 2000-01-02", "trials 0 to 1", "1999-12-31 to 2000-02-01"]
+    assert said == [f"One · {span}" for span in spans]
+
+
+def test_the_whole_calendar_is_drawn_at_once() -> None:
+    """A thousand bars a group, the first and the last as far apart as can be: and the SVG is XML."""
+    days = [f"{max(10 * number, 1):04}-01-01" for number in range(1_000)]
+    points = tuple(Point(day, group, float(number % 3), 1) for number, day in enumerate(days) for group in ("a", "b"))
+    drawn = charts([Series("churn", "Churn", "memories", "What.", points, "decade")], about="One \x01\ufffe --> two")
+    ElementTree.fromstring(drawn["churn.svg"])
 
 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import sys
 from datetime import UTC, datetime
@@ -148,3 +149,37 @@ def test_files_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert (old.read_bytes(), sorted(place.iterdir())) == (b"new", [folder, old])
     with pytest.raises(StorageError, match="cannot be written"):
         make_folder(old / "below")
+
+
+def test_what_is_there_keeps_its_mode_and_a_link_is_followed(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    target, link, dangling = place / "deep" / "target", place / "link", place / "dangling"
+    target.parent.mkdir(parents=True)
+    target.write_bytes(b"old")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    dangling.symlink_to(place / "deep" / "new")
+    write_files({link: b"new", dangling: b"made"})
+    assert (link.readlink(), target.read_bytes(), target.stat().st_mode & 0o777) == (target, b"new", 0o640)
+    made = place / "deep" / "new"
+    assert (dangling.is_symlink(), made.read_bytes(), made.stat().st_mode & 0o777) == (True, b"made", 0o600)
+    assert {path.name for path in place.rglob("*")} == {"deep", "target", "link", "dangling", "new"}
+
+
+def test_what_is_no_regular_file_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    pipe, link, loop = place / "pipe", place / "link", place / "loop"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    loop.symlink_to(loop)
+    for path in (pipe, link, loop):
+        with pytest.raises(StorageError, match="cannot be written: it is no regular file"):
+            write_files({place / "other": b"", path: b"new"})
+    assert pipe.is_fifo()
+    assert {path.name for path in place.iterdir()} == {"pipe", "link", "loop"}
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StorageError, match="a file's name is needed"):
+        write_files({Path(): b"new"})
+    with pytest.raises(StorageError, match="cannot be written"):
+        write_files({Path("a\0b"): b"new"})

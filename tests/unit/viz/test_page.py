@@ -22,17 +22,19 @@ from click.testing import CliRunner
 from memgraph import AgentMemoryStore, assets
 from memgraph.config import AgentMemoryConfig
 from memgraph.errors import InvalidInputError, StorageError
-from memgraph.index.index import RELATION_CODE
 from memgraph.interfaces.cli.group import cli
 from memgraph.testing import FakeClock, FakeEmbedder, FakeKeys
-from memgraph.viz import page as page_module
 from memgraph.viz.chosen import chosen_ids
+from memgraph.viz.history import History
 from memgraph.viz.layout import Group, lay_out, packed
 from memgraph.viz.page import embedded, render, write_page
-from memgraph.viz.page_data import FULL_TEXTS, SHORT_CHARS, _document, page_data
-from memgraph.viz.page_words import parts_of, sentence_of
+from memgraph.viz.page_data import _document, page_data
+from memgraph.viz.page_times import times_of
+from memgraph.viz.page_words import counted_of, parts_of, sentence_of
+from memgraph.viz.relevance import Relevance
 from memgraph.viz.series import Point, Series
 from memgraph.viz.timeline import Timeline
+from memgraph.viz.visible import visible
 
 HOSTILE = (
     "</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> & \u2028\u2029 \u202egnp.exe 😀 {{title}}"
@@ -93,7 +95,8 @@ def test_memories_are_numbered_in_the_order_they_came_with_what_links_them(data)
     assert data.document["start"] == 1_767_312_000_000  # 2026-01-02
     assert data.document["links"]["EVIDENCE"] == [0, 3, 1, 3, 2, 3]
     archived = [change for change in data.document["changes"] if change[2] == "archived"]
-    assert archived == [[0, 31 * 86_400 + 9 * 3600, "archived", -1]]
+    assert archived == [[0, 31 * 86_400 + 9 * 3600, "archived"]]
+    assert data.document["lives"] == [[0, 0, 31 * 86_400 + 9 * 3600]]
     assert column(data, "type") == "00010"
     assert column(data, "outcome") == "11113"
     assert column(data, "id") == "".join(memory.id[:8] for memory in data.memories)
@@ -126,6 +129,9 @@ def test_the_most_relevant_are_kept_and_the_rest_is_counted(store):
     assert len(few.memories) == 2
     assert (sum(few.kept.values()), few.hidden) == (5, 2)
     assert "3 memories are not on this page: it has" in render(few, "")
+    assert counted_of(few).endswith("map, slider and list show the 2 that are on this page.")
+    live = few.document["series"][0]["points"]
+    assert sum(point["count"] for point in live if point["at"] == live[-1]["at"]) > 2  # the charts count them all
 
 
 def test_a_disc_for_each_generalisation_with_its_evidence_around_it(data):
@@ -187,7 +193,6 @@ def test_of_less_relevant_memories_the_beginning_is_given(store, monkeypatch):
     assert short.shortened == 5
     assert column(short, "text")[0] == "The export…"
     assert column(short, "short") == "11111"
-    assert (FULL_TEXTS, SHORT_CHARS) == (5_000, 120)
 
 
 def test_the_same_store_gives_the_same_page(store, tmp_path):
@@ -213,8 +218,11 @@ def test_a_file_that_cannot_be_written_is_refused_and_nothing_is_left(store, tmp
 def test_a_project_that_is_not_there_and_a_single_memory(store):
     nothing = page_data(store, project_id="nowhere")
     assert nothing.memories == []
-    assert sentence_of(nothing, 0) == "Nothing that may be shown is remembered of this."
-    assert 'data-packing="none"' in render(nothing, "What was learned in nowhere")
+    assert sentence_of(nothing, 0) == "Nothing is remembered of nowhere."
+    page = render(nothing, "What was learned in nowhere")
+    assert page.count("<main hidden>") == page.count('aria-labelledby="charts-title" hidden>') == 1
+    hidden = page_data(store, since="2026-01-11", until="2026-01-12")
+    assert sentence_of(hidden, 0) == "Nothing that may be shown is remembered since 2026-01-11 until 2026-01-12."
     single = page_data(store, until="2026-01-02")
     assert len(single.memories) == 1
     assert single.document["end"] > 0
@@ -255,11 +263,12 @@ def test_twenty_thousand_memories_take_at_most_four_megabytes(store, data, chars
             }
         )
         memories.append(one)
-        lines[one.id] = Timeline(one.id, at, uses=((at, 0.9),) * 3)
-    pairs = {relation: [] for relation in RELATION_CODE}
-    pairs["SUPPORTS"] = [(one.id, memories[number // 10 * 10].id) for number, one in enumerate(memories) if number % 10]
+        used = (Relevance(at, 0.9, at, is_use=True),) * 3
+        lines[one.id] = Timeline(one.id, at, used)
+    pairs = [(one.id, memories[number // 10 * 10].id) for number, one in enumerate(memories) if number % 10]
     rank = {one.id: number for number, one in enumerate(memories)}
-    document, shortened, _ = _document(store, memories, lines, rank, pairs)
+    times = times_of([one.id for one in memories], lines, History(), at)
+    document, shortened = _document(store, memories, times, rank, pairs)
     assert shortened == 15_000
     page = render(dataclasses.replace(data, document={**document, "series": []}, memories=memories), "Many")
     assert len(page.encode()) < 4_000_000
@@ -298,10 +307,16 @@ def test_the_command_says_what_it_wrote_and_left_out(isolated_environment, tmp_p
     written = run.invoke(cli, [*home, "viz", "page", str(tmp_path / "out.html")], prog_name="memgraph")
     assert written.exit_code == 0, written.output
     assert written.stdout.startswith(f"Wrote {tmp_path / 'out.html'}: 0 memories, ")
-    assert "Nothing that may be shown is remembered of this." in (tmp_path / "out.html").read_text("utf-8")
+    assert "Nothing is remembered." in (tmp_path / "out.html").read_text("utf-8")
     refused = run.invoke(cli, [*home, "viz", "page", str(tmp_path / "no" / "out.html")], prog_name="memgraph")
     assert refused.exit_code == 1
     assert "cannot be written" in refused.stderr
+    for project in ("no-such", "\udcff"):
+        arguments = [*home, "viz", "page", str(tmp_path / "none.html"), "--project", project]
+        mistyped = run.invoke(cli, arguments, prog_name="memgraph")
+        assert (mistyped.exit_code, mistyped.exception.__class__) == (1, SystemExit)
+        assert "no memory is of project" in mistyped.stderr
+        assert not (tmp_path / "none.html").exists()
 
 
 def sources_hash() -> str:
@@ -329,7 +344,16 @@ def test_a_build_gives_the_bundles(tmp_path):
 
 
 def test_modules_of_the_page_are_small():
-    assert [
-        path.name for path in (SOURCES / "src").glob("*.js") if len(path.read_text("utf-8").splitlines()) > 260
-    ] == []
-    assert page_module.LIMIT == 5_000
+    sizes = {path.name: len(path.read_text("utf-8").splitlines()) for path in (SOURCES / "src").glob("*.js")}
+    assert [name for name, lines in sizes.items() if lines > 260] == []
+
+
+def test_what_cannot_be_seen_is_written_out_in_headings_as_in_the_script():
+    assert visible(" a\t b\r\nc ") == "a b c"
+    assert visible("\u202egnp.exe\x07 \u2028😀") == "⟨U+202E⟩gnp.exe⟨U+0007⟩ ⟨U+2028⟩😀"
+    assert visible("half \udcff") == "half \ufffd"
+
+
+def test_a_name_that_is_no_text_is_written(store, tmp_path):
+    write_page(store, tmp_path / "odd.html", project_id="\udcff\u202e")
+    assert "Nothing is remembered of \ufffd⟨U+202E⟩." in (tmp_path / "odd.html").read_text("utf-8")

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memgraph import InvalidInputError
+from memgraph.testing import FakeClock
 from memgraph.viz.history import read_history
 from memgraph.viz.measures import LESSON, SEEN
+from memgraph.viz.periods import bounds, bucket_between
 from memgraph.viz.series import Series, learning_series, with_data
+from tests.unit.viz.conftest import IDS, _opened
 
 Store = Any
 Values = dict[tuple[int, str], tuple[float | None, int]]
@@ -175,7 +180,7 @@ def test_by_week_and_by_month(learned: Store) -> None:
 
 def test_each_says_what_it_is(by_name: dict[str, Series]) -> None:
     told = by_name["churn"].to_dict()
-    assert list(told) == ["name", "title", "unit", "definition", "points", "bucket"]
+    assert list(told) == ["name", "title", "unit", "definition", "points", "bucket", "undated"]
     assert told["points"][0] == {"at": "2026-02-09", "group": "superseded", "value": 1, "count": 1}
     assert all("UTC" in one.definition and one.title for one in by_name.values())
 
@@ -184,14 +189,95 @@ def test_each_says_what_it_is(by_name: dict[str, Series]) -> None:
     ("given", "said"),
     [
         ({"since": "2026-02-09", "until": "2026-02-08"}, "is after until"),
-        ({"since": "yesterday"}, "not an ISO 8601"),
-        ({"until": "2026-02-30"}, "not an ISO 8601"),
-        ({"bucket": "year"}, "must be one of day, week, month"),
+        ({"since": "yesterday"}, "since: is not a date"),
+        ({"until": "2026-02-30"}, "until: is not a date"),
+        ({"bucket": "century"}, "must be one of day, week, month, year, decade"),
     ],
 )
 def test_what_is_no_period_is_refused(learned: Store, given: dict[str, str], said: str) -> None:
     with pytest.raises(InvalidInputError, match=said):
         learning_series(learned, **given)
+
+
+@pytest.mark.parametrize("until", ["20260203", "2026-W06-2", "2026-02-03T23:59:59.999Z"])
+def test_a_day_however_it_is_written_counts_to_its_end(until: str) -> None:
+    assert bounds("2026-02-03", until) == bounds("20260203", "2026-02-03")
+    assert bounds(None, "2026-W06") == bounds(None, "2026-02-08")
+
+
+def test_one_odd_date_makes_the_bucket_larger(tmp_path: Path) -> None:
+    with _opened(tmp_path, FakeClock("2026-02-02T09:00:00.000Z")) as store:
+        told = {"type": "episodic", "content": "It was cold", "tags": ["cold"]}
+        store.insert_memories([{**told, "occurred_at": day} for day in ("0001-01-01", "2026-02-01")])
+        history = read_history(store)
+        found = with_data(learning_series(store, history=history))
+        assert {one.bucket for one in found} == {"decade"}
+        assert max(len(one.points) for one in found) == 203
+        assert [point.at for point in found[0].points[:3]] == ["0001-01-01", "0010-01-01", "0020-01-01"]
+        with pytest.raises(InvalidInputError, match=r"more than 10,000 from 0001-01-01 to 2026-02-0\d; .*--since"):
+            learning_series(store, bucket="day", history=history)
+        assert {
+            one.bucket for one in with_data(learning_series(store, bucket="day", since="2026-01-01", history=history))
+        } == {"day"}
+
+
+@pytest.mark.parametrize(
+    ("days", "bucket"),
+    [(62, "day"), (63, "week"), (731, "month"), (18_262, "month"), (18_263, "year"), (182_626, "decade")],
+)
+def test_the_bucket_follows_from_the_span(days: int, bucket: str) -> None:
+    first = date(1000, 1, 1)
+    assert bucket_between(first.isoformat(), (first + timedelta(days=days)).isoformat()) == bucket
+
+
+def test_a_lesson_counts_while_it_is_known(tmp_path: Path) -> None:
+    clock = FakeClock("2026-02-01T09:00:00.000Z")
+    with _opened(tmp_path, clock) as store:
+        failed = {"type": "episodic", "project_id": "shop", "content": "It failed", "failure_fingerprint": "f1"}
+
+        def on(day: int, **more: Any) -> str:
+            clock.set(f"2026-02-{day:02}T09:00:00.000Z")
+            return str(store.insert_memory({**failed, "content": f"It failed on day {day}", **more}).id)
+
+        rule = on(1, type="semantic", failure_fingerprint=None)
+        first, _ = on(2), on(3)
+        store.link(rule, "DERIVED_FROM", first)
+        on(4)
+        clock.set("2026-02-05T09:00:00.000Z")
+        store.suppress(rule)
+        on(6)
+        store.unsuppress(rule)
+        on(7)
+        store.delete_memory(rule)
+        last = on(8)
+        store.update_memory(last, failure_fingerprint=None)
+        (found,) = (one for one in learning_series(store) if one.name == "repeated_failures")
+        assert numbers(found, SEEN) == {
+            2: 0.0,
+            3: 1.0,
+            4: 1.0,
+            5: None,
+            6: 1.0,
+            7: 1.0,
+        }  # the last one is of no failure
+        assert numbers(found, LESSON) == {2: 0.0, 3: 0.0, 4: 1.0, 5: None, 6: 0.0, 7: 1.0}
+
+
+def test_what_is_added_anew_is_what_it_is_now(tmp_path: Path) -> None:
+    with _opened(tmp_path, FakeClock("2026-02-01T09:00:00.000Z")) as store:
+        one = {"id": IDS["A"], "content": "It failed", "project_id": "shop", "tags": ["old"]}
+        store.insert_memory(
+            {**one, "type": "episodic", "outcome": "failure", "failure_fingerprint": "f1", "privacy_tier": "private"}
+        )
+        store.delete_memory(IDS["A"])
+        store.insert_memory({**one, "type": "semantic", "project_id": "bank", "tags": ["new"]})
+        life = read_history(store).lives[IDS["A"]]
+        told = (life.type, life.project_id, life.tags, life.outcome, life.fingerprint, life.tier, life.is_deleted)
+        assert told == ("semantic", "bank", ("new",), "unknown", None, "public", False)
+        store.update_memory(IDS["A"], tags=["newer"])
+        found = {series.name: series for series in learning_series(store)}
+        assert not found["tags"].points  # it came with none that it still has
+        assert [point.group for point in found["memories_added"].points] == ["semantic"]
 
 
 def test_what_was_read_once_serves_twice(learned: Store, by_name: dict[str, Series]) -> None:

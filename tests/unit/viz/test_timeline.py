@@ -35,6 +35,8 @@ def test_each_memory_came_and_changed_when_that_happened(learned: Store) -> None
 
 def test_uses_have_the_anchor_after_them(learned: Store) -> None:
     found = timelines(learned, [IDS[name] for name in "ABF"])
-    assert found[IDS["A"]].uses == ((at(4), 1.0),)
-    assert (found[IDS["A"]].anchor, found[IDS["B"]].uses) == (1.0, ())
-    assert found[IDS["F"]].uses == (("2026-02-05T12:00:00.000Z", 0.9),)  # when the build was that told it again
+    a, b, f = ([(one.at, one.anchor, one.is_use) for one in found[IDS[name]].relevances] for name in "ABF")
+    assert a == [(at(2), 1.0, False), (at(4), 1.0, True)]
+    assert b == [(at(2), 1.0, False)]
+    told_again = ("2026-02-05T12:00:00.000Z", 0.9, True)  # when the build was that told it again
+    assert f == [("2026-02-03T12:00:00.000Z", 1.0, False), told_again]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from memgraph.store.vectors import has_vector
 IsLive = Callable[[str], bool]
 _ADDED = b'"type":"memory.added"'
 _DELETED = b'"type":"memory.deleted"'
+_ID = re.compile(rb"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 
 
 def undeletion(
@@ -83,9 +85,13 @@ def deleted_of(journal: Journal, source: str, is_live: IsLive) -> list[Deleted]:
         for line in journal.lines()
         if _ADDED in line.data and marker in line.data
     }
-    told = histories(journal, sorted(one for one in added if not is_live(one)))
+    return deleted(journal, sorted(one for one in added if not is_live(one)))
+
+
+def deleted(journal: Journal, memory_ids: Sequence[str]) -> list[Deleted]:
+    """Return what some memories were that were deleted, in this order; one pass over the journal, if any are named."""
     found = []
-    for memory_id, events in told.items():
+    for memory_id, events in histories(journal, memory_ids).items():
         reasons = [event.payload.reason for event in events if isinstance(event.payload, MemoryDeleted)]
         known = last_known(events, memory_id)
         if known is not None and reasons:
@@ -93,19 +99,19 @@ def deleted_of(journal: Journal, source: str, is_live: IsLive) -> list[Deleted]:
     return found
 
 
-def reasons_of_deletion(journal: Journal, memory_ids: Collection[str]) -> dict[str, str | None]:
+def reasons_of_deletion(journal: Journal) -> dict[str, str | None]:
     """Return the stated reasons for which memories were deleted last, by id; one pass over the journal."""
     deletions = (_payload(journal, line) for line in journal.lines() if _DELETED in line.data)
-    return {one["id"]: one.get("reason") for one in deletions if one["id"] in memory_ids}
+    return {one["id"]: one.get("reason") for one in deletions}
 
 
 def histories(journal: Journal, memory_ids: Sequence[str]) -> dict[str, list[Event]]:
-    """Return the events that name some memories, by id; one pass over the journal, so name few."""
-    needles = {memory_id: memory_id.encode() for memory_id in memory_ids}
+    """Return the events that name some memories, by id; one pass over the journal, however many are named."""
     found: dict[str, list[Event]] = {memory_id: [] for memory_id in memory_ids}
-    for line in journal.lines() if needles else ():
-        for memory_id in [one for one, needle in needles.items() if needle in line.data]:
-            found[memory_id].append(journal.event(line))
+    wanted = {memory_id.encode(): memory_id for memory_id in memory_ids}
+    for line in journal.lines() if wanted else ():
+        for named in wanted.keys() & set(_ID.findall(line.data)):
+            found[wanted[named]].append(journal.event(line))
     return found
 
 
