@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from operator import attrgetter
 
 from memgraph.viz.history import History, Life
@@ -30,35 +31,45 @@ class Lessons:
     """
 
     def __init__(self, history: History, lives: Mapping[str, Life]) -> None:
-        self._taught: dict[Which, list[tuple[str, _Turns]]] = defaultdict(list)
-        """Of each failure the lessons, and since when each teaches it."""
-        self._hidden: dict[tuple[str, str], _Turns] = defaultdict(list)
-        """When a lesson was suppressed, or deleted, and no longer so."""
         lessons = {one: life for one, life in lives.items() if life.is_lesson}
+        hidden: dict[str, dict[str, _Turns]] = defaultdict(lambda: defaultdict(list))
         made: dict[tuple[str, str], _Turns] = defaultdict(list)
         for change in sorted(history.changes, key=attrgetter("at", "seq")):
             if change.kind in _HIDES and change.id in lessons:
-                self._hidden[change.id, change.kind.removeprefix("un")].append((change.at, _HIDES[change.kind]))
+                hidden[change.id][change.kind.removeprefix("un")].append((change.at, _HIDES[change.kind]))
             elif change.kind in _TEACHES and change.other in lessons:
                 made[change.other or "", change.id].append((change.at, _TEACHES[change.kind]))
+        taught: dict[Which, list[tuple[str, int]]] = defaultdict(list)
         for one, life in lessons.items():
             if life.fingerprint is not None:
-                self._taught[life.project_id, life.fingerprint].append((one, [(life.at, True)]))
+                taught[life.project_id, life.fingerprint] += _steps([(life.at, True)], hidden[one].values())
         for (one, source), turns in made.items():
             fingerprint = history.lives[source].fingerprint
             if fingerprint is not None:
-                self._taught[lessons[one].project_id, fingerprint].append((one, turns))
+                taught[lessons[one].project_id, fingerprint] += _steps(turns, hidden[one].values())
+        self._times: dict[Which, list[str]] = {}
+        self._known: dict[Which, list[int]] = {}
+        """Of each failure, from each of the times on, how many lessons of it are known."""
+        for which, steps in taught.items():
+            steps.sort()
+            self._times[which] = [at for at, _ in steps]
+            self._known[which] = list(accumulate(step for _, step in steps))
 
     def knew(self, which: Which, at: str) -> bool:
         """Tell whether a lesson of this failure was known right before a time."""
-        return any(
-            _was(turns, at)
-            and not any(_was(self._hidden.get((one, kind), []), at) for kind in ("suppressed", "deleted"))
-            for one, turns in self._taught.get(which, ())
-        )
+        place = bisect_left(self._times.get(which, ()), at)
+        return place > 0 and self._known[which][place - 1] > 0
 
 
-def _was(turns: _Turns, at: str) -> bool:
-    """Tell whether it was so right before a time."""
-    place = bisect_left(turns, (at, False))
-    return place > 0 and turns[place - 1][1]
+def _steps(teaches: _Turns, hidden: Iterable[_Turns]) -> list[tuple[str, int]]:
+    """Return when a lesson comes to be known (1), and no longer is (-1): it teaches, and nothing hides it."""
+    states = [False, *(False for _ in hidden)]
+    turns = sorted((at, place, is_so) for place, of in enumerate([teaches, *hidden]) for at, is_so in of)
+    steps, was_known = [], False
+    for at, place, is_so in turns:
+        states[place] = is_so
+        is_known = states[0] and not any(states[1:])
+        if is_known != was_known:
+            steps.append((at, 1 if is_known else -1))
+            was_known = is_known
+    return steps
