@@ -4,7 +4,7 @@
 // parameter: entity STRING: its name, whole or short (session.ts for auth/session.ts), in any case
 // parameter: project STRING = '': a project's name; '' for all
 // parameter: at TIMESTAMP = now: true then: neither later nor no longer valid
-// parameter: limit INT64 = 20: rows at most
+// parameter: limit INT64 = 20, at least 0: rows at most
 // column: is_about BOOLEAN: it is about it; else it merely names it
 // column: occurred_at TIMESTAMP
 // column: type STRING

@@ -1,7 +1,9 @@
 // name: agents_by_learning
-// purpose: agents by what was learned from their work: how many generalisations and procedures rest on their episodes
+// purpose: agents by what was learned from their work: how many generalisations and procedures rest on their episodes;
+//   an episode counts, too, that was put away or is no longer true
 // parameter: project STRING = '': a project's name; '' for all
-// parameter: limit INT64 = 20: rows at most
+// parameter: at TIMESTAMP = now: what is no longer true then is left out
+// parameter: limit INT64 = 20, at least 0: rows at most
 // column: agent STRING
 // column: learned INT64: generalisations and procedures together
 // column: generalisations INT64
@@ -10,7 +12,8 @@
 // column: last_at TIMESTAMP: when the last of these episodes happened
 // example: memgraph query agents_by_learning --param project=shop
 MATCH (k:Memory)-[:DERIVED_FROM]->(m:Memory)-[:INVOLVES]->(a:Agent)
-WHERE k.archived_at IS NULL AND NOT k.is_suppressed AND k.invalid_at IS NULL AND NOT m.is_suppressed
+WHERE k.archived_at IS NULL AND NOT k.is_suppressed AND (k.invalid_at IS NULL OR k.invalid_at > $at)
+  AND NOT m.is_suppressed AND NOT coalesce(m.source, '') IN ['compression', 'error analysis', 'procedures']
   AND ($project = '' OR m.project_id = $project)
 WITH a.name AS agent, max(m.occurred_at) AS last_at, collect(m.id) AS told,
      collect(CASE WHEN k.type = 'semantic' THEN k.id END) AS general,

@@ -2,7 +2,8 @@
 // purpose: what each build left: memories, and what was learned that rests on them; the latest first
 // parameter: project STRING = '': a project's name; '' for all
 // parameter: outcome STRING = '': as the build's log has it, such as failure; '' for all
-// parameter: limit INT64 = 20: rows at most
+// parameter: at TIMESTAMP = now: what is no longer true then is left out
+// parameter: limit INT64 = 20, at least 0: rows at most
 // column: build STRING
 // column: project STRING
 // column: outcome STRING
@@ -16,7 +17,7 @@ MATCH (b:Build)
 WHERE b.consolidated_at IS NOT NULL
   AND ($project = '' OR b.project_id = $project) AND ($outcome = '' OR b.outcome = $outcome)
 OPTIONAL MATCH (m:Memory)-[:FROM_BUILD]->(b)
-WHERE m.archived_at IS NULL AND NOT m.is_suppressed
+WHERE m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
 WITH b, count(CASE WHEN m.type = 'episodic' THEN 1 END) AS episodes,
      count(CASE WHEN m.type <> 'episodic' THEN 1 END) AS generalisations
 RETURN b.name AS build, b.project_id AS project, b.outcome AS outcome, b.completed_at AS completed_at,

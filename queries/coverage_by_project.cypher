@@ -2,6 +2,7 @@
 // purpose: what the store knows of each project: memories by type, from how many builds, how many of its episodes something
 //   was learned from, and from when to when
 // parameter: project STRING = '': a project's name; '' for all
+// parameter: at TIMESTAMP = now: what is no longer true then is left out
 // column: project STRING
 // column: builds INT64: that were consolidated
 // column: episodes INT64
@@ -13,7 +14,7 @@
 // column: last_at TIMESTAMP
 // example: memgraph query coverage_by_project
 MATCH (m:Memory)-[:IN_PROJECT]->(p:Project)
-WHERE m.archived_at IS NULL AND NOT m.is_suppressed
+WHERE m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR p.name = $project)
 WITH p.name AS project, count(CASE WHEN m.type = 'episodic' THEN 1 END) AS episodes,
      count(CASE WHEN m.type = 'semantic' THEN 1 END) AS generalisations,
@@ -21,7 +22,8 @@ WITH p.name AS project, count(CASE WHEN m.type = 'episodic' THEN 1 END) AS episo
      min(m.occurred_at) AS first_at, max(m.occurred_at) AS last_at
 OPTIONAL MATCH (e:Memory)<-[:DERIVED_FROM]-(k:Memory)
 WHERE e.project_id = project AND e.type = 'episodic' AND e.archived_at IS NULL AND NOT e.is_suppressed
-  AND k.archived_at IS NULL AND NOT k.is_suppressed AND k.invalid_at IS NULL
+  AND (e.invalid_at IS NULL OR e.invalid_at > $at)
+  AND k.archived_at IS NULL AND NOT k.is_suppressed AND (k.invalid_at IS NULL OR k.invalid_at > $at)
 WITH project, episodes, generalisations, procedures, first_at, last_at, collect(e.id) AS told
 WITH project, episodes, generalisations, procedures, first_at, last_at,
      size(list_distinct(coalesce(told, []))) AS learned_from

@@ -1,10 +1,10 @@
 // name: decisions
 // purpose: what was decided, by whom, and what replaced it, newest first; a decision that several memories replace has a
-//   row for each
+//   row for each. What sleep made of them is left out
 // parameter: project STRING = '': a project's name; '' for all
 // parameter: agent STRING = '': who took part in it; '' for all
-// parameter: at TIMESTAMP = now: what replaces it is in force then
-// parameter: limit INT64 = 20: rows at most
+// parameter: at TIMESTAMP = now: it is in force then, and what replaces it
+// parameter: limit INT64 = 20, at least 0: rows at most
 // column: decided_at TIMESTAMP
 // column: project STRING
 // column: decided_by STRING[]
@@ -17,7 +17,8 @@
 // example: memgraph query decisions --param agent=ada
 MATCH (m:Memory)
 WHERE (m.decision IS NOT NULL OR list_contains(m.tags, 'decision'))
-  AND m.archived_at IS NULL AND NOT m.is_suppressed
+  AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
+  AND NOT coalesce(m.source, '') IN ['compression', 'error analysis', 'procedures']
   AND ($project = '' OR m.project_id = $project)
   AND ($agent = '' OR list_contains(m.agents_involved, $agent))
 OPTIONAL MATCH (n:Memory)-[:SUPERSEDES]->(m)

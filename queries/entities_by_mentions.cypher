@@ -1,8 +1,10 @@
 // name: entities_by_mentions
-// purpose: which files, symbols, people, errors and other things memories speak of most
+// purpose: which files, symbols, people, errors and other things memories speak of most; what sleep made of them is left out
 // parameter: project STRING = '': a project's name; '' for all
-// parameter: kind STRING = '': file, symbol, package, person, error, issue, commit, url, concept or user; '' for all
-// parameter: limit INT64 = 20: rows at most
+// parameter: kind STRING = '', one of '' 'file' 'symbol' 'package' 'person' 'error' 'issue' 'commit' 'url' 'concept' 'user': of
+//   what kind; '' for all
+// parameter: at TIMESTAMP = now: what is no longer true then is left out
+// parameter: limit INT64 = 20, at least 0: rows at most
 // column: entity STRING
 // column: kind STRING
 // column: mentions INT64: memories that name it
@@ -11,7 +13,8 @@
 // column: last_at TIMESTAMP
 // example: memgraph query entities_by_mentions --param kind=error
 MATCH (m:Memory)-[x:MENTIONS]->(e:Entity)
-WHERE m.archived_at IS NULL AND NOT m.is_suppressed
+WHERE m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
+  AND NOT coalesce(m.source, '') IN ['compression', 'error analysis', 'procedures']
   AND ($project = '' OR m.project_id = $project) AND ($kind = '' OR e.kind = $kind)
 WITH e.name AS entity, e.kind AS kind, count(*) AS mentions, count(CASE WHEN x.about THEN 1 END) AS about,
      count(CASE WHEN m.outcome = 'negative' THEN 1 END) AS negative, max(m.occurred_at) AS last_at

@@ -1,7 +1,8 @@
 // name: evidence_chain
-// purpose: what a generalisation or procedure rests on, step by step down to episodes, builds and commits
+// purpose: what a generalisation or procedure rests on, step by step down to episodes, builds and commits, whether
+//   or not these were put away or are no longer true
 // parameter: id STRING: the memory's id, or how it begins
-// parameter: limit INT64 = 100: rows at most
+// parameter: limit INT64 = 100, at least 0: rows at most
 // column: step INT64: how many steps down from it
 // column: type STRING
 // column: outcome STRING

@@ -2,7 +2,8 @@
 // purpose: which parts and kinds of work, by tag, go wrong most often, with the share of their episodes that did
 // parameter: project STRING = '': a project's name; '' for all
 // parameter: since TIMESTAMP = null: only what happened from then on; null for all
-// parameter: limit INT64 = 20: rows at most
+// parameter: at TIMESTAMP = now: what is no longer true then is left out
+// parameter: limit INT64 = 20, at least 0: rows at most
 // column: tag STRING
 // column: failures INT64: episodes of bad outcome
 // column: episodes INT64: all episodes with this tag
@@ -11,6 +12,7 @@
 // example: memgraph query failures_by_tag --param project=shop
 MATCH (m:Memory)-[:TAGGED]->(t:Tag)
 WHERE m.type = 'episodic' AND m.archived_at IS NULL AND NOT m.is_suppressed
+  AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR m.project_id = $project)
   AND ($since IS NULL OR m.occurred_at >= $since)
 WITH t.name AS tag, count(CASE WHEN m.outcome = 'negative' THEN 1 END) AS failures, count(*) AS episodes,

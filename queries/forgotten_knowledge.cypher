@@ -2,10 +2,10 @@
 // purpose: what is in force and nobody has used for so many days; never used counts from when it was recorded. Longest
 //   unused first
 // parameter: project STRING = '': a project's name; '' for all
-// parameter: type STRING = 'semantic': episodic, semantic or procedural; '' for all
-// parameter: days INT64 = 30: unused for so long at least
+// parameter: type STRING = 'semantic', one of '' 'episodic' 'semantic' 'procedural': of which type; '' for all
+// parameter: days INT64 = 30, at least 0, at most 36500: unused for so long at least
 // parameter: at TIMESTAMP = now: counted back from then
-// parameter: limit INT64 = 20: rows at most
+// parameter: limit INT64 = 20, at least 0: rows at most
 // column: unused_since TIMESTAMP
 // column: uses INT64: before that
 // column: type STRING

@@ -1,8 +1,9 @@
 // name: hot_knowledge
 // purpose: what is used most: memories by how often they were given to an agent or looked up, and since when not any more
 // parameter: project STRING = '': a project's name; '' for all
-// parameter: type STRING = '': episodic, semantic or procedural; '' for all
-// parameter: limit INT64 = 20: rows at most
+// parameter: type STRING = '', one of '' 'episodic' 'semantic' 'procedural': of which type; '' for all
+// parameter: at TIMESTAMP = now: what is no longer true then is left out
+// parameter: limit INT64 = 20, at least 0: rows at most
 // column: uses INT64
 // column: last_used_at TIMESTAMP
 // column: type STRING
@@ -11,7 +12,7 @@
 // column: id STRING
 // example: memgraph query hot_knowledge --param type=semantic
 MATCH (m:Memory)
-WHERE m.access_count > 0 AND m.archived_at IS NULL AND NOT m.is_suppressed
+WHERE m.access_count > 0 AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR m.project_id = $project) AND ($type = '' OR m.type = $type)
 RETURN m.access_count AS uses, m.last_accessed_at AS last_used_at, m.type AS type, m.project_id AS project,
        m.content AS content, m.id AS id

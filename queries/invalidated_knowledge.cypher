@@ -2,7 +2,7 @@
 // purpose: what is no longer true, since when and why, the latest first
 // parameter: project STRING = '': a project's name; '' for all
 // parameter: at TIMESTAMP = now: no longer true then
-// parameter: limit INT64 = 20: rows at most
+// parameter: limit INT64 = 20, at least 0: rows at most
 // column: invalid_at TIMESTAMP
 // column: valid_at TIMESTAMP: from when on it was true, where that is known
 // column: project STRING

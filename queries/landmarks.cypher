@@ -2,7 +2,8 @@
 // purpose: what is never forgotten: memories whose relevance has a floor, because nothing else tells of that failure, or
 //   that are tagged critical-failure, data-loss, security-incident or user-escalation; newest first
 // parameter: project STRING = '': a project's name; '' for all
-// parameter: limit INT64 = 20: rows at most
+// parameter: at TIMESTAMP = now: what is no longer true then is left out
+// parameter: limit INT64 = 20, at least 0: rows at most
 // column: occurred_at TIMESTAMP
 // column: project STRING
 // column: content STRING
@@ -14,7 +15,7 @@ MATCH (m:Memory)
 WHERE (m.floor > 0.0
        OR size(list_filter(m.tags, t -> list_contains(['critical-failure', 'data-loss', 'security-incident',
                                                        'user-escalation'], lower(t)))) > 0)
-  AND m.archived_at IS NULL AND NOT m.is_suppressed
+  AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR m.project_id = $project)
 RETURN m.occurred_at AS occurred_at, m.project_id AS project, m.content AS content, m.tags AS tags,
        m.agents_involved AS agents, m.id AS id

@@ -1,7 +1,8 @@
 // name: learned_from
 // purpose: what was learned from a memory, directly or in further steps: the other way round of evidence_chain
 // parameter: id STRING: the memory's id, or how it begins
-// parameter: limit INT64 = 100: rows at most
+// parameter: at TIMESTAMP = now: the moment at which it is in that state
+// parameter: limit INT64 = 100, at least 0: rows at most
 // column: step INT64: how many steps up from it
 // column: type STRING
 // column: content STRING
@@ -16,7 +17,7 @@ WITH k, min(length(e)) AS step
 RETURN step, k.type AS type, k.content AS content, k.confidence AS confidence,
        COUNT { MATCH (k)-[:DERIVED_FROM]->(x:Memory) } AS evidence,
        CASE WHEN k.archived_at IS NOT NULL THEN coalesce(k.archive_reason, 'archived')
-            WHEN k.invalid_at IS NOT NULL THEN 'invalidated' ELSE 'in force' END AS state,
+            WHEN k.invalid_at <= $at THEN 'invalidated' ELSE 'in force' END AS state,
        k.id AS id
 ORDER BY step, id
 LIMIT $limit

@@ -2,7 +2,8 @@
 // purpose: which memories came from which builds, those of the latest builds first; a merged memory comes from several
 // parameter: project STRING = '': a project's name; '' for all
 // parameter: build STRING = '': a build's id as its log has it; '' for all
-// parameter: limit INT64 = 50: rows at most
+// parameter: at TIMESTAMP = now: what is no longer true then is left out
+// parameter: limit INT64 = 50, at least 0: rows at most
 // column: build STRING
 // column: project STRING
 // column: build_outcome STRING: null where only its memories are known
@@ -14,7 +15,7 @@
 // column: id STRING
 // example: memgraph query lessons_by_build --param build=ci-4711
 MATCH (m:Memory)-[:FROM_BUILD]->(b:Build)
-WHERE m.archived_at IS NULL AND NOT m.is_suppressed
+WHERE m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR b.project_id = $project) AND ($build = '' OR b.name = $build)
 RETURN b.name AS build, b.project_id AS project, b.outcome AS build_outcome, b.completed_at AS completed_at,
        m.type AS type, m.outcome AS outcome, m.content AS lesson, m.reason AS reason, m.id AS id

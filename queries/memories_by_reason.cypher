@@ -1,6 +1,7 @@
 // name: memories_by_reason
 // purpose: why memories were made: how many for each reason, how they came out, and how many were ever used
 // parameter: project STRING = '': a project's name; '' for all
+// parameter: at TIMESTAMP = now: what is no longer true then is left out
 // column: reason STRING: empty where none was given
 // column: memories INT64
 // column: positive INT64
@@ -8,7 +9,7 @@
 // column: used INT64: of them, those that were given to an agent or looked up
 // example: memgraph query memories_by_reason --param project=shop
 MATCH (m:Memory)
-WHERE m.archived_at IS NULL AND NOT m.is_suppressed
+WHERE m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR m.project_id = $project)
 RETURN coalesce(m.reason, '') AS reason, count(*) AS memories,
        count(CASE WHEN m.outcome = 'positive' THEN 1 END) AS positive,

@@ -1,7 +1,8 @@
 // name: memories_by_use
 // purpose: which recalled memories were used and which were overridden, with how those recalls ended; most used first
 // parameter: project STRING = '': of the memory; '' for all
-// parameter: limit INT64 = 20: rows at most
+// parameter: at TIMESTAMP = now: what is no longer true then is left out
+// parameter: limit INT64 = 20, at least 0: rows at most
 // column: recalled INT64: times it was given
 // column: used INT64
 // column: overridden INT64: times something else was done
@@ -11,7 +12,8 @@
 // column: id STRING
 // example: memgraph query memories_by_use --param project=shop
 MATCH (r:Recall)-[x:RECALLED]->(m:Memory)
-WHERE NOT m.is_suppressed AND ($project = '' OR m.project_id = $project)
+WHERE m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
+  AND ($project = '' OR m.project_id = $project)
 WITH m, count(*) AS recalled, count(CASE WHEN x.used THEN 1 END) AS used,
      count(CASE WHEN NOT x.used THEN 1 END) AS overridden,
      count(CASE WHEN x.used AND r.outcome IN ['positive', 'success', 'love', 'like'] THEN 1 END) AS helped

@@ -3,7 +3,7 @@
 //   replaced by a memory that is
 // parameter: project STRING = '': a project's name; '' for all
 // parameter: at TIMESTAMP = now: the moment at which both are in force
-// parameter: limit INT64 = 20: rows at most
+// parameter: limit INT64 = 20, at least 0: rows at most
 // column: score DOUBLE: share of their words that they have in common; null where somebody linked them by hand
 // column: reason STRING: what they differ in
 // column: one STRING

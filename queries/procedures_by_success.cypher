@@ -2,7 +2,8 @@
 // purpose: how procedures do in practice: builds that did as they say, recalls after which they were used, and what went
 //   well; the surest first
 // parameter: project STRING = '': a project's name; '' for all
-// parameter: limit INT64 = 20: rows at most
+// parameter: at TIMESTAMP = now: the moment at which it is in that state
+// parameter: limit INT64 = 20, at least 0: rows at most
 // column: procedure STRING: when to use it, else its text
 // column: state STRING: in force, invalidated, or why it is archived: proposed, rejected, faded, …
 // column: success_rate DOUBLE: share of all that was tried or used and judged; null: never tried
@@ -21,7 +22,7 @@ WHERE m.type = 'procedural' AND NOT m.is_suppressed
 OPTIONAL MATCH (p:Practice) WHERE p.id = m.id
 RETURN coalesce(m.trigger_pattern, m.content) AS procedure,
        CASE WHEN m.archived_at IS NOT NULL THEN coalesce(m.archive_reason, 'archived')
-            WHEN m.invalid_at IS NOT NULL THEN 'invalidated' ELSE 'in force' END AS state,
+            WHEN m.invalid_at <= $at THEN 'invalidated' ELSE 'in force' END AS state,
        m.success_rate AS success_rate, m.confidence AS confidence, coalesce(p.tried, 0) AS tried,
        coalesce(p.succeeded, 0) AS succeeded, coalesce(p.uses, 0) AS uses, coalesce(p.uses_succeeded, 0) AS uses_succeeded,
        coalesce(m.override_count, 0) AS overridden, m.steps AS steps, m.id AS id

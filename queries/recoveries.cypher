@@ -1,7 +1,8 @@
 // name: recoveries
-// purpose: what worked after it had failed: memories tagged `recovery`, newest first
+// purpose: what worked after it had failed: memories tagged `recovery`, but for what sleep made of them, newest first
 // parameter: project STRING = '': a project's name; '' for all
-// parameter: limit INT64 = 20: rows at most
+// parameter: at TIMESTAMP = now: what is no longer true then is left out
+// parameter: limit INT64 = 20, at least 0: rows at most
 // column: occurred_at TIMESTAMP
 // column: project STRING
 // column: agents STRING[]
@@ -11,7 +12,8 @@
 // column: id STRING
 // example: memgraph query recoveries --param project=shop
 MATCH (m:Memory)-[:TAGGED]->(t:Tag)
-WHERE t.name = 'recovery' AND m.archived_at IS NULL AND NOT m.is_suppressed
+WHERE t.name = 'recovery' AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
+  AND NOT coalesce(m.source, '') IN ['compression', 'error analysis', 'procedures']
   AND ($project = '' OR m.project_id = $project)
 OPTIONAL MATCH (m)-[:FROM_BUILD]->(b:Build)
 WITH m, collect(b.name) AS builds

@@ -2,8 +2,9 @@
 // purpose: what keeps failing: the same error, told by its fingerprint, in several builds; a memory without a build counts
 //   as one
 // parameter: project STRING = '': a project's name; '' for all
-// parameter: builds INT64 = 2: in so many builds at least
-// parameter: limit INT64 = 20: rows at most
+// parameter: builds INT64 = 2, at least 1: in so many builds at least
+// parameter: at TIMESTAMP = now: what is no longer true then is left out
+// parameter: limit INT64 = 20, at least 0: rows at most
 // column: builds INT64: in how many builds it was seen
 // column: memories INT64
 // column: first_at TIMESTAMP
@@ -15,7 +16,7 @@
 // example: memgraph query recurring_failures --param builds=3
 MATCH (m:Memory)
 WHERE m.type = 'episodic' AND m.outcome = 'negative' AND m.failure_fingerprint IS NOT NULL
-  AND m.archived_at IS NULL AND NOT m.is_suppressed
+  AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR m.project_id = $project)
 OPTIONAL MATCH (m)-[:FROM_BUILD]->(b:Build)
 OPTIONAL MATCH (m)-[:MENTIONS]->(e:Entity) WHERE e.kind = 'file'

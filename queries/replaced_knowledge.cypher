@@ -1,9 +1,10 @@
 // name: replaced_knowledge
-// purpose: what is replaced by what, and why, the latest first; what replaces it is in force, else the older one counts again
+// purpose: what is replaced by what, and why, the latest first; what replaces it is in force, else the older one counts again;
+//   the older one may have been put away since, or be no longer true
 // parameter: project STRING = '': a project's name; '' for all
-// parameter: type STRING = '': episodic, semantic or procedural; '' for all
+// parameter: type STRING = '', one of '' 'episodic' 'semantic' 'procedural': of which type; '' for all
 // parameter: at TIMESTAMP = now: the moment at which it is in force
-// parameter: limit INT64 = 20: rows at most
+// parameter: limit INT64 = 20, at least 0: rows at most
 // column: replaced_at TIMESTAMP: when it was recorded
 // column: type STRING: of the older memory
 // column: older STRING

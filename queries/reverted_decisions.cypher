@@ -1,7 +1,9 @@
 // name: reverted_decisions
-// purpose: what was taken back later: a change of which a later revert names the commit, newest first
+// purpose: what was taken back later: a change of which a later revert names the commit, newest first; the change may be no
+//   longer true, the revert is
 // parameter: project STRING = '': a project's name; '' for all
-// parameter: limit INT64 = 20: rows at most
+// parameter: at TIMESTAMP = now: a revert that is no longer true then is left out
+// parameter: limit INT64 = 20, at least 0: rows at most
 // column: decided_at TIMESTAMP
 // column: project STRING
 // column: decided_by STRING[]
@@ -14,7 +16,8 @@
 // column: revert_id STRING
 // example: memgraph query reverted_decisions --param project=shop
 MATCH (r:Memory)-[:TAGGED]->(t:Tag)
-WHERE t.name = 'revert' AND r.archived_at IS NULL AND NOT r.is_suppressed
+WHERE t.name = 'revert' AND r.archived_at IS NULL AND NOT r.is_suppressed AND (r.invalid_at IS NULL OR r.invalid_at > $at)
+  AND NOT coalesce(r.source, '') IN ['compression', 'error analysis', 'procedures']
   AND ($project = '' OR r.project_id = $project)
 MATCH (r)-[:MENTIONS]->(e:Entity)<-[:MENTIONS]-(m:Memory)
 WHERE e.kind = 'commit' AND m.id <> r.id AND m.git_commit STARTS WITH e.name AND m.occurred_at <= r.occurred_at

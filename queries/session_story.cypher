@@ -1,7 +1,8 @@
 // name: session_story
-// purpose: what happened in a session, in order
+// purpose: what happened in a session, in order; what sleep made of it is left out
 // parameter: session STRING: its id
-// parameter: limit INT64 = 200: rows at most
+// parameter: at TIMESTAMP = now: what is no longer true then is left out
+// parameter: limit INT64 = 200, at least 0: rows at most
 // column: occurred_at TIMESTAMP
 // column: agents STRING[]
 // column: speaker STRING
@@ -12,6 +13,8 @@
 // example: memgraph query session_story --param session=2f1c
 MATCH (m:Memory)-[:IN_SESSION]->(s:Session)
 WHERE s.name = $session AND m.archived_at IS NULL AND NOT m.is_suppressed
+  AND (m.invalid_at IS NULL OR m.invalid_at > $at)
+  AND NOT coalesce(m.source, '') IN ['compression', 'error analysis', 'procedures']
 RETURN m.occurred_at AS occurred_at, m.agents_involved AS agents, m.speaker AS speaker, m.outcome AS outcome,
        m.content AS content, m.id AS id, m.previous_id AS previous_id
 ORDER BY occurred_at, m.seq, id

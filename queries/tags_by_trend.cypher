@@ -1,9 +1,10 @@
 // name: tags_by_trend
-// purpose: which tags grow and which fade: how many memories happened in the last days, against as many days before
+// purpose: which tags grow and which fade: how many memories happened in the last days, against as many days before;
+//   what sleep made of them is left out
 // parameter: project STRING = '': a project's name; '' for all
-// parameter: days INT64 = 30: length of either time
-// parameter: at TIMESTAMP = now: the end of the later one
-// parameter: limit INT64 = 20: rows at most
+// parameter: days INT64 = 30, at least 1, at most 36500: length of either time
+// parameter: at TIMESTAMP = now: the end of the later one; what is no longer true then is left out
+// parameter: limit INT64 = 20, at least 0: rows at most
 // column: tag STRING
 // column: before INT64: memories in the earlier time
 // column: recent INT64: memories in the later time
@@ -11,7 +12,8 @@
 // column: trend STRING: growing, fading or steady
 // example: memgraph query tags_by_trend --param days=90 --param at=2026-03-01
 MATCH (m:Memory)-[:TAGGED]->(t:Tag)
-WHERE m.archived_at IS NULL AND NOT m.is_suppressed
+WHERE m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
+  AND NOT coalesce(m.source, '') IN ['compression', 'error analysis', 'procedures']
   AND ($project = '' OR m.project_id = $project)
   AND m.occurred_at > $at - to_days(2 * $days) AND m.occurred_at <= $at
 WITH t.name AS tag, count(CASE WHEN m.occurred_at <= $at - to_days($days) THEN 1 END) AS before,

@@ -8,9 +8,11 @@ comment, an escape other than ``\\``, ``\'`` and ``\"``, any character outside o
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
-from memgraph.errors import QueryError
+from memgraph.errors import InvalidInputError, QueryError
+from memgraph.graph.wire import encoded
 
 MAX_QUERY_CHARS = 20_000
 MAX_BRACKET_DEPTH = 64
@@ -62,7 +64,11 @@ def check_read_only(query: str) -> str:
     ------
     QueryError
         Says what is refused, and where.
+    InvalidInputError
+        It is no text.
     """
+    if not isinstance(query, str):
+        raise InvalidInputError("must be Cypher, as text", field="query", value=query)
     if len(query) > MAX_QUERY_CHARS:
         raise QueryError(f"the query has {len(query):,} characters, the limit is {MAX_QUERY_CHARS:,}")
     if re.search("[\0\ud800-\udfff]", query):
@@ -88,6 +94,36 @@ def check_parameters(query: str, given: Collection[str]) -> None:
         raise QueryError(f"the query names ${', $'.join(lacking)}, which is not given")
     if unknown := sorted(set(given) - named):
         raise QueryError(f"{', '.join(unknown)!a} is given, but the query does not name it")
+
+
+def check_values(values: Mapping[str, Any]) -> None:
+    """Refuse parameters whose values the engine does not take: its own words would not say which one it is.
+
+    Raises
+    ------
+    QueryError
+        Names it.
+    """
+    for name, value in values.items():
+        try:
+            encoded(value)
+        except (TypeError, ValueError) as error:
+            problem = "is not UTF-8 text" if "UTF-8" in str(error) else str(error)
+            raise QueryError(f"the parameter {name!a} {problem}") from None
+        if not _fits(value):
+            raise QueryError(f"the parameter {name!a} is too large: a whole number has 64 bits at most")
+
+
+def _fits(value: Any) -> bool:
+    match value:
+        case int():
+            return -(2**63) <= value < 2**63
+        case list():
+            return all(map(_fits, value))
+        case dict():
+            return all(map(_fits, value.values()))
+        case _:
+            return True
 
 
 def _check_tokens(query: str, position: int) -> None:

@@ -6,13 +6,15 @@ A file is a header of comment lines, then one reading statement::
     // purpose: which files go wrong most often, worst first; goes on
     //   in lines that begin so
     // parameter: project STRING = '': a project's name; '' for all
+    // parameter: limit INT64 = 20, at least 0: rows at most
     // column: file STRING
     // column: failures INT64: how many memories of bad outcome name it
     // example: memgraph query failures_by_file --param project=shop
     // cost: only where it may take more than a second on 100,000 memories
 
 A parameter without a default must be given. A default is a literal of the parameter's type, ``null`` (a time that is not asked
-for), or ``now`` (the clock of the store).
+for), or ``now`` (the clock of the store). What is allowed may stand behind it: of a number ``, at least 0`` or ``, at most 36500``
+or both, of a text ``, one of 'episodic' 'semantic' ''``.
 """
 
 from __future__ import annotations
@@ -35,11 +37,18 @@ TYPES = ("STRING", "INT64", "DOUBLE", "BOOLEAN", "TIMESTAMP")
 REQUIRED = None
 _ENTRY = re.compile(r"// (name|purpose|parameter|column|example|cost): (\S.*)")
 _MORE = re.compile(r"//   (\S.*)")
-_PARAMETER = re.compile(rf"([a-z]\w*) ({'|'.join(TYPES)})(?: = ('[^']*'|[^\s':]\S*?))?: (\S.*)", re.ASCII)
+_PARAMETER = re.compile(
+    rf"(?P<name>[a-z]\w*) (?P<type>{'|'.join(TYPES)})(?: = (?P<default>'[^']*'|[^\s':]\S*?))?"
+    r"(?:, at least (?P<least>-?[0-9]{1,15}))?(?:, at most (?P<most>-?[0-9]{1,15}))?"
+    r"(?:, one of (?P<allowed>'[^']*'(?: '[^']*')+))?: (?P<about>\S.*)",
+    re.ASCII,
+)
 _COLUMN = re.compile(rf"([a-z]\w*) ((?:{'|'.join(TYPES)})(?:\[\])?)(?:: (\S.*))?", re.ASCII)
 _ORDER = ("name", "purpose", "parameter", "column", "example", "cost")
 _ONCE = ("name", "purpose", "example")
 _INT64 = range(-(2**63), 2**63)
+_INT64_DIGITS = 19
+_HALF = re.compile("[\ud800-\udfff]")
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _SHOWN = 3
 
@@ -54,12 +63,19 @@ class Parameter:
         One of STRING, INT64, DOUBLE, BOOLEAN, TIMESTAMP.
     default : str or None
         As the header writes it; None: it must be given.
+    at_least, at_most : int or None
+        Of a number: the range it must be in.
+    one_of : tuple of str
+        Of a text: what it may be; empty: any text.
     """
 
     name: str
     type: str
     default: str | None
     about: str
+    at_least: int | None = None
+    at_most: int | None = None
+    one_of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +118,7 @@ class NamedQuery:
         QueryError
             A parameter lacks, or the query has none of this name.
         InvalidInputError
-            A value is not of the parameter's type.
+            A value is not of the parameter's type, or not one that it may have.
         """
         known = [one.name for one in self.parameters]
         if unknown := sorted(set(given) - set(known)):
@@ -137,7 +153,11 @@ def named_query(name: str) -> NamedQuery:
     ------
     QueryError
         There is none of this name; says which are nearest.
+    InvalidInputError
+        It is no text.
     """
+    if not isinstance(name, str):
+        raise InvalidInputError("must be the name of a query", field="name", value=name)
     queries = named_queries()
     if name in queries:
         return queries[name]
@@ -172,9 +192,8 @@ def parse_query(name: str, text: str) -> NamedQuery:
     parameters, columns, notes = [], [], {}
     for number, value in found["parameter"]:
         if (match := _PARAMETER.fullmatch(value)) is None:
-            raise _ill_formed(name, number, "is no parameter: name TYPE = default: text")
-        parameters.append(Parameter(match[1], match[2], match[3], match[4]))
-        _check_default(name, number, parameters[-1])
+            raise _ill_formed(name, number, "is no parameter: name TYPE = default, what is allowed: text")
+        parameters.append(_parameter(name, number, match))
     for number, value in found["column"]:
         if (match := _COLUMN.fullmatch(value)) is None:
             raise _ill_formed(name, number, "is no column: name TYPE: text")
@@ -206,9 +225,13 @@ def value_of(type_: str, text: str) -> Any:
     """
     match type_:
         case "INT64":
-            if re.fullmatch(r"[+-]?[0-9]{1,19}", text.strip(), re.ASCII) is None:
+            text = text.strip()
+            if re.fullmatch(r"[+-]?[0-9]+", text, re.ASCII) is None:
                 raise ValueError("must be a whole number")
-            return int(text)
+            is_negative, digits = text[0] == "-", text.lstrip("+-0") or "0"
+            if len(digits) > _INT64_DIGITS:
+                raise ValueError(f"is too {'small' if is_negative else 'large'}: must be {_MUST_BE[type_]}")
+            return -int(digits) if is_negative else int(digits)
         case "DOUBLE":
             try:
                 return float(text)
@@ -245,13 +268,23 @@ def _ill_formed(name: str, line: int, problem: str) -> MemGraphError:
     return MemGraphError(f"queries/{name}.cypher, line {line}: {problem}")
 
 
-def _check_default(name: str, line: int, parameter: Parameter) -> None:
-    if parameter.default is REQUIRED:
-        return
-    try:
-        _default(parameter, "2000-01-01T00:00:00.000Z")
-    except InvalidInputError as error:
-        raise _ill_formed(name, line, f"the default of {error}") from None
+def _parameter(name: str, line: int, match: re.Match[str]) -> Parameter:
+    """Return a parameter as its line says it is; its default must be one that it may have."""
+    least, most = (None if match[bound] is None else int(match[bound]) for bound in ("least", "most"))
+    allowed = tuple(re.findall("'([^']*)'", match["allowed"] or ""))
+    parameter = Parameter(match["name"], match["type"], match["default"], match["about"], least, most, allowed)
+    if (least is not None or most is not None) and parameter.type not in ("INT64", "DOUBLE"):
+        raise _ill_formed(name, line, "has a range, but is no number")
+    if least is not None and most is not None and least > most:
+        raise _ill_formed(name, line, "has a range in which nothing is")
+    if allowed and parameter.type != "STRING":
+        raise _ill_formed(name, line, "is one of several texts, but is no text")
+    if parameter.default is not REQUIRED:
+        try:
+            _default(parameter, "2000-01-01T00:00:00.000Z")
+        except InvalidInputError as error:
+            raise _ill_formed(name, line, f"the default of {error}") from None
+    return parameter
 
 
 def _default(parameter: Parameter, now: str) -> Any:
@@ -267,9 +300,23 @@ def _default(parameter: Parameter, now: str) -> Any:
 
 
 def _typed(parameter: Parameter, value: Any, now: str) -> Any:
-    """Return a value as the engine takes it."""
+    """Return a value as the engine takes it, if it is one that the parameter may have."""
+    typed = _of_type(parameter, value, now)
+    if parameter.one_of and typed not in parameter.one_of:
+        allowed = ", ".join(map(repr, parameter.one_of))
+        raise InvalidInputError(f"must be one of {allowed}", field=parameter.name, value=value)
+    least, most = parameter.at_least, parameter.at_most
+    if (least is not None and typed < least) or (most is not None and typed > most):
+        bounds = [f"at {word} {bound:,}" for word, bound in (("least", least), ("most", most)) if bound is not None]
+        raise InvalidInputError(f"must be {' and '.join(bounds)}", field=parameter.name, value=value)
+    return typed
+
+
+def _of_type(parameter: Parameter, value: Any, now: str) -> Any:
     match parameter.type, value:
         case "STRING", str():
+            if _HALF.search(value):
+                raise InvalidInputError("is not UTF-8 text", field=parameter.name, value=value)
             return value
         case "BOOLEAN", bool():
             return value

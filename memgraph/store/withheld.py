@@ -1,6 +1,6 @@
 """What is not told although nobody has put it away: what tells of something that was forgotten, or made less public, since.
 
-A memory that compression, error analysis or procedures have made of others repeats what these say. When one of these is
+A memory that sleep has made of others (in compress, errors or procedures) repeats what these say. When one of these is
 forgotten or gets a stricter privacy tier, the next sleep words it anew, or takes it back; until then no recall, picture or export tells
 it. One that is pinned stays for what was forgotten: somebody has vouched for its text.
 

@@ -26,7 +26,7 @@ _JOINERS = frozenset("\u200c\u200d")
 """They are invisible, and part of words and of pictures."""
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _GAP = "  "
-_LONG = 32
+_LONG = 40
 """In cells of a terminal: text that is longer may be broken between words, and stands last."""
 _ID_CHARS = 8
 _SECOND_CHARS = len("2026-02-19T08:30:00")

@@ -100,6 +100,43 @@ def test_what_failed_is_to_be_avoided_and_the_rest_is_of_use_by_its_type() -> No
     assert memgraph.task_context(memgraph.agent_context(recalled(*EVERY))) == task
 
 
+def test_a_lesson_prevents_and_is_nothing_to_avoid() -> None:
+    lesson = "I should have cleaned the plate, then gone to countertop 2."
+    trial = EpisodicMemory(id=IDS[0], content=f"Failed trial: Kitchen 2. Lesson: {lesson}", outcome="failure")
+    general = SemanticMemory(
+        id=IDS[1],
+        content=f"Never solved in 5 trials of Kitchen 7: “I was stuck.” The lesson: “{lesson}” An error on the way: no sink.",
+        outcome="failure",
+    )
+    task = memgraph.task_context(recalled(trial, general))
+    assert [(one.what_fails, one.prevention) for one in task.avoid_these] == [
+        ("Failed trial: Kitchen 2.", lesson),
+        ("Never solved in 5 trials of Kitchen 7: “I was stuck.” An error on the way: no sink.", lesson),
+    ]
+
+
+def test_what_was_solved_since_is_not_to_be_avoided() -> None:
+    solved = SemanticMemory(
+        id=IDS[0],
+        content="Failed in 4 trials of Kitchen 2, solved in the fifth. The trial that solved it acted on this: “Clean it first.”",
+        outcome="failure",
+        incorrect_approach="I was stuck.",
+        correct_approach="Clean it first.",
+    )
+    trial = EpisodicMemory(id=IDS[1], content="Failed trial: Kitchen 2. Lesson: Clean it first.", outcome="failure")
+    success = EpisodicMemory(
+        id=IDS[2],
+        content="Solved after a failed trial: Kitchen 2. What it acted on: Clean it first.",
+        outcome="success",
+    )
+    task = memgraph.task_context(recalled(solved, trial, success))
+    assert task.avoid_these == []
+    assert ids(task.relevant_patterns) == [IDS[0]]
+    assert [(one.memory_id, one.outcome) for one in task.similar_episodes] == [(IDS[1], "failure"), (IDS[2], "success")]
+    (alone,) = memgraph.task_context(recalled(trial)).avoid_these
+    assert alone.prevention == "Clean it first."
+
+
 def test_entries_say_what_an_agent_needs() -> None:
     task = memgraph.task_context(recalled(*EVERY))
     (pattern,), (skill,), (episode,) = task.relevant_patterns, task.applicable_skills, task.similar_episodes
