@@ -52,6 +52,9 @@ class World:
     def get(self, table: str, key: Key) -> Row | None:
         return self.rows.get((table, key))
 
+    def has(self, table: str, key: Key) -> bool:
+        return (table, key) in self.rows
+
     def edges_at(self, memory_id: str) -> list[tuple[str, Key, Row]]:
         return [(t, k, row) for (t, k), row in self.rows.items() if isinstance(k, tuple) and memory_id in k]
 
