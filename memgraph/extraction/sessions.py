@@ -16,6 +16,7 @@ from memgraph.extraction.findings import Finding
 from memgraph.extraction.statements import find_decision, is_objection, is_standing_rule, sentences, steps_in
 from memgraph.extraction.subjects import content_words
 from memgraph.model.build import BuildEventLog, BuildTask
+from memgraph.model.memory import ActionStep
 
 _MAX_STEPS = 20_000
 _NEAR_STEPS = 40
@@ -279,7 +280,6 @@ def _repeated(steps: Sequence[_Step]) -> Iterator[Finding]:
             purpose,
             "a command was repeated and worked",
             last.task,
-            steps=(f"run `{command}`",),
             told=f"How to: {purpose}. Steps: 1. run `{command}`",
         )
 
@@ -309,7 +309,7 @@ def _way(log: BuildEventLog, steps: Sequence[_Step]) -> Iterator[Finding]:
         goal,
         "a session ended well; these steps led there",
         last,
-        steps=lines,
+        actions=tuple(ActionStep(t=float(number), action=line) for number, line in enumerate(lines)),
         told=f"What led to success in “{goal[:200]}”: {numbered}",
     )
 

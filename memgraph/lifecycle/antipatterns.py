@@ -15,6 +15,7 @@ from typing import Any
 from memgraph.lifecycle import experience
 from memgraph.lifecycle.cautions import approaches, caution_of
 from memgraph.lifecycle.collect import ARCHIVE_REASON as FADED
+from memgraph.lifecycle.deletions import Deletions
 from memgraph.lifecycle.evidence import (
     LEAST_BUILDS,
     Scope,
@@ -26,9 +27,11 @@ from memgraph.lifecycle.evidence import (
     never,
     read_scope,
     revision,
+    strictness,
     unlinked,
 )
 from memgraph.lifecycle.faults import kind_of
+from memgraph.lifecycle.quotes import quoting
 from memgraph.lifecycle.remedies import Trouble, error_text, remedy_of, troubles, what_of
 from memgraph.lifecycle.standing import Known, deleted_in, withdrawn
 from memgraph.lifecycle.study import Study, Vectors
@@ -36,6 +39,7 @@ from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events import MemoryDerived, MemoryLinked
 from memgraph.model.ids import canonical_name, source_id
 from memgraph.model.memory import AgentMemory, SemanticMemory
+from memgraph.model.payload import Payload
 from memgraph.model.procedures import ERROR_ANALYSIS, ErrorAnalysis, ErrorKind, ErrorsAnalysed, RepeatedError
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
@@ -69,6 +73,7 @@ class _Plan:
     new: list[SemanticMemory] = field(default_factory=list)
     revised: list[tuple[AgentMemory, AgentMemory]] = field(default_factory=list)
     members: dict[str, list[str]] = field(default_factory=dict)
+    quoted: dict[str, list[str]] = field(default_factory=dict)
     superseded: list[tuple[str, str]] = field(default_factory=list)
 
     @property
@@ -117,7 +122,7 @@ def _written(store: AgentMemoryStore, scope: Scope, plan: _Plan, vectors: Vector
     return result, commit_each(store, scope, _units(store, plan, vectors))
 
 
-def _planned(store: AgentMemoryStore, scope: Scope) -> _Plan:
+def _planned(store: AgentMemoryStore, scope: Scope, deletions: Deletions) -> _Plan:
     now, plan = store.now(), _Plan()
     rows = read_scope(store.reader, scope, _TYPES)
     episodes = in_order([row for row in rows if row["type"] == "episodic" and is_true(row, now)])
@@ -125,16 +130,25 @@ def _planned(store: AgentMemoryStore, scope: Scope) -> _Plan:
     met = _with_remedies(troubles(episodes), episodes)
     lessons = {what: row for row in episodes if row.get("outcome") == "positive" and (what := what_of(row))}
     by_id = {row["id"]: row for row in episodes}
+    met_in: dict[str, list[int]] = {}
+    for place, trouble in enumerate(met):
+        for row in trouble.failed:
+            met_in.setdefault(row["id"], []).append(place)
     told: dict[str, str] = {}
-    for row in _generalisations(store, rows, now):
+    generalisations = _generalisations(store, rows, now)
+    sources = frozenset[str]().union(*(row.get("source_event_ids", ()) for row in generalisations))
+    lost = withdrawn(store.reader.index, deletions, sources, by_id)
+    for row in generalisations:
         members = [by_id[one] for one in row.get("source_event_ids", ()) if one in by_id]
         told |= dict.fromkeys((one["id"] for one in members), row["id"])
-        _enrich(store, plan, row, members, met, lessons)
-    known = _known(store, rows, by_id)
+        here = {place for one in members for place in met_in.get(one["id"], ())}
+        if members or not lost.isdisjoint(row.get("source_event_ids", ())):  # else what it tells of has only faded
+            _enrich(store, plan, row, members, [met[place] for place in sorted(here)], lessons)
+    known = _known(store, deletions, rows, by_id)
     _count_faded(met, known, episodes)
     repeated = [trouble for trouble in met if len(trouble.builds) >= LEAST_BUILDS]
     if any(trouble.fingerprint not in known for trouble in repeated):
-        known = _deleted(store, scope) | known
+        known = _deleted(deletions, scope) | known
     for trouble in repeated:
         _tell(store, plan, scope, trouble, known.get(trouble.fingerprint), told, lessons)
     still = {trouble.fingerprint for trouble in repeated}
@@ -144,11 +158,14 @@ def _planned(store: AgentMemoryStore, scope: Scope) -> _Plan:
     return plan
 
 
-def _known(store: AgentMemoryStore, rows: Sequence[Row], true_ids: Mapping[str, Row]) -> dict[str, Known]:
+def _known(
+    store: AgentMemoryStore, deletions: Deletions, rows: Sequence[Row], true_ids: Mapping[str, Row]
+) -> dict[str, Known]:
     """Return the anti-patterns that there are, by the error that they tell of."""
     own = [row for row in rows if row.get("source") == SOURCE and "failure_fingerprint" in row]
     known = [Known(row, frozenset(row.get("source_event_ids", ()))) for row in own]
-    lost = withdrawn(store.reader, frozenset[str]().union(*(one.members for one in known)), true_ids)
+    members = frozenset[str]().union(*(one.members for one in known))
+    lost = withdrawn(store.reader.index, deletions, members, true_ids)
     return {
         one.row["failure_fingerprint"]: one._replace(
             lost=one.members & lost, faded=one.members - true_ids.keys() - lost
@@ -157,9 +174,9 @@ def _known(store: AgentMemoryStore, rows: Sequence[Row], true_ids: Mapping[str, 
     }
 
 
-def _deleted(store: AgentMemoryStore, scope: Scope) -> dict[str, Known]:
+def _deleted(deletions: Deletions, scope: Scope) -> dict[str, Known]:
     """Return the anti-patterns that were deleted: by somebody, so that they are never made again, or because they had faded."""
-    gone = deleted_in(store.reader, scope, SOURCE)
+    gone = deleted_in(deletions, scope, SOURCE)
     return {
         row["failure_fingerprint"]: Known(row, frozenset(), gone="collected" if reason == FADED else "deleted")
         for row, reason in sorted(gone, key=lambda one: one.reason != FADED)  # what somebody deleted counts
@@ -212,18 +229,18 @@ def _enrich(
     met: Sequence[Trouble],
     lessons: Mapping[str, Row],
 ) -> None:
-    """Plan to tell a generalisation what to avoid and what to do instead."""
-    said: dict[str, str | None] = {}
-    if members and not row.get("is_pinned"):
-        ids = {member["id"] for member in members}
-        met_here = [trouble for trouble in met if any(failed["id"] in ids for failed in trouble.failed)]
-        mended = [one for trouble in met_here for one in trouble.mended if may_tell(one, [row])]
-        said = approaches(members, mended, lessons, [row])
+    """Plan to tell a generalisation what to avoid and what to do instead; `met` are the errors of its members."""
+    if row.get("is_pinned"):
+        return
+    said: dict[str, str | None] = {"incorrect_approach": None, "correct_approach": None}
+    quoted: list[str] = []
+    if members:
+        mended = [one for trouble in met for one in trouble.mended if may_tell(one, [row])]
+        said, quoted = approaches(members, mended, lessons, [row])
         kinds = Counter(kind_of(error_text(member)) for member in members)
         said["category"] = f"{max(kinds, key=lambda kind: (kinds[kind], kind))} error"
-    elif not row.get("is_pinned") and withdrawn(store.reader, row.get("source_event_ids", ()), ()):  # not only faded
-        said = {"incorrect_approach": None, "correct_approach": None}
-    if any(row.get(name) != value for name, value in said.items()):
+    if any(row.get(name) != value for name, value in said.items()) or _quoting(store, row["id"], quoted):
+        plan.quoted[row["id"]] = quoted
         before = store.read_memories([row["id"]])[0]
         plan.revised.append((before, before.model_copy(update={**said, "updated_at": store.now()})))
 
@@ -238,7 +255,9 @@ def _tell(
     lessons: Mapping[str, Row],
 ) -> None:
     """Plan what is to be told of a repeated error: by the generalisation that covers it, else by an anti-pattern."""
-    fields = caution_of(trouble, scope, lessons, source=SOURCE)
+    fields, quoted = caution_of(trouble, scope, lessons, source=SOURCE)
+    if known:
+        fields |= strictness([known.row, fields])
     covering = Counter(told[row["id"]] for row in trouble.failed if row["id"] in told)
     by, many = max(covering.items(), key=lambda item: (item[1], item[0]), default=("", 0))
     is_covered = many * 2 > len(trouble.failed) + len(trouble.mended)
@@ -250,6 +269,7 @@ def _tell(
             plan.superseded.append((by, known.row["id"]))
     elif known is None or is_there or (known.gone == "collected" and _fresh(trouble, known)):
         told_by = known.row["id"] if known and is_there else _id(store, scope, trouble.fingerprint)
+        plan.quoted[told_by] = quoted
         _draft(store, plan, trouble, known if is_there else None, fields, told_by)
     counts = {"kind": trouble.kind, "builds": len(trouble.builds)}
     remedy = fields["correct_approach"]
@@ -297,7 +317,8 @@ def _draft(
     if known.lost:
         fields["entities"] = []
     linked = set(before.supporting_memory_ids)  # type: ignore[attr-defined]
-    if any(getattr(before, name) != value for name, value in fields.items()) or linked != set(members):
+    is_told = all(getattr(before, name) == value for name, value in fields.items())
+    if not is_told or linked != set(members) or _quoting(store, memory_id, plan.quoted[memory_id]):
         if fresh:
             relevance = store.config.forgetting_curve.confirmed(before.relevance_score)
             fields |= {"relevance_score": relevance, "relevance_anchor": relevance, "relevance_at": store.now()}
@@ -318,13 +339,17 @@ def _take_back(store: AgentMemoryStore, plan: _Plan, known: Known, now: str) -> 
     if is_in_force and (known.lost or not known.faded):
         before = store.read_memories([row["id"]])[0]
         gone = {**_WORDLESS, "invalid_at": now, "invalidation_reason": NO_EVIDENCE_LEFT, "updated_at": now}
-        plan.members[row["id"]] = sorted(known.members - known.lost)[:_MOST_LINKED]
+        linked = before.supporting_memory_ids  # type: ignore[attr-defined]
+        plan.members[row["id"]] = [one for one in linked if one not in known.lost]
+        plan.quoted[row["id"]] = []
         plan.revised.append((before, before.model_copy(update=gone)))
 
 
 def _units(store: AgentMemoryStore, plan: _Plan, vectors: Vectors) -> list[list[Write]]:
     now, units = store.now(), list[list[Write]]()
-    units.extend([memory.model_copy(update={"embedding": vectors[memory.content]})] for memory in plan.new)
+    for memory in plan.new:
+        quotes = _quoting(store, memory.id or "", plan.quoted[memory.id or ""], evidence=memory.supporting_memory_ids)
+        units.append([memory.model_copy(update={"embedding": vectors[memory.content]}), *quotes])
     for before, after in plan.revised:
         memory_id = before.id or ""
         new_text = vectors[after.content] if before.content != after.content else None
@@ -336,12 +361,23 @@ def _units(store: AgentMemoryStore, plan: _Plan, vectors: Vectors) -> list[list[
             if added := [one for one in wanted if one not in linked]:
                 unit.append(MemoryDerived(id=memory_id, source_ids=added, created_at=now))
             unit.extend(unlinked(memory_id, sorted(linked - set(wanted))))
+        if memory_id in plan.quoted:
+            evidence = plan.members.get(memory_id, before.supporting_memory_ids)  # type: ignore[attr-defined]
+            unit.extend(_quoting(store, memory_id, plan.quoted[memory_id], evidence=evidence))
         units.append(unit)
     reason = "a generalisation tells of it"
     for by, old in plan.superseded:
         link = MemoryLinked(source_id=by, relation="SUPERSEDES", target_id=old, reason=reason, created_at=now)
         units.append([link])
     return [unit for unit in units if unit]
+
+
+def _quoting(
+    store: AgentMemoryStore, memory_id: str, quoted: Sequence[str], *, evidence: Sequence[str] | None = None
+) -> list[Payload]:
+    """Return what is to be written so that it is linked with what it quotes; with its evidence it is, by default as it is now."""
+    known = store.reader.index.supporting_ids(memory_id) if evidence is None else evidence
+    return quoting(store.reader, memory_id, quoted, evidence=known, now=store.now())
 
 
 _STUDY: Study[_Plan, ErrorAnalysis] = Study(

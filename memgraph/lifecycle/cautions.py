@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memgraph.lifecycle.evidence import Scope, confidence_of, in_order, may_tell, shared_context
-from memgraph.lifecycle.remedies import Trouble, ended, remedy_of, tried_in, what_of
+from memgraph.lifecycle.remedies import Trouble, remedy_of, tried_in, what_of
+from memgraph.lifecycle.sentences import ended
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.procedures import ErrorKind
 from memgraph.model.text import cut
@@ -21,10 +22,13 @@ _FAULT: dict[ErrorKind, str] = {
 }
 _WHAT_CHARS = 160
 _CALL = re.compile(r"`([A-Za-z_][\w.]{1,80})\([^`]*`")
+_BARE_CALL = re.compile(r"`[\w.]+\(…\)`")
 
 
-def caution_of(trouble: Trouble, scope: Scope, lessons: Mapping[str, Row], *, source: str) -> dict[str, Any]:
-    """Return what an anti-pattern says of its evidence, as fields of its memory.
+def caution_of(
+    trouble: Trouble, scope: Scope, lessons: Mapping[str, Row], *, source: str
+) -> tuple[dict[str, Any], list[str]]:
+    """Return what an anti-pattern says of its evidence, as fields of its memory, and the ids of what it quotes.
 
     Parameters
     ----------
@@ -32,14 +36,14 @@ def caution_of(trouble: Trouble, scope: Scope, lessons: Mapping[str, Row], *, so
         Episodes in which a trial went well because of a lesson, by what the trial was at.
     """
     rows = in_order([*trouble.failed, *trouble.mended])
-    said = approaches(trouble.failed, trouble.mended, lessons, rows)
+    said, quoted = approaches(trouble.failed, trouble.mended, lessons, rows)
     if trouble.lesson and not any(said.values()):
         said["incorrect_approach"] = f"acting on this lesson alone: “{trouble.lesson}”"
     kind = trouble.kind
     tags = Counter(tag for row in rows for tag in set(row.get("tags", ())))
     shared = [tag for tag, many in sorted(tags.items(), key=lambda item: (-item[1], item[0])) if many * 2 > len(rows)]
     builds = [build for row in rows for build in (*row.get("evidence_build_ids", ()), row.get("build_id")) if build]
-    return {
+    fields = {
         "content": _content(trouble, kind, said),
         "pattern": trouble.lesson or trouble.name,
         "outcome": "negative",
@@ -57,12 +61,13 @@ def caution_of(trouble: Trouble, scope: Scope, lessons: Mapping[str, Row], *, so
         "occurred_at": rows[-1].get("occurred_at"),
         "reason": "the same error came up again and again",
     }
+    return fields, quoted
 
 
 def approaches(
     failed: Sequence[Row], mended: Sequence[Row], lessons: Mapping[str, Row], told: Sequence[Row]
-) -> dict[str, str | None]:
-    """Return what to avoid, and what to do instead if that is known: of the latest failure for which it is.
+) -> tuple[dict[str, str | None], list[str]]:
+    """Return what to avoid, and what to do instead if that is known: of the latest failure for which it is; and the ids of who says so.
 
     Parameters
     ----------
@@ -72,12 +77,20 @@ def approaches(
     for row in reversed(failed):
         acted_on = lessons.get(what_of(row) or "")
         if acted_on is not None and may_tell(acted_on, told) and (advice := remedy_of(acted_on)):
-            return {"incorrect_approach": _in_general(tried_in(row)), "correct_approach": advice}
-    tried = _in_general(tried_in([*mended, *failed][-1]))
-    remedies = (_in_general(remedy_of(row)) for row in reversed(mended))
-    # the same call with other arguments helped in one case, and says nothing of the next
-    helped = next((one for one in remedies if one and one != tried), None)
-    return {"incorrect_approach": tried, "correct_approach": helped}
+            return _said(_in_general(tried_in(row)), row, advice, acted_on)
+    last_first = ((_in_general(tried_in(row)), row) for row in reversed([*mended, *failed]))
+    tried, last = next(((one, row) for one, row in last_first if one), (None, None))
+    remedies = ((_in_general(remedy_of(row)), row) for row in reversed(mended))
+    # a call with other arguments helped in one case, and says nothing of the next
+    helped, by = next(((one, row) for one, row in remedies if one and not _BARE_CALL.fullmatch(one)), (None, None))
+    return _said(tried, last, helped, by)
+
+
+def _said(
+    tried: str | None, by: Row | None, helped: str | None, helper: Row | None
+) -> tuple[dict[str, str | None], list[str]]:
+    quoted = [row["id"] for said, row in ((tried, by), (helped, helper)) if said and row]
+    return {"incorrect_approach": tried, "correct_approach": helped}, quoted
 
 
 def _in_general(said: str | None) -> str | None:

@@ -40,8 +40,8 @@ def collect(store: AgentMemoryStore, *, progress: Progress | None = None) -> Col
     What is put away is archived or, where the setting ``garbage_collection`` says so, deleted; what something else was
     distilled from is its evidence, and always archived. It has a relevance below the curve's threshold and was accessed
     fewer than three times; it is neither pinned nor suppressed nor a landmark, nor the last trace of what it was distilled
-    from. Memories go one after the other, the most faded first, so of several that tell of one failure the last one that is
-    left has become a landmark, and stays.
+    from. Memories go one after the other, what is superseded first and then the most faded, so of several that tell of one
+    failure the last one that is left has become a landmark, and stays.
 
     Each batch is decided anew under the writer lock and is one commit in one write scope. A run that was stopped is finished
     by the next one, which ends as if there had been one, if the clock stands where it stood.
@@ -89,10 +89,11 @@ class Survey:
         self._store = store
         self.index = index = store.reader.index
         self._listed = store.reader.listed()
+        self._tells: Mask = self._listed & ~store.reader.superseded()
         self._present: Mask = index.column("is_live") & ~index.column("is_archived")
         self._by_tag = by_tag(index)
         self._negative = is_negative(index)
-        self._company = Company(index, self._listed, self._present & self._negative)
+        self._company = Company(index, self._tells, self._tells & self._negative)
         distilled, evidence = index.links.pairs(RELATION_CODE["DERIVED_FROM"])
         self._is_distilled = _mask(index, distilled[index.column("is_live")[evidence]])
         self.is_evidence = _mask(index, evidence[index.column("is_live")[distilled]])
@@ -102,26 +103,24 @@ class Survey:
 
     def going(self) -> Iterator[int]:
         """Yield the slots of what goes, in order, each counted as gone from then on."""
-        listed = self._listed
-        superseded = self._store.reader.superseded()
         for slot in self.faded.tolist():
-            if self._negative[slot] and self._company.is_alone(slot):
+            if self._tells[slot] and self._negative[slot] and self._company.is_alone(slot):
                 continue
-            if self._is_distilled[slot] and listed[slot] and not superseded[slot] and self._is_last_trace(slot):
+            if self._tells[slot] and self._is_distilled[slot] and self._is_last_trace(slot):
                 self.last_traces += 1
                 continue
             self._company.leave(slot)
-            self._present[slot] = listed[slot] = False
+            self._present[slot] = self._listed[slot] = self._tells[slot] = False
             yield slot
 
     def landmarks(self) -> Mask:
-        """Return the slots of landmarks among what is neither archived nor deleted."""
-        mask: Mask = self._present & (self._by_tag | (self._negative & self._company.alone()))
+        """Return the slots of landmarks: they are listed."""
+        mask: Mask = (self._listed & self._by_tag) | (self._tells & self._negative & self._company.alone())
         return mask
 
     def negatives(self) -> Mask:
-        """Return the slots of negative memories that are neither archived nor deleted."""
-        return self._present & self._negative
+        """Return the slots of negative memories that are listed."""
+        return self._listed & self._negative
 
     def without_floor(self) -> list[int]:
         """Return the slots of landmarks that lack their floor."""
@@ -152,9 +151,13 @@ class Survey:
         return faded
 
     def _in_order(self, mask: Mask) -> NDArray[np.int64]:
-        """Return masked slots in an order that follows from the memories alone: what is the last to tell goes last."""
+        """Return masked slots in an order that follows from the memories alone: what is the last to tell goes last.
+
+        First goes what is superseded or not listed: it tells nothing, so nothing is lost.
+        """
         slots = np.flatnonzero(mask)
-        last_first = (self._is_distilled[slots], self._negative[slots], self._scopes(slots), self.relevance[slots])
+        told = (self._tells[slots], self._is_distilled[slots], self._negative[slots])
+        last_first = (*told, self._scopes(slots), self.relevance[slots])
         return slots[np.lexsort((self.index.column("seq")[slots], *reversed(last_first)))]
 
     def _by_scope(self, mask: Mask) -> list[int]:

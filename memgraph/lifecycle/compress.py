@@ -2,7 +2,8 @@
 
 A run looks at the scopes in which something has changed since the last one, and writes what differs: run again, it writes
 nothing. It is made of commits that each leave a true account, and ends with an event that says so; killed before that, the next
-run finds done what was done. What is planned while others write is planned anew, the second time under the lock.
+run finds done what was done. What is planned while others write is planned anew, the last time under the lock, where no model is
+asked: nobody shall wait for one.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from dataclasses import dataclass
 from itertools import count, groupby
 from typing import Any
 
-from memgraph.index.columns import TIERS, TRUST
 from memgraph.index.index import Index
+from memgraph.lifecycle.evidence import TimeIsUp, never, strictness
 from memgraph.lifecycle.experience import (
     NO_EVIDENCE_LEFT,
     SOURCE,
@@ -23,14 +24,15 @@ from memgraph.lifecycle.experience import (
     changes_something,
     read_experience,
 )
-from memgraph.lifecycle.generalise import Shared, counted, generalised, shared_by
+from memgraph.lifecycle.generalise import Shared, counted, generalised, kind_of, shared_by
 from memgraph.lifecycle.patterns import Pattern, Plan, plans
+from memgraph.lifecycle.study import Vectors
 from memgraph.lifecycle.vectors import vectors_of
 from memgraph.lifecycle.wording import Wording
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.compression import COMPRESSION, CompressionApplied
 from memgraph.model.events import MemoryDerived, MemoryLinked, MemoryRevised, MemoryUnlinked
-from memgraph.model.ids import source_id
+from memgraph.model.ids import natural_id, source_id
 from memgraph.model.memory import AgentMemory, Entity, SemanticMemory, Vector
 from memgraph.model.payload import Payload, WriteScope, sparse
 from memgraph.model.results import CompressionResult
@@ -39,9 +41,23 @@ from memgraph.store import AgentMemoryStore
 from memgraph.store.appending import Write, with_vector
 from memgraph.store.bulk import in_bulk
 from memgraph.store.drafts import patch, record_of
+from memgraph.store.reading import Reader
 
 MOST_LINKED = 200
 """Of a larger community so many episodes are linked as evidence: those that are already, then the most typical."""
+TAKEN_BACK_TEXT = "A generalisation that was made: too few of the builds that it was seen in are left to tell it."
+_WORDLESS: dict[str, Any] = {
+    "content": TAKEN_BACK_TEXT,
+    "title": None,
+    "pattern": None,
+    "incorrect_approach": None,
+    "correct_approach": None,
+    "agents_involved": [],
+    "entities": [],
+    "tags": [],
+}
+_ATTEMPTS = 3
+"""So many times it is planned, if others write meanwhile; the last time under the lock."""
 _BATCH_ROWS = 250_000
 """A commit changes about so many rows of the graph at most, unless what belongs together are more."""
 _MOST_AGENTS = 50
@@ -57,49 +73,60 @@ class _Draft:
     memory: SemanticMemory
     before: AgentMemory | None
     linked: list[str]
-    vector: Vector | None = None
 
     @property
     def has_new_text(self) -> bool:
         return self.before is None or self.before.content != self.memory.content
 
 
-def compress(store: AgentMemoryStore, *, embedder: Embedder, model: LanguageModel | None = None) -> CompressionResult:
+def compress(
+    store: AgentMemoryStore,
+    *,
+    embedder: Embedder,
+    model: LanguageModel | None = None,
+    is_time_up: TimeIsUp = never,
+) -> CompressionResult:
     """Bring the generalisations to what the episodes say now.
 
     Parameters
     ----------
     model : LanguageModel, optional
         Words them; what it says is checked, and where it fails the episodes' own words serve and the result says so.
+    is_time_up : callable, optional
+        Once it says so the model is asked no more, and the episodes' own words serve. The run itself comes to its end.
 
     Notes
     -----
     Deterministic without a model. Time grows with the episodes of the projects in which something changed.
     """
     with in_bulk():
-        return _compress(store, embedder, model)
+        return _compress(store, embedder, Wording(model, is_time_up))
 
 
-def _compress(store: AgentMemoryStore, embedder: Embedder, model: LanguageModel | None) -> CompressionResult:
-    for is_last in (False, True):
+def _compress(store: AgentMemoryStore, embedder: Embedder, wording: Wording) -> CompressionResult:
+    vectors: dict[str, Vector | None] = {}
+    for attempt in range(_ATTEMPTS):
+        is_last = attempt == _ATTEMPTS - 1
         lock: AbstractContextManager[None] = store.exclusive() if is_last else nullcontext()
-        wording = Wording(model)
+        if is_last:
+            wording.ask_no_more("others wrote meanwhile")
         with lock:
             with store.reader.frozen(links=True):
-                scopes = changed_scopes(store.reader)
+                now = store.now()
+                scopes = changed_scopes(store.reader, now)
                 seq = store.reader.index.offset.seq
-                experiences = read_experience(store.reader, scopes)
+                experiences = read_experience(store.reader, scopes, now)
             if not scopes and not builds_since(store):
                 return CompressionResult()
             made = plans(experiences)
             del experiences
             drafts = _drafts(store, made, wording)
-            _embed(embedder, drafts)
+            _embed(embedder, made, drafts, vectors)
             with store.exclusive():
                 store.check_embedder(embedder)
                 if is_last or not _has_moved(store, seq):
-                    return _commit(store, made, drafts, wording)
-    raise AssertionError("the second time nothing can move")  # pragma: no cover
+                    return _commit(store, made, drafts, vectors, wording)
+    raise AssertionError("the last time nothing can move")  # pragma: no cover
 
 
 def _has_moved(store: AgentMemoryStore, seq: int) -> bool:
@@ -111,40 +138,41 @@ def _drafts(store: AgentMemoryStore, made: Sequence[Plan], wording: Wording) -> 
     """Return, group by group, the generalisations of which something has changed."""
     known = [pattern.same.row["id"] for plan in made for group in plan.groups for pattern in group if pattern.same]
     before = {memory.id: memory for memory in store.read_memories(known)}
-    index, drafts = store.reader.index, []
+    drafts = []
     for plan in made:
         for group in plan.groups:
             found = [
-                _draft(index, pattern, before.get(pattern.same.row["id"]) if pattern.same else None, wording)
+                _draft(store.reader, pattern, before.get(pattern.same.row["id"]) if pattern.same else None, wording)
                 for pattern in group
             ]
             drafts.append([draft for draft in found if draft is not None])
     return [group for group in drafts if group]
 
 
-def _draft(index: Index, pattern: Pattern, before: AgentMemory | None, wording: Wording) -> _Draft | None:
+def _draft(reader: Reader, pattern: Pattern, before: AgentMemory | None, wording: Wording) -> _Draft | None:
     told = pattern.told
     shared = shared_by(told)
-    fields = _fields(pattern, told, shared)
+    fields = _fields(reader, pattern, told, shared)
     linked = _linked(pattern)
     if before is None:
         fields |= {"content": wording.of(told, fields["pattern"], counted(pattern.evidence, told))}
-        return _Draft(pattern, SemanticMemory(id=_id(index, pattern), **fields), None, linked)
+        return _Draft(pattern, SemanticMemory(id=_id(reader.index, pattern), **fields), None, linked)
     same = pattern.same
     assert same is not None  # noqa: S101 (what was there before is the same)
     is_told = all(getattr(before, name) == value for name, value in fields.items())
     # what else is told of episodes that faded or are gone is not compared: the same would be told in other words
     is_as_open = all(getattr(before, name) == fields[name] for name in ("privacy_tier", "trust_class"))
     has_same_builds = set(fields["evidence_build_ids"]) == set(before.evidence_build_ids)
-    is_told |= bool(same.gone or same.faded) and has_same_builds and is_as_open
-    if is_told and set(linked) == same.live and not same.withdrawn:
+    is_told |= bool(same.collected or same.faded) and has_same_builds and is_as_open
+    if is_told and set(linked) == same.live | same.others and not same.lost:
         return None
-    is_kept = before.is_pinned or getattr(before, "pattern", None) == fields["pattern"]
+    says_the_same = getattr(before, "pattern", None) == fields["pattern"] and not same.lost
+    is_kept = before.is_pinned or says_the_same
     content = before.content if is_kept else wording.of(told, fields["pattern"], counted(pattern.evidence, told))
     return _Draft(pattern, before.model_copy(update={**fields, "content": content}), before, linked)  # type: ignore[arg-type]
 
 
-def _fields(pattern: Pattern, told: Sequence[Row], shared: Shared) -> dict[str, Any]:
+def _fields(reader: Reader, pattern: Pattern, told: Sequence[Row], shared: Shared) -> dict[str, Any]:
     """Return what a generalisation says of its episodes; narrow, strict and cautious as the narrowest of them."""
     project_id, task_id = pattern.experience.scope
     in_order = sorted(told, key=lambda row: (row.get("occurred_at", ""), row.get("seq", 0)))
@@ -152,6 +180,8 @@ def _fields(pattern: Pattern, told: Sequence[Row], shared: Shared) -> dict[str, 
     domains = {row.get("domain") for row in told}
     gone = sorted(key for key in pattern.evidence if not key.startswith("memory ") and key not in builds)
     agents = dict.fromkeys(agent for row in in_order for agent in row.get("agents_involved", ()))
+    before = [pattern.same] if pattern.same else pattern.replaced
+    collected = sorted(pattern.same.collected) if pattern.same else []
     shared_context = {"tags": list(shared.tags), "entities": [Entity(**entity) for entity in shared.entities]}
     return {
         **{name: values for name, values in shared_context.items() if values},  # else they are found in the text
@@ -160,24 +190,38 @@ def _fields(pattern: Pattern, told: Sequence[Row], shared: Shared) -> dict[str, 
         "project_id": project_id,
         "task_id": task_id,
         "domain": domains.pop() if len(domains) == 1 else None,
-        "privacy_tier": max((row.get("privacy_tier", "public") for row in told), key=TIERS.index),
-        "trust_class": max((row.get("trust_class", "agent") for row in told), key=TRUST.index),
+        **strictness([*told, *(known.row for known in before)]),
         "title": shared.title,
         "agents_involved": list(agents)[:_MOST_AGENTS],
         "evidence_build_ids": list(dict.fromkeys([*gone, *builds]))[-MAX_ITEMS:],
-        "source_event_ids": [row["id"] for row in in_order][-MAX_ITEMS:],
+        "source_event_ids": [*collected, *(row["id"] for row in in_order)][-MAX_ITEMS:],
         "source": SOURCE,
         "occurred_at": in_order[-1].get("occurred_at"),
-        "pattern": generalised(told, shared, pattern.experience.outcome, counted(pattern.evidence, told)),
+        "pattern": generalised(
+            told,
+            shared,
+            pattern.experience.outcome,
+            counted(pattern.evidence, told),
+            solved=pattern.solved,
+            failed_builds=_failed_builds(reader, pattern) if kind_of(told) == "recovery" else 0,
+        ),
         "reason": f"the same was seen {counted(pattern.evidence, told)}",
     }
 
 
+def _failed_builds(reader: Reader, pattern: Pattern) -> int:
+    """Return how many of the builds are known to have failed."""
+    project = pattern.experience.scope[0]
+    found = (reader.record("Build", natural_id("build", one, project_id=project)) for one in pattern.evidence)
+    return sum(build is not None and build.get("outcome") == "failure" for build in found)
+
+
 def _linked(pattern: Pattern) -> list[str]:
-    """Return the episodes that are linked as evidence."""
+    """Return the episodes that are linked: the evidence, and what solved the task of failed trials, which it tells of."""
     members = [row["id"] for row in pattern.members]
     before = pattern.same.live if pattern.same else set()
-    return [*(one for one in members if one in before), *(one for one in members if one not in before)][:MOST_LINKED]
+    evidence = [*(one for one in members if one in before), *(one for one in members if one not in before)]
+    return [*evidence[:MOST_LINKED], *(row["id"] for row in pattern.solved or ())]
 
 
 def _id(index: Index, pattern: Pattern) -> str:
@@ -192,24 +236,32 @@ def _id(index: Index, pattern: Pattern) -> str:
     return next(one for one in ids if index.slot(one) < 0)
 
 
-def _embed(embedder: Embedder, drafts: Sequence[Sequence[_Draft]]) -> None:
-    lacking = [draft for group in drafts for draft in group if draft.has_new_text]
-    for draft, vector in zip(lacking, vectors_of(embedder, [one.memory.content for one in lacking]), strict=True):
-        draft.vector = vector
+def _embed(
+    embedder: Embedder, made: Sequence[Plan], drafts: Sequence[Sequence[_Draft]], vectors: dict[str, Vector | None]
+) -> None:
+    """Add the vectors of new texts to those that there are."""
+    texts = dict.fromkeys(draft.memory.content for group in drafts for draft in group if draft.has_new_text)
+    texts |= dict.fromkeys(TAKEN_BACK_TEXT for plan in made for known in plan.retired if known.lost)
+    lacking = [text for text in texts if text not in vectors]
+    vectors |= dict(zip(lacking, vectors_of(embedder, lacking), strict=True))
 
 
 def _commit(
-    store: AgentMemoryStore, made: Sequence[Plan], drafts: Sequence[Sequence[_Draft]], wording: Wording
+    store: AgentMemoryStore,
+    made: Sequence[Plan],
+    drafts: Sequence[Sequence[_Draft]],
+    vectors: Vectors,
+    wording: Wording,
 ) -> CompressionResult:
     now = store.now()
     retired = [known for plan in made for known in plan.retired]
     created = sum(draft.before is None for group in drafts for draft in group)
     superseded = {known.row["id"] for group in drafts for draft in group for known in draft.pattern.replaced}
     units = [
-        (group[0].memory.task_id, [write for draft in group for write in _writes(store, draft, now)])
+        (group[0].memory.task_id, [write for draft in group for write in _writes(store, draft, vectors, now)])
         for group in drafts
     ]
-    units += [(known.row.get("task_id"), _taken_back(store, known, now)) for known in retired]
+    units += [(known.row.get("task_id"), _taken_back(store, known, vectors, now)) for known in retired]
     for task_id, writes in _batches(units):
         scope: WriteScope = "task" if task_id else "global"
         store.commit(scope, writes, task_id=task_id, actor="system")
@@ -263,10 +315,11 @@ def _rows(write: Write) -> int:
     return 2 * len(write.source_ids) if isinstance(write, MemoryDerived) else 10
 
 
-def _writes(store: AgentMemoryStore, draft: _Draft, now: str) -> list[Write]:
+def _writes(store: AgentMemoryStore, draft: _Draft, vectors: Vectors, now: str) -> list[Write]:
     memory_id, before = draft.memory.id or "", draft.before
+    vector = vectors[draft.memory.content] if draft.has_new_text else None
     if before is None:
-        new = draft.memory.model_copy(update={"embedding": draft.vector, "supporting_memory_ids": draft.linked})
+        new = draft.memory.model_copy(update={"embedding": vector, "supporting_memory_ids": draft.linked})
         reason = "joined" if len(draft.pattern.replaced) > 1 else "split"
         return [
             new,
@@ -280,22 +333,26 @@ def _writes(store: AgentMemoryStore, draft: _Draft, now: str) -> list[Write]:
     same = draft.pattern.same
     assert same is not None  # noqa: S101 (what was there before is the same)
     after = draft.memory.model_copy(update={"updated_at": now})
-    if set(after.evidence_build_ids) - set(before.evidence_build_ids) or set(draft.linked) - same.live:
+    if set(after.evidence_build_ids) - set(before.evidence_build_ids) or set(draft.linked) - same.live - same.others:
         relevance = store.config.forgetting_curve.confirmed(before.relevance_score)
         confirmed = {"relevance_score": relevance, "relevance_anchor": relevance, "relevance_at": now}
         after = after.model_copy(update=confirmed)
-    writes: list[Write] = [with_vector(_revision(before, after, now), draft.vector if draft.has_new_text else None)]
-    if added := [one for one in draft.linked if one not in same.live]:
+    writes: list[Write] = [with_vector(_revision(before, after, now), vector)]
+    if added := [one for one in draft.linked if one not in same.live | same.others]:
         writes.append(MemoryDerived(id=memory_id, source_ids=added, created_at=now))
-    left = [*sorted(same.live - {row["id"] for row in draft.pattern.members}), *(row["id"] for row in same.withdrawn)]
+    left = sorted(same.live - {row["id"] for row in draft.pattern.members} | same.others - set(draft.linked))
+    left += [row["id"] for row in same.withdrawn]
     return [*writes, *_unlinked(memory_id, left)]
 
 
-def _taken_back(store: AgentMemoryStore, known: Known, now: str) -> list[Write]:
+def _taken_back(store: AgentMemoryStore, known: Known, vectors: Vectors, now: str) -> list[Write]:
+    """Return what says that it no longer holds; without its words, if they may be those of episodes that were withdrawn."""
     memory_id = known.row["id"]
     before = store.read_memories([memory_id])[0]
-    after = before.model_copy(update={"invalid_at": now, "invalidation_reason": NO_EVIDENCE_LEFT, "updated_at": now})
-    return [_revision(before, after, now), *_unlinked(memory_id, [row["id"] for row in known.withdrawn])]
+    gone = {**(_WORDLESS if known.lost else {}), "invalid_at": now, "invalidation_reason": NO_EVIDENCE_LEFT}
+    event = _revision(before, before.model_copy(update={**gone, "updated_at": now}), now)
+    vector = vectors[TAKEN_BACK_TEXT] if known.lost else None
+    return [with_vector(event, vector), *_unlinked(memory_id, [row["id"] for row in known.withdrawn])]
 
 
 def _unlinked(memory_id: str, source_ids: Sequence[str]) -> list[Payload]:

@@ -27,6 +27,13 @@ from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, EpisodicMemory
 
 Kind = Literal["value", "denial", "reversal", "outcome"]
+NOTED: dict[Kind, str] = {
+    "value": "another value",
+    "denial": "one denies it",
+    "reversal": "one takes the other back",
+    "outcome": "another outcome",
+}
+"""What a link says of a conflict: it outlasts its ends' being shown, so it tells nothing that one of them says."""
 
 _LEAST_SHARED = 2
 """Words with a meaning that two claims must share besides what they differ in."""
@@ -110,11 +117,24 @@ _IS_A_CHANGE = frozenset({"git"})
 
 
 class Conflict(NamedTuple):
-    """How two memories conflict: `score` is the share of their words that they have in common, in (0, 1]."""
+    """How two memories conflict.
+
+    Attributes
+    ----------
+    score : float
+        The share of their words that they have in common, in (0, 1].
+    reason : str
+        In words that may quote both: for those who are shown both.
+    """
 
     kind: Kind
     score: float
     reason: str
+
+    @property
+    def noted(self) -> str:
+        """What is written down of it: the kind alone."""
+        return NOTED[self.kind]
 
 
 def conflict_of(older: AgentMemory, newer: AgentMemory) -> Conflict | None:

@@ -11,32 +11,25 @@ has come. Stopped at any moment, the next run goes on from there, and ends as if
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memgraph.fold.past import last_known
+from memgraph.index.columns import TRUST
 from memgraph.index.index import Index
-from memgraph.journal.envelope import Event
+from memgraph.lifecycle.changes import Changes, changes_in
 from memgraph.lifecycle.conflict import conflict_of
 from memgraph.lifecycle.experience import SOURCE as COMPRESSION_SOURCE
 from memgraph.lifecycle.resolution import is_decided
 from memgraph.model.base import Seconds, checked
 from memgraph.model.contradictions import CONTRADICTIONS, ContradictionResult, ContradictionsSought
-from memgraph.model.events import (
-    MemoryAdded,
-    MemoryLinked,
-    MemoryMerged,
-    MemoryRevised,
-    MemoryUndeleted,
-    MemoryUnlinked,
-    OutcomeRecorded,
-)
+from memgraph.model.events import MemoryLinked
 from memgraph.model.link import EXPLICIT_RELATIONS
-from memgraph.model.memory import OUTCOME_OF_WORD, AgentMemory
+from memgraph.model.memory import AgentMemory
 from memgraph.model.order import in_order, since
 from memgraph.model.payload import Payload
 from memgraph.ports import Progress
@@ -50,19 +43,10 @@ _RAREST = 6
 _MOST_POSTINGS = 2_000
 _MOST_NEAR = 64
 _MOST_JUDGED = 16
-_BATCH = 500
 _MOST_KNOWN = 20_000
 _MOST_APART = 1_000_000
-_MOST_REREAD = 5_000
-"""After so many events without anything to look at a run still notes how far it has come."""
 _SAME = ("project", "task", "tier")
 """Columns in which two memories must agree."""
-_TELLING = frozenset(
-    "content outcome entities tags project_id domain valid_at invalid_at is_suppressed archived_at trust_class confidence "
-    "situation action".split()
-)  # fmt: skip
-_CONFIRMING = frozenset({"trust_class", "confidence", "valid_at"})
-
 Mask = NDArray[np.bool_]
 Slots = NDArray[np.int64]
 
@@ -91,11 +75,11 @@ def find_contradictions(
     before = (store.reader.record("LifecycleRun", CONTRADICTIONS) or {}).get("seq", 0)
     total = store.reader.index.offset.seq - before
     result, known = ContradictionResult(), _Known(store)
-    for step in _steps(store.reader.events_after(before)):
+    for step in changes_in(store.reader.events_after(before)):
         if seconds is not None and time.monotonic() - started >= seconds:
             return result.model_copy(update={"complete": False})
         with store.exclusive():
-            found = _sought(store, step.memory_ids, step.confirmed, known)
+            found = _sought(store, step, known)
             counts = {"looked_at": found.looked_at, "found": found.found, "superseded": found.superseded}
             event = ContradictionsSought(sought_at=store.now(), through_seq=step.through_seq, **counts)
             store.commit("system", [event], actor="system")
@@ -112,7 +96,7 @@ def find_contradictions_of(store: AgentMemoryStore, memory_ids: Iterable[str]) -
     if not ids:
         return ContradictionResult()
     with store.exclusive():
-        return _sought(store, ids, frozenset(), _Known(store))
+        return _sought(store, Changes(ids, frozenset(), frozenset(), 0, 0), _Known(store))
 
 
 def told(result: ContradictionResult) -> str | None:
@@ -127,47 +111,6 @@ def told(result: ContradictionResult) -> str | None:
 
 def _memories(number: int) -> str:
     return f"{number} {'memory' if number == 1 else 'memories'}"
-
-
-class _Step(NamedTuple):
-    """What a batch looks at: memories, those among them that were confirmed since, and the event up to which that is all."""
-
-    memory_ids: list[str]
-    confirmed: frozenset[str]
-    through_seq: int
-
-
-def _steps(events: Iterable[Event]) -> Iterator[_Step]:
-    touched: dict[str, None] = {}
-    confirmed: set[str] = set()
-    first = seq = 0
-    for event in events:
-        ids, confirms = _touched(event)
-        touched |= dict.fromkeys(ids)
-        confirmed |= set(ids if confirms else ())
-        payload = event.payload
-        if isinstance(payload, MemoryUnlinked) and payload.relation == "SUPERSEDES":
-            confirmed -= {payload.source_id, payload.target_id}  # somebody has thought otherwise since
-        seq = event.seq
-        first = first or seq
-        if len(touched) >= _BATCH:
-            yield _Step(list(touched), frozenset(confirmed), seq)
-            touched, confirmed, first = {}, set(), seq
-    if touched or seq - first > _MOST_REREAD:
-        yield _Step(list(touched), frozenset(confirmed), seq)
-
-
-def _touched(event: Event) -> tuple[list[str], bool]:
-    """Return whose claims an event can have changed, and whether it confirms them."""
-    payload = event.payload
-    if isinstance(payload, MemoryRevised):
-        told = {*event.content.get("changed", ()), *event.content.get("cleared", ())}
-        return ([payload.id], bool(told & _CONFIRMING)) if told & _TELLING else ([], False)
-    if isinstance(payload, MemoryAdded | MemoryMerged | MemoryUndeleted):
-        return payload.memory_ids()[:1], isinstance(payload, MemoryMerged)
-    if isinstance(payload, OutcomeRecorded) and OUTCOME_OF_WORD.get(payload.outcome) == "positive":
-        return payload.used, True
-    return [], False
 
 
 def _added(one: ContradictionResult, other: ContradictionResult) -> ContradictionResult:
@@ -189,7 +132,7 @@ class _Findings:
 
 
 class _Known:
-    """What a run knows for as long as nobody else has written: memories as they were read, and which pairs do not conflict.
+    """What a run knows for as long as nobody else has written: memories, which of them hold a term, and which pairs do not conflict.
 
     Attributes
     ----------
@@ -201,6 +144,7 @@ class _Known:
         self._store = store
         self.apart: set[tuple[int, int]] = set()
         self._memories: dict[str, AgentMemory] = {}
+        self._holders: dict[int, NDArray[np.int32]] = {}
         self._seq = -1
 
     def read(self, memory_ids: Sequence[str]) -> list[AgentMemory]:
@@ -208,6 +152,22 @@ class _Known:
         lacking = [one for one in memory_ids if one not in self._memories]
         self._memories |= {memory.id or "": memory for memory in self._store.read_memories(lacking)} if lacking else {}
         return [self._memories[one] for one in memory_ids if one in self._memories]
+
+    def holders(self, code: int) -> NDArray[np.int32]:
+        """Return the slots whose texts hold a term: asked once, for a look-up may cost a pass over what was written of late."""
+        if code not in self._holders:
+            self._holders[code] = self._store.reader.index.postings.get(code)[0]
+        return self._holders[code]
+
+    def has_risen(self, memory: AgentMemory, after_seq: int) -> bool:
+        """Whether a memory is surer, or trusted more, than it was then, and neither less. Reads the journal: ask last."""
+        memory_id = memory.id or ""
+        events = (event for event in self._store.reader.history(memory_id) if event.seq <= after_seq)
+        if (then := last_known(events, memory_id)) is None:
+            return False  # it was weighed when it was written
+        sure, distrust = then.row.get("confidence", 1.0), TRUST.index(then.row.get("trust_class", "agent"))
+        now = memory.confidence, TRUST.index(memory.trust_class)
+        return now != (sure, distrust) and now[0] >= sure and now[1] <= distrust
 
     def stands(self) -> None:
         """Say that this run has written all that was written up to now, and no memory's own text or state with it."""
@@ -218,6 +178,7 @@ class _Known:
         is_much = len(self._memories) > _MOST_KNOWN or len(self.apart) > _MOST_APART
         if is_much or self._store.reader.index.offset.seq != self._seq:
             self._memories.clear()
+            self._holders.clear()
             self.apart.clear()
 
 
@@ -241,14 +202,12 @@ class _Field:
         return self._fitting[scope]
 
 
-def _sought(
-    store: AgentMemoryStore, memory_ids: list[str], confirmed: frozenset[str], known: _Known
-) -> ContradictionResult:
+def _sought(store: AgentMemoryStore, step: Changes, known: _Known) -> ContradictionResult:
     """Look at some memories and commit what is found. The writer lock is held."""
     known.refresh()
     field, now = _Field(store, known), store.now()
     index = field.index
-    slots = [slot for one in memory_ids if (slot := index.slot(one)) >= 0 and field.in_force[slot]]
+    slots = [slot for one in step.memory_ids if (slot := index.slot(one)) >= 0 and field.in_force[slot]]
     found = _Findings()
     for memory in known.read([index.ids.names[slot] for slot in slots]):
         slot = index.slot(memory.id or "")
@@ -256,7 +215,7 @@ def _sought(
         for other, rival in _rivals(field, memory, slot):
             if memory.id not in found.retired and rival.id not in found.retired:
                 relations = linked.get(other, frozenset())
-                if not _compare(memory, rival, relations, found, confirmed=confirmed, now=now):
+                if not _compare(memory, rival, relations, found, step=step, known=known, now=now):
                     known.apart.add(_pair(slot, other))
     ordered = sorted(found.links, key=lambda link: link[0] or "")
     for task_id, group in groupby(ordered, key=lambda link: link[0]):
@@ -274,14 +233,16 @@ def _compare(
     relations: Set[str],
     found: _Findings,
     *,
-    confirmed: frozenset[str],
+    step: Changes,
+    known: _Known,
     now: str,
 ) -> bool:
     """Note how two memories conflict, if they do, and whether that is decided. Tell whether more could be said another time."""
     older, newer = in_order(one, other)
-    is_known = relations == {"CONTRADICTS"}
+    is_confirmed, is_known = newer.id in step.confirmed, relations == {"CONTRADICTS"}
+    may_be_decided = is_confirmed or newer.id in step.weighed
     pair = frozenset([one.id or "", other.id or ""])
-    if pair in found.compared or (relations and not (is_known and newer.id in confirmed)):
+    if pair in found.compared or (relations and not (is_known and may_be_decided)):
         return True
     if older.invalid_at is not None and older.invalid_at <= since(newer):
         return False  # each has its time
@@ -290,10 +251,11 @@ def _compare(
         return False
     found.compared.add(pair)
     ends = {"source_id": newer.id or "", "target_id": older.id or ""}
-    said = {**ends, "score": conflict.score, "reason": conflict.reason, "created_at": now}
+    said = {**ends, "score": conflict.score, "reason": conflict.noted, "created_at": now}
     if not is_known:
         found.links.append((newer.task_id, MemoryLinked(relation="CONTRADICTS", **said)))
-    if is_decided(conflict, older, newer, is_confirmed=newer.id in confirmed, now=now):
+    is_certain = is_decided(conflict, older, newer, is_confirmed=is_confirmed, now=now)
+    if is_certain and (not is_known or is_confirmed or known.has_risen(newer, step.after_seq)):
         found.links.append((newer.task_id, MemoryLinked(relation="SUPERSEDES", **said)))
         found.retired.add(older.id or "")
     return True
@@ -324,7 +286,7 @@ def _rivals(field: _Field, memory: AgentMemory, slot: int) -> list[tuple[int, Ag
 def _sharing(field: _Field, slot: int) -> Slots:
     """Return the slots of the same scope that share most of the memory's rarest terms: a bounded number of them."""
     index = field.index
-    postings = sorted((index.postings.get(code)[0] for code in np.unique(index.sequences.get(slot)).tolist()), key=len)
+    postings = sorted(map(field.known.holders, np.unique(index.sequences.get(slot)).tolist()), key=len)
     telling = [slots[-_MOST_POSTINGS:] for slots in postings if len(slots) > 1][:_RAREST]
     if not telling:
         return np.empty(0, dtype=np.int64)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from memgraph.index.analyser import analyse
 from memgraph.lifecycle.conflict import conflict_of
+from memgraph.lifecycle.trials import task_of
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory
@@ -42,8 +43,10 @@ def differ(one: AgentMemory, other: AgentMemory) -> bool:
 
     One denies, each names what the other does not, or they conflict (`conflict_of`): another port is another fact. What a text
     names are its identifiers (paths, files, dotted and compound names), days, times and environments. Nor are texts the same that differ in their numbers alone, or in the order of their words. Vectors hardly see these differences. The same failure
-    by its fingerprint is the same whatever it names.
+    by its fingerprint is the same whatever it names; but trials of two tasks are never the same.
     """
+    if (tasks := (_task(one), _task(other))) != (None, None) and tasks[0] != tasks[1]:
+        return True
     if one.failure_fingerprint is not None and one.failure_fingerprint == other.failure_fingerprint:
         return False
     if _denies(one.content) != _denies(other.content):
@@ -53,6 +56,10 @@ def differ(one: AgentMemory, other: AgentMemory) -> bool:
         if names - others and others - names:
             return True
     return _is_reordered(one.content, other.content) or conflict_of(one, other) is not None
+
+
+def _task(memory: AgentMemory) -> str | None:
+    return task_of(memory.source, memory.content, memory.source_event_ids, memory.evidence_build_ids)
 
 
 def _is_reordered(one: str, other: str) -> bool:

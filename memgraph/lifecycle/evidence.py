@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.index.columns import TIERS, TRUST
-from memgraph.index.index import scope_name
+from memgraph.index.index import RELATION_CODE, Index, scope_name
 from memgraph.model.events import AccessRecorded, MemoryDerived, MemoryLinked, MemoryRevised, MemoryUnlinked
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory
 from memgraph.model.payload import Payload, WriteScope, sparse
@@ -34,8 +34,7 @@ CONFIDENCE_AT_MOST = 0.9
 _MOST_IN_A_COMMIT = 400
 _OF_USE = AccessRecorded | MemoryReembedded | MemoryDerived | MemoryLinked | MemoryUnlinked
 """Events that say how a memory is used, kept and linked, and nothing else of it."""
-_REREAD_FROM_EVENTS = 20_000
-"""After so many events everything is looked at anew: that costs less than to find out what need not be."""
+_PORTION_EVENTS = 20_000
 
 
 def never() -> bool:
@@ -48,33 +47,99 @@ def confidence_of(builds: int) -> float:
     return CONFIDENCE.get(builds, CONFIDENCE_AT_MOST)
 
 
-def changed_scopes(reader: Reader, run_key: str, types: Sequence[str]) -> list[Scope]:
-    """Return the scopes in which memories of these types have changed since a run of the lifecycle last came to its end, by name."""
+def waiting(reader: Reader, run_key: str, types: Sequence[str], *, now: str, until: int) -> Iterator[tuple[Scope, int]]:
+    """Yield the scopes in which memories of these types have changed since a run of the lifecycle looked at them, each once.
+
+    With each comes the first event that it waits for, and they come in the order of these: once some are done, everything
+    before the event of the next one has been looked at. The journal is read as far as they are asked for, in portions.
+
+    Parameters
+    ----------
+    until : int
+        Of later events the next run hears.
+    """
+    with reader.frozen(links=True):
+        index = reader.index
+        run = reader.record("LifecycleRun", run_key) or {}
+        since = run.get("seq", 0)
+        kinds = [MEMORY_TYPES.index(kind) for kind in types]
+        is_wanted = index.column("is_live") & np.isin(index.column("type"), kinds)
+        if since:
+            slots = expired(index, run, now)
+            first = dict.fromkeys(_scopes(index, slots[is_wanted[slots]]), since + 1)
+        else:
+            slots = np.flatnonzero(is_wanted)
+            first = _earliest(zip(_scopes(index, slots), index.column("seq")[slots].tolist(), strict=True))
+            since = until
+    known: set[Scope] = set()
+    while True:
+        in_order = sorted(first.items(), key=lambda item: (item[1], item[0][0] or "", item[0][1] or ""))
+        new = [(scope, seq) for scope, seq in in_order if scope not in known]
+        known.update(first)
+        yield from new
+        if since >= until:
+            return
+        with reader.frozen(links=True):
+            touched, since = _touched(reader, since, until)
+            first = _earliest(_places(reader, touched, kinds))
+
+
+def _touched(reader: Reader, since: int, until: int) -> tuple[dict[str, int], int]:
+    """Return the memories that some thousand events touched, with the first such event of each, and how far they go."""
+    touched: dict[str, int] = {}
+    for event in reader.events_after(since):
+        if event.seq > until:
+            break
+        if not isinstance(event.payload, _OF_USE):
+            for one in event.payload.memory_ids():
+                touched.setdefault(one, event.seq)
+        if event.seq - since >= _PORTION_EVENTS:
+            return touched, event.seq
+    return touched, until
+
+
+def _places(reader: Reader, touched: Mapping[str, int], kinds: Sequence[int]) -> Iterator[tuple[Scope, int]]:
+    """Yield where the memories are, or were: what was deleted is missed there."""
     index = reader.index
-    run = reader.record("LifecycleRun", run_key) or {}
-    since = run.get("seq", 0)
-    wanted = index.column("is_live") & np.isin(index.column("type"), [MEMORY_TYPES.index(kind) for kind in types])
-    slots = np.flatnonzero(wanted)
-    if since and index.offset.seq - since <= _REREAD_FROM_EVENTS:
-        found = [index.ids.find(one) for one in _touched(reader, since)]
-        if -1 not in found:  # else one was deleted, and nobody knows any more where it was
-            until = index.column("invalid_days")
-            expired = np.flatnonzero((until > epoch_days(run["applied_at"])) & np.isfinite(until))
-            slots = np.unique(np.concatenate([found, expired]).astype(np.int64))
-            slots = slots[wanted[slots] | ~index.column("is_live")[slots]]  # what was deleted is missed where it was
-    named: set[Scope] = set()
-    for project, task in {(int(index.column("project")[slot]), int(index.column("task")[slot])) for slot in slots}:
-        named.add((_name(index.scopes.names, "project", project), _name(index.scopes.names, "task", task)))
-    return sorted(named, key=lambda scope: (scope[0] or "", scope[1] or ""))
+    gone: dict[str, int] = {}
+    slots: list[int] = []
+    for one in touched:
+        if (slot := index.ids.find(one)) < 0:
+            gone[one] = touched[one]
+        elif not index.column("is_live")[slot] or index.column("type")[slot] in kinds:
+            slots.append(slot)
+    seqs = [touched[index.ids.names[slot]] for slot in slots]
+    yield from zip(_scopes(index, np.array(slots, dtype=np.int64)), seqs, strict=True)
+    for row, _ in reader.deleted(sorted(gone)) if gone else ():
+        if MEMORY_TYPES.index(row["type"]) in kinds:
+            yield (row.get("project_id"), row.get("task_id")), gone[row["id"]]
 
 
-def _touched(reader: Reader, since: int) -> set[str]:
-    return {
-        one
-        for event in reader.events_after(since)
-        if not isinstance(event.payload, _OF_USE)
-        for one in event.payload.memory_ids()
-    }
+def _earliest(found: Iterable[tuple[Scope, int]]) -> dict[Scope, int]:
+    first: dict[Scope, int] = {}
+    for scope, seq in found:
+        first[scope] = min(seq, first.get(scope, seq))
+    return first
+
+
+def _scopes(index: Index, slots: NDArray[np.int64]) -> list[Scope]:
+    names = index.scopes.names
+    columns = (index.column("project")[slots].tolist(), index.column("task")[slots].tolist())
+    return [
+        (_name(names, "project", project), _name(names, "task", task)) for project, task in zip(*columns, strict=True)
+    ]
+
+
+def expired(index: Index, run: Row, now: str) -> NDArray[np.int64]:
+    """Return the slots of what has ceased to be valid by itself since a run."""
+    until = index.column("invalid_days")
+    return np.flatnonzero((until > epoch_days(run["applied_at"])) & (until <= epoch_days(now)))
+
+
+def sources_of(index: Index, memory_id: str) -> set[str]:
+    """Return what a memory was made of, and what it quotes."""
+    others, codes = index.links.get(index.slot(memory_id))
+    return {index.ids.names[slot] for slot in others[codes == RELATION_CODE["DERIVED_FROM"]].tolist()}
 
 
 def _name(names: Sequence[str], kind: str, code: int) -> str | None:
@@ -98,7 +163,7 @@ def is_true(row: Row, now: str) -> bool:
     return not row.get("is_suppressed", False) and not row.get("invalid_at", "9999") <= now
 
 
-def shared_context(rows: Sequence[Row]) -> dict[str, Any]:
+def shared_context(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return what is derived from some memories inherits: the strictest tier, the lowest trust, a domain that all have."""
     domains = {row.get("domain") for row in rows}
     return {
@@ -106,6 +171,15 @@ def shared_context(rows: Sequence[Row]) -> dict[str, Any]:
         "privacy_tier": max((row.get("privacy_tier", "public") for row in rows), key=TIERS.index),
         "trust_class": max((row.get("trust_class", "agent") for row in rows), key=TRUST.index),
     }
+
+
+def strictness(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the strictest privacy tier and the lowest trust of some rows.
+
+    What is derived from memories goes on with those that it had, if they are the stricter ones: its words may be those of
+    evidence that is gone, and somebody may have seen to it. Only a person makes it laxer.
+    """
+    return {name: value for name, value in shared_context(rows).items() if name != "domain"}
 
 
 def may_tell(row: Row, rows: Sequence[Row]) -> bool:

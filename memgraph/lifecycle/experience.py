@@ -6,7 +6,7 @@ in which something has changed since the last run are looked at.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 from memgraph.index.index import RELATION_CODE, Index
 from memgraph.journal.envelope import Event
 from memgraph.lifecycle.collect import ARCHIVE_REASON as FADED
+from memgraph.lifecycle.deletions import Deletions
+from memgraph.lifecycle.evidence import expired, is_true, sources_of
 from memgraph.lifecycle.heirs import are_kin
+from memgraph.lifecycle.trials import task_of_row
 from memgraph.model.compression import COMPRESSION
 from memgraph.model.events import AccessRecorded, MemoryRevised
 from memgraph.model.memory import MEMORY_TYPES
 from memgraph.model.reembedding import MemoryReembedded
-from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Row
 from memgraph.store.reading import Reader
 
@@ -68,8 +70,12 @@ class Known:
         Those that were put away or replaced: what they tell is true still.
     withdrawn : list of Row
         Those that were forgotten or are no longer true: they are evidence no more.
-    gone : set of str
-        Those that were deleted.
+    collected : set of str
+        Those that were deleted because they had faded: it tells of them still.
+    deleted : list of Row
+        Those that somebody deleted: they are evidence no more.
+    others : set of str
+        What else it is linked with: what ended in another way, such as the trial that solved the task.
     blocks : bool
         Whether somebody has put the generalisation itself away, or deleted it, so that it shall not be made again: not while
         most of the episodes of a community were its own, however many builds they are evidence of.
@@ -79,29 +85,43 @@ class Known:
     live: set[str] = field(default_factory=set)
     faded: list[Row] = field(default_factory=list)
     withdrawn: list[Row] = field(default_factory=list)
-    gone: set[str] = field(default_factory=set)
+    collected: set[str] = field(default_factory=set)
+    deleted: list[Row] = field(default_factory=list)
+    others: set[str] = field(default_factory=set)
     blocks: bool = False
+
+    @property
+    def lost(self) -> list[Row]:
+        """Its episodes that are evidence no more: nothing may tell what they alone said."""
+        return [*self.withdrawn, *self.deleted]
 
     def evidence_besides(self, live: list[Row]) -> frozenset[str]:
         """Return its evidence that does not come from episodes in force, of which `live` are its own."""
         kept = {key for row in self.faded for key in evidence_of(row)}
-        if self.gone:
+        if self.collected:
             known = set(self.row.get("evidence_build_ids", ()))
-            kept |= known - {key for row in [*live, *self.withdrawn] for key in evidence_of(row)}
+            kept |= known - {key for row in [*live, *self.lost] for key in evidence_of(row)}
             if not known:  # they had no builds
-                kept |= {f"memory {memory_id}" for memory_id in self.gone}
+                kept |= {f"memory {memory_id}" for memory_id in self.collected}
         return frozenset(kept)
 
 
 @dataclass(slots=True)
 class Experience:
-    """The episodes of a scope and an outcome, in id order, and the generalisations made of them."""
+    """The episodes of a scope and an outcome, in id order, and the generalisations made of them.
+
+    Attributes
+    ----------
+    solved : mapping
+        Trials of the scope that went well, whatever state they are in, by their task (`trials.task_of`).
+    """
 
     scope: Scope
     outcome: str
     episodes: list[Row] = field(default_factory=list)
     in_force: list[Known] = field(default_factory=list)
     put_away: list[Known] = field(default_factory=list)
+    solved: Mapping[str, Sequence[Row]] = field(default_factory=dict)
 
 
 def changes_something(event: Event) -> bool:
@@ -112,7 +132,7 @@ def changes_something(event: Event) -> bool:
     return not isinstance(event.payload, AccessRecorded | MemoryReembedded)
 
 
-def changed_scopes(reader: Reader) -> set[tuple[int, int]]:
+def changed_scopes(reader: Reader, now: str) -> set[tuple[int, int]]:
     """Return the scopes, as the index's codes of project and task, in which something has changed since the last run."""
     index = reader.index
     project, task = index.column("project"), index.column("task")
@@ -133,7 +153,7 @@ def changed_scopes(reader: Reader) -> set[tuple[int, int]]:
             slots = np.flatnonzero(everywhere)
         else:
             slots = np.unique(
-                np.concatenate([found, _replaced_by(index, found), _expired(index, run)]).astype(np.int64)
+                np.concatenate([found, _replaced_by(index, found), expired(index, run, now)]).astype(np.int64)
             )
     return set(zip(project[slots].tolist(), task[slots].tolist(), strict=True))
 
@@ -143,13 +163,7 @@ def _replaced_by(index: Index, slots: list[int]) -> Slots:
     return np.asarray(older[np.isin(newer, slots)], dtype=np.int64)
 
 
-def _expired(index: Index, run: Row) -> Slots:
-    """Return what has ceased to be valid by itself since the run."""
-    until = index.column("invalid_days")
-    return np.flatnonzero((until > epoch_days(run["applied_at"])) & np.isfinite(until))
-
-
-def read_experience(reader: Reader, scopes: set[tuple[int, int]]) -> list[Experience]:
+def read_experience(reader: Reader, scopes: set[tuple[int, int]], now: str) -> list[Experience]:
     """Return the episodes and generalisations of some scopes, those of one scope side by side."""
     index = reader.index
     if not scopes:
@@ -175,44 +189,67 @@ def read_experience(reader: Reader, scopes: set[tuple[int, int]]) -> list[Experi
             if in_force[slot]:
                 experience.episodes.append(row)
         elif in_force[slot]:
-            experience.in_force.append(_known(index, row, rows, in_force))
+            experience.in_force.append(_known(index, row, rows, in_force, now))
         elif not _is_history(index, row, rows):
-            experience.put_away.append(_known(index, row, rows, in_force))
-    _note_deleted(reader, found)
+            experience.put_away.append(_known(index, row, rows, in_force, now))
+    deletions = Deletions(reader)
+    _tell_apart(deletions, [known for experience in found.values() for known in experience.in_force])
+    _note_deleted(deletions, found, now)
+    _note_solved(rows.values(), found)
     ordered = sorted(found.items(), key=lambda item: tuple(part or "" for part in (*item[0][0], item[0][1])))
     return [experience for _, experience in ordered]
 
 
-def _note_deleted(reader: Reader, found: Mapping[tuple[Scope, str], Experience]) -> None:
+def _tell_apart(deletions: Deletions, known: Sequence[Known]) -> None:
+    """Tell apart, of the episodes that are gone, those that had faded and those that somebody deleted."""
+    withdrawn = deletions.withdrawn(memory_id for one in known for memory_id in one.collected)
+    rows = deletions.rows(withdrawn)
+    for one in known:
+        one.deleted = [rows.get(memory_id, {"id": memory_id}) for memory_id in sorted(one.collected & withdrawn)]
+        one.collected -= withdrawn
+
+
+def _note_deleted(deletions: Deletions, found: Mapping[tuple[Scope, str], Experience], now: str) -> None:
     """Note the generalisations that somebody deleted, which forbid their like, or that went because they had faded.
 
     One that had been replaced or taken back by then forbids nothing: it was history.
     """
-    for row, reason in reader.deleted_of(SOURCE):
+    for row, reason in deletions.of(SOURCE):
         experience = found.get(((row.get("project_id"), row.get("task_id")), row.get("outcome", "unknown")))
-        if experience is None or "invalid_at" in row:
+        if experience is None or row.get("invalid_at", "9999") <= now:
             continue
         episodes = set(row.get("source_event_ids", ()))
         if not any(are_kin(len(one.live & episodes), one.live, episodes) for one in experience.in_force):
             experience.put_away.append(Known(row, live=episodes, blocks=reason != FADED))
 
 
-def _known(index: Index, row: Row, rows: dict[str, Row], in_force: Mask) -> Known:
+def _note_solved(rows: Iterable[Row], found: Mapping[tuple[Scope, str], Experience]) -> None:
+    """Note in every scope which trials solved which task."""
+    solved: dict[Scope, dict[str, list[Row]]] = {}
+    for row in rows:
+        if row.get("outcome") == "positive" and (task := task_of_row(row)):
+            solved.setdefault((row.get("project_id"), row.get("task_id")), {}).setdefault(task, []).append(row)
+    for (scope, _), experience in found.items():
+        experience.solved = solved.get(scope, {})
+
+
+def _known(index: Index, row: Row, rows: dict[str, Row], in_force: Mask, now: str) -> Known:
     known = Known(row)
-    others, weights = index.links.get(index.slot(row["id"]))
-    linked = {index.ids.names[slot] for slot in others[weights == RELATION_CODE["DERIVED_FROM"]]}
-    known.gone = {one for one in row.get("source_event_ids", ()) if index.slot(one) < 0}
+    known.collected = {one for one in row.get("source_event_ids", ()) if index.slot(one) < 0}
+    linked = sources_of(index, row["id"]).intersection(index.supporting_ids(row["id"]))  # what it quotes is no evidence
     for memory_id in sorted(linked):
         source = rows.get(memory_id)
         if source is None:
             continue
-        if in_force[index.slot(memory_id)]:
+        if source.get("outcome", "unknown") != row.get("outcome", "unknown"):
+            known.others.add(memory_id)
+        elif in_force[index.slot(memory_id)]:
             known.live.add(memory_id)
-        elif source.get("is_suppressed") or "invalid_at" in source:
+        elif not is_true(source, now):
             known.withdrawn.append(source)
         else:
             known.faded.append(source)
-    known.blocks = row.get("is_suppressed", False) or "invalid_at" in row or _is_replaced(index, row["id"])
+    known.blocks = not is_true(row, now) or _is_replaced(index, row["id"])
     return known
 
 

@@ -14,17 +14,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import TypeVar
 
-from memgraph.lifecycle.sentences import (
-    ended,
-    enumerated,
-    in_general,
-    is_advice,
-    likeness,
-    most_central,
-    requests,
-    sentences_of,
-    without_numbers,
-)
+from memgraph.lifecycle.sentences import enumerated, in_general, likeness, most_central, sentences_of
+from memgraph.lifecycle.trials import asked_and_learned, is_trial, of_trials, task_of_row
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.ids import canonical_name
 from memgraph.ports import Row
@@ -37,22 +28,13 @@ _MOST_EXAMPLES = 3
 _MOST_OF_A_KIND = 2
 _CASE_CHARS = 420
 _EXAMPLE_CHARS = 180
-_WORDS_OF_A_NAME, _LONGEST_NAME = 4, 80
+_LONGEST_NAME = 80
 _MOST_SHARED_TAGS = 6
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _LEAD = re.compile(
     r"^(?:Failed trial|Solved after a failed trial|Solved|Fix|Partly done|Breaking change|Release|Instruction by the user|"
     r"The user corrected|The user stepped in):\s+"
 )
-_TRIAL = re.compile(r"(Failed trial|Solved after a failed trial|Solved): ")
-_CAME = {
-    "Failed trial": "all of which failed",
-    "Solved after a failed trial": "which were solved after they had failed",
-    "Solved": "all of which were solved",
-}
-_PART = re.compile(r"\s(Lesson|What it acted on|What was done|Last error|Result): ")
-_OF_A_LESSON = {"Lesson": "The lesson", "What it acted on": "What was acted on"}
-_TOOLS = re.compile(r"(\w+(?:, \w+)*)(?: \(calls: \d+, failed: \d+\))?\.")
 _PLACE = re.compile(r"[.:]?\s+\(([^()\s]{1,100})\)$")
 _SAME_WORDS = 0.6
 _UNDATED_YEAR = "2000"
@@ -69,6 +51,7 @@ _FRAMES: dict[str, tuple[str, str]] = {
     "failure": ("Work on {at} failed", "Failed"),
     "lesson": ("Trials at {at} failed", "Failed"),
     "recovery": ("Work on {at} failed at first and then went well", "Failed at first and then went well"),
+    "undone": ("Work on {at} failed at first and worked later", "Failed at first and worked later"),
     "solution": ("Tasks about {at} were solved", "Solved"),
     "correction": ("The user corrected work on {at}", "Corrected by the user"),
     "insight": ("The same was found out about {at}", "Found out"),
@@ -78,7 +61,7 @@ _FRAMES: dict[str, tuple[str, str]] = {
     "unknown": ("The same was noted about {at}", "Noted"),
 }
 """What happened, for the kind of thing that most of the episodes tell, or else their outcome: with a place and without."""
-_KINDS = tuple(kind for kind in _FRAMES if kind not in {"positive", "negative", "neutral", "unknown"})
+_KINDS = tuple(kind for kind in _FRAMES if kind not in {"undone", "positive", "negative", "neutral", "unknown"})
 _SEVERAL: dict[str, str] = {
     "fix": "fixes",
     "novelty": "additions",
@@ -173,12 +156,20 @@ def counted(evidence: frozenset[str], episodes: Sequence[Row]) -> str:
     """Return how often something was seen, in words: "in 4 builds"."""
     unbuilt = sum(key.startswith("memory ") for key in evidence)
     unit = "builds" if not unbuilt else "episodes" if unbuilt == len(evidence) else "cases"
-    if not unbuilt and all(_TRIAL.match(row["content"]) for row in episodes):
+    if not unbuilt and all(is_trial(row["content"]) for row in episodes):
         unit = "trials"
     return f"in {len(evidence):,} {unit}"
 
 
-def generalised(central: Sequence[Row], shared: Shared, outcome: str, seen: str) -> str:
+def generalised(
+    central: Sequence[Row],
+    shared: Shared,
+    outcome: str,
+    seen: str,
+    *,
+    solved: Sequence[Row] | None = None,
+    failed_builds: int = 0,
+) -> str:
     """Return the text of a generalisation, of at most 800 characters: whole sentences only.
 
     Parameters
@@ -187,22 +178,35 @@ def generalised(central: Sequence[Row], shared: Shared, outcome: str, seen: str)
         The episodes, the most typical first.
     seen : str
         How often, as `counted` says it.
+    solved : sequence of Row or None
+        Of failed trials, as `of_trials` takes it.
+    failed_builds : int
+        Of recoveries: how many of the builds failed all the same.
     """
     place = _place(shared)
+    if is_trial(central[0]["content"]) and (len(central) == 1 or _is_of_one_task(central)):
+        return of_trials(central, seen, solved)
+    many = seen.split(" ", 2)
+    seen += _when(central) if len(central) > 1 else ""
+    if failed_builds:
+        which = "which" if f"{failed_builds:,}" == many[1] else f"{failed_builds:,} of which"
+        seen += f", {which} failed all the same"
     if len(central) == 1:
-        return _of_one(central[0], outcome, place, seen)
-    seen += _when(central)
+        return _of_one(central[0], outcome, place, seen, has_failed=failed_builds > 0)
     shown = list(central[:_MOST_COMPARED])
     frequency = Counter(word for row in shown for word in _words(row["content"]))
     if by_kind := _by_kind(central):
         told = f"{_FRAMES[outcome][0 if place else 1].format(at=place)} {seen}"
+        if outcome == "positive" and place:  # what had to be fixed did not go well
+            those, comma, when = seen.removeprefix("in ").partition(", ")
+            told = f"{those} {'changed' if those.endswith('builds') else 'tell of changes to'} {place}{comma}{when}"
         parts = [(f"{len(rows)} {_SEVERAL[kind]}", _cases(rows, place, frequency)) for kind, rows in by_kind]
         for most in range(_MOST_OF_A_KIND, 0, -1):
             listed = [f"{many} (such as {_quoted(cases[:most])})" if cases else many for many, cases in parts]
             if len(text := f"{told}: {enumerated(listed)}.") <= MAX_CONTENT_CHARS:
                 return text
         return f"{told}: {enumerated([many for many, _ in parts])}."
-    told = f"{_frame(central, outcome, place, seen)}."
+    told = f"{_frame(central, outcome, place, seen, has_failed=failed_builds > 0)}."
     cases = _cases(_unlike(shown), place, frequency)
     for most in range(_MOST_EXAMPLES, 0, -1):
         if cases and len(text := f"{told} For example: {_quoted(cases[:most])}.") <= MAX_CONTENT_CHARS:
@@ -214,40 +218,12 @@ def _quoted(cases: Sequence[str]) -> str:
     return enumerated([f"“{case}”" for case in cases])
 
 
-def _of_one(row: Row, outcome: str, place: str, seen: str) -> str:
+def _of_one(row: Row, outcome: str, place: str, seen: str, *, has_failed: bool) -> str:
     """Tell of one episode that was seen again and again what holds of all these times, and what is to be learned from it."""
-    if trial := _TRIAL.match(row["content"]):
-        return _of_trials(row["content"][trial.end() :], seen, _CAME[trial[1]])
     text, where = _apart(row["content"])
     said = most_central(in_general(sentences_of(text)), room=_CASE_CHARS)
-    frame = _frame([row], outcome, place or f"`{where}`" * bool(where), seen)
+    frame = _frame([row], outcome, place or f"`{where}`" * bool(where), seen, has_failed=has_failed)
     return f"{frame}: {' '.join(said)}" if said else f"{frame}."
-
-
-def _of_trials(text: str, seen: str, came: str) -> str:
-    """Tell of one task's trials: which, what came of them, the lesson, what was called and what stopped it."""
-    about, *parts = _PART.split(text)
-    told = dict(zip(parts[::2], parts[1::2], strict=True))
-    name = about.strip().rstrip(".")
-    is_name = (
-        len(name.split()) <= _WORDS_OF_A_NAME and len(name) <= _LONGEST_NAME and not name.endswith(("?", "!", "…"))
-    )
-    head = f"Seen {seen}{f' of {name}' if is_name else ''}, {came}"
-    asked = [] if is_name else requests(in_general(sentences_of(about)), room=_EXAMPLE_CHARS)
-    found = [f"{head}: “{' '.join(asked)}”" if asked else f"{head}."]
-    for label, lead in _OF_A_LESSON.items():
-        said = most_central(in_general(sentences_of(told.get(label, ""))), room=_CASE_CHARS)
-        happened = [one for one in said if not is_advice(one)]
-        if is_name and len(said) == 2 and said[:1] == happened:
-            found, said = [f"{head}: “{happened[0]}”"], said[1:]
-        found += [f"{lead}: “{' '.join(said)}”"] if said else []
-    if tools := _TOOLS.match(told.get("What was done", "")):
-        found.append(f"What was called: {enumerated([f'`{name}`' for name in tools[1].split(', ')])}.")
-    if error := told.get("Last error"):
-        found.append(f"The last error was: {ended(without_numbers(error))}")
-    while len(" ".join(found)) > MAX_CONTENT_CHARS:
-        found.pop()
-    return " ".join(found)
 
 
 def _by_kind(episodes: Sequence[Row]) -> list[tuple[str, list[Row]]]:
@@ -264,11 +240,20 @@ def _by_kind(episodes: Sequence[Row]) -> list[tuple[str, list[Row]]]:
     return sorted(several, key=lambda part: (-len(part[1]), part[0]))[:_MOST_EXAMPLES]
 
 
-def _frame(episodes: Sequence[Row], outcome: str, place: str, seen: str) -> str:
+def _frame(episodes: Sequence[Row], outcome: str, place: str, seen: str, *, has_failed: bool) -> str:
+    kind = "undone" if has_failed else kind_of(episodes) or outcome
+    return f"{_FRAMES[kind][0 if place else 1].format(at=place)} {seen}"
+
+
+def kind_of(episodes: Sequence[Row]) -> str | None:
+    """Return the kind of thing that two thirds of the episodes tell, if there is one, such as "fix"."""
     kinds = Counter(kind for row in episodes for kind in _KINDS if kind in row.get("tags", ()))
-    most = [kind for kind in _KINDS if kinds[kind] * 3 >= len(episodes) * 2]
-    text = _FRAMES[most[0] if most else outcome][0 if place else 1].format(at=place)
-    return f"{text} {seen}"
+    return next((kind for kind in _KINDS if kinds[kind] * 3 >= len(episodes) * 2), None)
+
+
+def _is_of_one_task(rows: Sequence[Row]) -> bool:
+    tasks = {task_of_row(row) for row in rows}
+    return len(tasks) == 1 and None not in tasks
 
 
 def _place(shared: Shared) -> str:
@@ -317,8 +302,8 @@ def _cases(rows: Sequence[Row], place: str, frequency: Mapping[str, int]) -> lis
 def _case(row: Row, place: str, frequency: Mapping[str, int]) -> str | None:
     """Return the sentence of an episode that says most of what the others say too; None where none can be told."""
     text, where = _apart(row["content"])
-    if _TRIAL.match(row["content"]):  # what was asked, and what was learned, but not what was done
-        text = " ".join(part for part in _PART.split(text)[::2] if not _TOOLS.match(part))
+    if is_trial(row["content"]):
+        text = asked_and_learned(row["content"])
     fitting = [one for one in in_general(sentences_of(text)) if len(one) <= _EXAMPLE_CHARS]
     if not fitting:
         return None

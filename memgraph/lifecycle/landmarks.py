@@ -1,7 +1,8 @@
 """Landmarks: what is never forgotten, because nothing else would tell of it (seed 0; design §4).
 
 A memory is a landmark if it bears one of four tags that say so, or if it is negative and alone with what it tells: no other
-memory of its project that is listed shares all, or two or more, of its tags.
+memory of its project that is listed shares all, or two or more, of its tags. What is superseded tells nothing any more: it is
+neither alone nor company.
 """
 
 from __future__ import annotations
@@ -40,8 +41,11 @@ def is_landmark(store: AgentMemoryStore, memory: AgentMemory) -> bool:
         return False
     with store.reader.frozen():
         index = store.reader.index
-        others = store.reader.listed() & of_scope(store, "project", memory.project_id)
+        superseded = store.reader.superseded()
+        others = store.reader.listed() & ~superseded & of_scope(store, "project", memory.project_id)
         if (own := index.slot(memory.id or "")) >= 0:
+            if superseded[own]:
+                return False
             others[own] = False
         shared = np.zeros(len(index), dtype=np.int64)
         for code in filter(lambda code: code >= 0, map(index.tag_names.find, tags)):

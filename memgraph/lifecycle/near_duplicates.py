@@ -3,7 +3,8 @@
 Of two the pinned one stays, else the one that was recorded first. It takes the text that says more or, where each says something
 of its own, what was said last, but never another one for a text that is pinned. Sources and builds it unites as a merge at
 consolidation does. It supersedes the other, which keeps all that it was and counts again after `unsupersede`; a pair that
-was parted so is not joined again. Nothing is confirmed by it: the one that stays has the higher relevance of the two.
+was parted so is not joined again. Nothing is confirmed by it: the one that stays has the higher relevance, and the higher
+confidence, of the two.
 
 Only memories of the same project, task, domain, speaker, privacy tier, trust class, type, outcome and end of validity are
 compared. Left alone are parts of longer texts, what other phases of sleep make, and episodes without a build: each is evidence
@@ -308,6 +309,7 @@ def _joined(kept: AgentMemory, other: AgentMemory, now: str, curve: ForgettingCu
             "relevance_score": higher.relevance_score,
             "relevance_anchor": higher.relevance_anchor,
             "relevance_at": higher.relevance_at,
+            "confidence": max(kept.confidence, other.confidence),
             "source_event_ids": sources[-MAX_ITEMS:],
         }
     )

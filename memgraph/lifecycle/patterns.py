@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memgraph.lifecycle.communities import communities
+from memgraph.lifecycle.evidence import may_tell
 from memgraph.lifecycle.experience import Experience, Known, evidence_of
 from memgraph.lifecycle.generalise import by_centrality
 from memgraph.lifecycle.heirs import Heir, are_kin, succession
 from memgraph.lifecycle.overlap import LARGE_FROM, tag_weights
+from memgraph.lifecycle.trials import task_of_row
 from memgraph.model.ids import canonical_name
 from memgraph.ports import Row
 
@@ -31,6 +33,8 @@ class Pattern:
         The generalisation that it goes on as.
     replaced : list of Known
         Those that were joined or split: it is a new one.
+    solved : list of Row or None
+        Of a task's failed trials those that solved it; None where these must not be told, or nothing names the task.
     """
 
     experience: Experience
@@ -39,6 +43,7 @@ class Pattern:
     evidence: frozenset[str]
     same: Known | None = None
     replaced: list[Known] = field(default_factory=list)
+    solved: Sequence[Row] | None = None
 
 
 @dataclass(slots=True)
@@ -79,7 +84,7 @@ def _plan(experience: Experience, tags: list[list[str]], weights: dict[str, floa
     place_of = {row["id"]: place for place, row in enumerate(episodes)}
     live = [frozenset(place_of[one] for one in one_known.live) for one_known in known]
     settled = [sorted(places) for places in live]
-    found = communities(tags, weights, is_large=is_large, settled=settled)
+    found = _communities(episodes, tags, weights, is_large=is_large, settled=settled)
     plan = Plan(episodes=len(episodes), communities=sum(len(members) > 1 for members in found))
     besides = [
         one_known.evidence_besides([episodes[place] for place in sorted(places)])
@@ -105,12 +110,43 @@ def _plan(experience: Experience, tags: list[list[str]], weights: dict[str, floa
                 patterns.append(_pattern(experience, rows, evidence, heir, weights))
         if patterns:
             plan.groups.append(patterns)
-    for place in followed.heirless:
-        is_left = known[place].live or known[place].withdrawn
-        is_pinned = known[place].row.get("is_pinned", False)  # who pinned it decides
-        if is_left and not is_pinned and len(besides[place]) < LEAST_EVIDENCE:
-            plan.retired.append(known[place])
+    for one, left in ((known[place], besides[place]) for place in followed.heirless):
+        if not (one.live or one.lost) or one.row.get("is_pinned", False):  # who pinned it decides
+            continue
+        if one.lost and one.faded and len(left) >= LEAST_EVIDENCE:  # told anew, by those that faded
+            plan.groups.append([_pattern_of_faded(experience, one, left, weights)])
+        elif one.lost or len(left) < LEAST_EVIDENCE:
+            plan.retired.append(one)
     return plan
+
+
+def _pattern_of_faded(
+    experience: Experience, same: Known, evidence: frozenset[str], weights: Mapping[str, float]
+) -> Pattern:
+    told = by_centrality(same.faded, weights)
+    return Pattern(experience, [], told, evidence, same=same, solved=_solved(experience, told))
+
+
+def _communities(
+    episodes: Sequence[Row],
+    tags: Sequence[list[str]],
+    weights: dict[str, float],
+    *,
+    is_large: bool,
+    settled: Sequence[Sequence[int]],
+) -> list[list[int]]:
+    """Return what belongs together: the trials of one named task, whatever words tell of them, and else what shares tags."""
+    by_task: dict[str, list[int]] = {}
+    others: list[int] = []
+    for place, row in enumerate(episodes):
+        task = task_of_row(row)
+        (others if task is None else by_task.setdefault(task, [])).append(place)
+    if not by_task:
+        return communities(tags, weights, is_large=is_large, settled=settled)
+    number = {place: one for one, place in enumerate(others)}
+    kept = [[number[place] for place in places if place in number] for places in settled]
+    found = communities([tags[place] for place in others], weights, is_large=is_large, settled=list(filter(None, kept)))
+    return sorted([*by_task.values(), *([others[one] for one in members] for members in found)])
 
 
 def _pattern(
@@ -119,10 +155,21 @@ def _pattern(
     known = [experience.in_force[place] for place in heir.of]
     central = by_centrality(rows, weights)
     if not heir.is_same:
-        return Pattern(experience, central, central, evidence, replaced=known)
+        return Pattern(experience, central, central, evidence, replaced=known, solved=_solved(experience, central))
     same = known[0]
     told = by_centrality([*rows, *same.faded], weights) if same.faded else central
-    return Pattern(experience, central, told, evidence, same=same)
+    return Pattern(experience, central, told, evidence, same=same, solved=_solved(experience, told))
+
+
+def _solved(experience: Experience, told: Sequence[Row]) -> Sequence[Row] | None:
+    """Return which trials solved the task of failed ones; None where they must not be told: one cannot say it was never solved."""
+    tasks = {task_of_row(row) for row in told}
+    task = tasks.pop() if len(tasks) == 1 else None
+    if task is None or experience.outcome != "negative":
+        return None
+    solved = experience.solved.get(task, ())
+    those = [row for row in solved if not row.get("is_suppressed") and "invalid_at" not in row and may_tell(row, told)]
+    return those if those or not solved else None
 
 
 def _is_sustained(

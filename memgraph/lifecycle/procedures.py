@@ -15,6 +15,7 @@ from math import isclose
 from typing import Any, NamedTuple
 
 from memgraph.lifecycle.collect import ARCHIVE_REASON as FADED
+from memgraph.lifecycle.deletions import Deletions
 from memgraph.lifecycle.evidence import (
     LEAST_BUILDS,
     Scope,
@@ -25,8 +26,10 @@ from memgraph.lifecycle.evidence import (
     never,
     read_scope,
     revision,
+    strictness,
     unlinked,
 )
+from memgraph.lifecycle.quotes import quoting
 from memgraph.lifecycle.skills import skill_of, text_of
 from memgraph.lifecycle.standing import (
     Known,
@@ -37,7 +40,7 @@ from memgraph.lifecycle.standing import (
     withdrawn,
 )
 from memgraph.lifecycle.study import Study, Vectors
-from memgraph.lifecycle.ways import Way, attempt_of, ways
+from memgraph.lifecycle.ways import Way, attempt_of, builds_of, ways
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events import MemoryDerived
 from memgraph.model.ids import source_id
@@ -80,12 +83,16 @@ _OF_THE_EVIDENCE = (
 
 
 class _Draft(NamedTuple):
-    """What is to be written of one procedure; `before` is None for a new one, `way` for one that nothing tells any more."""
+    """What is to be written of one procedure.
+
+    `before` is None for a new one, `way` for one that nothing tells any more, `quoted` where it quotes what it did.
+    """
 
     way: Way | None
     after: AgentMemory
     before: AgentMemory | None
     members: frozenset[str]
+    quoted: frozenset[str] | None = None
 
     @property
     def has_new_text(self) -> bool:
@@ -129,42 +136,44 @@ def _concluded(result: ProcedureResult, now: str, up_to_seq: int) -> ProceduresL
     return ProceduresLearned(applied_at=now, up_to_seq=up_to_seq, created=len(result.new_memory_ids), **counts)
 
 
-def _planned(store: AgentMemoryStore, scope: Scope) -> _Plan:
+def _planned(store: AgentMemoryStore, scope: Scope, deletions: Deletions) -> _Plan:
     now = store.now()
     rows = read_scope(store.reader, scope, _TYPES)
     episodes = {row["id"]: row for row in rows if row.get("source") != SOURCE and is_true(row, now)}
     attempts = [attempt for row in episodes.values() if (attempt := attempt_of(row)) is not None]
     learned = [row for row in rows if row["type"] == "procedural" and row.get("source") == SOURCE]
-    known = _known(store, learned, {attempt.row["id"] for attempt in attempts if attempt.went_well})
-    found = ways(attempts, [sorted(one.members) for one in known if not one.was_put_away])
+    known = _known(store, deletions, learned, {one.row["id"] for one in attempts if one.went_well}, now)
+    found = ways(attempts, [sorted(one.members) for one in known if not one.was_put_away(now)])
     same = _same(found, known)
     if any(way.leads_there and place not in same for place, way in enumerate(found)):
-        same = _same(found, [*known, *_deleted(store, scope)])
+        same = _same(found, [*known, *_deleted(deletions, scope)])
     by_build: dict[str, list[Row]] = {}
     for row in episodes.values():
-        for build in row.get("evidence_build_ids", ()) or [row.get("build_id")]:
-            by_build.setdefault(build or row["id"], []).append(row)
+        for build in builds_of(row):
+            by_build.setdefault(build, []).append(row)
     drafts = [_draft(store, scope, way, same.get(place), by_build, now) for place, way in enumerate(found)]
     followed = {one.row["id"] for one in same.values()}
-    left = [one for one in known if one.row["id"] not in followed and not one.was_put_away]
+    left = [one for one in known if one.row["id"] not in followed and not one.was_put_away(now)]
     drafts += [_left(store, one, [episodes[member] for member in one.members & episodes.keys()], now) for one in left]
     plan = _Plan(len(attempts), {draft.after.id or "": draft for draft in drafts if draft is not None})
-    _put_away(store, plan, [row for row in rows if _is_unconvincing(store, row, now)], now)
+    _put_away(store, plan, [row for row in learned if _is_unconvincing(store, row, now)], now)
     return plan
 
 
-def _known(store: AgentMemoryStore, learned: Sequence[Row], successes: set[str]) -> list[Known]:
+def _known(
+    store: AgentMemoryStore, deletions: Deletions, learned: Sequence[Row], successes: set[str], now: str
+) -> list[Known]:
     known = [Known(row, frozenset(row.get("source_event_ids", ()))) for row in learned]
-    members = frozenset[str]().union(*(one.members for one in known if not one.was_put_away))
-    lost = withdrawn(store.reader, members, successes)
+    members = frozenset[str]().union(*(one.members for one in known if not one.was_put_away(now)))
+    lost = withdrawn(store.reader.index, deletions, members, successes)
     return [one._replace(lost=one.members & lost) for one in known]
 
 
-def _deleted(store: AgentMemoryStore, scope: Scope) -> list[Known]:
+def _deleted(deletions: Deletions, scope: Scope) -> list[Known]:
     """Return the procedures that were learned once and deleted, whether by somebody or because they had faded."""
     return [
         Known(row, frozenset(row.get("source_event_ids", ())), gone="collected" if reason == FADED else "deleted")
-        for row, reason in deleted_in(store.reader, scope, SOURCE)
+        for row, reason in deleted_in(deletions, scope, SOURCE)
     ]
 
 
@@ -193,29 +202,36 @@ def _draft(
     now: str,
 ) -> _Draft | None:
     """Return what is to be written; None where nothing is, or where somebody has put the procedure away."""
-    if known is not None and known.was_put_away:
+    if known is not None and known.was_put_away(now):
         return None
     fresh = _fresh(way, known)
+    fields, quoted = skill_of(way, by_build, scope, source=SOURCE)
+    if known is not None:
+        fields |= strictness([known.row, fields])
     if known is None or known.gone:
-        return (
-            _new(store, scope, way, skill_of(way, by_build, scope, source=SOURCE), now)
-            if way.leads_there and fresh
-            else None
-        )
+        return _new(store, scope, way, fields, quoted, now) if way.leads_there and fresh else None
     stays_away = known.reason == REJECTED and len(fresh) < LEAST_BUILDS and (known.lost or not known.is_wordless)
     if stays_away or (not way.leads_there and known.reason in (REJECTED, LAPSED, LAPSED_PROPOSAL)):
         return _left(store, known, [attempt.row for attempt in way.supporters], now)
-    return _revised(store, known, way, skill_of(way, by_build, scope, source=SOURCE), len(fresh), now)
+    return _revised(store, known, way, fields, quoted, len(fresh), now)
 
 
-def _new(store: AgentMemoryStore, scope: Scope, way: Way, fields: dict[str, Any], now: str) -> _Draft:
+def _new(
+    store: AgentMemoryStore, scope: Scope, way: Way, fields: dict[str, Any], quoted: frozenset[str], now: str
+) -> _Draft:
     members = frozenset(fields["source_event_ids"])
     proposed = {"archived_at": now, "archive_reason": PROPOSED, "access_count": 0}
-    return _Draft(way, ProceduralMemory(id=_id(store, scope, members), **fields, **proposed), None, members)
+    return _Draft(way, ProceduralMemory(id=_id(store, scope, members), **fields, **proposed), None, members, quoted)
 
 
 def _revised(
-    store: AgentMemoryStore, known: Known, way: Way, fields: dict[str, Any], fresh: int, now: str
+    store: AgentMemoryStore,
+    known: Known,
+    way: Way,
+    fields: dict[str, Any],
+    quoted: frozenset[str],
+    fresh: int,
+    now: str,
 ) -> _Draft | None:
     """Return what is to be written of a procedure that goes on; `fields` are what its evidence says now."""
     members = frozenset(fields["source_event_ids"])
@@ -236,9 +252,12 @@ def _revised(
         relevance = store.config.forgetting_curve.confirmed(before.relevance_score)
         fields |= {"relevance_score": relevance, "relevance_anchor": relevance, "relevance_at": now}
     is_told = all(getattr(before, name) == value for name, value in fields.items())
-    if is_told and practice_of(store.reader, known.row) == counts and members == known.members:
+    is_linked = members == known.members and not quoting(
+        store.reader, known.row["id"], quoted, evidence=members, now=now
+    )
+    if is_told and is_linked and practice_of(store.reader, known.row) == counts:
         return None
-    return _Draft(way, before.model_copy(update={**fields, "updated_at": now}), before, members)
+    return _Draft(way, before.model_copy(update={**fields, "updated_at": now}), before, members, quoted)
 
 
 def _fresh(way: Way, known: Known | None) -> frozenset[str]:
@@ -296,7 +315,8 @@ def _left(store: AgentMemoryStore, known: Known, rows: Sequence[Row], now: str) 
         return None
     before = store.read_memories([known.row["id"]])[0]
     after = before.model_copy(update={**changes, "updated_at": now})
-    return _Draft(None, after, before, known.members - known.lost)
+    quoted = frozenset[str]() if "content" in changes else None
+    return _Draft(None, after, before, known.members - known.lost, quoted)
 
 
 def _put_away(store: AgentMemoryStore, plan: _Plan, rows: Sequence[Row], now: str) -> None:
@@ -323,8 +343,8 @@ def _id(store: AgentMemoryStore, scope: Scope, members: frozenset[str]) -> str:
 
 
 def _is_unconvincing(store: AgentMemoryStore, row: Row, now: str) -> bool:
-    """Whether a procedure is to be put away: overridden or doubted, and never used (seed 1). Pinned ones stay."""
-    if row["type"] != "procedural" or row.get("confidence", 1.0) >= LEAST_CONFIDENCE:
+    """Whether what was learned is to be put away: overridden or doubted, and never used (seed 1). Pinned ones stay."""
+    if row.get("confidence", 1.0) >= LEAST_CONFIDENCE:
         return False
     stays = "archived_at" in row or row.get("is_pinned") or not is_true(row, now)
     return not stays and practice_of(store.reader, row)["uses"] == 0
@@ -353,7 +373,8 @@ def _writes(store: AgentMemoryStore, draft: _Draft, vector: Vector | None, now: 
         assert way is not None  # noqa: S101 (what is new follows a way)
         counts = {**practice_of(store.reader, {"id": memory_id}), "tried": way.tried, "succeeded": way.succeeded}
         event = measurement({"id": memory_id}, counts, confidence=after.confidence, now=now)
-        return [after.model_copy(update={"embedding": vector, "supporting_memory_ids": linked}), event]
+        new = after.model_copy(update={"embedding": vector, "supporting_memory_ids": linked})
+        return [new, event, *quoting(store.reader, memory_id, draft.quoted or (), evidence=linked, now=now)]
     writes: list[Write] = []
     if (event_of := revision(before, after)) is not None:
         writes.append(with_vector(event_of, vector if draft.has_new_text else None))
@@ -363,7 +384,10 @@ def _writes(store: AgentMemoryStore, draft: _Draft, vector: Vector | None, now: 
         writes.append(measurement(row, _counts(store, row, way), confidence=after.confidence, now=now))
         if added := [one for one in linked if one not in already][: max(0, _MOST_LINKED - len(already))]:
             writes.append(MemoryDerived(id=memory_id, source_ids=added, created_at=now))
-    return [*writes, *unlinked(memory_id, sorted(already - draft.members))]
+    writes.extend(unlinked(memory_id, sorted(already - draft.members)))
+    if draft.quoted is not None:
+        writes.extend(quoting(store.reader, memory_id, draft.quoted, evidence=draft.members, now=now))
+    return writes
 
 
 _STUDY: Study[_Plan, ProcedureResult] = Study(

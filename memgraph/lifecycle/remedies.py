@@ -10,6 +10,7 @@ from memgraph.extraction.failures import failure_fingerprint
 from memgraph.extraction.statements import sentences
 from memgraph.lifecycle.experience import evidence_of
 from memgraph.lifecycle.faults import kind_of
+from memgraph.lifecycle.sentences import concrete
 from memgraph.model.procedures import ErrorKind
 from memgraph.model.text import cut
 from memgraph.ports import Row
@@ -160,7 +161,7 @@ def remedy_of(row: Row) -> str | None:
 
 def advice_in(lesson: str) -> str | None:
     """Return the sentences of a lesson that say what is to be done, the last ones."""
-    return _joined([one for one in sentences(lesson) if _TO_DO.search(one)][-2:])
+    return _joined(concrete([one for one in sentences(lesson) if _TO_DO.search(one)])[-2:])
 
 
 def tried_in(row: Row) -> str | None:
@@ -168,7 +169,9 @@ def tried_in(row: Row) -> str | None:
     text = row["content"]
     if lesson := _LESSON.search(text):
         wrong = [one for one in sentences(lesson[1]) if _WENT_WRONG.search(one) and not _TO_DO.search(one)]
-        return _joined(wrong[:2])
+        return _joined(concrete(wrong)[:2])
+    if _TRIAL.match(text):
+        return None  # which of its calls was wrong nobody says
     for pattern in _TRIED:
         if found := pattern.search(text):
             return _said(found[1])
@@ -189,11 +192,6 @@ def named_error(error: str) -> str:
     return cut(" ".join(error.split()), 200)
 
 
-def ended(text: str) -> str:
-    """Return a text with a full stop, unless it has an end."""
-    return text if text.rstrip("”`").endswith((".", "!", "?", "…")) else f"{text}."
-
-
 def _in_common(messages: Sequence[str]) -> str:
     """Return what all the messages of an error say, with … for what differs."""
     words = [message.split() for message in messages]
@@ -211,6 +209,9 @@ def _shared_word(forms: set[str]) -> str:
 
 
 def _joined(parts: Sequence[str]) -> str | None:
+    """Return sentences as one text: the last ones that fit, whole."""
+    while len(parts) > 1 and len(" ".join(parts)) > _SAID_CHARS:
+        parts = parts[1:]
     said = " ".join(part if part.endswith((".", "!", "?")) else f"{part}." for part in parts)
     return _said(said) if said else None
 

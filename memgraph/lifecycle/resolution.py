@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.index.columns import TRUST
 from memgraph.index.index import RELATION_CODE
-from memgraph.lifecycle.conflict import Conflict
+from memgraph.lifecycle.conflict import NOTED, Conflict, conflict_of
 from memgraph.model.base import Name, checked
 from memgraph.model.contradictions import Contradiction
 from memgraph.model.events import MemoryLinked, MemoryUnlinked
@@ -43,7 +43,7 @@ def is_decided(conflict: Conflict, older: AgentMemory, newer: AgentMemory, *, is
     Parameters
     ----------
     is_confirmed : bool
-        The newer one was used since, and that ended well.
+        The newer one was used since, and that ended well, or it was told again.
     """
     if conflict.kind == "reversal" and conflict.score < _SURE_REVERSAL:
         return False
@@ -102,12 +102,14 @@ def _is_replaced(store: AgentMemoryStore, ends: tuple[str, str]) -> bool:
 def _contradiction(store: AgentMemoryStore, ends: tuple[str, str]) -> Contradiction:
     row: Row = store.reader.record("CONTRADICTS", ends) or {}
     older, newer = in_order(*store.read_memories(ends))
-    score = row.get("score")
+    score, reason = row.get("score"), row.get("reason")
+    if reason in NOTED.values() and (conflict := conflict_of(older, newer)) is not None:
+        reason = conflict.reason
     return Contradiction(
         newer=newer,
         older=older,
         score=score if score is not None and 0.0 <= score <= 1.0 else None,
-        reason=row.get("reason"),
+        reason=reason,
         found_at=row.get("created_at"),
     )
 

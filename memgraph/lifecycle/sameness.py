@@ -3,18 +3,16 @@
 That their vectors are near, or that they share most of their words, does not tell: “the key lies in the vault” and “the key
 lies in the safe” are near, too. So beyond what `differ` finds, two memories are not the same
 
-- if each names a number, a name or a place that the other does not, or if they contradict each other;
-- if all that they differ in is one expression in the place of another: that is a value that has changed;
-- if each says more than a little that the other does not.
+- if each says something that the other does not: that may be a value that has changed, and what went would be lost;
+- if each names a number that the other does not, or if they contradict each other.
 
-What is left are texts of which one says what the other says (`stands_for_both`). Failures with one fingerprint are one failure
+What is left are texts of which one says all that the other says (`stands_for_both`). Failures with one fingerprint are one failure
 whatever else they say. To leave two that are the same is a blemish, to make one of two that are not is a loss.
 """
 
 from __future__ import annotations
 
 import re
-from difflib import SequenceMatcher
 
 from memgraph.index.analyser import analyse
 from memgraph.lifecycle.conflict import conflict_of
@@ -24,14 +22,9 @@ from memgraph.model.order import in_order
 
 LEAST_OVERLAP = 0.7
 """Of two texts without vectors more than this share of their terms is common (seed 1)."""
-_OWN_AT_MOST = 0.25
-"""Share of its terms that each of two texts may have for itself."""
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?)?\b")
 """When something happened: that differs between two reports of one thing."""
 _WITH_DIGIT = re.compile(r"\w*\d\w*(?:[.,:]\d+)*")
-_NAME = re.compile(r"(?<=[a-z,;:)] )[A-Z][\w'’-]*")
-"""A capitalised word that does not begin a sentence."""
-_WORD = re.compile(r"[\w'’-]+")
 _STRUCTURE = (
     "steps", "trigger_pattern", "pattern", "category", "conditions", "correct_approach", "incorrect_approach",
 )  # fmt: skip
@@ -52,9 +45,12 @@ def says_the_same(one: AgentMemory, other: AgentMemory) -> bool:
         return True
     if is_equal(one.content, other.content):
         return True
-    if _names_other(one.content, other.content) or conflict_of(*in_order(one, other)) is not None:
+    texts = [_DAY.sub(" ", memory.content) for memory in (one, other)]
+    mine, theirs = (set(analyse(text)) for text in texts)
+    if not (mine <= theirs or theirs <= mine) or conflict_of(*in_order(one, other)) is not None:
         return False
-    return _differs_little(*(analyse(_DAY.sub(" ", memory.content)) for memory in (one, other)))
+    numbers, others = (set(_WITH_DIGIT.findall(text)) for text in texts)
+    return numbers <= others or others <= numbers
 
 
 def stands_for_both(one: AgentMemory, other: AgentMemory) -> AgentMemory:
@@ -73,27 +69,3 @@ def stands_for_both(one: AgentMemory, other: AgentMemory) -> AgentMemory:
 
 def _are_built_alike(one: AgentMemory, other: AgentMemory) -> bool:
     return all(getattr(one, name, None) == getattr(other, name, None) for name in _STRUCTURE)
-
-
-def _names_other(one: str, other: str) -> bool:
-    """Whether each of two texts names a number or somebody that the other does not."""
-    mine, theirs = _DAY.sub(" ", one), _DAY.sub(" ", other)
-    numbers, others = set(_WITH_DIGIT.findall(mine)), set(_WITH_DIGIT.findall(theirs))
-    if numbers - others and others - numbers:
-        return True
-    words, its_words = ({word.casefold() for word in _WORD.findall(text)} for text in (mine, theirs))
-    unknown = {name.casefold() for name in _NAME.findall(mine)} - its_words
-    its_unknown = {name.casefold() for name in _NAME.findall(theirs)} - words
-    return bool(unknown and its_unknown)
-
-
-def _differs_little(terms: list[str], others: list[str]) -> bool:
-    """Whether, of two lists of terms, each has few for itself, and no expression stands in the place of just another one."""
-    mine, theirs = set(terms), set(others)
-    if not mine - theirs or not theirs - mine:
-        return True
-    if max(len(mine - theirs) / len(mine), len(theirs - mine) / len(theirs)) > _OWN_AT_MOST:
-        return False
-    steps = SequenceMatcher(None, terms, others, autojunk=False).get_opcodes()
-    changes = [step[0] for step in steps if step[0] != "equal"]
-    return changes != ["replace"]

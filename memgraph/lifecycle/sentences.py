@@ -21,7 +21,7 @@ _RAW = re.compile(r"[{}]|\":|':|```|\|\s*-|\w\([\"'\w]*\s*=|\[\[|</?\w+[ />]|\\n
 _CALL = re.compile(r"`([A-Za-z_][\w.]*)\([^`]*`")
 _FIELD = re.compile(r"[\"']?\b([A-Za-z_]\w*)[\"']?\s*[:=]")
 _FAILED = re.compile(r"( failed(?: \d+ times)?) \(([^()]+)\)")
-_WORKED = re.compile(r"what worked: `([^`]*)`")
+_WORKED = re.compile(r"; what worked: `([^`]*)`")
 _MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _DATE = re.compile(
     rf"\s(?:(?:on|for|from|until|by|of|since) )?(?:the )?(?:{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|"
@@ -37,6 +37,13 @@ _ADVICE = (
     re.compile(r"\b(?:will|ensure|make sure|next time|try to|remember)\b", re.IGNORECASE),
 )
 """What tells of something better, and what only intends something."""
+_FITS_ANYTHING = re.compile(
+    r"\b(?:read the (?:task|question|instructions)|understand what|double-check|(?:a )?different action|identical actions|"
+    r"check the environment for (?:any|changes)|pay (?:more |close )?attention|be (?:more )?careful|the correct (?:item|answer)|"
+    r"move on to the next|before attempting to solve)\b",
+    re.IGNORECASE,
+)
+"""What is said of a task could be said of any."""
 _REQUEST = re.compile(
     r"\b(?:like to|want|need|looking|could you|can you|please|write|find|how|what|which|who)\b", re.IGNORECASE
 )
@@ -51,7 +58,7 @@ _OPENING = re.compile(
 def sentences_of(text: str) -> list[str]:
     """Return the sentences of a text that may be told, as they stand but for markup, each with an end."""
     text = _LINK.sub(r"\1", " ".join(text.split()))
-    text = _WORKED.sub(_other_fields, _CALL.sub(r"`\1`", text))
+    text = _CALL.sub(r"`\1`", _WORKED.sub(_what_worked, text))
     text = _FAILED.sub(lambda match: f"{match[1]} ({without_numbers(match[2])})", text)
     found = []
     for part in _SENTENCE_END.split(text):
@@ -62,12 +69,11 @@ def sentences_of(text: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _other_fields(match: re.Match[str]) -> str:
-    """Say of a call that worked which of its fields were others than before; a plain command stays."""
+def _what_worked(match: re.Match[str]) -> str:
+    """Keep a plain command that worked; a call's other arguments are those of one case, and help nobody."""
     if not _RAW.search(match[1]) and not _FIELD.search(match[1]):
         return match[0].replace("… ", "").replace(" …", "")
-    names = list(dict.fromkeys(_FIELD.findall(match[1])))
-    return f"what worked: {enumerated([f'another `{name}`' for name in names[:3]])}" if names else "then it worked"
+    return ""
 
 
 def _opened(said: str) -> str:
@@ -80,8 +86,8 @@ def _opened(said: str) -> str:
 
 
 def ended(text: str) -> str:
-    """Return a sentence with its full stop."""
-    return text if text.endswith((".", "!", "?", "…", "”", ":")) else f"{text}."
+    """Return a text with a full stop, unless it has an end."""
+    return text if text.rstrip("”`").endswith((".", "!", "?", "…", ":")) else f"{text}."
 
 
 def enumerated(names: Sequence[str]) -> str:
@@ -102,6 +108,11 @@ def without_numbers(error: str) -> str:
     clauses = re.split(r"(?<=[\w)]), ", said)
     kept = [clause for clause in clauses if not _NUMBER.search(clause)]
     return in_general([", ".join(kept or clauses)])[0]
+
+
+def concrete(sentences: Sequence[str]) -> list[str]:
+    """Return the sentences that say something of their own case, and not what holds of any."""
+    return [one for one in sentences if not _FITS_ANYTHING.search(one)]
 
 
 def is_advice(sentence: str) -> bool:

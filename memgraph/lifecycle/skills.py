@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from memgraph.lifecycle.evidence import Scope, confidence_of, may_tell, shared_context
-from memgraph.lifecycle.remedies import ended, remedy_of, troubles
+from memgraph.lifecycle.remedies import Trouble, remedy_of, troubles
+from memgraph.lifecycle.sentences import ended
 from memgraph.lifecycle.ways import Way
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.memory import ErrorFix
@@ -15,6 +16,8 @@ from memgraph.model.text import cut
 from memgraph.ports import Row
 
 _MOST_ERRORS = 5
+_MOST_QUOTED = 20
+"""Of those who met an error, so many are linked as what its name is quoted from."""
 _COMMON = 2
 """Builds in which an error was met before it is a common one."""
 _MOST_AGENTS = 50
@@ -22,8 +25,10 @@ _MOST_SEARCHED = 200
 """Episodes, and failures, the latest, in whose builds errors are looked for."""
 
 
-def skill_of(way: Way, by_build: Mapping[str, Sequence[Row]], scope: Scope, *, source: str) -> dict[str, Any]:
-    """Return what a procedure says of its evidence, as fields of its memory.
+def skill_of(
+    way: Way, by_build: Mapping[str, Sequence[Row]], scope: Scope, *, source: str
+) -> tuple[dict[str, Any], frozenset[str]]:
+    """Return what a procedure says of its evidence, as fields of its memory, and the ids of what it quotes besides.
 
     Parameters
     ----------
@@ -33,9 +38,9 @@ def skill_of(way: Way, by_build: Mapping[str, Sequence[Row]], scope: Scope, *, s
     rows = [attempt.row for attempt in way.supporters]
     builds = [build for row in rows for build in (*row.get("evidence_build_ids", ()), row.get("build_id")) if build]
     trigger = " ".join(way.trigger)
-    errors = _errors(way, by_build)
+    errors, quoted = _errors(way, by_build)
     agents = dict.fromkeys(agent for row in rows for agent in row.get("agents_involved", ()))
-    return {
+    fields = {
         "content": text_of(trigger, way.steps, errors),
         "trigger_pattern": trigger,
         "steps": list(way.steps),
@@ -59,6 +64,7 @@ def skill_of(way: Way, by_build: Mapping[str, Sequence[Row]], scope: Scope, *, s
         "occurred_at": rows[-1].get("occurred_at"),
         "reason": "the same steps led to success again and again",
     }
+    return fields, quoted
 
 
 def text_of(trigger: str, steps: Sequence[str], errors: Sequence[ErrorFix]) -> str:
@@ -80,8 +86,8 @@ def _shared(rows: Sequence[Row], *names: str) -> list[str]:
     ]
 
 
-def _errors(way: Way, by_build: Mapping[str, Sequence[Row]]) -> list[ErrorFix]:
-    """Return the errors that were met where this way was gone, with what helped; the most frequent first."""
+def _errors(way: Way, by_build: Mapping[str, Sequence[Row]]) -> tuple[list[ErrorFix], frozenset[str]]:
+    """Return the errors that were met where this way was gone, with what helped, the most frequent first; and who says so."""
     latest = (*way.supporters[-_MOST_SEARCHED:], *way.failures[-_MOST_SEARCHED:])
     gone = {build: None for attempt in latest for build in sorted(attempt.builds)}
     told = [attempt.row for attempt in way.supporters]
@@ -93,10 +99,21 @@ def _errors(way: Way, by_build: Mapping[str, Sequence[Row]]) -> list[ErrorFix]:
     }
     own = {attempt.row["id"] for attempt in way.supporters}
     found = [
-        (len(trouble.builds), trouble.name, fix)
+        (len(trouble.builds), trouble.name, *fix, trouble)
         for trouble in troubles(sorted(rows.values(), key=lambda row: row["seq"]))
-        if len(trouble.builds) >= _COMMON
-        and (fix := next(filter(None, (remedy_of(row) for row in trouble.mended if row["id"] not in own)), None))
+        if len(trouble.builds) >= _COMMON and (fix := _fix(trouble, own))
     ]
     best = sorted(found, key=lambda entry: (-entry[0], entry[1]))[:_MOST_ERRORS]
-    return [ErrorFix(error=error, fix=fix) for _, error, fix in best]
+    quoted = frozenset(
+        one
+        for _, _, _, by, trouble in best
+        for one in (by, *[row["id"] for row in (*trouble.failed, *trouble.mended)][:_MOST_QUOTED])
+    )
+    return [ErrorFix(error=error, fix=said) for _, error, said, _, _ in best], quoted - own
+
+
+def _fix(trouble: Trouble, own: Set[str]) -> tuple[str, str] | None:
+    """Return what helped, and the id of who says so; what a procedure was made of says it in its steps."""
+    return next(
+        ((said, row["id"]) for row in trouble.mended if row["id"] not in own and (said := remedy_of(row))), None
+    )

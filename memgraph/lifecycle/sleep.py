@@ -1,7 +1,7 @@
 """Sleep: what is done with experience when nobody waits for it, phase by phase (seeds 1, 2, 3; design §4, §5).
 
 The order has reasons. What is no longer true goes first, so that nothing is made of it; then what says the same becomes one, so
-that it counts as one; then generalisations, which error analysis tells what to avoid; then procedures; then contradictions, between
+that it counts as one; then generalisations, which the errors met tell what to avoid; then procedures; then contradictions, between
 all that there is by then; collection comes last, for what others made use of in this run.
 
 Each phase is made of small commits that each leave a true account, and says at its end how far the run has come. A run that was
@@ -94,10 +94,15 @@ def _merge(night: Night) -> Model:
     return merge_near_duplicates(night.store, is_time_up=night.is_over, looked_through=night.looked_through)
 
 
+def _compress(night: Night) -> Model:
+    store = night.store
+    return compress(store, embedder=store.embedder, model=night.model, is_time_up=night.is_over)
+
+
 PHASES: tuple[Phase, ...] = (
     Phase("temporal", lambda night: validate_facts(night.store, is_time_up=night.is_over)),
     Phase("near-duplicates", _merge),
-    Phase("compress", lambda night: compress(night.store, embedder=night.store.embedder, model=night.model)),
+    Phase("compress", _compress),
     Phase("errors", lambda night: analyse_errors(night.store, is_time_up=night.is_over)),
     Phase("procedures", lambda night: learn_procedures(night.store, is_time_up=night.is_over)),
     Phase("contradictions", lambda night: find_contradictions(night.store, seconds=night.seconds_left)),
@@ -120,7 +125,8 @@ def sleep(
     phases : sequence of str, optional
         Names of `PHASES`: these alone are done, in their order there; a run that was stopped stays as it is.
     max_seconds : float, optional
-        After so long nothing more is begun: what is under way comes to its next commit. Default: as long as it takes.
+        After so long nothing more is begun: what is under way comes to its next commit; a compression comes to its end, but asks
+        no model any more. Default: as long as it takes.
     model : LanguageModel, optional
         Words generalisations; no phase needs one.
     progress : callable, optional
@@ -136,6 +142,8 @@ def sleep(
     chosen = _chosen(checked(list[Name], phases, "phases"))
     max_seconds = checked(Seconds | None, max_seconds, "max_seconds")
     began = time.monotonic()
+    with store.exclusive():
+        pass  # a store that cannot be written is refused at once, not at the first phase that would write
     night = Night(store, model, None if max_seconds is None else began + max_seconds)
     usage = RunUsage(lambda: (store.embedder, model))
     usage.restart()

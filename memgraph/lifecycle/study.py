@@ -1,7 +1,8 @@
 """How something is learned of experience: scope by scope, from where something has changed since the last run.
 
 What is to be written of a scope is planned while others may write, and planned again under the lock if they did. A run ends with
-an event that says how far it has looked; killed before that, the next one finds done what was done.
+an event that says how far it has looked, and so does one that is stopped: what has waited longest comes first, so the next
+one goes on from there. Killed before that, the next one finds done what was done.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from memgraph.lifecycle.evidence import Scope, TimeIsUp, changed_scopes, seen_up_to
+from memgraph.lifecycle.deletions import Deletions
+from memgraph.lifecycle.evidence import Scope, TimeIsUp, seen_up_to, waiting
 from memgraph.lifecycle.vectors import vectors_of
 from memgraph.model.base import Model
 from memgraph.model.memory import Vector
@@ -54,38 +56,44 @@ class Study(Generic[P, R]):
 
     run_key: str
     types: Sequence[str]
-    plan: Callable[[AgentMemoryStore, Scope], P]
+    plan: Callable[[AgentMemoryStore, Scope, Deletions], P]
     write: Callable[[AgentMemoryStore, Scope, P, Vectors], tuple[R, set[int]]]
     conclude: Callable[[R, str, int], Payload]
     nothing: R
 
     def run(self, store: AgentMemoryStore, is_time_up: TimeIsUp) -> R:
-        """Learn from every scope in which something has changed; once the time is up, the rest waits for the next run."""
-        with store.reader.frozen(links=True):
-            began_at = store.reader.index.offset.seq
-            scopes = changed_scopes(store.reader, self.run_key, self.types)
-        total, own = self.nothing, set[int]()
-        for scope in scopes:
-            if is_time_up():
+        """Learn from every scope in which something has changed, but at least from one; once the time is up, the rest waits."""
+        reader = store.reader
+        with reader.frozen(links=True):
+            began_at, now = reader.index.offset.seq, store.now()
+            since = (reader.record("LifecycleRun", self.run_key) or {}).get("seq", 0)
+        total, own, is_first = self.nothing, set[int](), True
+        deletions = Deletions(reader)
+        for scope, seq in waiting(reader, self.run_key, self.types, now=now, until=began_at):
+            if is_time_up() and not is_first:
+                if seq - 1 > since:
+                    store.commit("system", [self.conclude(total, now, seq - 1)], actor="system")
                 return total.model_copy(update={"complete": False})
-            result, written = self._learn(store, scope)
-            total, own = _sum(total, result), own | written
-        if scopes:
+            if reader.index.offset.seq != began_at + len(own):  # others write: they may have deleted something
+                deletions = Deletions(reader)
+            result, written = self._learn(store, scope, deletions)
+            total, own, is_first = _sum(total, result), own | written, False
+        if not is_first:
             with store.exclusive():
-                event = self.conclude(total, store.now(), seen_up_to(store, began_at, own))
+                event = self.conclude(total, now, seen_up_to(store, began_at, own))
                 store.commit("system", [event], actor="system")
         return total
 
-    def _learn(self, store: AgentMemoryStore, scope: Scope) -> tuple[R, set[int]]:
+    def _learn(self, store: AgentMemoryStore, scope: Scope, deletions: Deletions) -> tuple[R, set[int]]:
         with store.reader.frozen(links=True):
             seq = store.reader.index.offset.seq
-            plan = self.plan(store, scope)
+            plan = self.plan(store, scope, deletions)
         embedder = store.embedder
         vectors = dict(zip(plan.texts, vectors_of(embedder, plan.texts), strict=True))
         with store.exclusive():
             store.check_embedder(embedder)
             if store.reader.index.offset.seq != seq:
-                plan = self.plan(store, scope)
+                plan = self.plan(store, scope, Deletions(store.reader))
                 lacking = [text for text in plan.texts if text not in vectors]
                 vectors |= dict(zip(lacking, vectors_of(embedder, lacking), strict=True))
             return self.write(store, scope, plan, vectors)

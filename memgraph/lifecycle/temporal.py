@@ -126,6 +126,6 @@ def _replacing(pair: Contradiction, now: str) -> MemoryLinked | None:
     conflict = conflict_of(pair.older, pair.newer)
     if conflict is None or not is_decided(conflict, pair.older, pair.newer, is_confirmed=False, now=now):
         return None
-    said = {"score": conflict.score, "reason": conflict.reason, "created_at": now}
+    said = {"score": conflict.score, "reason": conflict.noted, "created_at": now}
     ends = {"source_id": pair.newer.id or "", "target_id": pair.older.id or ""}
     return MemoryLinked(relation="SUPERSEDES", **ends, **said)

@@ -63,11 +63,8 @@ class Attempt:
 
     @cached_property
     def builds(self) -> frozenset[str]:
-        """What it is evidence of; an episode without a build counts by its session, or as one."""
-        row = self.row
-        if row.get("evidence_build_ids") or row.get("build_id") or not row.get("session_id"):
-            return evidence_of(row)
-        return frozenset([f"session {row['session_id']}"])
+        """What it is evidence of."""
+        return builds_of(self.row)
 
     @property
     def went_well(self) -> bool:
@@ -125,6 +122,13 @@ class _Draft(NamedTuple):
     trigger: tuple[str, ...]
     keys: tuple[str, ...]
     went: list[Attempt]
+
+
+def builds_of(row: Row) -> frozenset[str]:
+    """Return what an episode is evidence of; one without a build counts by its session, or as one."""
+    if row.get("evidence_build_ids") or row.get("build_id") or not row.get("session_id"):
+        return evidence_of(row)
+    return frozenset([f"session {row['session_id']}"])
 
 
 def _builds(attempts: Sequence[Attempt]) -> frozenset[str]:

@@ -11,6 +11,7 @@ import orjson
 
 from memgraph.errors import BudgetSpentError, ProviderError
 from memgraph.extraction.asking import answer, name_of
+from memgraph.lifecycle.evidence import TimeIsUp, never
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.ports import LanguageModel, Row
 
@@ -37,11 +38,15 @@ class Wording:
     ----------
     model : LanguageModel or None
         None: the episodes' own words.
+    is_time_up : callable, optional
+        Asked before each text: once it says so, the model is asked no more.
     """
 
-    def __init__(self, model: LanguageModel | None) -> None:
+    def __init__(self, model: LanguageModel | None, is_time_up: TimeIsUp = never) -> None:
         self._model = model
-        self._is_spent = False
+        self._is_time_up = is_time_up
+        self._is_silent: str | None = None
+        self._kept: dict[bytes, str] = {}
         self._told: Counter[str] = Counter()
 
     @property
@@ -59,22 +64,42 @@ class Wording:
             The most typical first.
         plain : str
             What it is without a model.
+
+        Notes
+        -----
+        Of the same episodes it says the same as before, without asking again.
         """
-        if self._model is None or self._is_spent:
+        if self._model is None:
             return plain
         shown = [row["content"][:_SHOWN_CHARS] for row in episodes[:_MOST_SHOWN]]
         messages = [
             {"role": "system", "content": _TASK.format(seen=seen)},
             {"role": "user", "content": "\n".join(orjson.dumps(text).decode() for text in shown)},
         ]
+        asked = orjson.dumps([plain, *messages])
+        if asked not in self._kept:
+            self._kept[asked] = self._asked(self._model, messages, [plain, seen, *shown])
+        return self._kept[asked]
+
+    def ask_no_more(self, reason: str) -> None:
+        """From now on use the model's texts that there are, and else the episodes' own words."""
+        self._is_silent = self._is_silent or reason
+
+    def _asked(self, model: LanguageModel, messages: list[dict[str, str]], known: Sequence[str]) -> str:
+        """Return what the model says; `known` is what it may name, first the text that serves if it is of no use."""
+        if self._is_time_up():
+            self.ask_no_more("the time was up")
+        if self._is_silent is not None:
+            self._told[self._is_silent] += 1
+            return known[0]
         try:
-            return answer(self._model, messages, _SCHEMA, lambda reply: _checked(reply, [plain, seen, *shown]))
+            return answer(model, messages, _SCHEMA, lambda reply: _checked(reply, known))
         except BudgetSpentError as error:
-            self._is_spent = True
+            self.ask_no_more(str(error))
             self._told[str(error)] += 1
         except ProviderError as error:
-            self._told[f"{name_of(self._model)}: {error}"] += 1
-        return plain
+            self._told[f"{name_of(model)}: {error}"] += 1
+        return known[0]
 
 
 def _checked(reply: Any, known: Sequence[str]) -> str:

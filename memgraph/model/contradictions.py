@@ -36,7 +36,7 @@ class Contradiction(Model):
     score : float or None
         Share of their words that they have in common; None where somebody linked them by hand.
     reason : str or None
-        What they differ in.
+        What they differ in, as their texts tell it now; the link between them holds the kind alone, and quotes neither.
     found_at : str or None
     """
 

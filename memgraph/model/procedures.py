@@ -37,7 +37,8 @@ class ProcedureMeasured(Payload):
     uses, uses_judged, uses_succeeded : int
         Recalls after which it was used; those whose outcome was good or bad; those whose was good.
     success_rate : float or None
-        Share of both that went well, in [0, 1]; None: never tried.
+        Share of both that went well, in [0, 1]; None: never tried. A trial of which both an episode and the outcome of a recall
+        tell counts by both.
     """
 
     TYPE = "procedure.measured"

@@ -53,7 +53,7 @@ _PARTS = r"(.+?) (?:Lesson|What it acted on|What was done|Last error): "
 _FAILED_TRIAL = re.compile(rf"Failed trial: {_PARTS}", re.DOTALL)
 _SOLVED_TRIAL = re.compile(rf"Solved(?: after a failed trial)?: {_PARTS}", re.DOTALL)
 _SOLVED_SINCE = re.compile(
-    r"Failed in [\d,]+ \w+(?: of [^:“”]{1,80}?)?, solved in |The same task failed in .{1,400}? One that went well acted on this: "
+    r"Failed in [\d,]+ \w+(?: of ([^:“”]{1,80}?))?, solved in |The same task failed in .{1,400}? One that went well acted on this: "
 )
 _LESSONS = (
     re.compile(r"(Failed trial: .+?) Lesson: (.+)()$"),
@@ -163,13 +163,18 @@ def failed(memory: AgentMemory) -> list[Warned]:
 
 def solved_since(memories: Sequence[AgentMemory]) -> set[str | None]:
     """Return the ids of the failures whose task was solved, as they say or another of the memories: nothing of them is to be avoided."""
-    solved = {found[1] for memory in memories if (found := _SOLVED_TRIAL.match(memory.content))}
+    found = [
+        match
+        for memory in memories
+        for match in (_SOLVED_TRIAL.match(memory.content), _SOLVED_SINCE.match(memory.content))
+    ]
+    solved = {match[1].rstrip(".") for match in found if match and match[1]}
     return {memory.id for memory in memories if memory.outcome == "negative" and _is_solved(memory, solved)}
 
 
 def _is_solved(memory: AgentMemory, solved: Collection[str]) -> bool:
     trial = _FAILED_TRIAL.match(memory.content)
-    return trial[1] in solved if trial else _SOLVED_SINCE.match(memory.content) is not None
+    return trial[1].rstrip(".") in solved if trial else _SOLVED_SINCE.match(memory.content) is not None
 
 
 def known_errors(memory: AgentMemory) -> list[Warned]:

@@ -17,10 +17,11 @@ from typing import Any, TypeAlias
 
 from memgraph.errors import MissingExtraError
 from memgraph.retrieval.prefix import one_line
+from memgraph.viz.apart import apart
 from memgraph.viz.graphml import xml_text
 from memgraph.viz.measures import CHURN
 from memgraph.viz.periods import DAYS_OF, bounds
-from memgraph.viz.series import Point, Series, with_data
+from memgraph.viz.series import GROUP_WORDS, Point, Series, has_news, told_first, with_data
 from memgraph.viz.ticks import ticks_between
 from memgraph.viz.trials import trial_of
 
@@ -143,9 +144,11 @@ def _alone(series: Series, about: str) -> Figure:
     return figure
 
 
-def _overview(series: Sequence[Series], about: str) -> Figure:
+def _overview(all_: Sequence[Series], about: str) -> Figure:
+    """Draw what has news beside each other, and name the others below."""
+    series = told_first([one for one in all_ if has_news(one)])
     rows = (len(series) + 1) // 2
-    height = 3.0 * rows + 1.0
+    height = 3.0 * rows + 1.4
     figure = _figure(14.0, height)
     figure.text(0.03, 1 - 0.42 / height, "What was learned over time", fontsize=18, fontweight="bold", va="center")
     figure.text(0.03, 1 - 0.78 / height, about, fontsize=11, color=_GREY, va="center")
@@ -154,6 +157,9 @@ def _overview(series: Sequence[Series], about: str) -> Figure:
         left, top = 0.065 + 0.5 * column, 1 - (1.0 + 3.0 * row) / height
         figure.text(left - 0.035, top - 0.18 / height, one.title, fontsize=12, fontweight="bold", va="center")
         _draw(one, figure, (left, top - 2.55 / height, 0.33, 2.1 / height), is_small=True)
+    if still := [one.title.lower() for one in all_ if one not in series]:
+        said = f"Not drawn, for there is no news in it (it stayed the same, or could only go from none to all): {'; '.join(still)}."
+        figure.text(0.03, 0.2 / height, said, fontsize=9, color=_GREY, va="center")
     return figure
 
 
@@ -322,7 +328,7 @@ def _name(axes: Axes, ends: Sequence[_End], *, is_small: bool) -> None:
     texts = [textwrap.wrap(_shortened(name), _LABEL_CHARS) or [""] for _, name, _ in ends]
     heights = [(value - low) / ((high - low) or 1.0) for value, _, _ in ends]
     order = sorted(range(len(ends)), key=lambda place: heights[place])
-    at = _apart([heights[place] for place in order], [gap * (1 + 0.8 * (len(texts[place]) - 1)) for place in order])
+    at = apart([heights[place] for place in order], [gap * (1 + 0.8 * (len(texts[place]) - 1)) for place in order])
     for place, height in zip(order, at, strict=True):
         axes.text(
             1.03,
@@ -335,19 +341,6 @@ def _name(axes: Axes, ends: Sequence[_End], *, is_small: bool) -> None:
             fontweight="bold",
             linespacing=1.1,
         )
-
-
-def _apart(heights: Sequence[float], sizes: Sequence[float]) -> list[float]:
-    """Return ascending heights moved as little as need be for labels of these sizes to stand between 0 and 1, if they can."""
-    at: list[float] = []
-    for height, size in zip(heights, sizes, strict=True):
-        lowest = at[-1] + (sizes[len(at) - 1] + size) / 2 if at else 0.0
-        at.append(max(height, lowest))
-    limit = 1.0
-    for place in range(len(at) - 1, -1, -1):
-        at[place] = min(at[place], limit)
-        limit = at[place] - (sizes[place] + sizes[max(place - 1, 0)]) / 2
-    return at
 
 
 def _values(series: Series, axes: Axes) -> None:
@@ -395,6 +388,6 @@ def _plain(text: str) -> str:
 
 
 def _shortened(name: str, most: int = 2 * _LABEL_CHARS) -> str:
-    """Return a name as one harmless line."""
-    line = _plain(name)
+    """Return a group's name in words, as one harmless line."""
+    line = _plain(GROUP_WORDS.get(name, name))
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"

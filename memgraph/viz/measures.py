@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from memgraph.model.memory import MEMORY_TYPES
+from memgraph.viz.builds import is_attempt
 from memgraph.viz.history import History, Life
 from memgraph.viz.lessons import Lessons, Which
 from memgraph.viz.periods import Bucket, after, bucket_between, check_span, start_of, starts
@@ -214,8 +215,8 @@ def _returning(scope: Scope) -> Table:
 def _succeeded(scope: Scope) -> Table:
     builds = [
         Sample(build.at, "builds", build.outcome == "success")
-        for (project_id, _), build in scope.history.builds.items()
-        if scope.counts(project_id)
+        for (project_id, build_id), build in scope.history.builds.items()
+        if scope.counts(project_id) and is_attempt(build_id)
     ]
     episodes = [
         Sample(life.at, "episodes", life.outcome == "positive")
@@ -299,7 +300,7 @@ MEASURES = (
         "Attempts that succeeded",
         "share",
         "Builds: those whose outcome was success, of all that were consolidated and completed in the bucket (an undated trial n is "
-        "day n after 2000-01-01). Episodes: those told by no build whose outcome is positive, of those whose outcome is positive, "
+        "day n after 2000-01-01); commits of one sitting are no attempt. Episodes: those told by no build whose outcome is positive, of those whose outcome is positive, "
         "negative or neutral.",
         _succeeded,
     ),

@@ -27,11 +27,6 @@ from memgraph.viz.room import MEMORIES
 
 _PACKED_FROM = 2_500_000
 """Bytes of JSON from which on it is deflated: what every browser since 2023 unpacks by itself."""
-_BUILDS = """
-    MATCH (b:Build) WHERE ($project = '' OR b.project_id = $project) AND b.completed_at >= timestamp($first)
-      AND b.started_at <= timestamp($last)
-    RETURN count(b) AS builds
-"""
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 _ESCAPED = {
     b"<": b"\\u003c",
@@ -91,13 +86,13 @@ def write_page(
     """
     path = Path(path)
     data = page_data(store, project_id=project_id, since=since, until=until, include=include, limit=limit)
-    text = render(data, title_of(project_id, data.memories), _builds(store, data, project_id))
+    text = render(data, title_of(data.project_id, data.memories))
     content = text.encode()
     write_files({path: content})
     return PageReport(path, len(content), len(data.memories), left_out_of(data))
 
 
-def render(data: PageData, title: str, builds: int = 0) -> str:
+def render(data: PageData, title: str) -> str:
     """Return the page as HTML: the same for the same data."""
     files = assets.folder("visualizations")
     template, style, script = ((files / name).read_text("utf-8") for name in ("page.html", "page.css", "page.js"))
@@ -109,7 +104,7 @@ def render(data: PageData, title: str, builds: int = 0) -> str:
         "name": escape(f"{title}, {span}" if span else title),
         "title": escape(title),
         "span": escape(span),
-        "sentence": escape(sentence_of(data, builds)),
+        "sentence": escape(sentence_of(data)),
         "counted": escape(counted_of(data)),
         "hidden": "" if data.memories else " hidden",
         "style": style,
@@ -132,10 +127,3 @@ def embedded(document: bytes) -> tuple[str, str]:
 
 def _hash_of(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _builds(store: AgentMemoryStore, data: PageData, project_id: str | None) -> int:
-    if not data.first:
-        return 0
-    asked = {"project": project_id or "", "first": data.first, "last": f"{data.last[:10]}T23:59:59.999Z"}
-    return int(store.cypher(_BUILDS, **asked)[0]["builds"])

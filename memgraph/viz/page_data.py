@@ -6,6 +6,7 @@ times are whole seconds since the beginning of the span. `visualizations/src/dat
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,13 +17,15 @@ from memgraph.index.index import RELATION_CODE
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory, ProceduralMemory, SemanticMemory
 from memgraph.store import AgentMemoryStore
 from memgraph.viz.chosen import chosen_ids
+from memgraph.viz.failing import failing, told_times
 from memgraph.viz.grouping import areas, grouped
-from memgraph.viz.history import read_history
+from memgraph.viz.history import Life, read_history
 from memgraph.viz.layout import lay_out
+from memgraph.viz.measures import Scope
 from memgraph.viz.page_times import DAY_S, Times, times_of
-from memgraph.viz.periods import bounds
+from memgraph.viz.periods import bounds, checked_bucket, starts
 from memgraph.viz.room import FULL_TEXTS, SHORT_CHARS
-from memgraph.viz.series import Series, learning_series
+from memgraph.viz.series import GROUP_WORDS, Series, has_news, learning_series, told_first
 from memgraph.viz.shown import shown_ids
 from memgraph.viz.timeline import timelines
 from memgraph.viz.trials import is_undated
@@ -61,6 +64,10 @@ class PageData:
         Memories of whose text only the beginning is given.
     first, last : str
         The span that is shown, ISO 8601; empty where nothing is.
+    builds : int
+        Of this choice.
+    others : list of str
+        Projects that are not shown, because they and the one that is have no time in common.
     project_id, since, until : str or None
         What was asked for.
     """
@@ -73,6 +80,8 @@ class PageData:
     shortened: int
     first: str
     last: str
+    builds: int = 0
+    others: Sequence[str] = ()
     project_id: str | None = None
     since: str | None = None
     until: str | None = None
@@ -89,7 +98,9 @@ def page_data(
 ) -> PageData:
     """Return what a page of these memories shows; parameters as of `memgraph.viz.shown.shown_memories`.
 
-    The period is that in which memories came: as the timeline has it. Archived memories are among them: the replay shows when they went, and a generalisation its evidence.
+    The period is that in which memories came: as the timeline has it. Archived memories are among them: the replay shows when they
+    went, and a generalisation its evidence. Undated trials and what has dates have no time in common: of several projects that differ
+    so only the one with the most memories is shown.
 
     Parameters
     ----------
@@ -101,11 +112,11 @@ def page_data(
     InvalidInputError
         As `memgraph.viz.shown.shown_memories`.
     """
-    asked: dict[str, Any] = {"project_id": project_id, "since": since, "until": until}
     include = {*include, "archived"}
     since_then, until_then = bounds(since, until)
     until_then = min(until_then, store.now())
     history = read_history(store, details_of=shown_ids(store, project_id=project_id, include=include))
+    others: list[str] = []
 
     def within(included: Collection[str]) -> list[str]:
         """Return what came in the period, as the slider has it: what is told again later came when it was told first."""
@@ -115,6 +126,9 @@ def page_data(
 
     with store.reader.frozen(links=True):
         ids = within(include)
+        if project_id is None and (apart := _apart([history.lives[one] for one in ids])):
+            project_id, *others = apart
+            ids = within(include)
         hidden = len(within({*include, "suppressed", "sensitive", "private"})) - len(ids)
         shown = store.reader.read(chosen_ids(store, ids, limit))
         pairs = _evidence(store, [memory.id or "" for memory in shown])
@@ -127,12 +141,49 @@ def page_data(
         return lines[memory.id or ""].added, MEMORY_TYPES.index(memory.type), rank[memory.id or ""]
 
     memories = sorted(shown, key=came)
-    times = times_of([memory.id or "" for memory in memories], lines, history, until_then)
+    builds = [
+        build.at
+        for (name, _), build in history.builds.items()
+        if project_id in (None, name) and since_then <= build.at <= until_then
+    ]
+    times = times_of([memory.id or "" for memory in memories], lines, history, until_then, builds)
     document, shortened = _document(store, memories, times, rank, pairs)
+    asked: dict[str, Any] = {"project_id": project_id, "since": since, "until": until}
     counted = {**asked, "until": times.last, "history": history, "ids": frozenset(ids)}
     series = learning_series(store, **counted) if ids else []
-    document["series"] = [one.to_dict() for one in series if one.name in DRAWN_SERIES]
-    return PageData(document, memories, series, kept, hidden, shortened, times.first, times.last, **asked)
+    drawn = told_first([one for one in series if one.name in DRAWN_SERIES])
+    document["series"] = [one.to_dict() | {"has_news": has_news(one)} for one in drawn]
+    document["groups"] = GROUP_WORDS
+    scope = Scope(history, project_id, since_then, times.last, None, store.now(), counted["ids"])
+    document["failing"] = _failing(scope, series, memories, times)
+    shown_to = (times.first, times.last, len(builds), others)
+    return PageData(document, memories, series, kept, hidden, shortened, *shown_to, **asked)
+
+
+def _apart(lives: Sequence[Life]) -> list[str]:
+    """Return the projects, that with the most memories first, if undated trials and what has dates are of different ones; else none."""
+    many = Counter(life.project_id or "" for life in lives)
+    undated = {life.project_id or "" for life in lives if is_undated(life.at)}
+    dated = {life.project_id or "" for life in lives if not is_undated(life.at)}
+    if not undated - dated or not dated - undated:
+        return []
+    return sorted((name for name in many if name), key=lambda name: (-many[name], name))
+
+
+def _failing(
+    scope: Scope, series: Sequence[Series], memories: Sequence[AgentMemory], times: Times
+) -> dict[str, Any] | None:
+    """Return the failures, if one of them came back, and when each bucket begins by which that is counted."""
+    returning = next((one for one in series if one.name == "returning_failures"), None)
+    if returning is None or returning.bucket is None or not any(point.value for point in returning.points):
+        return None
+    begins = starts(min(point.at for point in returning.points), times.last, checked_bucket(returning.bucket) or "day")
+    failures = [
+        [one.title, one.memories, *([times.at(at) for at in part] for part in (one.failed, one.tried, one.solved))]
+        for one in failing(scope, memories)
+    ]
+    periods = [[day, times.at(f"{day}T00:00:00.000Z")] for day in begins]
+    return {"bucket": returning.bucket, "periods": periods, "failures": failures}
 
 
 def _at(memory: AgentMemory) -> str:
@@ -200,8 +251,12 @@ def _document(
             "reason": [names.of("reasons", memory.reason) for memory in memories],
             "agents": [names.all_of("agents", memory.agents_involved[:_MOST_TAGS]) for memory in memories],
             "tags": [names.all_of("tags", memory.tags[:_MOST_TAGS]) for memory in memories],
-            "told": [len(memory.evidence_build_ids) for memory in memories],
         },
+        "told": [
+            [place, *map(times.at, told)]
+            for place, memory in enumerate(memories)
+            if (told := told_times(times.history, memory))
+        ],
         "more": {
             str(place): more
             for place, memory in enumerate(memories)
@@ -216,7 +271,7 @@ def _document(
                 *(round(float(value)) for value in disc),
                 label,
                 group.members[0] if group.has_hub else -1,
-                min(added[place] for place in group.members),
+                added[group.members[0]] if group.has_hub else min(added[place] for place in group.members),
             ]
             for disc, label, group in zip(layout.discs, labels, groups, strict=True)
         ],

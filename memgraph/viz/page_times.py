@@ -112,22 +112,27 @@ def _point(one: Relevance, rate: float) -> tuple[int, int, int]:
     return round(100 * value), _PINNED if one.is_pinned else round(100 * one.floor), int(one.is_use)
 
 
-def times_of(ids: Sequence[str], lines: Mapping[str, Timeline], history: History, until: str) -> Times:
-    """Return the times of these memories up to a time, by which all of them had come."""
+def times_of(
+    ids: Sequence[str], lines: Mapping[str, Timeline], history: History, until: str, builds: Sequence[str] = ()
+) -> Times:
+    """Return the times of these memories up to a time, by which all of them had come; `builds` are when there was one."""
     turns = turns_of(history, ids, until)
-    return Times(ids, lines, turns, history, *_span([lines[one] for one in ids], turns, until))
+    return Times(ids, lines, turns, history, *_span([lines[one] for one in ids], turns, until, builds))
 
 
-def _span(lines: Sequence[Timeline], turns: Mapping[str, Sequence[str]], until: str) -> tuple[str, str]:
-    """Return the first and last time on the slider: of the memories, and of what became of them soon after."""
+def _span(
+    lines: Sequence[Timeline], turns: Mapping[str, Sequence[str]], until: str, builds: Sequence[str]
+) -> tuple[str, str]:
+    """Return the first and last time on the slider: of the memories, of what became of them soon after, and of builds then."""
     if not lines:
         return "", ""
     first, last = min(line.added for line in lines), max(line.added for line in lines)
     done = [one.at for line in lines for one in line.relevances] + [at for line in lines for at, _, _ in line.changes]
     done += [at for one in turns.values() for at in one]
     end = max([last, *(at for at in done if at <= until)])
-    patience = max(_PATIENCE_S, (_seconds(last) - _seconds(first)) // 4)
-    return first, end if _seconds(end) - _seconds(last) <= patience else last
+    latest = _seconds(last) + max(_PATIENCE_S, (_seconds(last) - _seconds(first)) // 4)
+    ends = [end if _seconds(end) <= latest else last, *(at for at in builds if last < at and _seconds(at) <= latest)]
+    return first, max(ends)
 
 
 def _seconds(at: str) -> int:

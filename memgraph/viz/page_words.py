@@ -16,6 +16,9 @@ _FEWEST = 5
 """Shares of fewer than these say nothing."""
 _MOST_SINGLE = 8
 """Of more points, halves are compared: single ones differ by chance."""
+_SAME_POINTS = 2
+"""Percentages that differ by no more are the same."""
+_MOST_NAMED = 3
 
 
 def title_of(project_id: str | None, memories: Sequence[AgentMemory]) -> str:
@@ -48,7 +51,7 @@ def in_words(day: str) -> str:
     return f"{at.day} {months[at.month - 1]} {at.year}"
 
 
-def sentence_of(data: PageData, builds: int) -> str:
+def sentence_of(data: PageData) -> str:
     """Return what the agent learned, in a sentence or three."""
     if not data.memories:
         return f"Nothing{' that may be shown' if data.hidden else ''} is remembered{_choice_of(data)}."
@@ -56,7 +59,7 @@ def sentence_of(data: PageData, builds: int) -> str:
     on_page = "" if kept == len(data.memories) else f" ({len(data.memories):,} of them are on this page)"
     span = span_of(data)
     when = f"over {span}" if data.document["undated"] else (f"from {span}" if " to " in span else f"on {span}")
-    where = f"In {_count(builds, 'build')} {when}" if builds else f"{when[0].upper()}{when[1:]}"
+    where = f"In {_count(data.builds, 'build')} {when}" if data.builds else f"{when[0].upper()}{when[1:]}"
     made = [
         _count(many, one, several)
         for kind, one, several in (
@@ -70,27 +73,64 @@ def sentence_of(data: PageData, builds: int) -> str:
     if len({memory.project_id for memory in data.memories}) > 1:
         return said[0]  # a share over different kinds of work says nothing
     by_name = {one.name: one for one in data.series}
-    for name, group, what in (
-        ("success_rate", "builds", "Attempts that succeeded"),
-        ("returning_failures", "came back", "Known failures that came back"),
-    ):
-        said += _went(by_name.get(name), group, what, is_undated=data.document["undated"])
+    said += _went(by_name.get("success_rate"), "builds", "Attempts that succeeded")
+    said += _came_back(by_name.get("returning_failures"))
     return " ".join(said)
 
 
-def _went(series: Series | None, group: str, what: str, *, is_undated: bool) -> list[str]:
+def _went(series: Series | None, group: str, what: str) -> list[str]:
     """Say how a share went from its first part to its last; nothing where it was all or nothing throughout."""
     parts = parts_of(series, group)
-    if parts is None:
+    if series is None or parts is None:
         return []
     (first, of_first), (last, of_last), is_halved = parts
-    before, after = _percent(first), _percent(last)
-    if before == after:
-        return [f"{what} stayed at {before}."] if 0 < round(100 * first) < 100 else []
-    unit = "trial" if is_undated else series.bucket if series else "part"
-    ends = ("in the first half", "in the second") if is_halved else (f"in the first {unit}", "in the last")
+    before, after = round(100 * first), round(100 * last)
+    if abs(after - before) <= _SAME_POINTS:
+        return [f"{what} stayed at {_percent(last)}."] if 0 < before < 100 or 0 < after < 100 else []
+    known = _known(series, group)
+    ends = ["in the first half", "in the second"] if is_halved else [_in_bucket(series, known[at]) for at in (0, -1)]
     verb = "rose" if last > first else "fell"
-    return [f"{what} {verb} from {before} (of {of_first:,}) {ends[0]} to {after} (of {of_last:,}) {ends[1]}."]
+    return [
+        f"{what} {verb} from {_percent(first)} (of {of_first:,}) {ends[0]} to {_percent(last)} (of {of_last:,}) {ends[1]}."
+    ]
+
+
+def _came_back(series: Series | None) -> list[str]:
+    """Say how many of the known failures came back, first and last; of many points, which share of them on average."""
+    group = "came back"
+    known = _known(series, group) if series else []
+    if series is None or not known or min(known[0].count, known[-1].count) < _FEWEST:
+        return []
+    if len(known) > _MOST_SINGLE:
+        return _went(series, group, "Known failures that came back")
+    ends = [known[0], known[-1]]
+    (many, before), (rest, after) = ((round((end.value or 0.0) * end.count), end.count) for end in ends)
+    first, last = (_in_bucket(series, end) for end in ends)
+    what = "tasks known to fail" if series.undated else "failures known before"
+    verb = "failed" if series.undated else "came"
+    if len(known) == 1:
+        return [f"Of the {before:,} {what}, {many:,} {verb} again {first}."]
+    if before == after:
+        return [f"Of the {before:,} {what}, {many:,} {verb} again {first} and {rest:,} {last}."]
+    return [f"Of the {before:,} {what}, {many:,} {verb} again {first}; of {after:,}, {rest:,} {last}."]
+
+
+def _in_bucket(series: Series, point: Point) -> str:
+    """Return when a point is, in words: in trial 4, in the week from 5 January 2026, in January 2026."""
+    if series.undated:
+        return f"in trial {trial_of(point.at)}"
+    if series.bucket == "day":
+        return f"on {in_words(point.at)}"
+    if series.bucket == "week":
+        return f"in the week from {in_words(point.at)}"
+    if series.bucket == "month":
+        return f"in {in_words(point.at).partition(' ')[2]}"
+    return f"in {point.at[:4]}" if series.bucket == "year" else f"in the ten years from {point.at[:4]}"
+
+
+def _known(series: Series, group: str) -> list[Point]:
+    """Return the points of a group that are no share of nothing."""
+    return [point for point in series.points if point.group == group and point.value is not None]
 
 
 def parts_of(series: Series | None, group: str) -> tuple[tuple[float, int], tuple[float, int], bool] | None:
@@ -98,7 +138,7 @@ def parts_of(series: Series | None, group: str) -> tuple[tuple[float, int], tupl
 
     Of few points the first and the last are compared. None: there is but one, or a part is of too few to say anything.
     """
-    points = [point for point in series.points if point.group == group and point.value is not None] if series else []
+    points = _known(series, group) if series else []
     if len(points) < 2:
         return None
     is_halved = len(points) > _MOST_SINGLE
@@ -115,6 +155,13 @@ def _share(points: Sequence[Point]) -> tuple[float, int] | None:
 def left_out_of(data: PageData) -> list[str]:
     """Return what is not on the page, a sentence each."""
     said = []
+    if data.others:
+        names = [visible(name) for name in data.others]
+        rest_of = [f"{len(names) - _MOST_NAMED:,} more"] if len(names) > _MOST_NAMED else []
+        said.append(
+            f"Shown is {visible(data.project_id or '')}, the project with the most memories: undated trials and what has dates have no "
+            f"time in common. Name another project (--project) to see it: {_listed([*names[:_MOST_NAMED], *rest_of])}."
+        )
     if rest := sum(data.kept.values()) - len(data.memories):
         said.append(
             f"{_count(rest, 'memory is', 'memories are')} not on this page: it has the most relevant ones and what these were made of."

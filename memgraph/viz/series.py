@@ -8,9 +8,11 @@ from typing import Any
 
 from memgraph.store import AgentMemoryStore
 from memgraph.viz.history import History, read_history
-from memgraph.viz.measures import MEASURES, Cell, Scope
+from memgraph.viz.measures import LESSON, MEASURES, Cell, Scope
 from memgraph.viz.periods import bounds, checked_bucket
 from memgraph.viz.shown import shown_ids
+
+_LEADING = "returning_failures"
 
 
 @dataclass(frozen=True)
@@ -131,3 +133,41 @@ def _points(cells: Iterable[Cell]) -> Iterable[Point]:
 def with_data(series: Sequence[Series]) -> list[Series]:
     """Return the series that have something to show: a value in one point or more."""
     return [one for one in series if any(point.value is not None for point in one.points)]
+
+
+def has_news(series: Series) -> bool:
+    """Tell whether a series says more than its first point: what is drawn beside others should.
+
+    A share that is always the same does not; nor does one that is none at first and all from then on, as that of failures seen before
+    is where all tasks are known from the first trial on. Whether known failures come back is always said.
+    """
+    if series.unit != "share" or series.name == _LEADING:
+        return True
+    lines: dict[str, list[float]] = {}
+    for point in series.points:
+        if point.value is not None:
+            lines.setdefault(point.group, []).append(point.value)
+    if any(len(set(values)) > 1 and not _is_bound(values) for values in lines.values()):
+        return True
+    return not any(_is_bound(values) for values in lines.values()) and all(
+        len(values) <= 2 for values in lines.values()
+    )
+
+
+def _is_bound(values: Sequence[float]) -> bool:
+    """Tell whether a share could not but be so: none at first, and all from then on."""
+    return values[0] == 0.0 and set(values[1:]) <= {1.0}
+
+
+def told_first(series: Sequence[Series]) -> list[Series]:
+    """Return series in the order in which they are shown together: whether known failures come back first, for that is learning."""
+    return sorted(series, key=lambda one: one.name != _LEADING)
+
+
+GROUP_WORDS = {
+    "episodic": "episodes",
+    "semantic": "generalisations",
+    "procedural": "procedures",
+    LESSON: "with a lesson known",
+}
+"""What the groups of series are called in pictures."""

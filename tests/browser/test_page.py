@@ -13,6 +13,7 @@ from memgraph import AgentMemoryStore
 from memgraph.config import AgentMemoryConfig
 from memgraph.testing import FakeClock, FakeEmbedder, FakeKeys
 from memgraph.viz.page import write_page
+from tests.unit.viz.conftest import fill_trials
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = [
@@ -358,6 +359,52 @@ def test_what_was_replaced_is_back_once_the_newer_one_is_gone(opened, odd_files)
     assert states == [["in force"], ["in force", "contradicted"], ["superseded"], ["in force"]]
     label = page.locator('[data-series="live_memories"] .bucket')
     assert label.text_content() == "8 Feb 2026"
+
+
+def test_what_still_fails_is_listed_first_as_of_the_time_shown(opened, tmp_path):
+    config = AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys")
+    with AgentMemoryStore(config, embedder=FakeEmbedder(), clock=FakeClock(), keys=FakeKeys()) as store:
+        fill_trials(store)
+        write_page(store, tmp_path / "trials.html")
+    page = opened(file=tmp_path / "trials.html")
+
+    def lists() -> list[tuple[str, list[str], list[str]]]:
+        page.wait_for_timeout(120)
+        return [
+            (
+                block.locator("h2").text_content(),
+                block.locator("b").all_text_contents(),
+                block.locator(".meta").all_text_contents(),
+            )
+            for block in page.locator("#results .block").all()
+        ]
+
+    assert lists() == [
+        ("Still failing (2)", ["env_1", "env_2"], ["failed 3 of 3 attempts"] * 2),
+        (
+            "Solved since (4)",
+            ["env_3", "env_4", "env_5"],
+            ["failed 2 of 3 attempts, solved in trial 2", *["failed 1 of 3 attempts, solved in trial 1"] * 2],
+        ),
+    ]
+    assert page.locator("#results h2").last.text_content() == "Best supported lessons"
+    page.get_by_text("Show 1 more").click()
+    assert lists()[1][1] == ["env_3", "env_4", "env_5", "env_6"]
+    go_to(page, 500)
+    assert [(head, names) for head, names, _ in lists()] == [
+        ("Still failing (3)", ["env_1", "env_2", "env_3"]),
+        ("Solved since (3)", ["env_4", "env_5", "env_6"]),
+    ]
+    words = page.locator('[data-list="failing"] .words').all_text_contents()
+    assert [one.partition(" I ")[0] for one in words] == [
+        f"env_{n} … at the {n}th door of the house." for n in (1, 2, 3)
+    ]
+    go_to(page, 0)
+    assert [(head, len(names)) for head, names, _ in lists()] == [("Failing (6)", 6)]
+    page.locator('[data-list="failing"] .row').first.click()
+    assert "House env_1" in page.locator("#details .content").text_content()
+    assert "trials" not in "".join(page.locator("#details .state").all_text_contents())
+    assert page.complaints == []
 
 
 def test_a_page_of_nothing_says_so(opened, odd_files):

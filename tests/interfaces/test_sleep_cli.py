@@ -51,6 +51,14 @@ def test_it_says_what_each_phase_did(run: Run) -> None:
     assert again[-1].startswith("0 memories changed, in ")
 
 
+def test_classes_of_failures_are_told_where_there_are_several() -> None:
+    def told(**counts: int) -> str:
+        return _line(PhaseReport(name="errors", counts=counts))
+
+    assert told(failures=198, internal=198, external=0).endswith(" s  198 failures")
+    assert told(failures=3, internal=2, external=1).endswith(" s  3 failures, 2 internal, 1 external")
+
+
 def test_one_phase_and_as_json(run: Run) -> None:
     report = json.loads(run("sleep", "--phase", "near-duplicates", "--json").stdout)
     assert [phase["name"] for phase in report["phases"]] == ["near-duplicates"]

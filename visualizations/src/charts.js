@@ -7,23 +7,32 @@ import { count, oneLine, percent } from "./text.js";
 
 const SIZE = { width: 360, height: 150, left: 38, right: 8, top: 8, bottom: 20 };
 const KINDS = {
-  live_memories: "area", success_rate: "line", repeated_failures: "line", returning_failures: "line", compression_ratio: "line",
+  live_memories: "area", success_rate: "line", repeated_failures: "line", returning_failures: "line",
+  compression_ratio: "line",
   churn: "bar", recalls_served: "line", recalls_helped: "line",
 };
 const OF_GROUP = { episodic: "episodic", semantic: "semantic", procedural: "procedural" };
 const OTHERS = ["accent", "negative", "positive", "procedural", "neutral", "episodic", "other"];
 const DASHES = ["", "6 3", "2 3", "8 3 2 3", "1 3", "4 2", ""];
-const NAMES = { episodic: "episodes", semantic: "generalisations", procedural: "procedures", "seen before, lesson known": "with a lesson known" };
 const MOST_DOTS = 45;
+let groupWords = {};
+const called = (name) => groupWords[name] ?? oneLine(name);
 
 export function charts({ memories, state, dates }) {
   const { series } = memories.page;
-  const known = Object.keys(KINDS).map((name) => series.find((one) => one.name === name)).filter(Boolean);
-  const drawn = known.map((one) => prepared(one, dates)).filter(Boolean);
-  const missing = known.filter((one) => !drawn.some((chart) => chart.series === one)).map((one) => one.title.toLowerCase());
+  groupWords = memories.page.groups;
+  const known = series.map((one) => prepared(one, dates)).filter(Boolean);
+  const drawn = known.filter((chart) => chart.series.has_news);
+  const titles = (list) => list.map((one) => one.title.toLowerCase()).join("; ");
+  const still = known.filter((chart) => !chart.series.has_news).map((chart) => chart.series);
+  const missing = series.filter((one) => !known.some((chart) => chart.series === one));
   const all = drawn.map((chart) => draw(chart, dates));
   byId("charts").append(...all.map((one) => one.element));
-  if (missing.length) byId("charts").after(el("p", { class: "hint more" }, `Not drawn, because nothing is recorded of it in this span: ${missing.join("; ")}.`));
+  const said = [
+    still.length ? `Not drawn, for there is no news in it (it stayed the same, or could only go from none to all): ${titles(still)}.` : "",
+    missing.length ? `Not drawn, because nothing is recorded of it in this span: ${titles(missing)}.` : "",
+  ].filter(Boolean);
+  if (said.length) byId("charts").after(el("p", { class: "hint more" }, said.join(" ")));
   if (!drawn.length) byId("charts").hidden = true;
   state.on("time", () => all.forEach((one) => one.now(state.time)));
   all.forEach((one) => one.now(state.time));
@@ -68,7 +77,7 @@ function draw({ series, groups, isShare }, dates) {
     at.replaceChildren(when ? el("span", { class: "bucket" }, dates.bucket(when, series.bucket)) : "", ...names.flatMap((name, number) => {
       const point = shown(name);
       const value = point ? (isShare ? percent(point.value) : count(Math.round(100 * point.value) / 100)) : "–";
-      return [el("span", {}, key(kind, colours[number], number), `${NAMES[name] ?? oneLine(name)} `, el("b", {}, value)), " "];
+      return [el("span", {}, key(kind, colours[number], number), `${called(name)} `, el("b", {}, value)), " "];
     }));
   };
   return { element, now };
@@ -79,7 +88,7 @@ function key(kind, colour, number) {
   return svg("svg", { class: "key", viewBox: "0 0 10 10", "aria-hidden": "true" }, svg("line", { x1: 0, x2: 10, y1: 5, y2: 5, stroke: colour, "stroke-width": 3, "stroke-dasharray": number ? "3 2" : null }));
 }
 
-const told = (name, point, isShare) => `${NAMES[name] ?? oneLine(name)} ${isShare ? percent(point.value) : count(Math.round(100 * point.value) / 100)}`;
+const told = (name, point, isShare) => `${called(name)} ${isShare ? percent(point.value) : count(Math.round(100 * point.value) / 100)}`;
 const short = (most) => (value) => (most >= 10000 && value ? `${value / 1000}k` : count(value));
 const highest = (groups) => Math.max(1, ...[...groups.values()].flat().map((point) => point.value));
 

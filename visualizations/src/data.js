@@ -38,6 +38,7 @@ export class Memories {
       if (!this.changes.has(place)) this.changes.set(place, []);
       this.changes.get(place).push({ time, kind });
     }
+    this.toldTimes = new Map(page.told.map(([place, ...times]) => [place, times]));
     this.readLinks(page.links);
     this.readLives();
   }
@@ -111,6 +112,18 @@ export class Memories {
     const others = (relation) => links.filter((link) => link.relation === relation).map((link) => (link.from === i ? link.to : link.from));
     const replaced = others("SUPERSEDES");
     return others("CONTRADICTS").some((other) => !replaced.includes(other));
+  }
+
+  /** How many builds had told a memory by a time; of one that at most one tells, 1. */
+  told(i, time) {
+    const times = this.toldTimes.get(i);
+    return times ? Math.max(1, last(times, time) + 1) : 1;
+  }
+
+  /** When a memory was told last by a time. */
+  toldLast(i, time) {
+    const times = this.toldTimes.get(i) ?? [];
+    return times[last(times, time)] ?? this.added[i];
   }
 
   /** The point of its curve at which a memory is: when it was set, to what, and what holds it. */

@@ -51,6 +51,7 @@ function standing(i, { memories, state, dates }) {
   return [
     word(ending || "in force"),
     time < memories.knownFrom(i) ? null : word(`relevance ${percent(memories.relevance(i, time))}`),
+    told(memories, i, time) ? word(told(memories, i, time)) : null,
     isPinned ? word("pinned") : null,
     floor ? word("landmark") : null,
     memories.isContradicted(i, time) ? word("contradicted") : null,
@@ -80,7 +81,6 @@ function facts(i, { memories, dates, search }) {
     ["Recorded", more.recorded],
     ["Holds until", more.holds ? dates.isoWords(more.holds) : null],
     ["Why kept", oneLine(memories.name("reason", i))],
-    ["Evidence", told(memories, i)],
     ["Title", more.title ? foreign(oneLine(more.title)) : null],
     ["Tags", all(memories.names("tags", i))],
     ["Names", all(things)],
@@ -117,11 +117,11 @@ function provenance(i, context) {
 /** Memories that are linked in one way; archived ones and all beyond the first are shown when that is asked for. */
 function part(title, places, context) {
   if (!places.length) return null;
-  const { memories, dates } = context;
+  const { memories, dates, state } = context;
   const isPutAway = (one) => memories.ending(one, dates.end) === "archived";
   const kept = places.filter((one) => !isPutAway(one));
   const putAway = places.filter(isPutAway);
-  const note = (one) => told(memories, one);
+  const note = (one) => told(memories, one, state.time);
   const list = (shown) => rows(shown, { ...context, note });
   const section = el("section", { class: "part", "data-part": title },
     el("h3", {}, places.length > 1 ? `${title} (${places.length})` : title), list(kept.slice(0, MOST)));

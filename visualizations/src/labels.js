@@ -3,6 +3,7 @@
 import { oneLine, whole } from "./text.js";
 
 const [LEAST_RADIUS_PX, MOST] = [20, 48];
+const [SMALLEST_PX, FEW] = [6, 8]; // on a small map that many groups have names, too
 const [SIZE, GAP] = [11.5, 3];
 const WIDE_ENOUGH_PX = 130;
 const EDGE = 4;
@@ -17,10 +18,11 @@ export function drawLabels(pen, { discs, areas, view, colours, reserved, isShown
   const taken = [reserved];
   drawAreas(pen, { areas, view, colours, taken });
   pen.font = `600 ${SIZE}px ${FAMILY}`;
+  let named = 0;
   const order = [...discs].sort((a, b) => b[2] - a[2]);
   for (const disc of order) {
     const radius = disc[2] * view.scale;
-    if (radius < LEAST_RADIUS_PX || taken.length >= MOST) break;
+    if (radius < (named < FEW ? SMALLEST_PX : LEAST_RADIUS_PX) || taken.length >= MOST) break;
     if (!disc[3] || !isShown(disc)) continue;
     const text = fitted(pen, oneLine(disc[3]), Math.max(WIDE_ENOUGH_PX, 2 * radius));
     const width = pen.measureText(text).width;
@@ -31,6 +33,7 @@ export function drawLabels(pen, { discs, areas, view, colours, reserved, isShown
     const box = [x - width / 2 - GAP, y - SIZE, x + width / 2 + GAP, y + GAP];
     if (y > view.height - 2 || y < SIZE || taken.some((other) => meet(box, other))) continue;
     taken.push(box);
+    named++;
     put(pen, text, x, y, colours.soft, colours.card);
   }
 }

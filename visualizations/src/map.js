@@ -59,7 +59,7 @@ export class GraphMap {
     this.radius = new Float32Array(memories.size);
     const hubs = new Set(memories.page.discs.map((disc) => disc[4]));
     for (let i = 0; i < memories.size; i++) {
-      const told = memories.page.memories.told[i];
+      const told = memories.told(i, Infinity);
       this.radius[i] = memories.type[i] === 0 ? 4.6 : hubs.has(i) ? Math.min(10, 6 + 0.8 * Math.sqrt(told)) : 5.8;
     }
     const times = memories.evidence.map(([a, b]) => Math.max(memories.added[a], memories.added[b]));

@@ -2,10 +2,12 @@
 
 import { details } from "./details.js";
 import { byId, el } from "./dom.js";
-import { rows, told } from "./rows.js";
-import { counted } from "./text.js";
+import { Failures } from "./failing.js";
+import { failureRows, rows, told } from "./rows.js";
+import { withoutShared } from "./shared.js";
+import { counted, oneLine } from "./text.js";
 
-const [MOST_FOUND, MOST_LESSONS] = [50, 10];
+const [MOST_FOUND, MOST_LESSONS, MOST_FAILING, MOST_GONE] = [50, 10, 20, 3];
 const PAUSE_MS = 180;
 
 export class Panel {
@@ -14,6 +16,8 @@ export class Panel {
     const { memories, state, matches } = context;
     this.results = byId("results");
     this.details = byId("details");
+    this.failures = new Failures(context);
+    this.whole = new Set(); // lists that are shown whole
     this.lessons = Array.from({ length: memories.size }, (_, i) => i).filter((i) => memories.type[i] > 0);
     this.lessons.sort((a, b) => this.weight(b) - this.weight(a) || memories.added[b] - memories.added[a]);
     byId("search").addEventListener("submit", (event) => event.preventDefault());
@@ -34,7 +38,7 @@ export class Panel {
   }
 
   weight(i) {
-    return this.context.memories.page.memories.told[i] + (this.context.memories.sources.get(i)?.length ?? 0) / 1000;
+    return this.context.memories.told(i, Infinity) + (this.context.memories.sources.get(i)?.length ?? 0) / 1000;
   }
 
   /** Bring the panel up to the time, not more often than anybody reads. */
@@ -65,9 +69,36 @@ export class Panel {
       hint = known.length ? `Of ${counted(known.length, "lesson")} ${when}` : when[0].toUpperCase() + when.slice(1);
     }
     const focused = this.results.contains(document.activeElement) ? document.activeElement.dataset.memory : null;
-    const list = rows(places, { memories, state, dates, note: (i) => told(memories, i) });
-    this.results.replaceChildren(el("h2", {}, heading), el("p", { class: "hint" }, hint), list);
+    const said = isAsked || !this.failures.isKnown ? [] : withoutShared(places.map((i) => oneLine(memories.text[i])));
+    const words = (i) => said[places.indexOf(i)] ?? memories.text[i];
+    const list = rows(places, { memories, state, dates, note: (i) => told(memories, i, state.time), words });
+    const failing = !isAsked && this.failures.isKnown ? this.failing() : [];
+    this.results.replaceChildren(...failing, el("h2", {}, heading), el("p", { class: "hint" }, hint), list);
     if (focused) this.results.querySelector(`[data-memory="${focused}"]`)?.focus({ preventScroll: true });
+  }
+
+  /** What still fails at the time shown, and what no longer does. */
+  failing() {
+    const { state } = this.context;
+    const { still, gone, isAgain, isOfTasks } = this.failures.at(state.time);
+    const period = this.failures.period(state.time);
+    return [
+      ...this.block("failing", isAgain ? "Still failing" : "Failing", still, MOST_FAILING, isOfTasks ? `${period}: the last attempt failed` : `${period}: failed then`),
+      ...this.block("solved", isOfTasks ? "Solved since" : "Not failed since", gone, MOST_GONE, isOfTasks ? "Failed before, then solved" : "Failed before, but not then"),
+    ];
+  }
+
+  block(name, heading, all, most, hint) {
+    if (!all.length) return [];
+    const shown = this.whole.has(name) ? all : all.slice(0, most);
+    const list = failureRows(this.failures, shown, this.context);
+    const rest = all.length - shown.length;
+    const more = el("button", { type: "button", class: "more", onclick: () => {
+      this.whole.add(name);
+      this.list();
+      this.results.querySelectorAll(`[data-list="${name}"] .row`)[most]?.focus();
+    } }, `Show ${rest} more`);
+    return [el("section", { class: "block", "data-list": name }, el("h2", {}, `${heading} (${all.length})`), el("p", { class: "hint" }, hint), list, rest ? more : null)];
   }
 
   open(isSame = false) {

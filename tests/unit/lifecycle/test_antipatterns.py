@@ -13,6 +13,7 @@ from memgraph.lifecycle import ingest
 from memgraph.lifecycle.antipatterns import SOURCE, analyse_errors
 from memgraph.lifecycle.compress import compress
 from memgraph.lifecycle.remedies import remedy_of, tried_in
+from memgraph.retrieval import MemoryRetrieval
 
 Store = Any
 ERROR = "KeyError: 'currency' in checkout/totals.py:88"
@@ -244,6 +245,35 @@ class TestWithdrawn:
         analyse_errors(store)
         assert antipatterns(store) == []
 
+    def test_with_some_evidence_faded_and_some_forgotten_it_is_taken_back(self, store: Store) -> None:
+        ids = learn(store, failed(1), failed(2), failed(3))
+        analyse_errors(store)
+        (made,) = antipatterns(store)
+        store.delete_memory(ids[0], reason="faded")
+        store.suppress(ids[1])
+        analyse_errors(store)
+        assert antipatterns(store) == []
+        assert store.get_memory(made.id).supporting_memory_ids == [ids[2]]
+
+    @pytest.mark.parametrize("is_pinned", [True, False], ids=["pinned", "not"])
+    def test_it_becomes_stricter_and_never_laxer(self, store: Store, is_pinned: bool) -> None:
+        ids = learn(store, *(failed(n) for n in (1, 2, 3)), failed(4, privacy_tier="private", trust_class="web"))
+        analyse_errors(store)
+        (made,) = antipatterns(store)
+        assert (made.privacy_tier, made.trust_class) == ("private", "web")
+        store.update_memory(made.id, is_pinned=is_pinned)
+        store.suppress(ids[3])
+        analyse_errors(store)
+        (after,) = antipatterns(store)
+        assert (after.privacy_tier, after.trust_class, len(after.evidence_build_ids)) == ("private", "web", 3)
+        store.update_memory(made.id, privacy_tier="public", trust_class="agent")
+        analyse_errors(store)
+        (after,) = antipatterns(store)
+        assert (after.privacy_tier, after.trust_class) == ("public", "agent")
+        store.update_memory(made.id, privacy_tier="sensitive")
+        analyse_errors(store)
+        assert antipatterns(store)[0].privacy_tier == "sensitive"
+
 
 class TestBesideCompression:
     def compressed(self, store: Store) -> Any:
@@ -266,6 +296,20 @@ class TestBesideCompression:
         assert not compress(store, embedder=store.embedder).updated
         assert not analyse_errors(store).updated
 
+        asked = {"task_description": "the total of an order failed", "agent_name": "a", "project_id": "shop"}
+        (quoted,) = [
+            link.target_id
+            for link in store.links(made.id)
+            if link.relation == "DERIVED_FROM" and link.target_id not in after.supporting_memory_ids
+        ]
+        assert made.id in {one.id for one in MemoryRetrieval(store).retrieve(asked).memories}
+        store.suppress(quoted)
+        assert made.id not in {one.id for one in MemoryRetrieval(store).retrieve(asked).memories}
+        compress(store, embedder=store.embedder)
+        analyse_errors(store)
+        assert store.get_memory(made.id).correct_approach is None
+        assert made.id in {one.id for one in MemoryRetrieval(store).retrieve(asked).memories}
+
     def test_what_it_comes_to_cover_is_superseded(self, store: Store) -> None:
         ids = learn(store, failed(1), failed(2), failed(3))
         analyse_errors(store)
@@ -277,3 +321,30 @@ class TestBesideCompression:
         links = {(link.source_id, link.target_id) for link in store.links(own.id) if link.relation == "SUPERSEDES"}
         assert links == {(made.id, own.id)}
         assert not analyse_errors(store).superseded
+
+
+class TestTrials:
+    def test_one_set_of_evidence_is_told_once(self, store: Store) -> None:
+        """Lessons that say different things of one task are one generalisation, and no anti-pattern besides."""
+        places = ["the drawer by the door", "all cabinets of the kitchen", "a shelf over the sink", "the fridge"]
+
+        def trial(n: int, place: str) -> dict[str, Any]:
+            fields = {"build_id": f"t{n}", "evidence_build_ids": [f"t{n}"], "source_event_ids": [f"t{n}/env_4"]}
+            told = f"Failed trial: Kitchen env_4. Lesson: I should have looked in {place}."
+            return failed(
+                n,
+                content=told,
+                errors_encountered=[],
+                source="trial",
+                failure_fingerprint="a" * 16,
+                tags=["lesson"],
+                **fields,
+            )
+
+        learn(store, *(trial(n, place) for n, place in enumerate(places)))
+        compress(store, embedder=store.embedder)
+        result = analyse_errors(store)
+        (told,) = store.query_by_type("semantic")
+        assert (told.source, len(told.evidence_build_ids)) == ("compression", 4)
+        assert [(one.builds, one.memory_id) for one in result.repeated] == [(4, told.id)]
+        assert analyse_errors(store).updated == 0

@@ -36,6 +36,30 @@ def test_the_last_that_tells_of_a_failure_stays(store: Any) -> None:
     ]  # fmt: skip
 
 
+def test_of_a_pair_that_was_merged_the_one_that_was_replaced_goes(store: Any) -> None:
+    kept, replaced = store.insert_memory(episode(1, relevance_score=0.01)), store.insert_memory(episode(2))
+    alone = store.insert_memory(episode(3, tags=["export"]))
+    store.supersede(replaced.id, by=kept.id)
+    store.supersede(alone.id, by=kept.id)
+    result = run(store)
+    assert archived(store) == [replaced.id, alone.id]
+    assert (result.landmarks, store.get_memory(kept.id).floor) == (1, 0.1)
+
+
+def test_only_what_is_listed_is_counted_as_a_landmark_and_gets_a_floor(store: Any) -> None:
+    for number, out in enumerate((store.suppress, store.invalidate), start=1):
+        store.insert_memory(episode(number, tags=[f"t{number}"], relevance_score=1.0))
+        run(store)
+        out(str(UUID(int=number)))
+    listed = store.insert_memory(episode(3, relevance_score=1.0))
+    result = run(store)
+    assert (result.landmarks, result.negatives, result.landmark_share) == (1, 1, 1.0)
+    assert [one.floor for one in store.read_memories([str(UUID(int=n)) for n in (1, 2)])] == [0.0, 0.0]
+    assert store.get_memory(listed.id).floor == 0.1
+    store.unsuppress(str(UUID(int=1)))
+    assert run(store).floors_set == 1
+
+
 def test_who_is_a_landmark_no_longer_loses_the_floor_and_may_go(store: Any) -> None:
     first = store.insert_memory(episode(1))
     run(store)

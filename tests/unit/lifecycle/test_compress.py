@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+import threading
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -11,9 +14,13 @@ import pytest
 
 import memgraph
 from memgraph.lifecycle import compress as compressing
+from memgraph.lifecycle.antipatterns import analyse_errors
 from memgraph.lifecycle.collect import ARCHIVE_REASON
 from memgraph.lifecycle.compress import compress
-from memgraph.model.events import MemoryDeleted
+from memgraph.lifecycle.procedures import learn_procedures
+from memgraph.model.events import BuildConsolidated, MemoryDeleted
+from memgraph.retrieval import MemoryRetrieval
+from memgraph.store import reading
 from memgraph.testing import FakeLanguageModel
 
 Store = Any
@@ -31,6 +38,23 @@ def run(store: Store, **given: Any) -> memgraph.CompressionResult:
 def in_force(store: Store) -> list[Any]:
     superseded = {one.id for one in store.list_memories(state="superseded")}
     return [one for one in store.query_by_type("semantic") if one.id not in superseded]
+
+
+def recalled(store: Store, task: str) -> list[str]:
+    asked = {"task_description": task, "agent_name": "a", "project_id": "shop"}
+    return [memory.content for memory in MemoryRetrieval(store).retrieve(asked).memories]
+
+
+def shifted(moment: str, days: int) -> str:
+    return (datetime.fromisoformat(moment) + timedelta(days=days)).isoformat()
+
+
+def counting(called: Callable[..., Any], calls: list[str], name: str) -> Callable[..., Any]:
+    def counted(*args: Any, **given: Any) -> Any:
+        calls.append(name)
+        return called(*args, **given)
+
+    return counted
 
 
 def counts(result: memgraph.CompressionResult) -> tuple[int, int, int, int]:
@@ -141,16 +165,70 @@ class TestGone:
         run(store)
         (made,) = in_force(store)
         for memory_id in ids[:3]:
-            getattr(store, way)(memory_id)
+            getattr(store, way)(memory_id, reason=ARCHIVE_REASON)
         assert counts(run(store)) == (0, 0, 0, 0)
-        learn(store, 5)
-        run(store)
-        (after,) = in_force(store)
-        assert (after.id, after.confidence) == (made.id, 0.9)
+        for n in (5, 6):
+            learn(store, n)
+            run(store)
+            (after,) = in_force(store)
+            assert (after.id, after.confidence, len(after.evidence_build_ids)) == (made.id, 0.9, n)
         for one in store.query_by_type("episodic"):
-            getattr(store, way)(one.id)
+            getattr(store, way)(one.id, reason=ARCHIVE_REASON)
         run(store)
         assert [(made.id, made.content) for made in in_force(store)] == [(after.id, after.content)]
+
+    def test_what_somebody_deleted_is_evidence_no_more(self, store: Store) -> None:
+        ids = learn(store, 1, 2, 3, 4)
+        model = FakeLanguageModel(json.dumps({"text": "Every attempt at jwt failed in 4 builds, first with E1."}))
+        run(store, model=model)
+        store.delete_memory(ids[0])
+        assert counts(run(store)) == (0, 1, 0, 0)
+        (made,) = in_force(store)
+        assert (made.confidence, made.evidence_build_ids) == (0.7, ["b2", "b3", "b4"])
+        assert not {"E1", "1"} & set(re.findall(r"\w+", made.content))
+        assert counts(run(store)) == (0, 0, 0, 0)
+        for memory_id in ids[1:]:
+            store.delete_memory(memory_id)
+        assert counts(run(store)) == (0, 0, 0, 1)
+        assert in_force(store) == []
+        assert not {"jwt", "auth"} & set(re.findall(r"\w+", store.get_memory(made.id).model_dump_json()))
+        assert recalled(store, "attempt at jwt failed") == []
+        digest = store.digest()
+        store.rebuild()
+        assert store.digest() == digest
+
+    @pytest.mark.parametrize("reason", [None, ARCHIVE_REASON], ids=["by somebody", "because it had faded"])
+    def test_what_is_left_of_it_has_only_faded(self, store: Store, reason: str | None) -> None:
+        """Told anew by those that are kept; where none is, nothing can be told that the deleted one did not say."""
+        ids = learn(store, 1, 2, 3, 4, 5)
+        run(store)
+        (made,) = in_force(store)
+        for memory_id in ids[:3]:
+            store.archive(memory_id, reason=ARCHIVE_REASON)
+        store.delete_memory(ids[3], reason=ARCHIVE_REASON)
+        store.delete_memory(ids[4], reason=reason)
+        assert counts(run(store)) == ((0, 0, 0, 0) if reason else (0, 1, 0, 0))
+        (after,) = in_force(store)
+        assert (after.id, len(after.evidence_build_ids)) == (made.id, 5 if reason else 4)
+        assert ("E5" in after.content, counts(run(store))) == (bool(reason) and "E5" in made.content, (0, 0, 0, 0))
+
+    def test_the_journal_is_read_once_for_all_that_was_deleted(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ids = [
+            one for topic in ("jwt", "oauth", "smtp") for one in learn(store, 1, 2, 3, topic=topic, project_id=topic)
+        ]
+        run(store)
+        analyse_errors(store)
+        for memory_id in ids:
+            store.delete_memory(memory_id)
+        reads: list[str] = []
+        for name in ("reasons_of_deletion", "deleted_of"):
+            monkeypatch.setattr(reading, name, counting(getattr(reading, name), reads, name))
+        analyse_errors(store)
+        assert sorted(reads) == ["reasons_of_deletion"]
+        assert run(store).retired == 3
+        assert sorted(reads) == ["deleted_of", "reasons_of_deletion", "reasons_of_deletion"]
 
     @pytest.mark.parametrize("way", ["suppress", "invalidate"])
     def test_what_is_forgotten_or_untrue_is_evidence_no_more(self, store: Store, way: str) -> None:
@@ -244,6 +322,67 @@ def test_links_and_builds_are_not_looked_up_one_by_one(store: Store, monkeypatch
     assert store.digest() == digest
 
 
+class TestUntilWhen:
+    def test_what_will_cease_to_be_true_counts_until_then(self, store: Store, clock: Any) -> None:
+        ids = learn(store, 1, 2, 3)
+        run(store)
+        (made,) = in_force(store)
+        soon = shifted(store.now(), 2)
+        store.update_memory(ids[0], invalid_at=soon)
+        store.update_memory(made.id, invalid_at=shifted(store.now(), 4))
+        for learned in (run, analyse_errors, learn_procedures):
+            learned(store)
+            before = store.digest(), store._journal.tail.chain.seq
+            learned(store)
+            assert (store.digest(), store._journal.tail.chain.seq) == before
+        assert [one.id for one in in_force(store)] == [made.id]
+        clock.advance(days=3)
+        assert counts(run(store)) == (0, 0, 0, 1)
+
+
+class TestHowOpenItIs:
+    """A run makes what it made stricter, and never laxer."""
+
+    @pytest.mark.parametrize("name", ["privacy_tier", "trust_class"])
+    def test_what_somebody_made_stricter_stays_so(self, store: Store, name: str) -> None:
+        strict, lax = {"privacy_tier": ("private", "public"), "trust_class": ("web", "agent")}[name]
+        learn(store, 1, 2, 3)
+        run(store)
+        (made,) = in_force(store)
+        store.update_memory(made.id, **{name: strict})
+        run(store)
+        learn(store, 4)
+        run(store)
+        assert getattr(store.get_memory(made.id), name) == strict
+        store.update_memory(made.id, **{name: lax})
+        learn(store, 5)
+        run(store)
+        assert getattr(store.get_memory(made.id), name) == lax
+
+    @pytest.mark.parametrize("way", ["suppress", "delete_memory"])
+    @pytest.mark.parametrize("is_pinned", [True, False], ids=["pinned", "not"])
+    def test_the_words_of_what_was_private_stay_private(self, store: Store, way: str, is_pinned: bool) -> None:
+        learn(store, 1, 2, 3)
+        (private,) = learn(store, 4, privacy_tier="private", trust_class="web")
+        run(store)
+        (made,) = in_force(store)
+        store.update_memory(made.id, is_pinned=is_pinned)
+        getattr(store, way)(private)
+        run(store)
+        (after,) = in_force(store)
+        assert (after.privacy_tier, after.trust_class) == ("private", "web")
+        assert (after.content == made.content) == is_pinned
+
+    def test_what_replaces_it_is_as_strict(self, store: Store) -> None:
+        ids = [*learn(store, 1, 2, 3), *learn(store, 4, 5, 6, topic="oauth", tags=["login", "oauth"])]
+        run(store)
+        store.update_memory(in_force(store)[0].id, privacy_tier="private")
+        for memory_id in ids:
+            store.update_memory(memory_id, tags=["auth", "jwt", "login", "oauth"])
+        assert counts(run(store)) == (1, 0, 2, 0)
+        assert [made.privacy_tier for made in in_force(store)] == ["private"]
+
+
 class TestWhatItInherits:
     def test_the_strictest_tier_the_lowest_trust_and_what_they_share(self, store: Store) -> None:
         learn(store, 1, privacy_tier="private", title="auth/session.ts", files_involved=["auth/session.ts"])
@@ -298,6 +437,32 @@ class TestWording:
         (made,) = in_force(store)
         assert made.content == made.pattern
         assert "own words served" in result.notice
+
+    def test_it_is_not_asked_while_others_wait_nor_twice_the_same(self, store: Store) -> None:
+        waiting: list[bool] = []
+
+        class Talking(FakeLanguageModel):
+            def complete(self, *args: Any, **given: Any) -> str:
+                beside = threading.Thread(target=learn, args=(store, 10 + len(waiting)), daemon=True)
+                beside.start()
+                beside.join(5)
+                waiting.append(beside.is_alive())
+                return super().complete(*args, **given)
+
+        learn(store, 1, 2, 3)
+        learn(store, 1, 2, 3, topic="smtp", tags=["mail", "smtp"])
+        result = run(store, model=Talking(json.dumps({"text": "The same failed again and again in all these builds."})))
+        assert waiting == [False] * 3  # two at first, then the one that has grown
+        assert "others wrote meanwhile" in result.notice
+        assert sorted(len(made.supporting_memory_ids) for made in in_force(store)) == [3, 6]
+
+    def test_once_the_time_is_up_the_episodes_own_words_serve(self, store: Store) -> None:
+        learn(store, 1, 2, 3)
+        learn(store, 1, 2, 3, topic="smtp", tags=["mail", "smtp"])
+        model = FakeLanguageModel(json.dumps({"text": self.GOOD}))
+        result = run(store, model=model, is_time_up=lambda: bool(model.calls))
+        assert (len(model.calls), result.compressed) == (1, 2)
+        assert "the time was up" in result.notice
 
 
 def test_a_build_count_sets_it_off(open_store: Callable[..., Store]) -> None:
@@ -383,3 +548,104 @@ def dying(commit: Callable[..., Any], *, after: int) -> Callable[..., Any]:
         return commit(*args, **given)
 
     return dies
+
+
+class TestTrialsOfATask:
+    """The trials of a named task belong together, and what is told of them includes that it was solved."""
+
+    def trial(
+        self, store: Store, task: str, number: int, content: str, outcome: str = "negative", **fields: Any
+    ) -> str:
+        build = f"{task}-trial-{number}"
+        memory = {
+            "type": "episodic",
+            "project_id": "kitchen",
+            "source": "trial",
+            "content": content,
+            "outcome": outcome,
+            "tags": ["lesson" if outcome == "negative" else "recovery"],
+            "build_id": build,
+            "evidence_build_ids": [build],
+            "source_event_ids": [f"{build}/{task}"],
+            "occurred_at": f"2000-01-0{number + 1}T00:00:00.000Z",
+            **fields,
+        }
+        return str(store.insert_memories([memory])[0].id)
+
+    def failed(self, store: Store, number: int, task: str = "env_7", **fields: Any) -> str:
+        lesson = f"I should have looked in cabinet {number} for the plate, and then cleaned it."
+        return self.trial(store, task, number, f"Failed trial: Kitchen {task}. Lesson: {lesson}", **fields)
+
+    def solved(self, store: Store, number: int, task: str = "env_7", **fields: Any) -> str:
+        acted = "I should have opened the drawer before taking the plate."
+        content = f"Solved after a failed trial: Kitchen {task}. What it acted on: {acted}"
+        return self.trial(store, task, number, content, "positive", **fields)
+
+    def test_a_success_that_arrives_is_told_and_forgotten_it_is_told_no_more(self, store: Store) -> None:
+        failures = [self.failed(store, number) for number in range(3)]
+        run(store)
+        (before,) = in_force(store)
+        assert before.content.startswith("Never solved in 3 trials of Kitchen env_7")
+        success = self.solved(store, 3)
+        assert counts(run(store)) == (0, 1, 0, 0)
+        (after,) = in_force(store)
+        assert after.id == before.id
+        assert after.content == (
+            "Failed in 3 trials of Kitchen env_7, solved in the fourth. The trial that solved it acted on this: “I should have "
+            "opened the drawer before taking the plate.”"
+        )
+        assert (after.outcome, len(after.evidence_build_ids)) == ("negative", 3)
+        # it tells of the success, so it is withheld as soon as that is forgotten
+        assert set(after.supporting_memory_ids) == {*failures, success}
+        assert counts(run(store)) == (0, 0, 0, 0)
+        store.update_memory(success, is_suppressed=True)
+        assert counts(run(store)) == (0, 1, 0, 0)
+        (told,) = in_force(store)
+        assert told.content.startswith("Failed in 3 trials of Kitchen env_7. The lesson")
+        assert set(told.supporting_memory_ids) == set(failures)
+
+    def test_a_success_that_is_less_public_is_not_told(self, store: Store) -> None:
+        for number in range(3):
+            self.failed(store, number)
+        self.solved(store, 3, privacy_tier="private")
+        run(store)
+        (made,) = [one for one in in_force(store) if one.outcome == "negative"]
+        assert (made.privacy_tier, made.content[:38]) == ("public", "Failed in 3 trials of Kitchen env_7. T")
+
+    def test_tasks_are_not_mixed_whatever_words_they_share(self, store: Store) -> None:
+        for task in ("env_1", "env_2"):
+            for number in range(3):
+                self.failed(store, number, task, tags=["lesson", "plate", "cabinet"])
+        self.failed(store, 0, "env_3", tags=["lesson", "plate", "cabinet"])
+        assert run(store).compressed == 2
+        assert sorted(one.content.split(". ")[0] for one in in_force(store)) == [
+            f"Never solved in 3 trials of Kitchen env_{task}" for task in (1, 2)
+        ]
+
+    def test_a_call_that_was_accepted_at_last_did_not_save_the_builds(self, store: Store) -> None:
+        for n in range(3):
+            ended = {"completed_at": f"2000-01-0{n + 1}T00:00:00.000Z", "consolidated_at": "2026-03-01T00:00:00.000Z"}
+            counted = {"task_count": 1, "complete": True, "extractor": "rules", "extracted": 1, "merged": 0}
+            names = {"project_id": "kitchen", "build_id": f"b{n}", "log_sha256": "0" * 64}
+            outcome = "failure" if n else "success"
+            event = BuildConsolidated.parse(
+                {**names, **counted, **ended, "started_at": ended["completed_at"], "outcome": outcome}
+            )
+            store.commit("global", [event])
+        told = '`book(seat="4A")` failed (Error: the amount does not add up); what worked: `book(seat="5A")`.'
+        builds = ["b0", "b1", "b2"]
+        fields = {"project_id": "kitchen", "outcome": "positive", "tags": ["recovery"], "evidence_build_ids": builds}
+        store.insert_memories([{"type": "episodic", "content": told, **fields}])
+        run(store)
+        assert [one.content for one in in_force(store)] == [
+            "Failed at first and worked later in 3 builds, 2 of which failed all the same: `book` failed (the amount does not add up)."
+        ]
+
+    def test_an_episode_that_comes_to_be_a_success_leaves(self, store: Store) -> None:
+        ids = learn(store, 1, 2, 3, 4)
+        run(store)
+        store.update_memory(ids[0], outcome="love")
+        assert counts(run(store)) == (0, 1, 0, 0)
+        assert [(len(one.evidence_build_ids), one.supporting_memory_ids) for one in in_force(store)] == [
+            (3, sorted(ids[1:]))
+        ]

@@ -85,7 +85,7 @@ def test_what_an_agent_denies_stays_open_and_both_are_recalled(
 def test_a_run_reads_each_memory_once_and_judges_each_pair_once(
     memory: memgraph.MemGraph, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_BATCH", 5)
+    monkeypatch.setattr("memgraph.lifecycle.changes._BATCH", 5)
     facts = [f"The deploy port of the shop number {number} is {8000 + number}" for number in range(20)]
     memory.store.insert_memories([SemanticMemory(content=text, project_id="shop") for text in facts])
     read: list[str] = []
@@ -164,6 +164,48 @@ def test_what_was_of_use_since_is_confirmed(memory: memgraph.MemGraph, say: Call
     assert relations(memory, new, old) == {"CONTRADICTS", "SUPERSEDES"}
 
 
+def test_only_a_rise_of_the_newer_ones_confidence_decides(memory: memgraph.MemGraph, say: Callable[..., str]) -> None:
+    old, new = say(OLD, confidence=0.8), say(NEW, confidence=0.8)
+    for lowered in ({"confidence": 0.1}, {"trust_class": "tool"}, {"valid_at": "2026-01-01"}, {"confidence": 0.7}):
+        memory.store.update_memory(new, **lowered)
+        assert memory.find_contradictions().superseded == 0
+    assert relations(memory, new, old) == {"CONTRADICTS"}
+    memory.store.update_memory(new, trust_class="agent", confidence=0.9, valid_at=None)
+    assert memory.find_contradictions().superseded == 1
+
+    memory.store.unsupersede(old)
+    memory.find_contradictions()
+    memory.store.update_memory(new, confidence=0.85)  # surer than the older one still
+    assert memory.find_contradictions().superseded == 0
+    memory.store.update_memory(new, trust_class="user")
+    assert memory.find_contradictions().superseded == 1
+
+
+def test_to_merge_copies_in_sleep_confirms_nothing(memory: memgraph.MemGraph, clock: Any) -> None:
+    for text, confidence in ((OLD, 0.9), (NEW, 0.6), (NEW.lower(), 0.2)):
+        clock.advance(days=1)
+        memory.store.insert_memory(SemanticMemory(content=text, project_id="shop", confidence=confidence))
+        memory.find_contradictions()
+    assert memory.sleep(phases=["near-duplicates", "contradictions"]).changed
+    assert [one.content for one in memory.store.list_memories(state="superseded")] == [NEW.lower()]
+    assert len(pairs(memory)) == 1
+
+
+def test_the_link_holds_the_kind_alone_and_is_worded_where_both_are_shown(
+    memory: memgraph.MemGraph, say: Callable[..., str]
+) -> None:
+    old, new = say("The deploy key of the shop is hunter2"), say("The deploy key of the shop is now blue42")
+    assert memory.contradictions()[0].reason == "says “blue42” where the older one says “hunter2”"
+    memory.store.suppress(old)
+    (link,) = [one for one in memory.store.links(new) if one.relation == "CONTRADICTS"]
+    assert link.reason == "another value"
+    memory.store.unsuppress(old)
+    memory.resolve_contradiction(old, new, keep=new)
+    assert {one.reason for one in memory.store.links(new) if old in (one.source_id, one.target_id)} == {"another value"}
+    memory.store.update_memory(new, content="The shop sells shoes")
+    assert memory.contradictions(decided=True)[0].reason == "another value"  # its text tells it no more
+
+
 def test_a_run_finds_what_was_written_without_looking_and_a_second_one_writes_nothing(
     memory: memgraph.MemGraph, clock: Any
 ) -> None:
@@ -186,7 +228,7 @@ def test_a_run_finds_what_was_written_without_looking_and_a_second_one_writes_no
 def test_a_run_that_is_stopped_goes_on_where_it_was(
     memory: memgraph.MemGraph, open_store: Callable[..., Any], clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memgraph.lifecycle.contradictions._BATCH", 2)
+    monkeypatch.setattr("memgraph.lifecycle.changes._BATCH", 2)
     other = memgraph.MemGraph(open_store("other"))
     for number, text in enumerate((OLD, YES, NEW, NO)):
         clock.advance(days=1)

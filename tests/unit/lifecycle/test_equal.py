@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memgraph import SemanticMemory
+from memgraph import EpisodicMemory, SemanticMemory
 from memgraph.lifecycle.equal import differ
 
 
@@ -37,3 +37,20 @@ def test_they_differ(one: str, other: str) -> None:
 )
 def test_they_do_not(one: str, other: str) -> None:
     assert not differ(SemanticMemory(content=one), SemanticMemory(content=other))
+
+
+def test_trials_of_two_tasks_differ_however_alike_they_are() -> None:
+    def trial(task: str, number: int, **fields: str) -> EpisodicMemory:
+        build = f"{task}-trial-{number}"
+        return EpisodicMemory(
+            content="Failed trial: I want to change my flight. What was done: think, update (calls: 4, failed: 1).",
+            outcome="negative",
+            source="trial",
+            failure_fingerprint="72488d42af1d28c3",
+            source_event_ids=[f"{build}/{task}"],
+            evidence_build_ids=[build],
+            **fields,
+        )
+
+    assert differ(trial("task-6", 1), trial("task-7", 0))
+    assert not differ(trial("task-6", 1), trial("task-6", 2))

@@ -54,6 +54,14 @@ def test_company_is_listed_and_of_the_same_project(store: Any) -> None:
     assert is_landmark(store, memory)
 
 
+def test_what_is_superseded_is_no_company_and_no_landmark_itself(store: Any) -> None:
+    old, new = (store.insert_memory(negative(tags)) for tags in (["auth", "jwt"], ["auth", "jwt", "proxy"]))
+    store.supersede(old.id, by=new.id)
+    assert [is_landmark(store, one) for one in (old, new)] == [False, True]
+    store.unsupersede(old.id)
+    assert [is_landmark(store, one) for one in (old, new)] == [False, False]
+
+
 def test_only_negative_ones_unless_a_tag_says_so(store: Any) -> None:
     assert not is_landmark(store, store.insert_memory(negative(["auth"], outcome="positive")))
     for tag in ("critical-failure", "data-loss", "security-incident", "user-escalation", "Data-Loss"):

@@ -52,7 +52,7 @@ class TestMerged:
         kept, other = store.get_memory(id_of(1)), store.get_memory(id_of(2))
         assert (kept.content, kept.evidence_build_ids, kept.source_event_ids) == (LONGER, ["b1", "b2"], [id_of(2)])
         assert np.array_equal(kept.embedding, other.embedding)
-        assert (kept.relevance_score, kept.confidence) == (0.7, pytest.approx(0.7))
+        assert (kept.relevance_score, kept.confidence) == (0.7, 0.9)
         (link,) = [one for one in store.links(id_of(1)) if one.relation == "SUPERSEDES"]
         assert (link.target_id, link.reason, link.score is not None and link.score >= 0.9) == (
             id_of(2),
@@ -252,6 +252,21 @@ def test_what_others_write_meanwhile_is_seen(store: Any, monkeypatch: pytest.Mon
         ("The meeting with Ann is in Oslo each May", "The meeting with Bob is in Paris each May", False),
         ("The limit is 10 requests a second", "The limit is 20 requests a second", False),
         ("The user prefers window seats on long flights", "The user prefers aisle seats on short flights", False),
+        (
+            "The shop retries failed payments three times and waits ten seconds between calls to the bank",
+            "The shop retries failed payments five times and waits thirty seconds between calls to the bank",
+            False,
+        ),
+        (
+            "The billing job reads from the alpha replica and writes to the main queue in the western zone every hour",
+            "The billing job reads from the beta replica and writes to the main queue in the eastern zone every hour",
+            False,
+        ),
+        (
+            "Weekly the importer of the shop reads all the rows that the suppliers left in the bucket",
+            "The importer of the shop reads all the rows that the suppliers left in the bucket nightly",
+            False,
+        ),
         ("On 2026-01-05 the login failed behind the proxy", "On 2026-02-09 the login failed behind the proxy", True),
     ],
 )

@@ -15,6 +15,7 @@ from memgraph.lifecycle.procedures import LATER_SUCCESSES, learn_procedures
 from memgraph.lifecycle.proposals import approve_proposal, list_proposals, reject_proposal, reopen_proposal
 from memgraph.model.procedures import LAPSED, LAPSED_PROPOSAL, UNCONVINCING
 from memgraph.retrieval import MemoryRetrieval
+from memgraph.store import reading
 from memgraph.testing import FakeEmbedder
 
 Store = Any
@@ -123,6 +124,16 @@ class TestLearned:
         ]
         assert "If “KeyError: '…'” comes up: ask for the order first." in made.content
 
+    def test_errors_of_sessions_and_of_the_episodes_themselves_are_found_too(self, store: Store) -> None:
+        fix = {"type": "KeyError", "message": "KeyError: 'id'", "resolution": "ask for the order first"}
+        note = {"type": "episodic", "project_id": "shop", "outcome": "positive", "errors_encountered": [fix]}
+        sessions = [{"build_id": None, "session_id": f"s{n}"} for n in (1, 2)]
+        learn(store, *(solved(n, **one) for n, one in enumerate(sessions)), solved(3))
+        learn(store, *({**note, "content": f"Mended {n}.", **one} for n, one in enumerate(sessions)))
+        learn_procedures(store)
+        made = store.get_memory(list_proposals(store)[0].id)
+        assert [known.fix for known in made.common_errors] == ["ask for the order first"]
+
 
 class TestAgain:
     def test_unchanged_nothing_is_written(self, store: Store, proposed: Any) -> None:
@@ -158,6 +169,40 @@ class TestAgain:
             store.archive(one, reason="faded")
         learn_procedures(store)
         assert [one.id for one in list_proposals(store)] == [proposed.id]
+
+    def test_with_too_little_time_for_all_each_project_has_its_turn(self, store: Store) -> None:
+        for n in range(3):
+            learn(store, *(solved(n, project_id=project) for project in "abc"))
+        learn_procedures(store)
+        for n in range(3, 5):
+            learn(store, *(solved(n, project_id=project) for project in "cab"))
+        told, runs = [], 0
+        while not (result := learn_procedures(store, is_time_up=lambda: True)).complete:
+            told.append(result.updated)
+            runs += 1
+            assert runs < 20
+        assert sum(told) + result.updated == 3
+        assert {one.builds for one in list_proposals(store)} == {5}
+        before = store.digest(), store._journal.tail.chain.seq
+        assert learn_procedures(store).complete
+        assert (store.digest(), store._journal.tail.chain.seq) == before
+
+    def test_it_looks_again_where_something_was_deleted(self, store: Store) -> None:
+        """Only there, though the index knows no more where that was."""
+        (one, *_), _ = (learn(store, *(solved(n, project_id=project) for n in range(4))) for project in "ab")
+        learn_procedures(store)
+        store.delete_memory(one)
+        store.rebuild()
+        result = learn_procedures(store)
+        assert (result.episodes, result.updated) == (3, 1)
+
+    def test_the_journal_is_read_once_for_all_projects(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        for project in "abc":
+            learn(store, *(solved(n, project_id=project) for n in range(3)))
+        reads, read = [], reading.deleted_of
+        monkeypatch.setattr(reading, "deleted_of", lambda *args: reads.append(args) or read(*args))
+        assert learn_procedures(store).proposed == 3
+        assert len(reads) == 1
 
     def test_killed_between_two_projects_it_ends_as_if_it_had_not_been(
         self, open_store: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
@@ -258,6 +303,49 @@ class TestWithdrawn:
         learn_procedures(store)
         made = store.get_memory(found.id)
         assert (made.privacy_tier, made.archived_at) == ("private", None)
+
+    def test_somebody_else_than_a_run_makes_it_laxer(self, store: Store, proposed: Any) -> None:
+        approve_proposal(store, proposed.id)
+        store.update_memory(proposed.id, privacy_tier="private", trust_class="web")
+        learn(store, solved(4))
+        learn_procedures(store)
+        made = store.get_memory(proposed.id)
+        assert (made.privacy_tier, made.trust_class, len(made.evidence_build_ids)) == ("private", "web", 4)
+        store.update_memory(proposed.id, privacy_tier="public", trust_class="agent")
+        learn(store, solved(5))
+        learn_procedures(store)
+        made = store.get_memory(proposed.id)
+        assert (made.privacy_tier, made.trust_class, len(made.evidence_build_ids)) == ("public", "agent", 5)
+
+    def test_pinned_it_keeps_its_words_and_stays_as_private_as_they_are(self, store: Store) -> None:
+        ids = learn(store, solved(1), solved(2), solved(3), solved(4, privacy_tier="private"))
+        learn_procedures(store)
+        (found,) = list_proposals(store)
+        approve_proposal(store, found.id)
+        store.update_memory(found.id, is_pinned=True)
+        store.suppress(ids[3])
+        learn_procedures(store)
+        made = store.get_memory(found.id)
+        assert (made.privacy_tier, made.steps, len(made.evidence_build_ids)) == ("private", STEPS, 3)
+
+    def test_what_it_quotes_beside_its_evidence_it_is_linked_with(self, store: Store, proposed: Any) -> None:
+        helped = learn(store, self.met(1, "ask the customer"), self.met(2, "ask the customer"))
+        learn_procedures(store)
+        approve_proposal(store, proposed.id)
+        made = store.get_memory(proposed.id)
+
+        def told_from() -> set[str]:
+            links = store.links(proposed.id)
+            return {one.target_id for one in links if one.relation == "DERIVED_FROM"} - {*made.supporting_memory_ids}
+
+        assert (told_from(), len(made.supporting_memory_ids)) == (set(helped), 3)
+        assert not learn_procedures(store).updated
+        assert recalled(store) == [proposed.id]
+        store.suppress(helped[0])
+        assert recalled(store) == []  # at once, before it is told anew
+        learn_procedures(store)
+        assert (recalled(store), told_from()) == ([proposed.id], set())
+        assert "ask the customer" not in store.get_memory(proposed.id).content
 
     def test_a_forgotten_remedy_is_told_no_longer(self, store: Store, proposed: Any) -> None:
         helped = learn(store, self.met(1, "ask the customer"), self.met(2, "ask the customer"))
@@ -434,3 +522,9 @@ class TestPractice:
         self.told(store, "partial", used=[memory_id])
         self.told(store, "failure", used=[memory_id])
         assert store.get_memory(memory_id).success_rate == 0.5
+
+    def test_what_somebody_wrote_is_not_put_away_however_unsure(self, store: Store) -> None:
+        rule = {"type": "procedural", "project_id": "shop", "content": "To refund: ask Anna.", "confidence": 0.2}
+        (memory_id,) = learn(store, rule)
+        assert learn_procedures(store).retired == 0
+        assert store.get_memory(memory_id).archived_at is None

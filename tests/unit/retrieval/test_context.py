@@ -133,6 +133,7 @@ def test_what_was_solved_since_is_not_to_be_avoided() -> None:
     assert task.avoid_these == []
     assert ids(task.relevant_patterns) == [IDS[0]]
     assert [(one.memory_id, one.outcome) for one in task.similar_episodes] == [(IDS[1], "failure"), (IDS[2], "success")]
+    assert memgraph.task_context(recalled(solved, trial)).avoid_these == []  # the generalisation says so, too
     (alone,) = memgraph.task_context(recalled(trial)).avoid_these
     assert alone.prevention == "Clean it first."
 

@@ -148,3 +148,56 @@ def motley(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentMemoryStor
         clock.set("2026-03-02T09:00:00.000Z")
         store.record_access(ids["plain"])
         yield store
+
+
+FAILED_IN = {"env_1": (0, 1, 2), "env_2": (0, 1, 2), "env_3": (0, 1), "env_4": (0,), "env_5": (0,), "env_6": (0,)}
+"""In which of three undated trials each task failed; `env_0` never did."""
+
+
+def fill_trials(store: AgentMemoryStore) -> None:
+    """Tell of seven tasks in three trials that nobody dated; of env_2 two memories tell, and of env_1 a generalisation was made."""
+    tasks = ["env_0", *FAILED_IN]
+    for trial in range(3):
+        for task in tasks:
+            outcome = "failure" if trial in FAILED_IN.get(task, ()) else "success"
+            at = f"2000-01-0{trial + 1}T00:00:00.000Z"
+            built = _build(store, _name(task, trial), outcome, 1).model_copy(
+                update={"project_id": "house", "started_at": at, "completed_at": at}
+            )
+            store.commit("global", [built])
+    lesson = {"type": "episodic", "project_id": "house", "outcome": "failure", "tags": ["lesson"], "source": "trial"}
+    told = [(task, trials) for task, trials in FAILED_IN.items() if task != "env_2"]
+    kept = store.insert_memories(
+        [
+            {
+                **lesson,
+                "content": f"Failed trial: House {task}. Lesson: I was stuck in a loop at the {task[-1]}th door of the house. "
+                "I should have opened it first.",
+                "failure_fingerprint": task,
+                "evidence_build_ids": [_name(task, trial) for trial in trials],
+                "occurred_at": f"2000-01-0{trials[0] + 1}",
+            }
+            for task, trials in [*told, ("env_2", (0,)), ("env_2", (1, 2))]
+        ]
+    )
+    made = {
+        "type": "semantic",
+        "project_id": "house",
+        "content": "Never solved in 3 trials of House env_1. The lesson: Open the door first.",
+        "supporting_memory_ids": [kept[0].id],
+        "evidence_build_ids": [_name("env_1", trial) for trial in range(3)],
+        "title": "env_1",
+        "occurred_at": "2000-01-03",
+    }
+    store.insert_memory(made)
+
+
+def _name(task: str, trial: int) -> str:
+    return f"house-{task}-trial-{trial}@0000000{trial}"
+
+
+@pytest.fixture(scope="session")
+def trials(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentMemoryStore]:
+    with _opened(tmp_path_factory.mktemp("trials"), FakeClock("2026-03-01T09:00:00.000Z")) as store:
+        fill_trials(store)
+        yield store

@@ -14,7 +14,8 @@ from defusedxml import ElementTree
 
 from memgraph import MissingExtraError
 from memgraph.viz import charts as module
-from memgraph.viz.charts import _apart, charts
+from memgraph.viz.apart import apart
+from memgraph.viz.charts import charts
 from memgraph.viz.series import Point, Series
 from memgraph.viz.ticks import ticks_between
 
@@ -62,11 +63,11 @@ def test_what_has_no_data_is_not_drawn() -> None:
     assert charts([line(None, None), line()], about="") == {}
 
 
-def test_names_at_the_ends_of_lines_stand_apart() -> None:
-    at = _apart([0.5, 0.5, 0.98, 1.0], [0.1] * 4)
+def test_names_at_the_ends_of_lines_standapart() -> None:
+    at = apart([0.5, 0.5, 0.98, 1.0], [0.1] * 4)
     assert all(above - below >= 0.1 - 1e-9 for below, above in pairwise(at))
     assert (min(at) >= 0.0, max(at) <= 1.0) == (True, True)
-    assert _apart([0.2, 0.8], [0.1, 0.1]) == [0.2, 0.8]
+    assert apart([0.2, 0.8], [0.1, 0.1]) == [0.2, 0.8]
 
 
 @pytest.mark.parametrize("days", [0, 1, 20, 99, 101, 800, 5_000, 30_000, 700_000])

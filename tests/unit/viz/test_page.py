@@ -130,13 +130,13 @@ def test_the_most_relevant_are_kept_and_the_rest_is_counted(store):
     assert (sum(few.kept.values()), few.hidden) == (5, 2)
     assert "3 memories are not on this page: it has" in render(few, "")
     assert counted_of(few).endswith("map, slider and list show the 2 that are on this page.")
-    live = few.document["series"][0]["points"]
+    live = next(one["points"] for one in few.document["series"] if one["name"] == "live_memories")
     assert sum(point["count"] for point in live if point["at"] == live[-1]["at"]) > 2  # the charts count them all
 
 
 def test_a_disc_for_each_generalisation_with_its_evidence_around_it(data):
     discs = data.document["discs"]
-    assert [disc[3:] for disc in discs] == [["export.py", 3, 0], ["<b>", -1, 8 * 86_400]]
+    assert [disc[3:] for disc in discs] == [["export.py", 3, 4 * 86_400], ["<b>", -1, 8 * 86_400]]
     places = np.array([column(data, "x"), column(data, "y")]).T
     assert np.hypot(*(places[3] - discs[0][:2])) <= 1
     assert all(np.hypot(*(place - discs[0][:2])) < discs[0][2] for place in places[:3])
@@ -218,15 +218,15 @@ def test_a_file_that_cannot_be_written_is_refused_and_nothing_is_left(store, tmp
 def test_a_project_that_is_not_there_and_a_single_memory(store):
     nothing = page_data(store, project_id="nowhere")
     assert nothing.memories == []
-    assert sentence_of(nothing, 0) == "Nothing is remembered of nowhere."
+    assert sentence_of(nothing) == "Nothing is remembered of nowhere."
     page = render(nothing, "What was learned in nowhere")
     assert page.count("<main hidden>") == page.count('aria-labelledby="charts-title" hidden>') == 1
     hidden = page_data(store, since="2026-01-11", until="2026-01-12")
-    assert sentence_of(hidden, 0) == "Nothing that may be shown is remembered since 2026-01-11 until 2026-01-12."
+    assert sentence_of(hidden) == "Nothing that may be shown is remembered since 2026-01-11 until 2026-01-12."
     single = page_data(store, until="2026-01-02")
     assert len(single.memories) == 1
     assert single.document["end"] > 0
-    assert sentence_of(single, 1) == "In 1 build on 2 January 2026 the agent kept 1 memory."
+    assert sentence_of(single) == "On 2 January 2026 the agent kept 1 memory."
 
 
 def test_the_sentence_says_how_failures_and_attempts_went(data):
@@ -240,9 +240,9 @@ def test_the_sentence_says_how_failures_and_attempts_went(data):
     assert parts_of(many, "g") == ((0.5, 20), (0.5, 20), True)
     assert parts_of(Series("", "", "share", "", (Point("1", "g", 0.5, 4), Point("2", "g", 0.5, 9))), "g") is None
     told = type(data)(**{**vars(data), "series": [series]})
-    assert sentence_of(told, 3).endswith(
+    assert sentence_of(told).endswith(
         "1 generalisation among them. "
-        "Attempts that succeeded rose from 25\u00a0% (of 8) in the first day to 50\u00a0% (of 10) in the last."
+        "Attempts that succeeded rose from 25\u00a0% (of 8) on 1 January 2026 to 50\u00a0% (of 10) on 3 January 2026."
     )
 
 
