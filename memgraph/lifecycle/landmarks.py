@@ -42,9 +42,10 @@ def is_landmark(store: AgentMemoryStore, memory: AgentMemory) -> bool:
     with store.reader.frozen():
         index = store.reader.index
         superseded = store.reader.superseded()
-        others = store.reader.listed() & ~superseded & of_scope(store, "project", memory.project_id)
+        listed = store.reader.listed() & ~superseded
+        others = listed & of_scope(store, "project", memory.project_id)
         if (own := index.slot(memory.id or "")) >= 0:
-            if superseded[own]:
+            if not listed[own]:
                 return False
             others[own] = False
         shared = np.zeros(len(index), dtype=np.int64)

@@ -54,6 +54,12 @@ def test_company_is_listed_and_of_the_same_project(store: Any) -> None:
     assert is_landmark(store, memory)
 
 
+def test_what_is_forgotten_is_no_landmark(store: Any) -> None:
+    memory = store.insert_memory(negative(["auth"]))
+    assert is_landmark(store, memory)
+    assert not is_landmark(store, store.suppress(memory.id))
+
+
 def test_what_is_superseded_is_no_company_and_no_landmark_itself(store: Any) -> None:
     old, new = (store.insert_memory(negative(tags)) for tags in (["auth", "jwt"], ["auth", "jwt", "proxy"]))
     store.supersede(old.id, by=new.id)
