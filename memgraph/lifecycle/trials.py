@@ -102,7 +102,8 @@ def of_trials(rows: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> s
     is_name = (
         len(name.split()) <= _WORDS_OF_A_NAME and len(name) <= _LONGEST_NAME and not name.endswith(("?", "!", "…"))
     )
-    head = _head(lead[1], seen, f" of {name}" if is_name else "", solved)
+    failed = len({build for row in rows for build in row.get("evidence_build_ids", ())})
+    head = _head(lead[1], seen, f" of {name}" if is_name else "", solved, failed)
     asked = [] if is_name else requests(in_general(sentences_of(told[0][0])), room=_REQUEST_CHARS)
     found = [f"{head}: “{' '.join(asked)}”" if asked else f"{head}."]
     acted_on = _lesson([told_in(row["content"])[1].get("What it acted on", "") for row in solved or ()])
@@ -125,20 +126,21 @@ def of_trials(rows: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> s
     return cut(" ".join(found), MAX_CONTENT_CHARS)
 
 
-def _head(lead: str, seen: str, of: str, solved: Sequence[Row] | None) -> str:
+def _head(lead: str, seen: str, of: str, solved: Sequence[Row] | None, failed: int) -> str:
     if lead != _FAILED:
         return f"Solved {seen}{of}{'' if lead == 'Solved' else ', after it had failed'}"
     if solved is None:
         return f"Failed {seen}{of}"
-    return f"Failed {seen}{of}, solved in {_which(solved)}" if solved else f"Never solved {seen}{of}"
+    return f"Failed {seen}{of}, solved in {_which(solved, failed)}" if solved else f"Never solved {seen}{of}"
 
 
-def _which(solved: Sequence[Row]) -> str:
-    """Return which trials solved it: the numbers of those that nobody dated, else how many."""
+def _which(solved: Sequence[Row], failed: int) -> str:
+    """Return which trials solved it: the numbers of those that nobody dated, and whether others failed after them, else how many."""
     builds = {build for row in solved for build in row.get("evidence_build_ids", ())}
     numbers = sorted({number for row in solved if (number := _number(row)) is not None})
     if len(numbers) == max(len(builds), len(solved)):
-        return enumerated([f"the {_ORDINALS[number]}" for number in numbers])
+        is_last = numbers[-1] >= failed + len(numbers) - 1
+        return enumerated([f"the {_ORDINALS[number]}" for number in numbers]) + ("" if is_last else ", not in the last")
     many = max(len(builds), len(solved))
     return "another" if many == 1 else f"{many:,} others"
 

@@ -715,7 +715,9 @@ def test_the_ends_of_a_range_are_in_it(told, given):
         told.query(name, **given)
 
 
-@pytest.mark.parametrize("asked", [None, 5, True, float("nan"), object(), [], {}, b"x"], ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize(
+    "asked", [None, 5, True, float("nan"), object(), [], {}, b"x"], ids=lambda one: type(one).__name__
+)
 def test_what_is_no_text_is_no_query(told, asked):
     with pytest.raises(InvalidInputError, match="name: must be the name of a query"):
         told.query(asked)

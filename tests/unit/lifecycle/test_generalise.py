@@ -119,15 +119,19 @@ class TestTrials:
         )
 
     def told(self, *solved: Row) -> str:
-        failed = self.trial("Kitchen 7. Lesson: I should have opened the fridge.")
+        failed = self.trial(
+            "Kitchen 7. Lesson: I should have opened the fridge.", evidence_build_ids=["b0", "b1", "b3", "b5"]
+        )
         return text_of(failed, outcome="negative", solved=solved)
 
     def test_whether_and_when_it_was_solved(self) -> None:
         lead = "Solved after a failed trial"
         two = [self.trial(f"Kitchen 7. What it acted on: Open it {n}.", lead, n) for n in (2, 4)]
         assert self.told().startswith("Never solved in 4 trials of Kitchen 7. The lesson: ")
-        assert self.told(two[0]).startswith("Failed in 4 trials of Kitchen 7, solved in the third.")
-        assert self.told(*two).startswith("Failed in 4 trials of Kitchen 7, solved in the third and the fifth.")
+        assert self.told(two[0]).startswith("Failed in 4 trials of Kitchen 7, solved in the third, not in the last.")
+        assert self.told(*two).startswith(
+            "Failed in 4 trials of Kitchen 7, solved in the third and the fifth, not in the last."
+        )
         dated = [{**one, "occurred_at": "2026-03-04T10:00:00.000Z"} for one in two]
         assert self.told(dated[0]).startswith("Failed in 4 trials of Kitchen 7, solved in another.")
         assert self.told(*dated).startswith("Failed in 4 trials of Kitchen 7, solved in 2 others.")
