@@ -60,7 +60,7 @@ def ids_added(home: Path) -> Counter[str]:
 
 @pytest.fixture
 def rounds(is_long: bool) -> int:
-    return 300 if is_long else 8
+    return 300 if is_long else 6
 
 
 def test_no_acknowledged_write_is_lost_or_doubled(tmp_path: Path, nursery: Any, rounds: int, show: Any) -> None:

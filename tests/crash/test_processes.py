@@ -35,7 +35,7 @@ def all_well(scene: Any, expected: set[str]) -> None:
 
 
 def test_they_write_at_once(scene: Any, nursery: Any, is_long: bool, show: Any) -> None:
-    writers, each = (8, 500) if is_long else (4, 15)
+    writers, each = (8, 500) if is_long else (4, 10)
     children = [nursery.start("writer", scene.folder, f"w{number}", each) for number in range(writers)]
     began = time.monotonic()
     (scene.folder / "go").touch()

@@ -527,7 +527,7 @@ def test_an_interrupted_ingest_goes_on(tmp_path, monkeypatch):
     monkeypatch.setenv("MEMGRAPH_EMBEDDING_MODEL", "none")
     log, whole, cut = tmp_path / "long.jsonl", tmp_path / "whole", tmp_path / "cut"
     with log.open("w", encoding="utf-8") as lines:
-        for number in range(100):
+        for number in range(60):
             task = {**BUILD["tasks"][0], "taskId": f"t{number}", "output": f"ValueError: case {number} of {number * 7}"}
             lines.write(json.dumps({**BUILD, "buildId": f"b{number}", "tasks": [task]}) + "\n")
     command = [sys.executable, "-m", "memgraph", "ingest", "builds", str(log), "--json"]
