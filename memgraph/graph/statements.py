@@ -22,7 +22,7 @@ _EDGES_OF_A_MEMORY = 16
 _EDGES_OF_A_TABLE = 8
 _LARGE_BYTES = 150 << 20
 """Some 30,000 memories. Among 100,000, fifty that change beside 3,000 rows that are copied fill a pool of 512 MB at COMMIT, after
-which the file cannot be read; either alone is no matter."""
+which the file cannot be read; either alone is no matter. A larger pool alone was not tried with such a commit."""
 _EDGES_GONE = 40
 """From so many edges on that go, one pass over their table beats look-ups by key."""
 
