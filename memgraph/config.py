@@ -36,6 +36,7 @@ _ENVIRONMENT = {
     "MEMGRAPH_HOME": "home",
     "MEMGRAPH_KEYS_HOME": "keys_home",
     "MEMGRAPH_SECURITY_MODE": "security_mode",
+    "MEMGRAPH_ENGINE": "engine",
     "MEMGRAPH_LOCK_TIMEOUT_S": "lock_timeout_s",
     "MEMGRAPH_GRAPH_IDLE_S": "graph_idle_s",
     "MEMGRAPH_REDACT_SECRETS": "redact_secrets",
@@ -77,6 +78,8 @@ class AgentMemoryConfig(Model):
         Where keys and heads lie, outside the store.
     security_mode : {"prod", "dev"}
         In ``dev`` a store whose key is missing is served read-only; anything unknown counts as ``prod``.
+    engine : {"kuzu", "ladybug"}
+        Which engine keeps the graph. The journal is the way from one to the other.
     lock_timeout_s, graph_idle_s : float
         How long a lock is waited for; how long an idle graph stays open to this process alone.
     embedding_model : str
@@ -131,6 +134,11 @@ class AgentMemoryConfig(Model):
     security_mode: Literal["prod", "dev"] = Field(
         default="prod",
         description="In dev a store whose key is missing is served, read-only. Anything unknown counts as prod.",
+    )
+    engine: Literal["kuzu", "ladybug"] = Field(
+        default="kuzu",
+        description="Which engine keeps the graph: kuzu; or ladybug, its maintained fork (the extra `ladybug` installs it). "
+        "`memgraph rebuild --engine NAME` moves a store.",
     )
     lock_timeout_s: float = Field(
         default=10.0, ge=0.0, allow_inf_nan=False, description="How long another process is waited for, in seconds."

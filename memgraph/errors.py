@@ -218,6 +218,10 @@ class GraphError(MemGraphError):
         return self._own_words
 
 
+class OutdatedGraphError(GraphError):
+    """The graph is of another release, another store or another point of the journal: it is made anew, and nothing is wrong with it."""
+
+
 class QueryError(GraphError):
     """A Cypher query was refused or failed."""
 

@@ -165,7 +165,10 @@ class Change(NamedTuple):
 
 
 class GraphEngine(Protocol):
-    """Keeps rows of nodes and edges, all or nothing per call. Every engine error arrives as a `GraphError`."""
+    """Keeps rows of nodes and edges, all or nothing per call. Every engine error arrives as a `GraphError`.
+
+    What it reads is what was written, or a `GraphError`: memories' rows and its state carry codes that are checked.
+    """
 
     @property
     def generation(self) -> int:
@@ -206,7 +209,23 @@ class GraphEngine(Protocol):
         ...
 
     def scan_columns(self, table: str) -> Iterator[tuple[Key, Row]]:
-        """Iterate over all rows of a node table as a query sees them, for verification."""
+        """Iterate over what a query sees of all rows of a table, for verification; `columns` says what it should be."""
+        ...
+
+    def columns(self, table: str, row: Row) -> Row:
+        """Return what a query should see of a row."""
+        ...
+
+    def lost(self) -> list[str]:
+        """Compare what is stored with what was written, cheaply, and return in words what differs; empty: nothing."""
+        ...
+
+    def count_rows(self) -> int:
+        """Return how many rows all tables have, as far as was written."""
+        ...
+
+    def size_bytes(self) -> int:
+        """Return how much room it takes on the disk."""
         ...
 
     def apply(self, changes: Sequence[Change], state: Mapping[str, Any]) -> None:

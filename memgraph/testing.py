@@ -339,6 +339,22 @@ class InMemoryEngine:
 
     scan_columns = scan
 
+    def columns(self, table: str, row: Row) -> Row:  # noqa: ARG002
+        """Return what `scan_columns` finds of a row: all of it."""
+        return row
+
+    def lost(self) -> list[str]:
+        """Return what differs from what was written: never anything."""
+        return []
+
+    def count_rows(self) -> int:
+        """Return how many rows all tables have."""
+        return len(self._rows)
+
+    def size_bytes(self) -> int:
+        """Return 0: it takes no room on the disk."""
+        return 0
+
     def records(self) -> list[tuple[str, str]]:
         """Return the ids of all memories and their rows as JSON text."""
         return [(str(key), orjson.dumps(row).decode()) for key, row in self.scan("Memory")]

@@ -1,15 +1,19 @@
-// Nodes. A Memory's columns are the fields of memgraph.model.memory.MemoryRecord, and where its vector lies; its `record` is
-// all of them as JSON but for what a use changes, because reading a row costs some 50 microseconds for each column.
+// Nodes. A Memory's columns are the fields of memgraph.model.memory.MemoryRecord, and where its vector lies.
 //
-// A list of records is kept as a record of equally long lists, so `UNWIND m.entities.name AS name`: the engine loses lists of
-// structs where the first rows that it wrote to disk had none.
+// Three rules keep the engine from losing values and its file from growing; the fuzz in tests/fuzz/engine proves the first two:
+// - No STRING column ever holds a null: '' stands for nothing. A column that was whole when it was last checkpointed, was updated, and
+//   then gets rows without a value gives every row another row's string (Kùzu 0.11.3).
+// - No STRUCT. A list of records is one list column for each part of the record, all equally long: `UNWIND m.entities_name AS name`.
+//   Updates mix up the lists of a STRUCT, and lists of STRUCTs are lost (Kùzu 0.11.3).
+// - What changes with every revision of a memory is not SET but deleted and created: see MemoryRow. After one SET in a STRING column
+//   the next checkpoint writes the whole column once more, and never gives the room back (Kùzu 0.11.3).
 
 CREATE NODE TABLE Memory (
   id STRING PRIMARY KEY,
-  type STRING,
-  content STRING,
-  outcome STRING,
-  outcome_word STRING,
+  type STRING DEFAULT '',
+  content STRING DEFAULT '',
+  outcome STRING DEFAULT '',
+  outcome_word STRING DEFAULT '',
   confidence DOUBLE,
   relevance_anchor DOUBLE,
   relevance_at TIMESTAMP,
@@ -19,120 +23,133 @@ CREATE NODE TABLE Memory (
   is_pinned BOOLEAN,
   is_suppressed BOOLEAN,
   archived_at TIMESTAMP,
-  archive_reason STRING,
-  archive_summary STRING,
+  archive_reason STRING DEFAULT '',
+  archive_summary STRING DEFAULT '',
   valid_at TIMESTAMP,
   invalid_at TIMESTAMP,
-  invalidation_reason STRING,
+  invalidation_reason STRING DEFAULT '',
   created_at TIMESTAMP,
   updated_at TIMESTAMP,
   occurred_at TIMESTAMP,
-  privacy_tier STRING,
-  domain STRING,
-  trust_class STRING,
-  project_id STRING,
-  build_id STRING,
-  task_id STRING,
-  session_id STRING,
-  previous_id STRING,
-  title STRING,
-  speaker STRING,
+  privacy_tier STRING DEFAULT '',
+  domain STRING DEFAULT '',
+  trust_class STRING DEFAULT '',
+  project_id STRING DEFAULT '',
+  build_id STRING DEFAULT '',
+  task_id STRING DEFAULT '',
+  session_id STRING DEFAULT '',
+  previous_id STRING DEFAULT '',
+  title STRING DEFAULT '',
+  speaker STRING DEFAULT '',
   agents_involved STRING[],
   tags STRING[],
-  entities STRUCT(name STRING[], kind STRING[], about BOOLEAN[]),
+  entities_name STRING[],
+  entities_kind STRING[],
+  entities_about BOOLEAN[],
   source_event_ids STRING[],
-  source STRING,
+  source STRING DEFAULT '',
   evidence_build_ids STRING[],
-  failure_fingerprint STRING,
-  reason STRING,
-  embedding_model STRING,
+  failure_fingerprint STRING DEFAULT '',
+  reason STRING DEFAULT '',
+  embedding_model STRING DEFAULT '',
   embedded_at TIMESTAMP,
   vector_row INT64,
-  vector_sha256 STRING,
+  vector_sha256 STRING DEFAULT '',
   seq INT64,
-  record STRING,
   // episodic
   event_date TIMESTAMP,
-  location STRING,
-  decision STRING,
+  location STRING DEFAULT '',
+  decision STRING DEFAULT '',
   alternatives_considered STRING[],
   duration_seconds DOUBLE,
-  phase STRING,
-  goal STRING,
+  phase STRING DEFAULT '',
+  goal STRING DEFAULT '',
   constraints STRING[],
   files_involved STRING[],
-  action_log STRUCT(t DOUBLE[], action STRING[], target STRING[], result STRING[], error STRING[]),
-  errors_encountered STRUCT(type STRING[], message STRING[], resolution STRING[]),
+  action_log_t DOUBLE[],
+  action_log_action STRING[],
+  action_log_target STRING[],
+  action_log_result STRING[],
+  action_log_error STRING[],
+  errors_encountered_type STRING[],
+  errors_encountered_message STRING[],
+  errors_encountered_resolution STRING[],
   artifacts_produced STRING[],
-  git_commit STRING,
-  situation STRING,
-  reasoning STRING,
-  action STRING,
-  user_feedback STRING,
-  agent_type STRING,
-  mission_id STRING,
+  git_commit STRING DEFAULT '',
+  situation STRING DEFAULT '',
+  reasoning STRING DEFAULT '',
+  action STRING DEFAULT '',
+  user_feedback STRING DEFAULT '',
+  agent_type STRING DEFAULT '',
+  mission_id STRING DEFAULT '',
   // semantic
-  pattern STRING,
-  category STRING,
+  pattern STRING DEFAULT '',
+  category STRING DEFAULT '',
   conditions STRING[],
-  correct_approach STRING,
-  incorrect_approach STRING,
+  correct_approach STRING DEFAULT '',
+  incorrect_approach STRING DEFAULT '',
   usage_count INT64,
   last_used_at TIMESTAMP,
   // procedural
-  trigger_pattern STRING,
+  trigger_pattern STRING DEFAULT '',
   steps STRING[],
   success_rate DOUBLE,
   prerequisites STRING[],
-  common_errors STRUCT(error STRING[], fix STRING[]),
+  common_errors_error STRING[],
+  common_errors_fix STRING[],
   exit_criteria STRING[],
   last_validated_at TIMESTAMP,
   override_count INT64
 );
 
-CREATE NODE TABLE Project (id STRING PRIMARY KEY, name STRING, last_memory_id STRING);
+// A memory's whole row as JSON, under its id, without what a use changes: to read the row from its columns costs some 50 microseconds
+// a column. `code` is a keyed hash of it: a row that was not written by this store, or belongs to another memory, is never served.
+// Not for queries.
+CREATE NODE TABLE MemoryRow (id STRING PRIMARY KEY, code INT64, record STRING DEFAULT '');
+
+CREATE NODE TABLE Project (id STRING PRIMARY KEY, name STRING DEFAULT '', last_memory_id STRING DEFAULT '');
 
 CREATE NODE TABLE Build (
   id STRING PRIMARY KEY,
-  name STRING,
-  project_id STRING,
-  outcome STRING,
+  name STRING DEFAULT '',
+  project_id STRING DEFAULT '',
+  outcome STRING DEFAULT '',
   started_at TIMESTAMP,
   completed_at TIMESTAMP,
   task_count INT64,
   agents STRING[],
-  log_sha256 STRING,
+  log_sha256 STRING DEFAULT '',
   consumed_keys STRING[],
   is_complete BOOLEAN,
   extracted INT64,
   merged INT64,
-  extractor STRING,
+  extractor STRING DEFAULT '',
   consolidated_at TIMESTAMP
 );
 
-CREATE NODE TABLE Agent (id STRING PRIMARY KEY, name STRING);
+CREATE NODE TABLE Agent (id STRING PRIMARY KEY, name STRING DEFAULT '');
 
-CREATE NODE TABLE Session (id STRING PRIMARY KEY, name STRING, project_id STRING, last_memory_id STRING);
+CREATE NODE TABLE Session (id STRING PRIMARY KEY, name STRING DEFAULT '', project_id STRING DEFAULT '', last_memory_id STRING DEFAULT '');
 
-CREATE NODE TABLE Task (id STRING PRIMARY KEY, name STRING, project_id STRING);
+CREATE NODE TABLE Task (id STRING PRIMARY KEY, name STRING DEFAULT '', project_id STRING DEFAULT '');
 
-CREATE NODE TABLE Tag (id STRING PRIMARY KEY, name STRING);
+CREATE NODE TABLE Tag (id STRING PRIMARY KEY, name STRING DEFAULT '');
 
 // `short_name` is how a thing is called where it is clear which is meant: session.ts of auth/session.ts, smith of Dr. Anna Smith.
-CREATE NODE TABLE Entity (id STRING PRIMARY KEY, name STRING, kind STRING, project_id STRING, short_name STRING);
+CREATE NODE TABLE Entity (id STRING PRIMARY KEY, name STRING DEFAULT '', kind STRING DEFAULT '', project_id STRING DEFAULT '', short_name STRING DEFAULT '');
 
 CREATE NODE TABLE Recall (
   id STRING PRIMARY KEY,
-  query_hmac STRING,
+  query_hmac STRING DEFAULT '',
   retrieved_at TIMESTAMP,
-  settings_version STRING,
-  agent_name STRING,
-  project_id STRING,
-  session_id STRING,
-  task_id STRING,
-  build_id STRING,
+  settings_version STRING DEFAULT '',
+  agent_name STRING DEFAULT '',
+  project_id STRING DEFAULT '',
+  session_id STRING DEFAULT '',
+  task_id STRING DEFAULT '',
+  build_id STRING DEFAULT '',
   total_tokens INT64,
-  outcome STRING,
+  outcome STRING DEFAULT '',
   outcome_at TIMESTAMP
 );
 
@@ -140,7 +157,7 @@ CREATE NODE TABLE Recall (
 // Of a sleep that was stopped: when it began, and which of its phases are left.
 CREATE NODE TABLE LifecycleRun (
   id STRING PRIMARY KEY,
-  name STRING,
+  name STRING DEFAULT '',
   seq INT64,
   builds_since INT64,
   applied_at TIMESTAMP,
@@ -166,11 +183,11 @@ CREATE NODE TABLE Practice (
 
 CREATE NODE TABLE Source (
   id STRING PRIMARY KEY,
-  name STRING,
-  kind STRING,
-  locator STRING,
-  project_id STRING,
-  cursor STRING,
+  name STRING DEFAULT '',
+  kind STRING DEFAULT '',
+  locator STRING DEFAULT '',
+  project_id STRING DEFAULT '',
+  cursor STRING DEFAULT '',
   records INT64,
   builds INT64,
   extracted INT64,

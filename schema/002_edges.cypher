@@ -1,12 +1,12 @@
 // Edges. The first group has events of its own; the second follows from a memory's fields; RECALLED from retrievals.
 
-CREATE REL TABLE DERIVED_FROM (FROM Memory TO Memory, score DOUBLE, reason STRING, created_at TIMESTAMP);
-CREATE REL TABLE SUPPORTS (FROM Memory TO Memory, score DOUBLE, reason STRING, created_at TIMESTAMP);
-CREATE REL TABLE SUPERSEDES (FROM Memory TO Memory, score DOUBLE, reason STRING, created_at TIMESTAMP);
-CREATE REL TABLE CONTRADICTS (FROM Memory TO Memory, score DOUBLE, reason STRING, created_at TIMESTAMP);
-CREATE REL TABLE RELATED_TO (FROM Memory TO Memory, score DOUBLE, reason STRING, created_at TIMESTAMP);
-CREATE REL TABLE ELABORATES (FROM Memory TO Memory, score DOUBLE, reason STRING, created_at TIMESTAMP);
-CREATE REL TABLE EXAMPLE_OF (FROM Memory TO Memory, score DOUBLE, reason STRING, created_at TIMESTAMP);
+CREATE REL TABLE DERIVED_FROM (FROM Memory TO Memory, score DOUBLE, reason STRING DEFAULT '', created_at TIMESTAMP);
+CREATE REL TABLE SUPPORTS (FROM Memory TO Memory, score DOUBLE, reason STRING DEFAULT '', created_at TIMESTAMP);
+CREATE REL TABLE SUPERSEDES (FROM Memory TO Memory, score DOUBLE, reason STRING DEFAULT '', created_at TIMESTAMP);
+CREATE REL TABLE CONTRADICTS (FROM Memory TO Memory, score DOUBLE, reason STRING DEFAULT '', created_at TIMESTAMP);
+CREATE REL TABLE RELATED_TO (FROM Memory TO Memory, score DOUBLE, reason STRING DEFAULT '', created_at TIMESTAMP);
+CREATE REL TABLE ELABORATES (FROM Memory TO Memory, score DOUBLE, reason STRING DEFAULT '', created_at TIMESTAMP);
+CREATE REL TABLE EXAMPLE_OF (FROM Memory TO Memory, score DOUBLE, reason STRING DEFAULT '', created_at TIMESTAMP);
 
 CREATE REL TABLE NEXT (FROM Memory TO Memory);
 CREATE REL TABLE TAGGED (FROM Memory TO Tag);

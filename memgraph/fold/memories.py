@@ -93,7 +93,8 @@ def undeleted(workspace: Workspace, event: Event, payload: MemoryUndeleted) -> N
 
 def linked(workspace: Workspace, _event: Event, payload: MemoryLinked) -> None:
     """Fold ``memory.linked``."""
-    properties = {"score": payload.score, "reason": payload.reason, "created_at": payload.created_at}
+    # an empty reason is none
+    properties = {"score": payload.score, "reason": payload.reason or None, "created_at": payload.created_at}
     _link(workspace, payload.relation, payload.source_id, payload.target_id, sparse(properties))
 
 

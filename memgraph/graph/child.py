@@ -6,17 +6,17 @@ ends by itself with its parent, and when it was not asked for a while.
 
 from __future__ import annotations
 
-import importlib.util  # noqa: F401 - kuzu uses it without importing it
+import importlib.util  # noqa: F401 - the engines use it without importing it
 import os
 import queue
 import resource
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import kuzu
 import orjson
 
 from memgraph.graph.wire import decoded, encoded, frame, plain, received
@@ -43,11 +43,14 @@ def main() -> None:
     inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(requests, inbox), daemon=True).start()
     _send(replies, {"ready": True})
+    loaded: str | None = None
     while True:
         try:
             request = inbox.get(timeout=IDLE_S)
         except queue.Empty:
             os._exit(0)
+        if (loaded := loaded or request["engine"]) != request["engine"]:
+            os._exit(0)  # two engines in one process take it down; the parent starts another
         try:
             if "query" in request:
                 _query(replies, request)
@@ -74,11 +77,11 @@ def _receive(requests: int, inbox: queue.SimpleQueue[Any]) -> None:
 
 def _query(replies: int, request: dict[str, Any]) -> None:
     """Run a query and send its rows."""
-    with _no_file_grows(), _opened(request, read_only=True) as connection:
+    with _opened(request) as (engine, connection):
         connection.execute("BEGIN TRANSACTION READ ONLY")
         connection.set_query_timeout(int(request["timeout_s"] * 1_000))
         try:
-            result = _result(connection, request["query"], request["params"])
+            result = _result(engine, connection, request["query"], request["params"])
             if (count := result.get_num_tuples()) > request["most_rows"]:
                 raise _Refused(
                     f"the query has {count:,} rows, {request['most_rows']:,} are the most: add LIMIT {request['most_rows']}"
@@ -92,9 +95,9 @@ def _query(replies: int, request: dict[str, Any]) -> None:
             raise _Refused(f"the query failed: {_shown(error)}") from None
 
 
-def _result(connection: kuzu.Connection, query: str, params: dict[str, Any]) -> Any:
+def _result(engine: Any, connection: Any, query: str, params: dict[str, Any]) -> Any:
     # Prepared, which refuses several statements before the first has run: `execute` would run them all.
-    prepared = kuzu.PreparedStatement(connection, query, params)
+    prepared = engine.PreparedStatement(connection, query, params)
     if not prepared.is_success():
         raise _Refused(f"the query failed: {prepared.get_error_message()}")
     result = connection.execute(prepared, params)
@@ -124,27 +127,30 @@ def _send_rows(replies: int, result: Any, types: list[str], most_bytes: int) -> 
 
 
 def _probe(request: dict[str, Any]) -> None:
-    """Open a file as its owner would, with its log, read what it says of itself, and close it."""
-    with _opened(request, read_only=False) as connection:
+    """Open a file with its log, and read what it says of itself."""
+    with _opened(request) as (_, connection):
         state: Any = connection.execute("MATCH (p:Projection) RETURN p.state")
         while state.has_next():
             orjson.loads(state.get_next()[0] or "null")
 
 
 @contextmanager
-def _opened(request: dict[str, Any], *, read_only: bool) -> Iterator[kuzu.Connection]:
-    database = kuzu.Database(
-        request["path"],
-        buffer_pool_size=request["buffer_pool_bytes"],
-        max_db_size=request["most_database_bytes"],
-        read_only=read_only,
-    )
-    connection = kuzu.Connection(database)
-    try:
-        yield connection
-    finally:
-        connection.close()
-        database.close()
+def _opened(request: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
+    """Open a file to be read, and yield the engine's module and the connection."""
+    engine = import_module(request["engine"])
+    with _no_file_grows():
+        database = engine.Database(
+            request["path"],
+            buffer_pool_size=request["buffer_pool_bytes"],
+            max_db_size=request["most_database_bytes"],
+            read_only=True,
+        )
+        connection = engine.Connection(database)
+        try:
+            yield engine, connection
+        finally:
+            connection.close()
+            database.close()
 
 
 @contextmanager

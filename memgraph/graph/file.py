@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memgraph.graph.opened import OpenNote, remove, remove_log
+from memgraph.graph.connection import MOST_DATABASE_BYTES, Vendor
+from memgraph.graph.opened import OpenNote, remove
 from memgraph.graph.process import EndedError, EngineProcess, Limits
 from memgraph.graph.room import need
 from memgraph.journal.files import make_private_folder, room_left
+from memgraph.journal.seal import Seal
 from memgraph.logs import logger_of
 from memgraph.model.rows import Rows
 from memgraph.ports import Change
@@ -22,7 +25,6 @@ _POOL_BYTES_A_MEMORY = 12_000
 _POOL_OF_FILE = 2
 """To bring a change of a text into the file, the engine holds that column of up to 131,072 rows, old and new: among 100,000 memories,
 a file of 500 MB, it takes more than 512 MB. What is not needed is not taken."""
-MOST_DATABASE_BYTES = 1 << 36
 QUERY_TIMEOUT_S = 30.0
 """For a query from outside. The engine looks at the clock between batches of rows, so it may end somewhat later."""
 GRACE_S = 2.0
@@ -34,16 +36,29 @@ QUERY_MEMORY_BYTES = 2 << 30
 _PROBE_TIMEOUT_S = 120.0
 _CHECKPOINT_BYTES = 32 << 20
 """Bringing a log of one memory into the file has made it 25 MB larger; a longer log needs some times its own size more."""
-_SHORT_LOG_BYTES = 256 << 10
-"""Some thirty commits."""
-_LONG_LOG_BYTES = 8 << 20
-"""Some thousand commits."""
-_MOST_WRITES = 500
-"""Until then the engine keeps some 80 kB of its buffer pool for each write, however small: after 6,200 of them it was full."""
 _BYTES_A_MEMORY = 8_000
 _BYTES_A_ROW = 300
 """What a bulk write takes at its peak, by measurement, and as much again."""
 _ASIDE = EngineProcess()
+
+
+@dataclass(frozen=True, slots=True)
+class LogLimits:
+    """When the engine's log is brought into the file.
+
+    Attributes
+    ----------
+    short_bytes : int
+        At most so much is left at close, to be played back at the next opening: some thirty commits.
+    long_bytes : int
+        More is brought in at once: some thousand commits.
+    most_writes : int
+        So are so many. Until then the engine keeps some 80 kB of its buffer pool for each, however small: after 6,200 it was full.
+    """
+
+    short_bytes: int = 256 << 10
+    long_bytes: int = 8 << 20
+    most_writes: int = 500
 
 
 def pool_to_copy(memories: int) -> int:
@@ -54,10 +69,12 @@ def pool_to_copy(memories: int) -> int:
 class GraphFile:
     """A graph's file and what lies beside it. The graph's lock is held when it is used."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, vendor: Vendor, seal: Seal, limits: LogLimits) -> None:
         self.path = path
+        self._vendor = vendor
+        self._limits = limits
         self._log = path.with_name(path.name + ".wal")
-        self._note = OpenNote(path)
+        self._note = OpenNote(path, seal)
         self._writes = 0
 
     def before_opening(self) -> bool:
@@ -75,10 +92,16 @@ class GraphFile:
         is_new = not self.path.exists()
         if is_new:
             need(self.path, _CHECKPOINT_BYTES)
+            for other in self.path.parent.glob(f"{self.path.stem}.*"):
+                remove(other)  # another engine's file, and what belongs to it
         self._note.opened()
         if is_new:
             logger.info("a new graph at %s", self.path)
         return is_new
+
+    def size_bytes(self) -> int:
+        """Return the size of the file and its log."""
+        return (self.path.stat().st_size if self.path.exists() else 0) + self._log_bytes()
 
     def pool_bytes(self) -> int:
         """Return how large a buffer pool serves the file."""
@@ -88,7 +111,7 @@ class GraphFile:
     def after_checkpoint(self) -> None:
         """Note that everything is in the file."""
         self._writes = 0
-        self._note.opened()
+        self._note.written()
 
     def before_writing(self, path: Path, changes: Sequence[Change]) -> None:
         """Make sure that there is room for changes, and for bringing them into the file at `path`.
@@ -104,7 +127,7 @@ class GraphFile:
 
     def has_long_log(self) -> bool:
         """Return whether the log is long enough, or of so many writes, that it is to be brought into the file."""
-        return self._writes >= _MOST_WRITES or self._log_bytes() > _LONG_LOG_BYTES
+        return self._writes >= self._limits.most_writes or self._log_bytes() > self._limits.long_bytes
 
     def can_take_log(self) -> bool:
         """Return whether there is a log worth bringing into the file, and room for it.
@@ -112,18 +135,19 @@ class GraphFile:
         A short one is sooner played back at the next opening: it takes a millisecond or two a commit, and bringing it in rewrites
         much of the file.
         """
-        return self._log_bytes() > _SHORT_LOG_BYTES and room_left(self.path) >= self._checkpoint_bytes()
+        return self._log_bytes() > self._limits.short_bytes and room_left(self.path) >= self._checkpoint_bytes()
 
-    def after_closing(self) -> None:
+    def after_closing(self, *, is_rewritten: bool) -> None:
         """Note that file and log are as they shall be found."""
-        self._note.closed()
+        self._note.closed(is_rewritten=is_rewritten)
 
     def replace(self, fresh: Path) -> None:
         """Put another file, closed and without a log, in this one's place."""
-        remove_log(self.path)
-        remove(self.path)
+        for old in self.path.parent.glob(f"{self.path.stem}.*"):
+            if old != fresh:
+                remove(old)
         fresh.replace(self.path)
-        self._note.closed()
+        self._note.closed(is_rewritten=True)
 
     def query(self, query: str, params: Mapping[str, Any]) -> Rows:
         """Run a checked query from outside in another process, which opens the file: here it is closed meanwhile.
@@ -132,7 +156,10 @@ class GraphFile:
         ------
         QueryError
             The query is refused by the engine, or had to be stopped.
+        GraphError
+            The file is not as it was closed.
         """
+        self._note.check()
         request = {
             **self._request(),
             "query": query,
@@ -153,6 +180,7 @@ class GraphFile:
 
     def _request(self) -> dict[str, Any]:
         return {
+            "engine": self._vendor.name,
             "path": str(self.path.absolute()),
             "buffer_pool_bytes": BUFFER_POOL_BYTES,
             "most_database_bytes": MOST_DATABASE_BYTES,

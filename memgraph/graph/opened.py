@@ -1,8 +1,9 @@
-"""What is known of the graph's file before the engine opens it: whether it is the very file that was closed last.
+"""What is known of the graph's file before the engine opens it: whether it is the very file that memgraph closed last.
 
-The engine trusts its files: a flipped byte in its log changes a value unnoticed, or takes the process down. So a small
-note beside the file says who has it open or, after a clean close, what size and time of change it had then. The journal
-is the log that counts: what the engine's own log holds beyond the file can always be had from the journal again.
+The engine trusts its files: a flipped byte in its log changes a value unnoticed, or takes the process down, and whoever edits the
+file writes what is read. So a small note beside the file says who has it open or, after a clean close, which bytes it had then:
+a keyed code over file, log and the note itself. Size and time of a file prove nothing and are not looked at. The journal is the
+log that counts: what the engine's own log holds beyond the file can always be had from the journal again.
 """
 
 from __future__ import annotations
@@ -10,151 +11,179 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any, NoReturn
 
 import orjson
 
-from memgraph.errors import GraphError
+from memgraph.errors import GraphError, OutdatedGraphError
 from memgraph.graph.room import refusal
+from memgraph.journal.seal import Seal
 from memgraph.logs import logger_of
 
 logger = logger_of(__name__)
 
-_NOTE_BYTES = 512
+_NOTE_BYTES = 1024
 """Always as many, written in place: a full disk takes them still."""
 _MOST_UNCLEAN = 3
 """After so many processes in a row that died with the graph open, it may be the graph that they died of."""
 _BESIDE = (".wal", ".shadow", ".tmp")
 
-Seen = tuple[int, int] | None
-"""Of a file: its size and its time of change in nanoseconds; None where there is none."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    is_open: bool
-    pid: int
-    unclean: int
-    file: Seen
-    log: Seen
+    """What is noted of the file.
+
+    Attributes
+    ----------
+    is_open : bool
+        A process has it open, or died so.
+    is_suspect : bool
+        A query ended the engine: it may have been the file.
+    unclean : int
+        So many processes in a row have died with it open.
+    name : str
+        Of the file.
+    file, log : str or None
+        Codes of the file when it was last written, and of the engine's log when it was closed; None where there was none.
+    """
+
+    name: str
+    is_open: bool = False
+    is_suspect: bool = False
+    pid: int = 0
+    unclean: int = 0
+    file: str | None = None
+    log: str | None = None
 
 
 class OpenNote:
     """The note beside a graph's file. The graph's lock is held when it is used."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, seal: Seal) -> None:
         self._path = path
         self._log = path.with_name(path.name + ".wal")
         self._note = path.with_name("opened.json")
-        self._unclean = 0
+        self._seal = seal
+        self._known = _Note(path.name)
 
     def admit(self, probe: Callable[[], None]) -> None:
-        """Return if the file may be opened, or if there is none.
+        """Return if the file may be opened, or if there is none. Costs a hash of file and log.
 
         Parameters
         ----------
         probe : callable
-            Opens and closes the file somewhere else, and raises a `GraphError` if that fails.
+            Opens and reads the file somewhere else, and raises a `GraphError` if that fails.
 
         Raises
         ------
         GraphError
             It is not the file that was closed last, or does not open: rebuild it.
         """
-        file, log, note = _seen(self._path), _seen(self._log), self._read()
-        self._unclean = 0
-        if file is None:
+        note = self._read()
+        self._known = _Note(self._path.name)
+        if not _is_file(self._path):
             remove_log(self._path)
-        elif note is None:
-            raise GraphError(f"nothing tells where {self._path} comes from")
-        elif note.is_open:
-            self._admit_unclosed(file, note, probe)
-        elif file != note.file:
-            raise GraphError(f"{self._path} is not as it was when it was closed")
-        elif log is None or log != note.log:  # whatever else lies there is not of this file
-            remove_log(self._path)
-
-    def _admit_unclosed(self, file: Seen, note: _Note, probe: Callable[[], None]) -> None:
-        if note.unclean + 1 >= _MOST_UNCLEAN:
+            return
+        if note is None or note.name != self._path.name:
+            self._refuse_unvouched()
+        unclean = note.unclean + note.is_open
+        if unclean >= _MOST_UNCLEAN:
             raise GraphError(f"{_MOST_UNCLEAN} processes in a row ended without closing it")
-        self._unclean = note.unclean + 1
-        sweep(self._path)
-        if file == note.file:
+        if self._code(self._path) != note.file:
+            what = f"process {note.pid} ended while it was being rewritten" if note.is_open else "it was changed since"
+            raise GraphError(f"{self._path} is not as it was left: {what}")
+        if note.is_open:
             logger.info("process %d did not close the graph; what it wrote last comes from the journal", note.pid)
-            remove_log(self._path)
-        elif note.file is None:
+            sweep(self._path)
+        if note.is_open or note.log is None or self._code(self._log) != note.log:
+            remove_log(self._path)  # whatever lies there is not of this file
+        if note.is_suspect:
             logger.info("a query ended the engine; whether the graph opens is tried first")
             probe()
-        else:
-            raise GraphError(f"process {note.pid} ended while {self._path} was being rewritten")
+        self._known = replace(note, unclean=unclean)
+
+    def _refuse_unvouched(self) -> NoReturn:
+        try:
+            is_older = "is_open" in orjson.loads(self._note.read_bytes())
+        except (OSError, ValueError, TypeError):
+            is_older = False
+        if is_older:
+            raise OutdatedGraphError(f"{self._path} was made by an earlier release")
+        raise GraphError(f"nothing vouches for {self._path}")
+
+    def check(self) -> None:
+        """Return if file and log are still as they were closed.
+
+        Raises
+        ------
+        GraphError
+            They are not.
+        """
+        note = self._known
+        log = self._code(self._log) if _is_file(self._log) else None
+        if note.is_open or self._code(self._path) != note.file or log != note.log:
+            raise GraphError(f"{self._path} was changed while it was closed")
 
     def opened(self) -> None:
         """Note that this process is about to have the file open."""
-        self._write(is_open=True)
+        self._put(is_open=True, is_suspect=False)
 
-    def closed(self) -> None:
+    def written(self) -> None:
+        """Note that the engine has rewritten the file, and emptied its log."""
+        self._put(is_open=True, file=self._code(self._path))
+
+    def closed(self, *, is_rewritten: bool) -> None:
         """Note that the file, and its log if one was left, are as this process wants them to be found."""
-        self._unclean = 0
-        self._write(is_open=False)
+        file = self._code(self._path) if is_rewritten else self._known.file
+        log = self._code(self._log) if _is_file(self._log) else None
+        self._put(is_open=False, unclean=0, file=file, log=log)
 
     def suspect(self) -> None:
         """Note that the file may be damaged, so that it is tried before it is opened again."""
-        self._put(_Note(is_open=True, pid=os.getpid(), unclean=self._unclean, file=None, log=None))
+        self._put(is_suspect=True)
 
-    def _write(self, *, is_open: bool) -> None:
-        try:  # the system's own ticks are too coarse to tell two writes apart
-            os.utime(self._path, ns=(time.time_ns(),) * 2)
-        except FileNotFoundError:
-            pass
+    def _code(self, path: Path) -> str:
+        try:
+            return self._seal.code_of_file(path)
         except OSError as error:
-            raise refusal(error, self._path) from None
-        self._put(
-            _Note(
-                is_open=is_open,
-                pid=os.getpid(),
-                unclean=self._unclean,
-                file=_seen(self._path),
-                log=_seen(self._log),
-            )
-        )
+            raise GraphError(f"{path} cannot be read: {error.strerror}") from None
 
-    def _put(self, note: _Note) -> None:
+    def _put(self, **changed: Any) -> None:
+        self._known = replace(self._known, pid=os.getpid(), **changed)
+        said = asdict(self._known)
+        sealed = orjson.dumps({"note": said, "code": self._seal.code(orjson.dumps(said))})
         try:
             descriptor = os.open(self._note, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
-                os.pwrite(descriptor, orjson.dumps(note).ljust(_NOTE_BYTES), 0)
+                os.pwrite(descriptor, sealed.ljust(_NOTE_BYTES), 0)
             finally:
                 os.close(descriptor)
         except OSError as error:
             raise refusal(error, self._note) from None
 
     def _read(self) -> _Note | None:
+        """Return the note that this store's key has sealed, if there is one."""
         try:
-            is_open, pid, unclean, file, log = orjson.loads(self._note.read_bytes()).values()
-            return _Note(
-                is_open=bool(is_open),
-                pid=int(pid),
-                unclean=int(unclean),
-                file=tuple(file) if file else None,
-                log=tuple(log) if log else None,
-            )
-        except (OSError, ValueError, TypeError, AttributeError):
+            sealed = orjson.loads(self._note.read_bytes())
+            said = sealed["note"]
+            return _Note(**said) if self._seal.fits(sealed["code"], orjson.dumps(said)) else None
+        except (OSError, ValueError, TypeError, KeyError):
             return None
 
 
-def _seen(path: Path) -> Seen:
+def _is_file(path: Path) -> bool:
     try:
         status = path.lstat()
     except FileNotFoundError:
-        return None
+        return False
     except OSError as error:
         raise GraphError(f"{path} cannot be read: {error.strerror}") from None
     if not stat.S_ISREG(status.st_mode):
         raise GraphError(f"{path} is not a file")
-    return status.st_size, status.st_mtime_ns
+    return True
 
 
 def sweep(path: Path) -> None:

@@ -4,27 +4,53 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 from memgraph import assets
 
+MEMORY_ROWS = "MemoryRow"
+"""Holds each memory's row as text."""
+STATE_TABLE = "Projection"
+INTERNAL = frozenset({MEMORY_ROWS, STATE_TABLE})
+"""Tables of this package's own: no row of the fold is theirs."""
 _STATEMENT = re.compile(r"CREATE (NODE|REL) TABLE (\w+) \((.*)\)$", re.DOTALL)
 _ENDS = re.compile(r"FROM (\w+) TO (\w+)\s*,?\s*")
+_TYPE = re.compile(r"\w+(?:\[\])?")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Table:
-    """A node or edge table: its statement, its columns with their types, and an edge's end tables."""
+    """A node or edge table.
+
+    Attributes
+    ----------
+    statement : str
+        Creates it.
+    columns : dict of str to str
+        Type of each column, in the order of the DDL.
+    ends : tuple of str, or None
+        An edge's end tables.
+    """
 
     name: str
     statement: str
     columns: dict[str, str]
     ends: tuple[str, str] | None = None
 
+    @cached_property
+    def parts(self) -> dict[str, dict[str, str]]:
+        """Columns of fields that are lists of records: ``{field: {part of the record: column}}``."""
+        found: dict[str, dict[str, str]] = {}
+        for column, kind in self.columns.items():
+            if kind.endswith("[]"):
+                for place in (match.start() for match in re.finditer("_", column)):
+                    found.setdefault(column[:place], {})[column[place + 1 :]] = column
+        return found
+
 
 @cache
 def tables() -> dict[str, Table]:
-    """Return every table by name, in the order of the DDL."""
+    """Return every table by name, in the order of the DDL: nodes before the edges between them."""
     found: dict[str, Table] = {}
     for text in assets.texts("schema", ".cypher").values():
         uncommented = re.sub(r"//[^\n]*", "", text)
@@ -35,9 +61,17 @@ def tables() -> dict[str, Table]:
             _, name, body = match.groups()
             ends = _ENDS.match(body)
             columns = dict(column.split(None, 1) for column in _split(body[ends.end() :] if ends else body))
-            types = {column: kind.removesuffix(" PRIMARY KEY") for column, kind in columns.items()}
+            types = {column: _type(kind, name) for column, kind in columns.items()}
             found[name] = Table(name, statement, types, (ends[1], ends[2]) if ends else None)
     return found
+
+
+def _type(declared: str, table: str) -> str:
+    """Return a column's type without its default."""
+    match = _TYPE.match(declared)
+    if match is None:
+        raise ValueError(f"schema/: {table} has a column of no type: {declared}")
+    return match[0]
 
 
 def _split(body: str) -> list[str]:

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import orjson
-
-from memgraph.errors import GraphError
-from memgraph.graph.schema import Table, tables
-from memgraph.graph.values import from_engine, to_engine, to_json
+from memgraph.graph.columns import BETWEEN, OF_USE, columns_of, record_of, text_expressions, to_param
+from memgraph.graph.schema import MEMORY_ROWS, STATE_TABLE, Table, tables
 from memgraph.ports import Change, Key, Row
 
 STATE_KEY = "projection"
-RECORD = "record"
-_OF_USE = ("access_count", "last_accessed_at", "relevance_anchor", "relevance_at")
-"""What a use changes of a memory is no part of its record: to change one, the engine writes the records of 100,000 memories anew."""
-_ROWS_A_WRITE = 10_000
 _EDGES_OF_A_MEMORY = 16
 _EDGES_OF_A_TABLE = 8
-_LARGE_BYTES = 150 << 20
-"""Some 30,000 memories. Among 100,000, fifty that change beside 3,000 rows that are copied fill a pool of 512 MB at COMMIT, after
-which the file cannot be read; either alone is no matter. A larger pool alone was not tried with such a commit."""
 _EDGES_GONE = 40
 """From so many edges on that go, one pass over their table beats look-ups by key."""
 
@@ -35,11 +24,29 @@ def _order(change: Change) -> int:
     return 3 if is_edge else 2
 
 
+def with_records(changes: Iterable[Change], code_of: Callable[[bytes], int]) -> Iterator[Change]:
+    """Yield changes, and those of the memories' records: one that changes goes, and comes anew (``schema/001_nodes.cypher`` says why)."""
+    for change in changes:
+        yield change
+        if change.table == "Memory" and isinstance(change.key, str):
+            old, new = (None if row is None else record_of(row) for row in (change.old, change.new))
+            if old == new:
+                continue
+            if old is not None:
+                yield Change(MEMORY_ROWS, change.key, _record_row(change.key, old, code_of), None)
+            if new is not None:
+                yield Change(MEMORY_ROWS, change.key, None, _record_row(change.key, new, code_of))
+
+
+def _record_row(key: str, record: bytes, code_of: Callable[[bytes], int]) -> Row:
+    return {"id": key, "code": code_of(record), "record": record.decode()}
+
+
 def statement(change: Change) -> tuple[str, dict[str, Any]]:
     """Return the statement, by primary key, that makes one change."""
     table = tables()[change.table]
     if change.old is None:
-        row = _with_record(table, change.new or {})
+        row = columns_of(table, change.new or {})
         fields = ", ".join(f"{name}: ${name}" for name in row)
         return f"CREATE (:{table.name} {{{fields}}})", _values(table, row)
     if isinstance(change.key, tuple):
@@ -50,14 +57,14 @@ def statement(change: Change) -> tuple[str, dict[str, Any]]:
         pattern, params = f"MATCH (x:{table.name} {{id: $_id}})", {"_id": change.key}
     if change.new is None:
         return f"{pattern} DELETE x", params
-    old, new = _with_record(table, change.old), _with_record(table, change.new)
+    old, new = columns_of(table, change.old), columns_of(table, change.new)
     changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     assignments = ", ".join(f"x.{name} = ${name}" for name in changed)
     return f"{pattern} SET {assignments}", params | _values(table, {name: new.get(name) for name in changed})
 
 
 def _values(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: to_engine(value, table.columns[name]) for name, value in row.items()}
+    return {name: to_param(value, table.columns[name]) for name, value in row.items()}
 
 
 def edges_by_memory(changes: Sequence[Change]) -> list[list[Change]]:
@@ -97,15 +104,6 @@ def creation_of_edges(changes: Sequence[Change]) -> tuple[str, dict[str, Any]]:
     return f"MATCH {', '.join(nodes)} CREATE {', '.join(edges)} RETURN count(*)", params
 
 
-def has_room_to_copy(path: Path, changes: Sequence[Change]) -> bool:
-    """Whether the engine may copy new rows while others change: in a large file its buffer pool has no room for both."""
-    is_large = path.exists() and path.stat().st_size > _LARGE_BYTES
-    return not (
-        is_large
-        and any(one.old is not None and (one.table == "Memory" or isinstance(one.key, tuple)) for one in changes)
-    )
-
-
 def statements_of(changes: Sequence[Change], *, all_new_are_copied: bool) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the statements that make changes, in an order that the engine takes; new edges, and what is copied, are left out."""
     gone: dict[str, list[Change]] = {}
@@ -129,11 +127,25 @@ def _removal(table: str, edges: Sequence[Change]) -> tuple[str, dict[str, Any]]:
 
 
 def lookup(table: str, key: Key) -> tuple[str, dict[str, Any]]:
-    """Return the statement that asks for one row by its primary key (an edge: by its ends)."""
+    """Return the statement that asks for one row by its primary key (an edge: by its ends); see `wanted`."""
     if isinstance(key, str):
-        return f"MATCH (n:{table} {{id: $id}}) RETURN {whole(table)}", {"id": key}
+        return f"{nodes(table, '{id: $id}')} RETURN {wanted(table)}", {"id": key}
     source, target = tables()[table].ends or ("", "")
     return f"MATCH (a:{source} {{id: $a}})-[e:{table}]->(b:{target} {{id: $b}}) RETURN e", {"a": key[0], "b": key[1]}
+
+
+def nodes(table: str, where: str = "") -> str:
+    """Return the MATCH of a table's nodes; of memories, with their records."""
+    if table != "Memory":
+        return f"MATCH (n:{table} {where})"
+    if where:
+        return f"MATCH (n:Memory {where}), (r:{MEMORY_ROWS} {where})"
+    return f"MATCH (r:{MEMORY_ROWS}), (n:Memory {{id: r.id}})"
+
+
+def wanted(table: str) -> str:
+    """Return what to ask for to get a node's row: of a memory its record, the record's code, and what is no part of it."""
+    return ", ".join(["r.record", "r.code", *(f"n.{name}" for name in OF_USE)]) if table == "Memory" else "n"
 
 
 def lookup_of_edges(table: str, keys: Iterable[Key]) -> tuple[str, dict[str, Any]]:
@@ -146,72 +158,22 @@ def lookup_of_edges(table: str, keys: Iterable[Key]) -> tuple[str, dict[str, Any
 def creation_of_tables(known: Collection[str]) -> list[str]:
     """Return the statements that make the tables that a database lacks, and in a new one the row of the projection's state."""
     missing = [table.statement for name, table in tables().items() if name not in known]
-    return missing if known else [*missing, f"CREATE (:Projection {{id: '{STATE_KEY}'}})"]
+    return missing if known else [*missing, f"CREATE (:{STATE_TABLE} {{id: '{STATE_KEY}'}})"]
 
 
-def whole(table: str) -> str:
-    """Return what to ask for to get a node's row: where the table has records, that and what is no part of it."""
-    return ", ".join(f"n.{name}" for name in (RECORD, *_OF_USE)) if RECORD in tables()[table].columns else "n"
+def sums_of(table: Table) -> str:
+    """Return the statement that asks for the number of a table's rows, and the sum of the hashes of their texts."""
+    if table.ends:
+        pattern, ids, alias = f"MATCH (a:{table.ends[0]})-[e:{table.name}]->(b:{table.ends[1]})", ["a.id", "b.id"], "e"
+    else:
+        pattern, ids, alias = f"MATCH (n:{table.name})", [], "n"
+    names = ("id", "code") if table.name == MEMORY_ROWS else tuple(table.columns)
+    texts = [*ids, *text_expressions(table, alias, names)]
+    text = f"concat_ws('{BETWEEN}', {', '.join(texts)})"
+    return f"{pattern} RETURN count(*), CAST(sum(hash({text})) AS STRING)"
 
 
-def to_row(values: Sequence[Any]) -> Row:
-    """Return a row from what `whole` asked for."""
-    if len(values) == 1:
-        return from_engine(values[0])
-    try:
-        row: Row = orjson.loads(values[0])
-    except ValueError as error:
-        raise GraphError("a row of the graph cannot be read", engine_says=str(error)) from None
-    return row | from_engine(dict(zip(_OF_USE, values[1:], strict=True)))
-
-
-def to_text(values: Sequence[Any]) -> str:
-    """Return a memory's row as JSON text from what `whole` asked for, without reading its record."""
-    if not values[0]:
-        raise GraphError("a row of the graph cannot be read", engine_says="an empty record")
-    used = orjson.dumps(from_engine(dict(zip(_OF_USE, values[1:], strict=True)))).decode()
-    return f"{values[0][:-1]},{used[1:]}" if used != "{}" else str(values[0])
-
-
-def _with_record(table: Table, row: Row) -> Row:
-    if RECORD not in table.columns:
-        return row
-    record = {name: value for name, value in row.items() if name not in _OF_USE}
-    return {**row, RECORD: orjson.dumps(record).decode()}
-
-
-def state_statement(state: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def state_statement(seq: int, state: str) -> tuple[str, dict[str, Any]]:
     """Return the statement that replaces the projection's state."""
-    params = {"id": STATE_KEY, "seq": state["seq"], "state": orjson.dumps(state).decode()}
-    return "MATCH (p:Projection {id: $id}) SET p.seq = $seq, p.state = $state", params
-
-
-def write_json(path: Path, table: Table, changes: Sequence[Change]) -> None:
-    """Write rows for COPY: JSON keeps strings, lists and structs as they are, and needs no further library."""
-    structs = [name for name, kind in table.columns.items() if kind.startswith("STRUCT")]
-    with path.open("wb") as file:
-        for start in range(0, len(changes), _ROWS_A_WRITE):
-            rows = [_json_row(table, change, structs) for change in changes[start : start + _ROWS_A_WRITE]]
-            if start == 0:
-                rows[0] = {**dict.fromkeys(table.columns), **rows[0]}  # from which the engine takes what to expect
-            file.write(b"," if start else b"[")
-            file.write(memoryview(orjson.dumps(rows))[1:-1])
-        file.write(b"]")
-
-
-def _json_row(table: Table, change: Change, structs: Sequence[str]) -> Row:
-    new = change.new or {}
-    if isinstance(change.key, tuple):
-        return {"from": change.key[0], "to": change.key[1], **new}
-    row = _with_record(table, new)
-    return row | {name: to_json(row[name], table.columns[name]) for name in structs if name in row} if structs else row
-
-
-def quoted(path: Path) -> str:
-    """Return a path as COPY takes it."""
-    text = str(path).replace("\\", "\\\\").replace("'", "\\'")
-    if any(char in text for char in "*?["):
-        raise GraphError(
-            f"{path}: the engine takes *, ? and [ in a path for patterns; move the store to another directory"
-        )
-    return f"'{text}'"
+    params = {"id": STATE_KEY, "seq": seq, "state": state}
+    return f"MATCH (p:{STATE_TABLE} {{id: $id}}) SET p.seq = $seq, p.state = $state", params

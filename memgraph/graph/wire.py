@@ -88,7 +88,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         if value.keys() == {"_nodes", "_rels"}:
             return {"nodes": plain(value["_nodes"]), "edges": plain(value["_rels"])}
-        hidden = {"record"} if value.get("_label") == "Memory" else ()  # the whole row once more, as text
+        is_node = "_label" in value or "_LABEL" in value  # as Kùzu and Ladybug write it
+        hidden = {"record"} if is_node else ()  # the whole row once more, as text
         return {
             name: plain(item)
             for name, item in value.items()

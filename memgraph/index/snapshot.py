@@ -9,6 +9,7 @@ import zipfile
 import zlib
 from contextlib import suppress
 from dataclasses import asdict
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from memgraph.errors import StorageError
 from memgraph.index.analyser import ANALYSER_VERSION
 from memgraph.index.index import INDEX_VERSION, Index, IndexOffset
 from memgraph.journal.files import make_private_folder
+from memgraph.journal.seal import Seal
 from memgraph.logs import logger_of
 
 logger = logger_of(__name__)
@@ -27,19 +29,23 @@ _DAMAGE = (
     struct.error,
 )  # fmt: skip
 """What reading a file that is not what was written may raise."""
+_CODE_BYTES = 64
 _LEFT_AFTER_S = 3600.0
 """A half-written snapshot this old has no writer any more."""
 
 
-def save(index: Index, path: Path, store_id: str) -> None:
-    """Write a snapshot atomically."""
+def save(index: Index, path: Path, store_id: str, seal: Seal) -> None:
+    """Write a snapshot atomically; it begins with a code over all that follows."""
     header = {"store_id": store_id, **_versions(), "offset": asdict(index.offset), "names": index.name_lists()}
     make_private_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
+        buffer = BytesIO()
+        np.savez(buffer, header=np.frombuffer(orjson.dumps(header), dtype=np.uint8), **index.arrays())  # type: ignore[arg-type]
         with temporary.open("wb") as file:
             temporary.chmod(0o600)
-            np.savez(file, header=np.frombuffer(orjson.dumps(header), dtype=np.uint8), **index.arrays())  # type: ignore[arg-type]
+            file.write(seal.code(buffer.getbuffer()).encode())
+            file.write(buffer.getbuffer())
         temporary.replace(path)
         _sweep(path)
     except OSError as error:
@@ -56,10 +62,15 @@ def _sweep(path: Path) -> None:
                 left.unlink(missing_ok=True)
 
 
-def load(path: Path, store_id: str) -> Index | None:
-    """Return the snapshot's index; None if there is none, or it is damaged, of another version or another store."""
+def load(path: Path, store_id: str, seal: Seal) -> Index | None:
+    """Return the snapshot's index; None if there is none, or it is damaged, of another version, or not of this store."""
     try:
-        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+        sealed = path.read_bytes()
+        code, snapshot = sealed[:_CODE_BYTES], memoryview(sealed)[_CODE_BYTES:]
+        if not seal.fits(code.decode("ascii", "replace"), snapshot):
+            logger.warning("the index snapshot %s is not one that this store has written; it will be made anew", path)
+            return None
+        with np.load(BytesIO(snapshot), allow_pickle=False) as file:
             data = {name: file[name] for name in file.files}
         header = orjson.loads(data.pop("header").tobytes())
         if header["store_id"] != store_id or any(header[name] != value for name, value in _versions().items()):

@@ -23,6 +23,7 @@ from memgraph.journal.envelope import (
 from memgraph.journal.heads import Head, HeadFile
 from memgraph.journal.lock import ProcessLock
 from memgraph.journal.replay import Committed, Offset, damaged, walk
+from memgraph.journal.seal import Seal
 from memgraph.journal.segments import Line, Position, Segments
 from memgraph.journal.vectors import NamedVectors, VectorFile
 from memgraph.logs import logger_of
@@ -87,6 +88,11 @@ class Journal:
         """HMAC-SHA256 of a text under the store's key, in hexadecimal: recognisable, not readable."""
         secret = self._key.secret if self._key else b""
         return hmac.digest(secret, b"memgraph text\x1f" + text.encode("utf-8", "surrogatepass"), "sha256").hex()
+
+    def seal(self, purpose: str) -> Seal:
+        """Return what vouches for a file of this store: codes under a key derived from the store's own, another for each purpose."""
+        secret = self._key.secret if self._key else b""
+        return Seal(hmac.digest(secret, f"memgraph seal\x1f{purpose}\x1f{self.store_id}".encode(), "sha256"))
 
     @contextmanager
     def locked(self, *, before_waiting: Callable[[], None] = lambda: None) -> Iterator[None]:

@@ -95,6 +95,19 @@ def examine(home: Path, store_id: str, key: SigningKey, *, keys_home: Path, by_c
     return _examined(_Unwitnessed(home, store_id, key, keys_home=keys_home), by_checkpoint=by_checkpoint)
 
 
+def as_it_is(home: Path, store_id: str, key: SigningKey, *, keys_home: Path) -> Journal:
+    """Return a journal to be read by itself, whatever its witnesses say; nothing of it is changed.
+
+    Raises
+    ------
+    JournalError
+        The journal's own lines do not verify.
+    """
+    journal = _Unwitnessed(home, store_id, key, keys_home=keys_home)
+    journal.take(by_checkpoint=True)
+    return journal
+
+
 def accept(
     home: Path,
     store_id: str,

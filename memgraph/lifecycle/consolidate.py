@@ -234,8 +234,9 @@ class ConsolidationPipeline:
         if not self._store.config.consolidation_enabled:
             return CompressionResult(notice=_SWITCHED_OFF)
         model = self._extractor.language_model if isinstance(self._extractor, ModelExtractor) else None
-        result = compress(self._store, embedder=self._embedder, model=model)
-        collected = collect(self._store)
+        with self._store.batch():
+            result = compress(self._store, embedder=self._embedder, model=model)
+            collected = collect(self._store)
         return result.model_copy(update={"archived": collected.archived, "deleted": collected.deleted})
 
     def compress_if_due(self) -> CompressionResult:

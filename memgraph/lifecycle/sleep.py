@@ -141,6 +141,20 @@ def sleep(
     """
     chosen = _chosen(checked(list[Name], phases, "phases"))
     max_seconds = checked(Seconds | None, max_seconds, "max_seconds")
+    with store.batch():
+        report = _slept(store, chosen, max_seconds, model, progress)
+    if report.complete:
+        store.compact()
+    return report
+
+
+def _slept(
+    store: AgentMemoryStore,
+    chosen: Sequence[Phase],
+    max_seconds: float | None,
+    model: LanguageModel | None,
+    progress: Progress | None,
+) -> SleepReport:
     began = time.monotonic()
     with store.exclusive():
         pass  # a store that cannot be written is refused at once, not at the first phase that would write

@@ -54,7 +54,7 @@ class AnswersQueries:
         check_values(params)
         self.flush()
         with self._projector.holding(), timed(logger, logging.DEBUG, "answered a query") as counts:
-            rows = self._projector.engine.cypher(query, params)
+            rows = self._projector.ask(lambda engine: engine.cypher(query, params))
             counts["rows"] = len(rows)
             return rows
 
@@ -109,7 +109,7 @@ class AnswersQueries:
                     told.pop("previous_id", None)
                 network.add_node(row["id"], **told, relevance=float(relevance[row["id"]]))
             for relation in (*EXPLICIT_RELATIONS, "NEXT"):
-                for ends, row in self._projector.engine.scan(relation):
+                for ends, row in self._projector.ask(lambda engine, relation=relation: list(engine.scan(relation))):  # type: ignore[misc]
                     if ends[0] in relevance and ends[1] in relevance:
                         network.add_edge(*ends, key=relation, **row)
         return network

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import orjson
 
@@ -30,13 +31,14 @@ class RowCache:
 
     Parameters
     ----------
-    engine : GraphEngine
+    ask : callable
+        Asks the graph a question, and heals it if it cannot answer.
     count : callable
         Returns how many memories there are, 0 if that is not known.
     """
 
-    def __init__(self, engine: GraphEngine, count: Callable[[], int]) -> None:
-        self._engine = engine
+    def __init__(self, ask: Callable[[Callable[[GraphEngine], Any]], Any], count: Callable[[], int]) -> None:
+        self._ask = ask
         self._count = count
         self._rows: dict[tuple[str, Key], Row | None] = {}
         self._whole: set[str] = set()
@@ -54,7 +56,7 @@ class RowCache:
         """Read tables whole: from then on no key of theirs is looked up one by one."""
         for table in tables:
             if table not in self._whole:
-                rows = {(table, key): row for key, row in self._engine.scan(table)}
+                rows = {(table, key): row for key, row in self._scan(table)}
                 self._rows.update(rows)
                 self._in_bulk += len(rows)
                 self._whole.add(table)
@@ -62,7 +64,7 @@ class RowCache:
     def load_memories(self) -> None:
         """Read all memories, unless there are too many to keep, or nobody knows how many."""
         if self._records is None and 0 < self._count() <= _MOST_RECORDS:
-            self._records = dict(self._engine.records())
+            self._records = dict(self._ask(lambda engine: engine.records()))
             self._rows = {place: row for place, row in self._rows.items() if place[0] != "Memory"}
 
     def get(self, table: str, key: Key) -> Row | None:
@@ -78,7 +80,7 @@ class RowCache:
                 return None
             if len(self._rows) > _MOST_ROWS + self._in_bulk:
                 self._rows, self._whole, self._in_bulk = {}, set(), 0
-            self._rows[place] = self._engine.get(table, key)
+            self._rows[place] = self._ask(lambda engine: engine.get(table, key))
         return self._rows[place]
 
     def has(self, table: str, key: Key) -> bool:
@@ -95,7 +97,7 @@ class RowCache:
             if self._looked_up * _MEMORIES_A_LOOKUP >= self._count():
                 self.load_memories()
             if unknown >= _SCAN_FROM and self._records is None:
-                found = {str(key): row for key, row in self._engine.scan("Memory")}
+                found = {str(key): row for key, row in self._scan("Memory")}
                 return [found[key] for key in memory_ids if key in found]
         return [row for key in memory_ids if (row := self.get("Memory", key)) is not None]
 
@@ -106,13 +108,14 @@ class RowCache:
             self.load(("Build",))
         for table, keys in links_named(events).items():
             if len(keys) >= _READY_FROM:
-                found = self._engine.edges(table, keys)
+                found = self._edges(table, keys)
                 self._links.update({(table, key): found.get(key) for key in keys})
         return self
 
     def edges_at(self, memory_id: str) -> Iterable[tuple[str, Key, Row]]:
         """Return every edge at a memory."""
-        return self._engine.edges_at(memory_id)
+        edges: list[tuple[str, Key, Row]] = self._ask(lambda engine: engine.edges_at(memory_id))
+        return edges
 
     def absorbing(self, changes: Iterable[Change]) -> Callable[[], None]:
         """Return what takes in rows that were written: in a moment, however many they are."""
@@ -143,6 +146,14 @@ class RowCache:
                     self._records = None
 
         return absorb
+
+    def _scan(self, table: str) -> list[tuple[Key, Row]]:
+        rows: list[tuple[Key, Row]] = self._ask(lambda engine: list(engine.scan(table)))
+        return rows
+
+    def _edges(self, table: str, keys: set[Key]) -> dict[Key, Row]:
+        edges: dict[Key, Row] = self._ask(lambda engine: engine.edges(table, keys))
+        return edges
 
     def clear(self) -> None:
         """Forget everything."""

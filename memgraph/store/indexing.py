@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from memgraph.errors import GraphError
 from memgraph.fold import Projection
+from memgraph.fold.projection import digest_after
 from memgraph.index.index import RELATION_CODE, Index, IndexOffset
 from memgraph.model.events import AccessRecorded, MemoryAdded, MemoryMerged, MemoryRevised
 from memgraph.model.payload import Payload
@@ -29,15 +31,21 @@ def index_of(changes: Sequence[Change], projection: Projection) -> Index:
     return index
 
 
-def index_from(engine: GraphEngine, offset: IndexOffset) -> Index:
-    """Return the index of all that a graph holds."""
-    index = Index()
+def index_from(engine: GraphEngine, projection: Projection) -> Index:
+    """Return the index of all that a graph holds.
+
+    Raises
+    ------
+    GraphError
+        The graph does not hold what the projection's digest says.
+    """
     with engine.open():
-        rows = sorted((row for _, row in engine.scan("Memory")), key=lambda row: row["seq"])
-        links = [(table, key) for table in RELATION_CODE for key, _ in engine.scan(table)]
-    index.build(rows, links)
-    index.offset = offset
-    return index
+        changes = [
+            Change(table, key, None, row) for table in ("Memory", *RELATION_CODE) for key, row in engine.scan(table)
+        ]
+    if digest_after(0, changes) != projection.digest:
+        raise GraphError("its memories and links are not those of its digest")
+    return index_of(changes, projection)
 
 
 def brought_up(index: Index, changes: Sequence[Change]) -> Index:

@@ -8,7 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from memgraph.config import AgentMemoryConfig
-from memgraph.graph.kuzu import KuzuEngine
+from memgraph.graph.connection import VENDORS
+from memgraph.graph.engine import EmbeddedEngine
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys import default_keys
 from memgraph.journal.opening import open_journal
@@ -30,9 +31,15 @@ def open_store_journal(config: AgentMemoryConfig, keys: KeyProvider | None, now:
 
 
 def open_projector(config: AgentMemoryConfig, journal: Journal, folder: Path | None = None) -> Projector:
-    """Return the projections of a journal: a Kùzu graph and an index, both under `folder` (default: the store's home)."""
+    """Return the projections of a journal: a graph and an index, both under `folder` (default: the store's home)."""
     folder = folder or config.home
-    engine = KuzuEngine(folder / "graph", timeout_s=config.lock_timeout_s, idle_s=config.graph_idle_s)
+    engine = EmbeddedEngine(
+        folder / "graph",
+        journal.seal("graph"),
+        VENDORS[config.engine],
+        timeout_s=config.lock_timeout_s,
+        idle_s=config.graph_idle_s,
+    )
     return Projector(journal, engine, folder / "index" / "index.npz")
 
 

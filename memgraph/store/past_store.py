@@ -118,6 +118,10 @@ class PastStore(AgentMemoryStore):
         """Refuse: others may have this view open, too; one that is damaged is made anew when ``past`` is removed."""
         self._here.refuse()
 
+    def compact(self) -> bool:
+        """Refuse: others may have this view open, too."""
+        self._here.refuse()
+
     def close(self) -> None:
         """Let go of everything. Closing twice is fine."""
         try:

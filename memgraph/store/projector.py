@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
-from memgraph.errors import DiskFullError, GraphError, JournalError, StorageError
-from memgraph.fold import EmptyView, Projection, Workspace, fold, project
-from memgraph.fold.projection import SCHEMA_VERSION, digest_after
-from memgraph.index import snapshot
+from memgraph.errors import DiskFullError, GraphError, JournalError, OutdatedGraphError
+from memgraph.fold import Projection, project
+from memgraph.fold.projection import SCHEMA_VERSION
 from memgraph.index.index import Index, IndexOffset
 from memgraph.journal.envelope import CommitDraft, Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.replay import Committed, Offset
 from memgraph.logs import logger_of, timed
+from memgraph.model.timestamps import to_iso
 from memgraph.ports import GraphEngine, Progress
 from memgraph.store.bulk import in_bulk
 from memgraph.store.cache import RowCache
-from memgraph.store.indexing import Stale, aside, brought_up, index_from, index_of, offset_of, refetch
+from memgraph.store.index_keeper import IndexKeeper
+from memgraph.store.indexing import Stale, aside, brought_up, index_of, offset_of, refetch
+from memgraph.store.replaying import replayed, stored
 from memgraph.store.turns import Turns
+from memgraph.store.upkeep import UpkeepFile
 
 logger = logger_of(__name__)
 
@@ -32,8 +37,7 @@ _ASIDE_FROM_ROWS = 1_000
 """So many are brought into a copy of the index, which then takes its place: nobody waits for them."""
 _MOST_ROWS_AT_ONCE = 600_000
 """Some 45,000 memories: more do not fit into the engine's buffer pool, and are brought in by a rebuild."""
-_SNAPSHOT_SHARE = 50
-"""The index is saved when more than one in so many slots has changed."""
+T = TypeVar("T")
 
 
 class Projector:
@@ -51,14 +55,14 @@ class Projector:
         self.journal = journal
         self.engine = engine
         self.turns = Turns()
-        self.rows = RowCache(engine, lambda: len(self._index or ()))
+        self.rows = RowCache(self.ask, lambda: len(self._indexes.index or ()))
         self.named = journal.named
         self._generation = -1
         self._depth = 0
         self._has_failed = False
         self.projection = Projection(journal.store_id)
-        self._index_path = index_path
-        self._index: Index | None = None
+        self._indexes = IndexKeeper(index_path, journal.store_id, journal.seal("index"))
+        self.upkeep = UpkeepFile(index_path.parents[1] / "graph" / "upkeep.json", journal.seal("upkeep"))
 
     @contextmanager
     def holding(self, progress: Progress | None = None) -> Iterator[None]:
@@ -109,7 +113,7 @@ class Projector:
                     raise  # a rebuild would need more room, not less
                 except GraphError as error:
                     stack.close()
-                    logger.warning("rebuilding the graph from the journal: %s", error.loggable)
+                    self._note_damage(error)
                     self.rebuild(progress)
                     stack.enter_context(self.engine.open())
                     self._catch_up(progress)
@@ -202,22 +206,14 @@ class Projector:
     def index(self) -> Index:
         """The index, at the journal's end; loaded or built at first use."""
         with self.reading():
-            if self._index is None:
-                with timed(logger, logging.INFO, "read the index's snapshot") as counts:
-                    self._index = snapshot.load(self._index_path, self.journal.store_id)
-                    counts["memories"] = len(self._index or ())
-            if self._index is None or not self._advance_index(self._index):
-                with timed(logger, logging.INFO, "built the index"):
-                    self._index = index_from(self.engine, offset_of(self.projection))
-                self._save_index()
-            self._index.use_vectors_of(self.named.model)
-            return self._index
+            index = self._indexes.current(self.projection, self._bring_up, self.ask)
+            index.use_vectors_of(self.named.model)
+            return index
 
     @property
     def loaded_index(self) -> Index | None:
         """The index if it is in memory and current, without loading it."""
-        index = self._index
-        return index if index is not None and index.offset.seq == self.projection.seq else None
+        return self._indexes.loaded(self.projection)
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """Replay the whole journal, verified, into a new graph; the index is made anew."""
@@ -227,36 +223,54 @@ class Projector:
                 stack.enter_context(self._admitting())
             stack.enter_context(in_bulk())
             counts = stack.enter_context(timed(logger, logging.INFO, "rebuilt graph and index"))
-            workspace = Workspace(EmptyView())
-            projection = Projection(self.journal.store_id)
-            total = self.journal.tail.chain.seq
-            for commit in self.journal.replay():
-                for event in commit.events:
-                    fold(workspace, event)
-                projection = projection.at(commit.after)
-                if progress:
-                    progress(projection.seq, total)
-            changes = list(workspace.changes())
+            changes, projection = replayed(self.journal, self.journal.tail.chain.seq, progress)
             counts |= {"events": projection.seq, "rows": len(changes)}
-            projection = projection.with_digest(digest_after(0, changes))
             index = aside(
                 lambda: index_of(changes, projection),
                 lambda: self.engine.rebuild(changes, projection.as_row(), progress=progress),
             )
+            self.upkeep.note_fresh(size=self.engine.size_bytes(), rows=len(changes))
             with self.turns.view:
                 self.turns.close()
                 self.rows.clear()  # they may be of a graph that was damaged
-                self._index = index
+                self._indexes.index = index
             self._generation, self._has_failed = -1, False
-            self._save_index()
+            self._indexes.save()
+
+    def ask(self, question: Callable[[GraphEngine], T]) -> T:
+        """Ask the graph; one that cannot answer is rebuilt from the journal and asked once more.
+
+        It is rebuilt as it stood, up to the same event: for who holds it, nothing changes.
+        """
+        try:
+            return question(self.engine)
+        except GraphError as error:
+            if type(error) is not GraphError or not self._depth:
+                raise  # a query's error and a full disk are no damage
+            self.restore(error)
+            return question(self.engine)
+
+    def restore(self, why: GraphError) -> None:
+        """Make the graph anew as it stands, inside `holding`, because it is not what was written to it."""
+        self._note_damage(why)
+        changes, projection = replayed(self.journal, self.projection.seq)
+        self.engine.rebuild(changes, projection.as_row())
+        self.upkeep.note_fresh(size=self.engine.size_bytes(), rows=len(changes))
+        with self.turns.view:
+            self.projection = projection
+            self.rows.clear()
+
+    def _note_damage(self, why: GraphError) -> None:
+        logger.warning("rebuilding the graph from the journal: %s", why.loggable)
+        if isinstance(why, OutdatedGraphError):
+            return
+        self.upkeep.note_damage(why.loggable, to_iso(datetime.now(UTC)))
 
     def close(self) -> None:
         """Save the index if much has changed, remember how far the journal is verified, and let go of the graph."""
         with self.turns.guard:
             try:
-                index = self.loaded_index
-                if index is not None and index.changed * _SNAPSHOT_SHARE > len(index):
-                    self._save_index()
+                self._indexes.save_if_changed(self.projection)
                 self.journal.checkpoint()
             finally:
                 self.engine.close()
@@ -302,24 +316,17 @@ class Projector:
         GraphError
             The journal cannot bring it up.
         """
-        row = self.engine.state()
-        tail = self.journal.tail.chain
-        if row is None:  # a graph that was never written
-            return Projection(self.journal.store_id)
-        try:
-            state = Projection.from_row(row)
-        except (KeyError, ValueError, TypeError) as error:
-            raise GraphError(f"its state cannot be read ({error!r})") from None
+        state, tail = stored(self.engine, self.journal.store_id), self.journal.tail.chain
         if state.store_id != self.journal.store_id or state.schema_version != SCHEMA_VERSION:
-            raise GraphError("it is another store's, or of another schema")
+            raise OutdatedGraphError("it is another store's, or of another schema")
         if state.seq > tail.seq or (state.seq == tail.seq and state.signature != tail.signature):
-            raise GraphError("it is ahead of the journal")
+            raise OutdatedGraphError("it is ahead of the journal")
         return state
 
     def _advance(self, progress: Progress | None) -> None:
         state = self.projection
         if self.journal.tail.chain.seq - state.seq > _REBUILD_FROM_EVENTS:
-            raise GraphError("it is far behind")
+            raise OutdatedGraphError("it is far behind")
         total = self.journal.tail.chain.seq
         batch: list[Committed] = []
         try:
@@ -359,7 +366,7 @@ class Projector:
                     if fresh is index:
                         fresh.apply(changes)
                     fresh.offset = offset_of(after)
-                    self._index = fresh
+                    self._indexes.index = fresh
                 absorb()
                 self.projection = after
                 if self.named.model not in (None, self.journal.named.model):
@@ -371,7 +378,7 @@ class Projector:
             return self.journal.start
         return self.journal.resume_point(state.seq, state.signature, state.segment, state.offset, state.timestamp)
 
-    def _advance_index(self, index: Index) -> bool:
+    def _bring_up(self, index: Index) -> bool:
         """Bring the index to the graph's state; False if it must be built anew."""
         if index.offset.seq >= self.projection.seq:
             return index.offset.seq == self.projection.seq and index.offset.signature == self.projection.signature
@@ -385,14 +392,6 @@ class Projector:
         if len(stale.used) > _REFETCH_LIMIT:
             return False
         with self.engine.open():
-            refetch(index, stale, self.rows.get, self.engine.links_of)
+            refetch(index, stale, self.rows.get, lambda key: self.ask(lambda engine: engine.links_of(key)))
         index.offset = offset_of(self.projection)
         return True
-
-    def _save_index(self) -> None:
-        if self._index is None:
-            return
-        try:
-            snapshot.save(self._index, self._index_path, self.journal.store_id)
-        except StorageError as error:  # a snapshot only saves time
-            logger.warning("%s", error.loggable)

@@ -143,7 +143,9 @@ class Reader:
     def every_link(self) -> list[Link]:
         """Return all links that have events of their own, in a fixed order."""
         with self._projector.holding():
-            found = [(table, *entry) for table in EXPLICIT_RELATIONS for entry in self._projector.engine.scan(table)]
+            found = self._projector.ask(
+                lambda engine: [(table, *entry) for table in EXPLICIT_RELATIONS for entry in engine.scan(table)]
+            )
         return [_link(table, key, row) for table, key, row in sorted(found, key=lambda entry: entry[:2])]
 
     def links(self, memory_id: str) -> list[Link]:
@@ -152,7 +154,8 @@ class Reader:
             memory_id = stored_form(memory_id)
             if self._projector.rows.get("Memory", memory_id) is None:
                 raise NotFoundError("memory", memory_id)
-            found = sorted(self._projector.engine.links_of(memory_id), key=lambda link: (link[0], link[1]))
+            links = self._projector.ask(lambda engine: engine.links_of(memory_id))
+            found = sorted(links, key=lambda link: (link[0], link[1]))
         return [_link(table, key, row) for table, key, row in found]
 
     def listed(
@@ -285,7 +288,7 @@ class Reader:
     def _supporting_ids(self, memory_id: str) -> list[str]:
         index = self._projector.loaded_index
         if index is None:
-            links = self._projector.engine.links_of(memory_id)
+            links = self._projector.ask(lambda engine: engine.links_of(memory_id))
             return sorted(key[0] for table, key, _ in links if table == "SUPPORTS" and key[1] == memory_id)
         return index.supporting_ids(memory_id)
 

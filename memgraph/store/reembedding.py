@@ -19,6 +19,7 @@ from memgraph.model.reembedding import MemoryReembedded, PlacedVector
 from memgraph.model.results import ReembedResult
 from memgraph.ports import Embedder, Progress, Row
 from memgraph.store.awaiting import AwaitingVectors, checked_batch
+from memgraph.store.batches import Batches
 from memgraph.store.vectors import VectorModel
 
 
@@ -30,6 +31,7 @@ class ReembedsVectors(AwaitingVectors):
     came in the last moment or because the model fails on its text, awaits one.
     """
 
+    _batches: Batches
     _journal: Journal
     hmac_of: Callable[[str], str]
 
@@ -64,7 +66,7 @@ class ReembedsVectors(AwaitingVectors):
         self._check_open()
         batch = checked_batch(batch)
         model = VectorModel(embedder.name, embedder.dimension)
-        with self._alone():
+        with self._alone(), self._batches.batch():
             self._projector.catch_up()
             self._check_target(model)
             before = self.embedder
@@ -173,7 +175,8 @@ class ReembedsVectors(AwaitingVectors):
     def _with_made(self, made: MadeVectors) -> list[tuple[Row, MadeRow | None]]:
         """Return every memory that is not deleted with the vector that was made of its text, the oldest first."""
         with self._projector.holding():
-            rows = sorted((row for _, row in self._projector.engine.scan("Memory")), key=lambda row: row["seq"])
+            found = self._projector.ask(lambda engine: [row for _, row in engine.scan("Memory")])
+            rows = sorted(found, key=lambda row: row["seq"])
         return [(row, made.row(row["id"], self.hmac_of(row["content"]))) for row in rows]
 
     def _change(self, embedder: Embedder, made: MadeVectors) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import TracebackType
 from typing import Any, Self
 
@@ -24,6 +24,8 @@ from memgraph.store.access import Use
 from memgraph.store.appending import Write
 from memgraph.store.as_of import LooksBack
 from memgraph.store.asking import AnswersQueries
+from memgraph.store.batches import Batches, WritesInBatches
+from memgraph.store.bulk import BULK_FROM
 from memgraph.store.opening import utc_now
 from memgraph.store.outcome import check_outcome, events_of, is_recorded, newly_used
 from memgraph.store.reading import Reader
@@ -35,7 +37,7 @@ from memgraph.store.withheld import withheld
 from memgraph.store.writer import Writer
 
 
-class AgentMemoryStore(AnswersQueries, LooksBack, ReembedsVectors, Ways):
+class AgentMemoryStore(AnswersQueries, LooksBack, ReembedsVectors, WritesInBatches, Ways):
     """A store of memories in one directory: a context manager, thread-safe.
 
     Every write is durable and visible when its call returns; access records follow within a second.
@@ -78,6 +80,7 @@ class AgentMemoryStore(AnswersQueries, LooksBack, ReembedsVectors, Ways):
         self._is_closed = False
         self._journal, self._projector = self._parts(keys)
         curve = self.config.forgetting_curve
+        self._batches = Batches(self._projector)
         self._writer = Writer(
             self._projector,
             embedder=self.embedder,
@@ -134,7 +137,9 @@ class AgentMemoryStore(AnswersQueries, LooksBack, ReembedsVectors, Ways):
         self._check_open()
         if isinstance(memories, str | Mapping) or not isinstance(memories, Iterable):
             raise InvalidInputError("must be a list of memories", field="memories", value=memories)
-        return self._writer.insert(list(memories), annotate=annotate)
+        memories = list(memories)
+        with self.batch() if len(memories) >= BULK_FROM else nullcontext():
+            return self._writer.insert(memories, annotate=annotate)
 
     def insert_parts(self, memories: Sequence[AgentMemory]) -> list[AgentMemory]:
         """Add the parts of one text in one commit, each with the part before as its predecessor."""
@@ -150,7 +155,8 @@ class AgentMemoryStore(AnswersQueries, LooksBack, ReembedsVectors, Ways):
             A link's end is neither given nor in the store; nothing is stored.
         """
         self._check_open()
-        self._writer.restore(memories, links)
+        with self.batch():
+            self._writer.restore(memories, links)
 
     def update_memory(self, id: str, **updates: Any) -> AgentMemory:
         """Change fields of a memory; new content is embedded anew. Returns the memory after the change.
@@ -335,6 +341,7 @@ class AgentMemoryStore(AnswersQueries, LooksBack, ReembedsVectors, Ways):
         """Replay the verified journal into a new graph and index."""
         self.flush()
         self._projector.rebuild(progress)
+        self._batches.check()
 
     def verify(self, progress: Progress | None = None, *, deep: bool = False) -> int:
         """Verify journal, vectors and graph, with `deep` every row of the graph and the index too; return the number of events.
@@ -366,6 +373,7 @@ class AgentMemoryStore(AnswersQueries, LooksBack, ReembedsVectors, Ways):
         try:
             if not self._journal.is_read_only:
                 self._writer.flush()
+                self._batches.compact_after_batch()
         finally:
             self._is_closed = True
             self._writer.pending.stop()

@@ -8,12 +8,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from random import SystemRandom
 from typing import NamedTuple
 
 from memgraph.errors import GraphError, VectorDamageError
-from memgraph.fold import EmptyView, Workspace, fold
+from memgraph.fold import EmptyView, Projection, Workspace, fold
 from memgraph.fold.projection import digest_after
-from memgraph.graph.schema import tables
+from memgraph.graph.schema import INTERNAL, STATE_TABLE, tables
 from memgraph.index.comparing import differences
 from memgraph.index.index import RELATION_CODE, Index
 from memgraph.journal.envelope import Event
@@ -22,10 +23,10 @@ from memgraph.journal.vectors import vectors_named
 from memgraph.model.events import EmbeddingSwitched
 from memgraph.ports import Change, Key, Progress, Row
 from memgraph.store.projector import Projector
+from memgraph.store.replaying import stored
 
 MOST_SHOWN = 20
 """So many differences are kept; all are counted."""
-_STATE_TABLE = "Projection"
 _STEP = 1_000
 """Progress is told once in so many rows."""
 
@@ -100,21 +101,56 @@ class Verification:
 
 
 def verify(projector: Projector, *, deep: bool = False, progress: Progress | None = None) -> Verification:
-    """Verify everything and tell what differs.
+    """Verify everything and return what differs. A graph that cannot be brought up to the journal is rebuilt first.
 
-    Always: every line of the journal and its payload; every vector that an event names, by its SHA-256; the graph's rows
-    and columns by their digest, and where each row says its vector lies. With `deep` also every node, edge and column of
-    every table of the graph against a fold of the journal in memory, and the index against one that is built anew.
+    Always: every line of the journal and its payload; every vector that an event names, by its SHA-256; the memories' rows and links
+    of the graph by their digest, and all its columns by the sum of their hashes. With `deep` also every node, edge and column of every
+    table of the graph against a fold of the journal in memory, and the index against one that is built anew.
 
     Raises
     ------
     JournalError
         The journal itself does not verify: then there is nothing to compare with.
     """
-    found = Verification(deep)
     with projector.holding(), projector.engine.open():
+        return _verified(projector, projector.projection, deep=deep, progress=progress)
+
+
+def inspect(projector: Projector, *, sample: int, progress: Progress | None = None) -> Verification:
+    """Verify what `verify` does, of the graph as it lies: it is neither brought up nor rebuilt.
+
+    Parameters
+    ----------
+    sample : int
+        Of so many memories, drawn at random, the rows and columns are compared with a fold of their events, too.
+
+    Raises
+    ------
+    JournalError
+        The journal itself does not verify.
+    GraphError
+        The graph cannot be read.
+    """
+    with projector.engine.open():
+        projection = stored(projector.engine, projector.journal.store_id)
+        keys = sorted(str(key) for key, _ in projector.engine.scan("Memory"))
+        drawn = frozenset(SystemRandom().sample(keys, min(sample, len(keys))))
+        return _verified(projector, projection, drawn=drawn, progress=progress)
+
+
+def _verified(
+    projector: Projector,
+    projection: Projection,
+    *,
+    deep: bool = False,
+    drawn: frozenset[str] = frozenset(),
+    progress: Progress | None = None,
+) -> Verification:
+    found = Verification(deep)
+    with ExitStack() as stack:
+        stack.enter_context(projector.engine.open())
         with found.timed("journal"):
-            told = _Told(deep=deep)
+            told = _Told(until=projection.seq, deep=deep, drawn=drawn)
             found.events = projector.journal.verify(progress, also=told.take)
             found.torn_events, found.torn_bytes = projector.journal.torn_tail()
         with found.timed("vectors"):
@@ -126,8 +162,11 @@ def verify(projector: Projector, *, deep: bool = False, progress: Progress | Non
                 _state(projector, digest, found)
                 _tables(projector, expected, found, progress)
             else:
-                digest = projector.projection.digest
-                _digests(projector, told, found, progress)
+                digest = projection.digest
+                _digests(projector, projection, told, found, progress)
+                _rows(projector, drawn, expected.get("Memory", {}), found)
+            for problem in projector.engine.lost():
+                found.note(Difference("graph", "all", "tables", "", problem))
         if deep:
             with found.timed("index"):
                 _index(projector, expected, found)
@@ -156,17 +195,30 @@ def refuse(found: Verification, projector: Projector) -> None:
 
 
 class _Told:
-    """What the journal says of vectors and, for a deep look, of rows."""
+    """What the journal says of vectors and, for a deep look, of rows.
 
-    def __init__(self, *, deep: bool) -> None:
+    Parameters
+    ----------
+    until : int
+        Number of the last event whose rows the graph has.
+    deep : bool
+        Fold all rows.
+    drawn : frozenset of str
+        Memories whose rows alone are folded otherwise.
+    """
+
+    def __init__(self, *, until: int, deep: bool, drawn: frozenset[str]) -> None:
         self.dimensions: dict[str, int] = {}
         self.vectors: dict[str, dict[int, list[tuple[str, str]]]] = defaultdict(lambda: defaultdict(list))
-        self._workspace = Workspace(EmptyView()) if deep else None
+        self._until = until
+        self._drawn = drawn
+        self._workspace = Workspace(EmptyView() if deep else _Others(drawn)) if deep or drawn else None
 
     def take(self, commit: Committed) -> None:
         for event in commit.events:
             self._note(event)
-            if self._workspace is not None:
+            is_wanted = not self._drawn or not self._drawn.isdisjoint(event.payload.memory_ids())
+            if self._workspace is not None and event.seq <= self._until and is_wanted:
                 fold(self._workspace, event)
 
     def changes(self) -> Iterator[Change]:
@@ -218,26 +270,50 @@ def _vectors(projector: Projector, told: _Told, found: Verification, progress: P
                     progress(found.vectors, total)
 
 
-def _digests(projector: Projector, told: _Told, found: Verification, progress: Progress | None) -> None:
-    """Compare the digests of what the graph's rows say and of what its columns say with the state's."""
-    by_record = by_column = links = 0
-    for key, row in projector.engine.scan_columns("Memory"):
-        by_column = digest_after(by_column, [Change("Memory", key, None, row)])
+class _Others(EmptyView):
+    """Every memory but those drawn is there, whatever it says."""
+
+    def __init__(self, drawn: frozenset[str]) -> None:
+        self._drawn = drawn
+
+    def get(self, table: str, key: Key) -> Row | None:
+        return {"id": key, "type": "episodic"} if table == "Memory" and key not in self._drawn else None
+
+
+def _digests(
+    projector: Projector, projection: Projection, told: _Told, found: Verification, progress: Progress | None
+) -> None:
+    """Compare the digest of the graph's memories and links with the state's, and where each says that its vector lies."""
+    digest = 0
+    for key, row in projector.engine.scan("Memory"):
+        digest = digest_after(digest, [Change("Memory", key, None, row)])
         found.nodes += 1
         if "vector_row" in row and not told.names(row):
             found.note(Difference("graph", "Memory", str(key), "vector_row", "no event says so"))
         if progress and found.nodes % _STEP == 0:
             progress(found.nodes, None)
-    for key, row in projector.engine.scan("Memory"):
-        by_record = digest_after(by_record, [Change("Memory", key, None, row)])
     for table in RELATION_CODE:
         for key, row in projector.engine.scan(table):
-            links = digest_after(links, [Change(table, key, None, row)])
+            digest = digest_after(digest, [Change(table, key, None, row)])
             found.edges += 1
-    for column, digest in (("", by_column), ("record", by_record)):
-        if (digest + links - projector.projection.digest) % (1 << 256):
-            problem = "the digest is not the journal's; `memgraph verify --deep` names the rows"
-            found.note(Difference("graph", "Memory", "and links", column, problem))
+    if digest != projection.digest:
+        problem = "the digest is not the journal's; `memgraph verify --deep` names the rows"
+        found.note(Difference("graph", "Memory", "and links", "", problem))
+
+
+def _rows(projector: Projector, drawn: frozenset[str], expected: Mapping[Key, Row], found: Verification) -> None:
+    """Compare rows and columns of memories that were drawn. Their predecessors are left out: those change by events of others."""
+    if not drawn:
+        return
+    by_column = {key: row for key, row in projector.engine.scan_columns("Memory") if key in drawn}
+    for key in drawn:
+        right = {name: value for name, value in expected.get(key, {}).items() if name != "previous_id"}
+        mine = {
+            name: value for name, value in (projector.engine.get("Memory", key) or {}).items() if name != "previous_id"
+        }
+        _compare("Memory", key, mine, right, found, prefix="record.")
+        seen = {name: value for name, value in by_column.get(key, {}).items() if name != "previous_id"}
+        _compare("Memory", key, seen, projector.engine.columns("Memory", right), found)
 
 
 def _state(projector: Projector, digest: int, found: Verification) -> None:
@@ -246,7 +322,7 @@ def _state(projector: Projector, digest: int, found: Verification) -> None:
     state = projector.engine.state() or {}
     for column, value in expected.items():
         if state.get(column) != value:
-            found.note(Difference("graph", _STATE_TABLE, "projection", column, "differs"))
+            found.note(Difference("graph", STATE_TABLE, "projection", column, "differs"))
 
 
 def _tables(
@@ -255,7 +331,7 @@ def _tables(
     """Compare every row of every table, a memory's columns and its record each by themselves."""
     total = sum(map(len, expected.values()))
     for name, table in tables().items():
-        if name == _STATE_TABLE:
+        if name in INTERNAL:
             continue
         count = 0
         for count, _ in enumerate(_compared(projector, name, expected.get(name, {}), found), start=1):
@@ -269,19 +345,20 @@ def _tables(
 
 def _compared(projector: Projector, table: str, expected: Mapping[Key, Row], found: Verification) -> Iterator[Key]:
     """Compare a table's rows, and yield the key of each."""
-    is_memory = table == "Memory"
+    engine = projector.engine
     seen: set[Key] = set()
-    for key, row in projector.engine.scan_columns(table) if is_memory else projector.engine.scan(table):
+    for key, row in engine.scan_columns(table):
         if key in seen:
             found.note(Difference("graph", table, _shown(key), "", "twice"))
         seen.add(key)
-        _compare(table, key, row, expected.get(key), found)
+        right = expected.get(key)
+        _compare(table, key, row, None if right is None else engine.columns(table, right), found)
         yield key
     for key in expected:
         if key not in seen:
             found.note(Difference("graph", table, _shown(key), "", "missing"))
-    if is_memory:
-        for key, row in projector.engine.scan(table):
+    if table == "Memory":
+        for key, row in engine.scan(table):
             if key in expected:
                 _compare(table, key, row, expected[key], found, prefix="record.")
 

@@ -15,7 +15,7 @@ from memgraph.errors import ClosedError, GraphError, QueryError
 from memgraph.fold import EmptyView, Workspace, fold
 from memgraph.graph import kuzu as module
 from memgraph.graph import statements
-from memgraph.graph.kuzu import KuzuEngine
+from tests.engines import KuzuEngine
 from memgraph.graph.schema import tables
 from memgraph.journal.envelope import Event
 from memgraph.model.events import MemoryAdded, MemoryLinked

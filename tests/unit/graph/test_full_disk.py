@@ -15,7 +15,7 @@ import pytest
 import memgraph
 from memgraph.errors import DiskFullError
 from memgraph.graph import file as module
-from memgraph.graph.kuzu import KuzuEngine
+from tests.engines import KuzuEngine
 from memgraph.ports import Change
 from memgraph.testing import FakeClock, FakeEmbedder
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from memgraph.graph.file import _MOST_WRITES
-from memgraph.graph.kuzu import KuzuEngine
+from tests.engines import KuzuEngine
 from memgraph.model.ids import natural_id
 from memgraph.ports import Change
 

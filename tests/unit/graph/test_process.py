@@ -22,7 +22,7 @@ from memgraph.graph import child as child_module
 from memgraph.graph import file as limits
 from memgraph.graph import kuzu as module
 from memgraph.graph import process as process_module
-from memgraph.graph.kuzu import KuzuEngine
+from tests.engines import KuzuEngine
 from memgraph.graph.process import EngineProcess, resident_bytes
 from memgraph.ports import Change
 
@@ -315,7 +315,7 @@ PROGRAM = """
 import os, sys
 from pathlib import Path
 from memgraph.graph import file
-from memgraph.graph.kuzu import KuzuEngine
+from tests.engines import KuzuEngine
 
 engine = KuzuEngine(Path(sys.argv[1]) / "graph")
 print(engine.cypher("RETURN 1 AS x", {}), file._ASIDE._process.pid, flush=True)

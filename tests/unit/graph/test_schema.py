@@ -9,7 +9,7 @@ import pytest
 
 from memgraph import assets
 from memgraph.graph import kuzu as module
-from memgraph.graph.kuzu import KuzuEngine
+from tests.engines import KuzuEngine
 from memgraph.graph.schema import tables
 from memgraph.model.link import EXPLICIT_RELATIONS, Relation
 from memgraph.model.memory import MemoryRecord

@@ -15,7 +15,7 @@ import pytest
 
 from memgraph.errors import BusyError, ClosedError
 from memgraph.graph import session as module
-from memgraph.graph.kuzu import KuzuEngine
+from tests.engines import KuzuEngine
 from memgraph.graph.session import Session
 from memgraph.journal.lock import ProcessLock
 from memgraph.ports import Change
@@ -356,7 +356,7 @@ class TestEngines:
 CHILD = """
 import sys
 from pathlib import Path
-from memgraph.graph.kuzu import KuzuEngine
+from tests.engines import KuzuEngine
 from memgraph.ports import Change
 
 engine = KuzuEngine(Path(sys.argv[1]), idle_s=3600.0, timeout_s=60.0)

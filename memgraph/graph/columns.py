@@ -1,0 +1,138 @@
+"""Rows as columns of the engine, and back.
+
+Rows hold canonical time strings, the engine naive UTC datetimes. Rows hold lists of records, the engine one list for each part
+of the record. What a row lacks is '' in a STRING column and null in any other (``schema/001_nodes.cypher`` says why).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+import orjson
+
+from memgraph.errors import GraphError
+from memgraph.graph.schema import Table
+from memgraph.model.timestamps import from_iso, to_iso
+from memgraph.ports import Row
+
+OF_USE = ("access_count", "last_accessed_at", "relevance_anchor", "relevance_at")
+"""What a use changes of a memory is no part of its record: to change one, the engine writes the records of 100,000 memories anew."""
+BETWEEN = "\x1f"
+"""Stands between the texts of columns."""
+_PLAIN = frozenset({str, int, float, bool, datetime})
+_EMPTY_PART: dict[str, Any] = {"STRING[]": "", "BOOLEAN[]": False, "DOUBLE[]": 0.0}
+"""What stands in a list for a part that a record lacks: lists hold no nulls."""
+
+
+def columns_of(table: Table, row: Row) -> Row:
+    """Return the columns that a row sets."""
+    columns: Row = {}
+    for name, value in row.items():
+        if name in table.columns:
+            columns[name] = value
+        else:
+            for part, column in table.parts[name].items():
+                nothing = _EMPTY_PART[table.columns[column]]
+                columns[column] = [item.get(part, nothing) for item in value]
+    return columns
+
+
+def record_of(row: Row) -> bytes:
+    """Return a memory's row, without what a use changes, as JSON text: its record."""
+    return orjson.dumps({name: value for name, value in row.items() if name not in OF_USE})
+
+
+def visible(table: Table, row: Row) -> Row:
+    """Return what `from_engine` makes of the columns of a row: all that is set."""
+    return {name: value for name, value in columns_of(table, row).items() if value != ""}
+
+
+def row_text(record: str, used: Mapping[str, Any]) -> str:
+    """Return a memory's row as JSON text from its record and the columns of what a use changes, without reading the record."""
+    rest = orjson.dumps(from_engine(used)).decode()
+    return f"{record[:-1]},{rest[1:]}" if rest != "{}" else record
+
+
+def to_param(value: Any, kind: str) -> Any:
+    """Return a column's value as a query parameter; None stands for nothing."""
+    if value is None:
+        return "" if kind == "STRING" else None
+    return from_iso(value).replace(tzinfo=None) if kind == "TIMESTAMP" else value
+
+
+def from_engine(values: Mapping[str, Any]) -> Row:
+    """Return what is set of the engine's values.
+
+    Raises
+    ------
+    GraphError
+        A value cannot be what was written.
+    """
+    row: Row = {}
+    for name, value in values.items():
+        if value is None or value == "" or value == [] or name.startswith("_"):
+            continue
+        if isinstance(value, datetime):
+            try:
+                row[name] = to_iso(value)
+            except ValueError as error:
+                raise GraphError(f"a time in the column {name} cannot be read", engine_says=str(error)) from None
+        else:
+            row[name] = value
+    return row
+
+
+def type_of(value: Any) -> Any:
+    """Return what tells a parameter's type from others: its class, that of a list's items; None for what leaves it open."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return kind
+    if kind is list:
+        kinds = set(map(type, value))
+        return (list, kinds.pop()) if len(kinds) == 1 and kinds <= _PLAIN else None
+    return None
+
+
+def text_of(table: Table, row: Row) -> str:
+    """Return what a row's columns hold as the text that the engine makes of them by `text_expressions`."""
+    texts, places = _layout(table)
+    filled = list(texts)
+    for name, value in columns_of(table, row).items():
+        place, as_text = places[name]
+        filled[place] = as_text(value)
+    return BETWEEN.join(filled)
+
+
+def text_expressions(table: Table, alias: str, names: Iterable[str]) -> list[str]:
+    """Return the Cypher expressions of columns as texts, as `text_of` has them."""
+    return [
+        f"{alias}.{name}" if table.columns[name] == "STRING" else f"coalesce(CAST({alias}.{name} AS STRING), '')"
+        for name in names
+    ]
+
+
+def _time_as_text(value: str) -> str:
+    whole, fraction = value[:10] + " " + value[11:19], value[20:23].rstrip("0")
+    return f"{whole}.{fraction}" if fraction else whole
+
+
+_AS_TEXT: dict[str, Callable[[Any], str]] = {
+    "STRING": str,
+    "TIMESTAMP": _time_as_text,
+    "BOOLEAN": str,
+    "INT64": str,
+    "DOUBLE": lambda value: f"{value:f}",
+    "STRING[]": lambda items: f"[{','.join(items)}]",
+    "BOOLEAN[]": lambda items: f"[{','.join(map(str, items))}]",
+    "DOUBLE[]": lambda items: f"[{','.join(f'{item:f}' for item in items)}]",
+}
+"""How the engine casts a value of each type to STRING."""
+
+
+@cache
+def _layout(table: Table) -> tuple[tuple[str, ...], dict[str, tuple[int, Callable[[Any], str]]]]:
+    kinds = table.columns.items()
+    return ("",) * len(kinds), {name: (place, _AS_TEXT[kind]) for place, (name, kind) in enumerate(kinds)}

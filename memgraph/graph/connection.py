@@ -1,0 +1,180 @@
+"""A connection to one database file of an embedded engine. Kùzu and its fork Ladybug have the same interface."""
+
+from __future__ import annotations
+
+import importlib.util  # noqa: F401 - the engines use it without importing it
+import sys
+import time
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from memgraph.errors import BusyError, GraphError, MissingExtraError
+from memgraph.graph.columns import type_of
+
+ENGINE_ERRORS = (RuntimeError, IndexError, ValueError, TypeError, OverflowError, OSError, AttributeError, MemoryError)
+"""What an engine's binding raises: damaged files give text that is no text (ValueError), odd paths a TypeError."""
+MOST_DATABASE_BYTES = 1 << 36
+_MOST_PREPARED = 400
+_PREPARED = ("MATCH", "CREATE (", "UNWIND")
+"""How statements begin that are worth it; others are run once, or not at all while a transaction is open."""
+_ORPHAN_S = 5.0
+"""For so long, the child of a process that was killed may still be about to end."""
+_LOOK_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """Who makes an engine.
+
+    Attributes
+    ----------
+    name : str
+        Of the engine and of its module.
+    extra : str or None
+        What installs it, unless it comes with memgraph.
+    """
+
+    name: str
+    extra: str | None = None
+
+    def module(self) -> Any:
+        """Return its Python module.
+
+        Raises
+        ------
+        MissingExtraError
+            It is not installed.
+        GraphError
+            This process uses the other engine already: both together take it down.
+        """
+        if others := sorted((VENDORS.keys() - {self.name}) & sys.modules.keys()):
+            raise GraphError(
+                f"this process uses the engine {others[0]!r} already; use {self.name!r} in another process"
+            )
+        try:
+            return import_module(self.name)
+        except ImportError:
+            if self.extra is None:
+                raise
+            what = f'Graphs of the engine "{self.name}"'
+            raise MissingExtraError(what, package=self.name, extra=self.extra) from None
+
+
+KUZU = Vendor("kuzu")
+LADYBUG = Vendor("ladybug", extra="ladybug")
+VENDORS = {vendor.name: vendor for vendor in (KUZU, LADYBUG)}
+
+
+class Connection:
+    """An open database. Every error of the engine leaves it as a `GraphError`. Not thread-safe.
+
+    Raises
+    ------
+    GraphError
+        The file does not open.
+    BusyError
+        Another process has it open.
+    """
+
+    def __init__(self, vendor: Vendor, path: Path, *, pool_bytes: int, read_only: bool = False) -> None:
+        self._module = vendor.module()
+        self._prepared: dict[Any, Any] = {}
+        self.shapes: set[tuple[str, ...]] = set()
+        """Of statements that make edges: those that the engine has planned."""
+        self._connection = self._opened(path, buffer_pool_size=pool_bytes, read_only=read_only)
+
+    def run(self, query: str, params: Mapping[str, Any] | None = None) -> list[list[Any]]:
+        """Run one statement and return its rows."""
+        params = dict(params or {})
+        try:
+            return list(_rows(self._connection.execute(self._ready(query, params), params)))
+        except ENGINE_ERRORS as error:
+            raise GraphError(f"the graph engine refused `{query[:80]}`", engine_says=str(error)) from None
+
+    def stream(self, query: str) -> Iterator[list[Any]]:
+        """Run one statement of one's own and yield its rows as they are asked for."""
+        try:
+            yield from _rows(self._connection.execute(self._ready(query, {})))
+        except ENGINE_ERRORS as error:
+            raise GraphError(f"the graph engine refused `{query[:80]}`", engine_says=str(error)) from None
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing. An error inside has mostly rolled back already, hence the suppressed ROLLBACK."""
+        self.run("BEGIN TRANSACTION")
+        try:
+            yield
+        except BaseException:
+            with suppress(GraphError):
+                self.run("ROLLBACK")
+            raise
+        self.run("COMMIT")
+
+    def checkpoint(self) -> None:
+        """Bring the log into the file."""
+        self.run("CHECKPOINT")
+
+    def leave_log(self) -> None:
+        """Do not bring the log into the file at close, which writes to the file even where there is nothing to write."""
+        with suppress(GraphError):
+            self.run("CALL force_checkpoint_on_close=false")
+
+    def create(self, statements: Collection[str]) -> None:
+        """Run statements in one transaction, because each commit waits for the disk."""
+        with self.transaction():
+            for statement in statements:
+                self.run(statement)
+
+    def close(self) -> None:
+        """Close connection and database."""
+        database = self._connection.database
+        self._prepared.clear()  # what was prepared must not outlive its database
+        try:
+            try:
+                self._connection.close()
+            finally:
+                database.close()
+        except ENGINE_ERRORS as error:
+            raise GraphError("the graph did not close", engine_says=str(error)) from None
+
+    def _opened(self, path: Path, **options: Any) -> Any:
+        until = time.monotonic() + _ORPHAN_S
+        options |= {"auto_checkpoint": False, "max_num_threads": 1, "max_db_size": MOST_DATABASE_BYTES}
+        while True:
+            try:
+                return self._module.Connection(self._module.Database(str(path), **options))
+            except ENGINE_ERRORS as error:
+                if "Could not set lock" not in str(error):
+                    shown = str(path).encode("utf-8", "backslashreplace").decode()
+                    problem = f"the graph at {shown} cannot be opened and can be rebuilt from the journal"
+                    raise GraphError(problem, engine_says=str(error)) from None
+            if time.monotonic() > until:
+                raise BusyError("the graph's file", pid=None, timeout_s=_ORPHAN_S)
+            time.sleep(_LOOK_S)
+
+    def _ready(self, query: str, params: Mapping[str, Any]) -> Any:
+        """Return the statement, prepared once: preparing costs half of what a small one takes.
+
+        Prepared for one set of types, so not for what leaves a type open: nulls, empty lists.
+        """
+        types = tuple(type_of(value) for value in params.values())
+        if None in types or not query.startswith(_PREPARED):
+            return query
+        if (query, types) not in self._prepared:
+            if len(self._prepared) >= _MOST_PREPARED:
+                self._prepared.clear()
+            statement = self._module.PreparedStatement(self._connection, query, dict(params))
+            if not statement.is_success():
+                raise RuntimeError(statement.get_error_message())
+            self._prepared[query, types] = statement
+        return self._prepared[query, types]
+
+
+def _rows(result: Any) -> Iterator[list[Any]]:
+    while result.has_next():
+        yield result.get_next()
+    result.close()

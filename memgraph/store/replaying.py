@@ -1,0 +1,48 @@
+"""Where a graph stands, and the journal as the rows that one is filled with that is made anew."""
+
+from __future__ import annotations
+
+from memgraph.errors import GraphError
+from memgraph.fold import EmptyView, Projection, Workspace, fold
+from memgraph.fold.projection import digest_after
+from memgraph.journal.journal import Journal
+from memgraph.ports import Change, GraphEngine, Progress
+
+
+def replayed(journal: Journal, until: int, progress: Progress | None = None) -> tuple[list[Change], Projection]:
+    """Return all rows as they were after the event of a number, and the projection that they are. Verifies every event.
+
+    Raises
+    ------
+    JournalError
+        An event is not what was signed.
+    """
+    workspace = Workspace(EmptyView())
+    projection = Projection(journal.store_id)
+    for commit in journal.replay():
+        if commit.after.chain.seq > until:
+            break
+        for event in commit.events:
+            fold(workspace, event)
+        projection = projection.at(commit.after)
+        if progress:
+            progress(projection.seq, until)
+    changes = list(workspace.changes())
+    return changes, projection.with_digest(digest_after(0, changes))
+
+
+def stored(engine: GraphEngine, store_id: str) -> Projection:
+    """Return the state that a graph says it has, wherever the journal is.
+
+    Raises
+    ------
+    GraphError
+        It cannot be read.
+    """
+    row = engine.state()
+    if row is None:  # a graph that was never written
+        return Projection(store_id)
+    try:
+        return Projection.from_row(row)
+    except (KeyError, ValueError, TypeError) as error:
+        raise GraphError(f"its state cannot be read ({error!r})") from None

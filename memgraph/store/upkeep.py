@@ -1,0 +1,134 @@
+"""When the graph is compared with what was written to it, when it is compacted, and how often it had to be rebuilt.
+
+Kept in ``graph/upkeep.json``, under a code of the store's. It is a help and no promise: one that is missing or was changed means
+that a comparison is due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from memgraph.errors import StorageError
+from memgraph.journal.files import write_private
+from memgraph.journal.seal import Seal
+from memgraph.logs import logger_of
+
+logger = logger_of(__name__)
+
+_SHARE_OF_BATCHES = 0.02
+"""At most so much of the time that batches take goes into comparing."""
+_MOST_EVENTS_UNCHECKED = 50_000
+"""After so many the graph is compared whatever it takes."""
+_BLOATED = 3.0
+"""Times its fresh size: then it is compacted."""
+_EMPTY_BYTES = 64 << 20
+_BYTES_A_ROW = 600
+"""What a fresh graph takes, until one was measured."""
+_MOST_KEPT = 20
+
+
+@dataclass(slots=True)
+class Upkeep:
+    """What is known of a graph's upkeep.
+
+    Attributes
+    ----------
+    checked_seq : int
+        The event up to which the graph was last compared.
+    unchecked_s : float
+        What batches have taken since, in seconds.
+    check_s_a_row : float
+        What comparing took, by measurement.
+    fresh_bytes, fresh_rows : int
+        Size of the graph when it was last rebuilt, and rows of the fold then; 0: never.
+    damages : int
+        How often the graph was not what was written to it.
+    rebuilds : list of dict
+        The last of them: when, and why.
+    """
+
+    checked_seq: int = 0
+    unchecked_s: float = 1e9
+    check_s_a_row: float = 1e-6
+    fresh_bytes: int = 0
+    fresh_rows: int = 0
+    damages: int = 0
+    rebuilds: list[dict[str, str]] = field(default_factory=list)
+
+    def is_check_due(self, *, seq: int, rows: int) -> bool:
+        """Tell whether the graph is to be compared at the end of a batch."""
+        if seq == self.checked_seq:
+            return False
+        is_cheap = rows * self.check_s_a_row <= _SHARE_OF_BATCHES * self.unchecked_s
+        return is_cheap or seq - self.checked_seq > _MOST_EVENTS_UNCHECKED
+
+    def checked(self, *, seq: int, rows: int, seconds: float) -> None:
+        """Note a comparison."""
+        self.checked_seq, self.unchecked_s = seq, 0.0
+        if rows:
+            self.check_s_a_row = seconds / rows
+
+    def rebuilt(self, *, size: int, rows: int) -> None:
+        """Note that the graph is fresh."""
+        self.fresh_bytes, self.fresh_rows = size, rows
+
+    def damaged(self, why: str, at: str) -> None:
+        """Note that the graph was not what was written to it."""
+        self.damages += 1
+        self.rebuilds = [*self.rebuilds, {"at": at, "why": why}][-_MOST_KEPT:]
+
+    def fresh_size(self, rows: int) -> float:
+        """Return about how many bytes a fresh graph of so many rows would take."""
+        if not self.fresh_rows:
+            return _EMPTY_BYTES + rows * _BYTES_A_ROW
+        a_row = max(0.0, self.fresh_bytes - _EMPTY_BYTES) / self.fresh_rows
+        return max(self.fresh_bytes, _EMPTY_BYTES + rows * max(a_row, _BYTES_A_ROW))
+
+    def is_bloated(self, *, size: int, rows: int) -> bool:
+        """Tell whether the graph is more than three times as large as it would be if it were made anew."""
+        return size > _BLOATED * self.fresh_size(rows)
+
+
+class UpkeepFile:
+    """Where it is kept."""
+
+    def __init__(self, path: Path, seal: Seal) -> None:
+        self._path = path
+        self._seal = seal
+
+    def note_damage(self, why: str, at: str) -> None:
+        """Note that the graph was not what was written to it, and is rebuilt."""
+        upkeep = self.read()
+        upkeep.damaged(why, at)
+        self.write(upkeep)
+
+    def note_fresh(self, *, size: int, rows: int) -> None:
+        """Note that the graph was made anew."""
+        upkeep = self.read()
+        upkeep.rebuilt(size=size, rows=rows)
+        self.write(upkeep)
+
+    def read(self) -> Upkeep:
+        """Return what was kept, or what holds of a graph of which nothing is known."""
+        try:
+            sealed: Mapping[str, Any] = orjson.loads(self._path.read_bytes())
+            if self._seal.fits(sealed["code"], orjson.dumps(sealed["upkeep"])):
+                return Upkeep(**sealed["upkeep"])
+        except (OSError, ValueError, TypeError, KeyError):
+            pass
+        return Upkeep()
+
+    def write(self, upkeep: Upkeep) -> None:
+        """Keep it. It only saves time, so a failure is logged."""
+        if not self._path.parent.exists():
+            return  # a graph that takes no room on the disk
+        told = asdict(upkeep)
+        try:
+            write_private(self._path, orjson.dumps({"upkeep": told, "code": self._seal.code(orjson.dumps(told))}))
+        except StorageError as error:
+            logger.warning("%s", error.loggable)

@@ -1,0 +1,41 @@
+"""Compares an engine cell by cell with the rows that it must hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from memgraph.graph.columns import visible
+from memgraph.graph.schema import INTERNAL, tables
+from memgraph.ports import GraphEngine, Key, Row
+from tests.fuzz.engine.histories import Rows
+
+
+def differences(engine: GraphEngine, expected: Rows) -> Iterator[str]:
+    """Yield what the engine holds otherwise: table, key, column and both values."""
+    with engine.open():
+        for name, table in tables().items():
+            if name in INTERNAL:
+                continue
+            rows = expected.tables.get(name, {})
+            columns = {key: visible(table, row) for key, row in rows.items()}
+            yield from _compared(f"{name}, columns", engine.scan_columns(name), columns)
+            if name == "Memory":
+                yield from _compared(f"{name}, rows", engine.scan(name), rows)
+
+
+def _compared(table: str, found: Any, expected: dict[Key, Row]) -> Iterator[str]:
+    seen: set[Key] = set()
+    for key, row in found:
+        if key in seen:
+            yield f"{table} {key}: twice"
+        seen.add(key)
+        if key not in expected:
+            yield f"{table} {key}: not expected"
+        elif row != expected[key]:
+            for column in sorted(row.keys() | expected[key].keys()):
+                mine, right = row.get(column), expected[key].get(column)
+                if mine != right:
+                    yield f"{table} {key}, {column}: {mine!r:.80} instead of {right!r:.80}"
+    for key in expected.keys() - seen:
+        yield f"{table} {key}: missing"
