@@ -125,6 +125,9 @@ class PastStore(AgentMemoryStore):
         finally:
             self._lease.release()
 
+    def _tell_damage(self, count: int) -> None:
+        """Say nothing: the vector files are the store's, which tells what is to be repaired; what is lost is of the past."""
+
     @cached_property
     def _today(self) -> Disclosures:
         """What may be shown of its memories at the journal's end; costs one pass over it."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,12 +15,11 @@ from memgraph.fold.projection import digest_after
 from memgraph.graph.schema import tables
 from memgraph.index.comparing import differences
 from memgraph.index.index import RELATION_CODE, Index
-from memgraph.journal.envelope import Event
 from memgraph.journal.replay import Committed
-from memgraph.journal.vectors import vectors_named
-from memgraph.model.events import EmbeddingSwitched
+from memgraph.journal.vector_damage import NamedRows
 from memgraph.ports import Change, Key, Progress, Row
 from memgraph.store.projector import Projector
+from memgraph.store.vectors import rows_in_use
 
 MOST_SHOWN = 20
 """So many differences are kept; all are counted."""
@@ -159,13 +157,12 @@ class _Told:
     """What the journal says of vectors and, for a deep look, of rows."""
 
     def __init__(self, *, deep: bool) -> None:
-        self.dimensions: dict[str, int] = {}
-        self.vectors: dict[str, dict[int, list[tuple[str, str]]]] = defaultdict(lambda: defaultdict(list))
+        self.named = NamedRows()
         self._workspace = Workspace(EmptyView()) if deep else None
 
     def take(self, commit: Committed) -> None:
         for event in commit.events:
-            self._note(event)
+            self.named.take(event.payload)
             if self._workspace is not None:
                 fold(self._workspace, event)
 
@@ -183,39 +180,17 @@ class _Told:
 
     def names(self, row: Row) -> bool:
         """Tell whether an event has said that this memory's vector lies where the row says."""
-        places = self.vectors.get(row.get("embedding_model", ""), {}).get(row["vector_row"], ())
-        return (row["id"], row.get("vector_sha256")) in places
-
-    def _note(self, event: Event) -> None:
-        if isinstance(event.payload, EmbeddingSwitched):
-            self.dimensions[event.payload.model] = event.payload.dimension
-        for memory_id, vector in vectors_named(event.payload):
-            self.vectors[vector.model][vector.row].append((memory_id, vector.sha256))
+        return self.named.has(row.get("embedding_model", ""), row["vector_row"], row["id"], row.get("vector_sha256"))
 
 
 def _vectors(projector: Projector, told: _Told, found: Verification, progress: Progress | None) -> None:
-    """Read each named row once, in the file's order."""
-    total = sum(map(len, told.vectors.values()))
-    for model, places in told.vectors.items():
-        file = projector.journal.vectors(model, told.dimensions.get(model, 0))
-        with ExitStack() as stack:
-            stream = None
-            with suppress(OSError):
-                stream = stack.enter_context(file.path.open("rb", buffering=1 << 20))
-            for row in sorted(places):
-                data = b""
-                if stream is not None:
-                    if stream.tell() != row * file.row_bytes:
-                        stream.seek(row * file.row_bytes)
-                    data = stream.read(file.row_bytes)
-                found.vectors += 1
-                sha256 = hashlib.sha256(data).hexdigest()
-                for memory_id, named in places[row]:
-                    if named != sha256:
-                        problem = "differs" if len(data) == file.row_bytes else "missing"
-                        found.note(Difference("vectors", model, str(row), memory_id, problem))
-                if progress and found.vectors % _STEP == 0:
-                    progress(found.vectors, total)
+    """Compare each named row with its SHA-256, and tell which of those that differ are of use."""
+    found.vectors = len(told.named)
+    damaged = list(told.named.damaged(projector.journal.vectors, progress))
+    used = rows_in_use(projector.index) if damaged else {}
+    for one in damaged:
+        unused = "" if one.row in used and one.model == projector.named.model else "; no memory uses it"
+        found.note(Difference("vectors", one.model, str(one.row), one.memory_id, one.problem + unused))
 
 
 def _digests(projector: Projector, told: _Told, found: Verification, progress: Progress | None) -> None:
