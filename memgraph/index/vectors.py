@@ -148,7 +148,7 @@ class VectorSearch:
 
 def _are_vectors(rows: Matrix) -> Mask:
     """Tell which rows are finite and not all zeros."""
-    found: Mask = np.isfinite(rows).all(axis=1) & rows.any(axis=1)
+    found: Mask = np.logical_and(np.isfinite(rows).all(axis=1), rows.any(axis=1))
     return found
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import orjson
 
 from memgraph.errors import StorageError
 from memgraph.journal.segments import Line
-from memgraph.journal.vectors import VectorFile, vectors_in, vectors_named
-from memgraph.model.events import EmbeddingSwitched, VectorRef
+from memgraph.journal.vectors import VectorFile, vectors_named
+from memgraph.model.events import EmbeddingSwitched
 from memgraph.model.payload import Payload
 from memgraph.model.reembedding import VectorsLost
 from memgraph.ports import Progress
@@ -46,7 +46,7 @@ class NamedRows:
 
     @classmethod
     def of_lines(cls, lines: Iterable[Line]) -> NamedRows:
-        """Return what a journal's lines say, which were verified before: 150,000 of them a second."""
+        """Return what a journal's lines say, which were verified before. Payloads are not validated again, which would take ten times as long."""
         named = cls()
         for line in lines:
             event = orjson.loads(line.data)
@@ -56,7 +56,7 @@ class NamedRows:
             elif type_ == VectorsLost.TYPE:
                 named._lost[content["model"]].update(content["rows"])
             else:
-                named._name(vectors_in(content))
+                named._name(_vectors_in(content))
         return named
 
     def take(self, payload: Payload) -> None:
@@ -66,7 +66,7 @@ class NamedRows:
         elif isinstance(payload, VectorsLost):
             self._lost[payload.model].update(payload.rows)
         else:
-            self._name(vectors_named(payload))
+            self._name((memory_id, one.model, one.row, one.sha256) for memory_id, one in vectors_named(payload))
 
     def __len__(self) -> int:
         """Return how many rows are to be there."""
@@ -102,15 +102,25 @@ class NamedRows:
                 if progress and done % _STEP == 0:
                     progress(done, total)
 
-    def _name(self, vectors: Iterable[tuple[str, VectorRef]]) -> None:
-        for memory_id, vector in vectors:
-            self._named[vector.model][vector.row].append((memory_id, vector.sha256))
-            self._lost[vector.model].discard(vector.row)
+    def _name(self, vectors: Iterable[tuple[str, str, int, str]]) -> None:
+        for memory_id, model, row, sha256 in vectors:
+            self._named[model][row].append((memory_id, sha256))
+            self._lost[model].discard(row)
 
 
 def holds(file: VectorFile, row: int, sha256: str) -> bool:
     """Tell whether a row is what an event named."""
     return hashlib.sha256(file.stored(row)).hexdigest() == sha256
+
+
+def _vectors_in(content: Mapping[str, Any]) -> list[tuple[str, str, int, str]]:
+    """Return (memory id, model, row, SHA-256) for each vector that a payload names, as the journal holds it."""
+    if "vectors" in content:
+        return [(one["id"], content["model"], one["row"], one["sha256"]) for one in content["vectors"]]
+    if "vector" not in content:
+        return []
+    memory_id, vector = content.get("memory", content)["id"], content["vector"]
+    return [(memory_id, vector["model"], vector["row"], vector["sha256"])]
 
 
 def _read(file: VectorFile, rows: Sequence[int]) -> Iterator[tuple[int, bytes]]:

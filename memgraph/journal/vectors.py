@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -207,17 +206,6 @@ def vectors_named(payload: Payload) -> list[tuple[str, VectorRef]]:
         return [(one.id, VectorRef(model=payload.model, row=one.row, sha256=one.sha256)) for one in payload.vectors]
     vector = getattr(payload, "vector", None)
     return [] if vector is None else [(payload.memory_ids()[0], vector)]
-
-
-def vectors_in(content: Mapping[str, Any]) -> list[tuple[str, VectorRef]]:
-    """Return the same of an event's payload as the journal holds it, so that it need not be validated first."""
-    if "vectors" in content:
-        model = content["model"]
-        return [(one["id"], VectorRef(model=model, row=one["row"], sha256=one["sha256"])) for one in content["vectors"]]
-    if "vector" not in content:
-        return []
-    subject = content.get("memory", content)
-    return [(subject["id"], VectorRef(**content["vector"]))]
 
 
 def row_sha256(row: Vector) -> str:

@@ -54,9 +54,14 @@ class RepairsVectors(AwaitingVectors):
         return told
 
     def damaged_vectors(self) -> int:
-        """Count the memories whose vector is missing, all zeros or not finite in its file. `verify` finds other damage, too."""
+        """Count the memories whose vector is missing, all zeros or not finite in its file; a log message tells of them once.
+
+        `verify` finds other damage, too.
+        """
         self._check_open()
-        return self._reader.damaged_vectors()
+        count = self._reader.damaged_vectors()
+        self._tell_damage(count)
+        return count
 
     def repair_vectors(self, *, batch: int = 64, progress: Progress | None = None) -> VectorRepair:
         """Compare every vector with its SHA-256, and make those again that differ or are missing.

@@ -8,6 +8,8 @@ import shutil
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -149,17 +151,23 @@ def _witnesses(condition: Condition, report: Diagnosis) -> None:
 
 
 def _vectors(config: AgentMemoryConfig, condition: Condition, report: Diagnosis) -> None:
-    """Compare the length of the vector files with what the events say."""
+    """Compare every vector that an event names with its SHA-256."""
+    from memgraph.journal.segments import Segments
+    from memgraph.journal.vector_damage import NamedRows
     from memgraph.journal.vectors import VectorFile
 
-    named = condition.named
-    if named.model is None or named.model not in named.rows:
+    segments, folder = Segments(condition.folder), config.home / "journal" / "vectors"
+    named = NamedRows.of_lines(islice(segments.lines(segments.first()), condition.seq))
+    report.found["vectors"] = {"named": len(named), "damaged": None}
+    try:
+        damaged = sum(1 for _ in named.damaged(partial(VectorFile, folder)))
+    except MemGraphError as error:
+        report.problem(str(error), "see to its permissions")
         return
-    file = VectorFile(config.home / "journal" / "vectors", named.model, named.dimension)
-    needed = named.rows[named.model] * file.row_bytes
-    size = file.path.stat().st_size if file.path.exists() else 0
-    if size < needed:
-        report.problem(f"{file.path} has {size:,} bytes, the journal names vectors in {needed:,}", "restore it from a backup")  # fmt: skip
+    report.found["vectors"]["damaged"] = damaged
+    if damaged:
+        what = f"{damaged:,} of {len(named):,} vectors under {folder} are damaged or missing"
+        report.problem(what, "`memgraph embed --repair` makes them again; until then their memories are found by text alone")  # fmt: skip
 
 
 def _extent(folder: Path) -> tuple[int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -65,20 +66,38 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "store" / "journal" / "vectors" / "fake.f32"
 
 
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """Return where this session keeps a furnished store and its keys, once there is one, and the ids in it."""
+    return tmp_path_factory.mktemp("repair"), []
+
+
 @pytest.fixture
-def ids(open_store: Open) -> list[str]:
-    """Fill a store with 10 rows, two of which no memory uses, and close it; return the ids of its memories."""
-    with open_store() as store:
-        texts = [f"The build failed in login{n}.py" for n in range(5)]
-        found = [memory.id for memory in store.insert_memories([{"type": "episodic", "content": t} for t in texts])]
-        found.append(store.insert_memory({"type": "episodic", "content": "Deploy on Tuesdays", "task_id": "T"}).id)
-        found.append(store.insert_memory({"type": "semantic", "content": "Given", "embedding": HUGE}).id)
-        store.update_memory(found[3], content="It was the clock in clock.py")  # row 3 is of a text that is gone
-        store.delete_memory(found[4])
-        store.archive(found[2])
-        found.append(store.insert_memory({"type": "episodic", "content": "Users hide in users.sql"}).id)
-        store.suppress(store.insert_memory({"type": "episodic", "content": "Forgotten"}).id)
-    return [one for one in found if one != found[4]]
+def ids(open_store: Open, tmp_path: Path, template: tuple[Path, list[str]]) -> list[str]:
+    """Make a store with 10 rows, two of which no memory uses; return the ids of its memories, in their order."""
+    folder, found = template
+    if not found:
+        with open_store() as store:
+            found += furnish(store)
+        shutil.copytree(tmp_path, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("user"))
+    else:
+        shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    return found
+
+
+def furnish(store: Any) -> list[str]:
+    texts = [f"The build failed in login{n}.py" for n in range(5)]
+    ids = [memory.id for memory in store.insert_memories([{"type": "episodic", "content": text} for text in texts])]
+    ids.append(store.insert_memory({"type": "episodic", "content": "Deploy on Tuesdays", "task_id": "T"}).id)
+    ids.append(store.insert_memory({"type": "semantic", "content": "Given", "embedding": HUGE}).id)
+    store.update_memory(ids[3], content="It was the clock in clock.py")  # row 3 is of a text that is gone
+    store.delete_memory(ids.pop(4))
+    store.archive(ids[2])
+    ids.append(store.insert_memory({"type": "episodic", "content": "Users hide in users.sql"}).id)
+    ids.append(store.insert_memory({"type": "episodic", "content": "Forgotten"}).id)
+    store.suppress(ids[-1])
+    store.digest()
+    return ids
 
 
 def events(home: Path) -> list[dict[str, Any]]:
@@ -193,7 +212,10 @@ def test_many_rows_are_searched_past_a_damaged_one(open_store: Open, path: Path)
     put(path, 7, np.full(DIMENSION, np.nan, "<f4").tobytes())
     put(path, 8, bytes(ROW_BYTES))
     with open_store() as store:
-        scored = {one.memory.content: one.score for one in memgraph.MemoryRetrieval(store).search_memories(texts[8], limit=301)}
+        scored = {
+            one.memory.content: one.score
+            for one in memgraph.MemoryRetrieval(store).search_memories(texts[8], limit=301)
+        }
         assert np.isfinite(list(scored.values())).all()
         reader = store.reader
         cosines = reader.cosines(HUGE, slice(None))
@@ -203,6 +225,25 @@ def test_many_rows_are_searched_past_a_damaged_one(open_store: Open, path: Path)
         assert store.damaged_vectors() == 2
         assert store.repair_vectors().restored == 2
         assert memgraph.MemoryRetrieval(store).search_memories(texts[8], limit=1)[0].memory.content == texts[8]
+
+
+def test_what_compares_memories_goes_by_words_where_a_vector_is_lost(
+    open_store: Open, ids: list[str], path: Path
+) -> None:
+    path.unlink()
+    with open_store() as store:
+        memory = memgraph.MemGraph(store)
+        known = memory.save_observation("Deploys run on Tuesdays")
+        put(path, 10, np.full(DIMENSION, np.nan, "<f4").tobytes())
+        assert memory.save_observation("Deploys run on Tuesdays").memory_id == known.memory_id
+        twins = [{"type": "semantic", "content": "The staging database is read-only"} for _ in range(2)]
+        store.insert_memories(twins)
+        put(path, 11, np.full(DIMENSION, np.nan, "<f4").tobytes())
+        assert memory.sleep().complete
+        assert len(store.list_memories(state="superseded")) == 1
+        store.repair_vectors()
+        assert store.verification(deep=True).first == []
+        assert store.damaged_vectors() == 0
 
 
 def test_a_given_vector_is_replaced_by_the_models_and_the_journal_says_so(
@@ -235,7 +276,9 @@ def test_rows_that_no_memory_uses_are_told_apart_and_need_no_model(
     assert events(tmp_path / "store")[-1]["payload"]["rows"] == [3, 4]
 
 
-def test_what_was_deleted_comes_back_without_a_vector_that_is_lost(open_store: Open, ids: list[str], path: Path) -> None:
+def test_what_was_deleted_comes_back_without_a_vector_that_is_lost(
+    open_store: Open, ids: list[str], path: Path
+) -> None:
     with open_store() as store:
         gone = store.insert_memory({"type": "episodic", "content": "Deleted once"})
         kept = store.insert_memory({"type": "episodic", "content": "Deleted, and sound"})
@@ -270,9 +313,8 @@ class TestWithoutAModel:
     ) -> None:
         cut(path, 2 * ROW_BYTES)
         before = path.read_bytes(), events(tmp_path / "store")
-        with open_store(embedder=NoEmbedder()) as store:
-            with pytest.raises(EmbeddingError, match="set embedding_model"):
-                store.repair_vectors()
+        with open_store(embedder=NoEmbedder()) as store, pytest.raises(EmbeddingError, match="set embedding_model"):
+            store.repair_vectors()
         assert (path.read_bytes(), events(tmp_path / "store")) == before
 
     def test_a_text_that_the_model_fails_on_is_named_and_the_others_are_healed(
@@ -330,7 +372,10 @@ def test_what_is_written_while_the_model_works_stays(open_store: Open, ids: list
         put(path, 0, bytes(ROW_BYTES))
         put(path, 1, bytes(ROW_BYTES))
         other = open_store()
-        embedder.before = lambda: (other.update_memory(ids[0], content="Changed meanwhile"), other.delete_memory(ids[1]))
+        embedder.before = lambda: (
+            other.update_memory(ids[0], content="Changed meanwhile"),
+            other.delete_memory(ids[1]),
+        )
         result = store.repair_vectors()
         assert (result.restored, result.replaced, result.lost) == (0, 0, 2)
         assert store.get_memory(ids[0]).content == "Changed meanwhile"
