@@ -46,7 +46,10 @@ class NamedRows:
 
     @classmethod
     def of_lines(cls, lines: Iterable[Line]) -> NamedRows:
-        """Return what a journal's lines say, which were verified before. Payloads are not validated again, which would take ten times as long."""
+        """Return what a journal's lines say, which were verified before.
+
+        Payloads are not validated again: that takes ten times as long.
+        """
         named = cls()
         for line in lines:
             event = orjson.loads(line.data)

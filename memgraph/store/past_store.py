@@ -41,6 +41,9 @@ class PastStore(AgentMemoryStore):
         Whether it holds what had been recorded by then, rather than what had happened.
     """
 
+    _tells_of_damage = False
+    """A row that the store has recorded as lost may have been of use then, and nothing is to be repaired from here."""
+
     def __init__(
         self,
         journal: Excerpt,
@@ -124,9 +127,6 @@ class PastStore(AgentMemoryStore):
             super().close()
         finally:
             self._lease.release()
-
-    def _tell_damage(self, count: int) -> None:
-        """Say nothing: the vector files are the store's, which tells what is to be repaired; what is lost is of the past."""
 
     @cached_property
     def _today(self) -> Disclosures:

@@ -43,13 +43,14 @@ class RepairsVectors(AwaitingVectors):
 
     _journal: Journal
     _reader: Reader
+    _tells_of_damage = True
     _has_told_damage = False
 
     @property
     def notices(self) -> list[str]:
         """What the user should know."""
         told = super().notices
-        if not self._is_closed and (damaged := self.damaged_vectors()):
+        if self._tells_of_damage and not self._is_closed and (damaged := self.damaged_vectors()):
             told.append(_notice(damaged))
         return told
 
@@ -111,7 +112,7 @@ class RepairsVectors(AwaitingVectors):
 
     def _tell_damage(self, count: int) -> None:
         """Log once that vectors are damaged."""
-        if count and not self._has_told_damage:
+        if count and self._tells_of_damage and not self._has_told_damage:
             self._has_told_damage = True
             logger.warning("%s", _notice(count))
 

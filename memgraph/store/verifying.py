@@ -100,9 +100,10 @@ class Verification:
 def verify(projector: Projector, *, deep: bool = False, progress: Progress | None = None) -> Verification:
     """Verify everything and tell what differs.
 
-    Always: every line of the journal and its payload; every vector that an event names, by its SHA-256; the graph's rows
-    and columns by their digest, and where each row says its vector lies. With `deep` also every node, edge and column of
-    every table of the graph against a fold of the journal in memory, and the index against one that is built anew.
+    Always: every line of the journal and its payload; every vector that an event names, by its SHA-256, but for those recorded
+    as lost; the graph's rows and columns by their digest, and where each row says its vector lies. With `deep` also every node,
+    edge and column of every table of the graph against a fold of the journal in memory, and the index against one that is
+    built anew.
 
     Raises
     ------

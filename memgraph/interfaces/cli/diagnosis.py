@@ -157,14 +157,13 @@ def _vectors(config: AgentMemoryConfig, condition: Condition, report: Diagnosis)
     from memgraph.journal.vectors import VectorFile
 
     segments, folder = Segments(condition.folder), config.home / "journal" / "vectors"
-    named = NamedRows.of_lines(islice(segments.lines(segments.first()), condition.seq))
-    report.found["vectors"] = {"named": len(named), "damaged": None}
     try:
+        named = NamedRows.of_lines(islice(segments.lines(segments.first()), condition.seq))
         damaged = sum(1 for _ in named.damaged(partial(VectorFile, folder)))
     except MemGraphError as error:
         report.problem(str(error), "see to its permissions")
         return
-    report.found["vectors"]["damaged"] = damaged
+    report.found["vectors"] = {"named": len(named), "damaged": damaged}
     if damaged:
         what = f"{damaged:,} of {len(named):,} vectors under {folder} are damaged or missing"
         report.problem(what, "`memgraph embed --repair` makes them again; until then their memories are found by text alone")  # fmt: skip

@@ -223,7 +223,10 @@ def test_many_rows_are_searched_past_a_damaged_one(open_store: Open, path: Path)
         assert cosines[[7, 8]].tolist() == [0.0, 0.0]
         assert np.flatnonzero(~reader.has_vector()).tolist() == [7, 8]
         assert store.damaged_vectors() == 2
+        other = open_store()
+        assert np.flatnonzero(~other.reader.has_vector()).tolist() == [7, 8]
         assert store.repair_vectors().restored == 2
+        assert other.reader.has_vector().all()
         assert memgraph.MemoryRetrieval(store).search_memories(texts[8], limit=1)[0].memory.content == texts[8]
 
 
@@ -427,17 +430,23 @@ class TestReadOnly:
                 store.repair_vectors()
         assert path.stat().st_size == 2 * ROW_BYTES
 
-    def test_a_store_as_it_was(self, open_store: Open, ids: list[str], path: Path, caplog: Any) -> None:
-        cut(path, 2 * ROW_BYTES)
+    def test_a_store_as_it_was(self, open_store: Open, ids: list[str], path: Path, clock: Any, caplog: Any) -> None:
         with open_store() as store:
-            with store.at(store.now()) as past:
+            then = store.now()
+            clock.advance(days=1)
+            store.update_memory(ids[0], content="Another text")
+            cut(path, 0)
+            with store.at(then, recorded=True) as past:
                 served(past)
                 with pytest.raises(ReadOnlyError):
                     past.repair_vectors()
-            assert path.stat().st_size == 2 * ROW_BYTES
+            assert path.stat().st_size == 0
             store.repair_vectors()
             caplog.clear()
-            with store.at(store.now(), recorded=True) as past:
-                assert memgraph.MemoryRetrieval(past).search_memories("login1")
+            with store.at(then, recorded=True) as past:
+                served(past)
+                assert past.get_memory(ids[0]).embedding is None  # that of its former text is lost
+                assert past.get_memory(ids[1]).embedding is not None
+                assert past.notices == []
                 past.verify()
             assert caplog.messages == []
