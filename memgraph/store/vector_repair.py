@@ -162,7 +162,7 @@ class RepairsVectors(AwaitingVectors):
             if back or anew:
                 file.restore(back, row_count=self._journal.named.rows[model.name])
                 self._commit_vectors(anew, made_by)
-                self._reader.look_at_vectors_again()
+                self._reader.look_at_vectors_again()  # the file's time may be too coarse to show it
         healed.restored += len(back)
         healed.replaced += len(anew)
 

@@ -279,6 +279,19 @@ def test_rows_that_no_memory_uses_are_told_apart_and_need_no_model(
     assert events(tmp_path / "store")[-1]["payload"]["rows"] == [3, 4]
 
 
+def test_what_is_lost_at_the_end_of_the_file_is_missed_by_nobody(
+    open_store: Open, ids: list[str], path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with open_store() as store:
+        store.delete_memory(ids[-1])
+        cut(path, 9 * ROW_BYTES)
+        assert store.repair_vectors().lost == 1
+        store.insert_memory({"type": "episodic", "content": "Life goes on"})
+        assert caplog.messages == []
+        assert path.stat().st_size == 11 * ROW_BYTES
+        sound(store)
+
+
 def test_what_was_deleted_comes_back_without_a_vector_that_is_lost(
     open_store: Open, ids: list[str], path: Path
 ) -> None:
@@ -360,29 +373,49 @@ def test_a_repair_that_was_interrupted_goes_on(open_store: Open, ids: list[str],
         sound(store)
 
 
+class Watched(FakeEmbedder):
+    """Does something else before it embeds for the first time."""
+
+    before: Callable[[], object] | None = None
+
+    def embed(self, texts: Any) -> Any:
+        before, self.before = self.before, None
+        if before is not None:
+            before()
+        return super().embed(texts)
+
+
 def test_what_is_written_while_the_model_works_stays(open_store: Open, ids: list[str], path: Path) -> None:
-    class Slow(FakeEmbedder):
-        before: Callable[[], object] | None = None
-
-        def embed(self, texts: Any) -> Any:
-            before, self.before = self.before, None
-            if before is not None:
-                before()
-            return super().embed(texts)
-
-    embedder = Slow(DIMENSION)
+    embedder = Watched(DIMENSION)
     with open_store(embedder=embedder) as store:
-        put(path, 0, bytes(ROW_BYTES))
-        put(path, 1, bytes(ROW_BYTES))
         other = open_store()
-        embedder.before = lambda: (
-            other.update_memory(ids[0], content="Changed meanwhile"),
-            other.delete_memory(ids[1]),
-        )
+
+        def meanwhile() -> None:
+            other.update_memory(ids[0], content="Changed meanwhile")
+            other.delete_memory(ids[1])
+            other.update_memory(ids[2], content="Changed and damaged")
+            put(path, 11, bytes(ROW_BYTES))
+
+        for row in range(3):
+            put(path, row, bytes(ROW_BYTES))
+        embedder.before = meanwhile
         result = store.repair_vectors()
-        assert (result.restored, result.replaced, result.lost) == (0, 0, 2)
+        assert (result.restored, result.replaced, result.lost) == (0, 0, 3)
         assert store.get_memory(ids[0]).content == "Changed meanwhile"
+        assert [one.column for one in store.verification().first] == [ids[2]]
+        assert store.repair_vectors().restored == 1
         assert store.verification(deep=True).first == []
+
+
+def test_two_repairs_at_once(open_store: Open, ids: list[str], path: Path) -> None:
+    path.unlink()
+    embedder = Watched(DIMENSION)
+    with open_store(embedder=embedder) as store:
+        other = open_store()
+        embedder.before = other.repair_vectors
+        result = store.repair_vectors()
+        assert (result.damaged, result.restored, result.replaced, result.lost) == (10, 0, 0, 0)
+        sound(store)
 
 
 class TestOtherModels:
