@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -67,8 +68,8 @@ class RepairsVectors(AwaitingVectors):
     def repair_vectors(self, *, batch: int = 64, progress: Progress | None = None) -> VectorRepair:
         """Compare every vector with its SHA-256, and make those again that differ or are missing.
 
-        Done batch by batch: interrupted at any moment, what was healed stays and the next call goes on. Other writers wait for a
-        batch to be written, not for the model. A text that the model fails on stays without a usable vector; a notice names its
+        Done batch by batch: interrupted at any moment, what was healed stays and the next call goes on. Other writers wait while
+        the journal is read, at the beginning and the end, and for each batch to be written, not for the model. A text that the model fails on stays without a usable vector; a notice names its
         memory. If only rows that no memory uses are damaged, no model is needed.
 
         Parameters
@@ -100,7 +101,7 @@ class RepairsVectors(AwaitingVectors):
             self._repair_batch(affected[start : start + batch], healed, len(affected))
             if progress:
                 progress(min(start + batch, len(affected)), len(affected))
-        lost = self._record_lost(damaged)
+        lost = self._record_lost() if damaged else 0
         return VectorRepair(
             checked=len(named),
             damaged=len(damaged),
@@ -166,15 +167,14 @@ class RepairsVectors(AwaitingVectors):
         healed.restored += len(back)
         healed.replaced += len(anew)
 
-    def _record_lost(self, damaged: Sequence[DamagedRow]) -> int:
-        """Commit which of these rows are damaged still and no memory uses; return how many."""
-        lost: dict[str, list[int]] = {}
+    def _record_lost(self) -> int:
+        """Commit which rows are damaged still and no memory uses; return how many."""
+        lost: dict[str, list[int]] = defaultdict(list)
         with self._writer.exclusive():
-            used, model = rows_in_use(self._projector.index), self._journal.named.model
-            for one in damaged:
-                file = self._journal.vectors(one.model, self._journal.named.dimension_of(one.model) or 0)
-                if not (one.model == model and one.row in used) and not holds(file, one.row, one.sha256):
-                    lost.setdefault(one.model, []).append(one.row)
+            model, used = self._journal.named.model, rows_in_use(self._projector.index)
+            for one in NamedRows.of_lines(self._journal.lines()).damaged(self._journal.vectors):
+                if one.model != model or one.row not in used:
+                    lost[one.model].append(one.row)
             if model in lost:  # else the next write would find the file too short
                 self._journal.vectors(*self.vector_model).restore({}, row_count=self._journal.named.rows[model])
             events = [
