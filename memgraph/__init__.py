@@ -29,7 +29,7 @@ _NAMES = {
     "memgraph.model.results": (
         "ChangedRecall CollectionPreview CollectionResult CompressionResult ConsolidationResult DecayResult FadedMemory MemoryCommandResult "
         "MemoryExport MemoryListEntry MemoryStats "
-        "ReembedResult SavedEpisode SavedObservation"
+        "ReembedResult SavedEpisode SavedObservation VectorRepair"
     ),
     "memgraph.model.retrieval": "Explanation Hop RetrievalConfig RetrievalQuery RetrievalResult ScoredMemory StageReport",
     "memgraph.model.rows": "Column Rows",

@@ -195,7 +195,8 @@ class VectorDamageError(MemGraphError):
         self.row = row
         self.memory_id = memory_id
         super().__init__(
-            f"{path}, row {row} (memory {memory_id}) differs from what the journal recorded; restore it from a backup"
+            f"{path}, row {row} (memory {memory_id}) differs from what the journal recorded; make it again with "
+            "`memgraph embed --repair`, or restore it from a backup"
         )
 
 

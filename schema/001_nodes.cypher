@@ -1,12 +1,13 @@
 // Nodes. A Memory's columns are the fields of memgraph.model.memory.MemoryRecord, and where its vector lies.
 //
-// Three rules keep the engine from losing values and its file from growing; the fuzz in tests/fuzz/engine proves the first two:
+// Rules that keep the engine (Kùzu 0.11.3) from losing values and its file from growing; the fuzz in tests/fuzz/engine proves them:
 // - No STRING column ever holds a null: '' stands for nothing. A column that was whole when it was last checkpointed, was updated, and
-//   then gets rows without a value gives every row another row's string (Kùzu 0.11.3).
+//   then gets rows without a value gives every row another row's string.
 // - No STRUCT. A list of records is one list column for each part of the record, all equally long: `UNWIND m.entities_name AS name`.
-//   Updates mix up the lists of a STRUCT, and lists of STRUCTs are lost (Kùzu 0.11.3).
-// - What changes with every revision of a memory is not SET but deleted and created: see MemoryRow. After one SET in a STRING column
-//   the next checkpoint writes the whole column once more, and never gives the room back (Kùzu 0.11.3).
+//   Updates mix up the lists of a STRUCT, and lists of STRUCTs are lost.
+// - No list is ever SET, nor any STRING of a memory: a node whose lists or strings change goes, with its edges, and comes anew. Where
+//   one list of a column was set and rows were added since the last checkpoint, the next one gives rows the lists of others. After
+//   one SET in a STRING column the next checkpoint writes the whole column once more, and never gives the room back.
 
 CREATE NODE TABLE Memory (
   id STRING PRIMARY KEY,

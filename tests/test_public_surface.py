@@ -108,6 +108,7 @@ PUBLIC = [
     "UnknownEventError",
     "UserIntervention",
     "VectorDamageError",
+    "VectorRepair",
     "agent_context",
     "cosine_similarity",
     "create_enriched_system_prompt",

@@ -35,7 +35,14 @@ _HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
     "errors.analysed": learning.analysed,
 }
 _WITHOUT_ROWS = frozenset(
-    {"store.created", "embedding.switched", "decay.applied", "collection.applied", "journal.repaired"}
+    {
+        "store.created",
+        "embedding.switched",
+        "decay.applied",
+        "collection.applied",
+        "journal.repaired",
+        "vectors.lost",
+    }
 )
 """Events that change no row: they are history, or (which model makes the vectors) the journal itself keeps account of them."""
 

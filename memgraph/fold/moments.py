@@ -36,10 +36,10 @@ from memgraph.model.events import (
     MemoryUnlinked,
 )
 from memgraph.model.procedures import ProcedureMeasured
-from memgraph.model.reembedding import MemoryReembedded
+from memgraph.model.reembedding import MemoryReembedded, VectorsLost
 
 ALWAYS = ""
-"""Before every moment: which model makes the vectors is not of the history."""
+"""Before every moment: which model makes the vectors, and what became of their file, is not of the history."""
 _OF_THE_VECTOR = frozenset({"embedded_at", "embedding_model"})
 _ENDS = ("invalid_at", "archived_at")
 _NOT_TOLD = _OF_THE_VECTOR | {
@@ -92,7 +92,7 @@ class Moments:
 
     def _moment(self, event: Event, commit: _Commit, place: int) -> str:
         payload = event.payload
-        if isinstance(payload, EmbeddingSwitched | MemoryReembedded):
+        if isinstance(payload, EmbeddingSwitched | MemoryReembedded | VectorsLost):
             return ALWAYS
         if isinstance(payload, MemoryRevised) and _told(event) <= _OF_THE_VECTOR:
             return self.told_at(payload.id)

@@ -42,7 +42,8 @@ def columns_of(table: Table, row: Row) -> Row:
 
 def record_of(row: Row) -> bytes:
     """Return a memory's row, without what a use changes, as JSON text: its record."""
-    return orjson.dumps({name: value for name, value in row.items() if name not in OF_USE})
+    kept = {name: value for name, value in row.items() if name not in OF_USE}
+    return orjson.dumps(kept, option=orjson.OPT_SORT_KEYS)
 
 
 def visible(table: Table, row: Row) -> Row:

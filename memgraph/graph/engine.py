@@ -29,7 +29,7 @@ from memgraph.graph.statements import (
     with_records,
 )
 from memgraph.graph.sums import Sums
-from memgraph.graph.writing import BulkLimits, RowWriter, hash_sum
+from memgraph.graph.writing import BulkLimits, RowWriter, edges_at, hash_sum
 from memgraph.journal.files import make_private_folder
 from memgraph.journal.seal import Seal
 from memgraph.model.link import EXPLICIT_RELATIONS
@@ -112,16 +112,8 @@ class EmbeddedEngine:
 
     def edges_at(self, memory_id: str) -> list[tuple[str, Key, Row]]:
         """Return every edge at a memory, both ways."""
-        edges: list[tuple[str, Key, Row]] = []
-        with self.open():
-            for arrow in ("-[e]->", "<-[e]-"):
-                query = f"MATCH (m:Memory {{id: $id}}){arrow}(n) RETURN label(e), n.id, e"
-                for table, other, edge in self._read(query, {"id": memory_id}):
-                    if other == memory_id and not arrow.endswith(">"):
-                        continue  # a link to itself came with the first arrow
-                    key = (memory_id, other) if arrow.endswith(">") else (other, memory_id)
-                    edges.append((table, key, from_engine(edge)))
-        return edges
+        with self._session.use() as connection:
+            return edges_at(connection, "Memory", memory_id)
 
     def links_of(self, memory_id: str) -> list[tuple[str, Key, Row]]:
         """Return every link between memories at this one, NEXT included, both ways."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,16 +17,46 @@ _GATHER_SHARE = 0.2
 _EXACT_ROWS = 256
 """So few are compared in double precision: equal vectors then have equal cosines, wherever they stand."""
 
+Rows = NDArray[np.int32]
+Mask = NDArray[np.bool_]
+Matrix = NDArray[np.float32]
+
 
 class VectorSearch:
-    """Cosines against the rows of one model's file. Keeps the rows' norms; rows are kept as they were given."""
+    """Cosines against the rows of one model's file. Keeps the rows' norms; rows are kept as they were given. Thread-safe.
+
+    A damaged row counts as no vector: one that is missing because something has cut the file, is all zeros, or is not finite.
+    That costs nothing beside the norms. Other damage takes a SHA-256 to be seen: see `memgraph.journal.vector_damage`.
+    """
 
     def __init__(self, file: VectorFile) -> None:
         self.file = file
-        self._inverse_norms: NDArray[np.float32] = np.empty(0, dtype=np.float32)
+        self._guard = threading.Lock()
+        self._inverse_norms: Matrix = np.empty(0, dtype=np.float32)
+        self._has_damage = False
+        self._looked_at: tuple[int, int] = (0, 0)
 
-    def cosines(self, query: Vector, rows: NDArray[np.int32], count: int) -> NDArray[np.float64]:
-        """Cosine of the query with each of these rows, in [−1, 1].
+    def has_vector(self, rows: Rows, count: int) -> Mask:
+        """Tell which of these rows hold a vector that can be compared.
+
+        Parameters
+        ----------
+        rows : ndarray, shape (n,), int32
+            Row numbers, below `count`.
+        count : int
+            Rows that the journal has named so far.
+        """
+        if len(rows) <= _EXACT_ROWS:
+            return _inverse_norms(self._gathered(rows, count)) > 0
+        matrix, inverse = self._with_norms(count)
+        if len(matrix) == count and not self._has_damage:
+            return np.ones(len(rows), dtype=np.bool_)
+        found = rows < len(matrix)
+        found[found] = inverse[rows[found]] > 0
+        return found
+
+    def cosines(self, query: Vector, rows: Rows, count: int) -> NDArray[np.float64]:
+        """Cosine of the query with each of these rows, in [−1, 1]; 0 for a damaged one.
 
         Parameters
         ----------
@@ -41,31 +73,109 @@ class VectorSearch:
         """
         if not len(rows):
             return np.empty(0)
-        matrix = self.file.rows(count)
         wide = query.astype(np.float64)  # the square of a tiny or huge number is none of float32
         unit = (wide / np.linalg.norm(wide)).astype(np.float32)
         if len(rows) <= _EXACT_ROWS:
-            chosen = matrix[rows].astype(np.float64)
-            lengths = np.linalg.norm(chosen, axis=1)
-            return np.clip((chosen @ unit.astype(np.float64)) / np.where(lengths > 0, lengths, 1.0), -1.0, 1.0)
-        inverse = self._inverse_norms_of(matrix)
-        if len(rows) < _GATHER_SHARE * count:
-            products = (matrix[rows] @ unit) * inverse[rows]
-        elif _are_all(rows, count):
-            products = (matrix @ unit) * inverse
-        else:
-            products = ((matrix @ unit) * inverse)[rows]
+            return _exact_cosines(unit, self._gathered(rows, count))
+        matrix, inverse = self._with_norms(count)
+        if len(matrix) < count:
+            found = np.flatnonzero(rows < len(matrix))
+            result = np.zeros(len(rows))
+            result[found] = self._products(matrix, inverse, unit, rows[found])
+            return result
+        return self._products(matrix, inverse, unit, rows)
+
+    def vectors(self, rows: Rows, count: int) -> Matrix:
+        """Return these rows as they are kept, shape (n, d), float32, a copy; damaged ones are zeros."""
+        gathered = self._gathered(rows, count)
+        gathered[~_are_vectors(gathered)] = 0.0
+        return gathered
+
+    def vector(self, row: int, count: int) -> Vector | None:
+        """Return a row as it is kept, shape (d,), float32, a read-only copy; None if it is damaged."""
+        gathered = self._gathered(np.array([row], dtype=np.int32), count)
+        if not _are_vectors(gathered)[0]:
+            return None
+        gathered.flags.writeable = False
+        found: Vector = gathered[0]
+        return found
+
+    def look_again(self) -> None:
+        """Forget what is known of the rows: they may have been damaged or healed since."""
+        with self._guard:
+            self._inverse_norms = np.empty(0, dtype=np.float32)
+
+    def _gathered(self, rows: Rows, count: int) -> Matrix:
+        """Return a copy of these rows; what is missing is zeros."""
+        with self._guard:
+            matrix = self.file.rows(count)
+        if len(matrix) == count:
+            return matrix[rows]
+        found = rows < len(matrix)
+        gathered = np.zeros((len(rows), self.file.dimension), dtype=np.float32)
+        gathered[found] = matrix[rows[found]]
+        return gathered
+
+    def _with_norms(self, count: int) -> tuple[Matrix, Matrix]:
+        """Return the rows, and one over the norm of each; 0 for a damaged one."""
+        with self._guard:
+            matrix = self.file.rows(count)
+            state = (self.file.epoch, self.file.changed_at_ns)
+            if state[0] != self._looked_at[0] or (self._has_damage and state != self._looked_at):
+                self._inverse_norms = np.empty(0, dtype=np.float32)  # the file was replaced, or may have been healed
+            self._looked_at = state
+            known = len(self._inverse_norms)
+            if known < len(matrix):
+                late = _inverse_norms(matrix[known:])
+                self._inverse_norms = np.concatenate([self._inverse_norms, late])
+                self._has_damage = not self._inverse_norms.all()
+            return matrix, self._inverse_norms[: len(matrix)]
+
+    def _products(self, matrix: Matrix, inverse: Matrix, unit: Vector, rows: Rows) -> NDArray[np.float64]:
+        count = len(matrix)
+        with np.errstate(all="ignore"):  # what is not finite is seen to below
+            if len(rows) < _GATHER_SHARE * count:
+                products = (matrix[rows] @ unit) * inverse[rows]
+            elif _are_all(rows, count):
+                products = (matrix @ unit) * inverse
+            else:
+                products = ((matrix @ unit) * inverse)[rows]
+        odd = np.flatnonzero(~np.isfinite(products))  # damaged ones, and such as no product of float32 can hold
+        if len(odd):
+            products[odd] = _exact_cosines(unit, matrix[rows[odd]])
         return np.clip(products, -1.0, 1.0, out=products).astype(np.float64)
 
-    def _inverse_norms_of(self, matrix: NDArray[np.float32]) -> NDArray[np.float32]:
-        known = len(self._inverse_norms)
-        if known < len(matrix):
-            late = np.sqrt(np.einsum("ij,ij->i", matrix[known:], matrix[known:], dtype=np.float32))
-            late[late == 0] = 1.0  # a row that no event names may hold anything
-            self._inverse_norms = np.concatenate([self._inverse_norms, 1.0 / late])
-        return self._inverse_norms[: len(matrix)]
+
+def _are_vectors(rows: Matrix) -> Mask:
+    """Tell which rows are finite and not all zeros."""
+    found: Mask = np.logical_and(np.isfinite(rows).all(axis=1), rows.any(axis=1))
+    return found
 
 
-def _are_all(rows: NDArray[np.int32], count: int) -> bool:
+def _exact_cosines(unit: Vector, rows: Matrix) -> NDArray[np.float64]:
+    """Return the cosines in double precision; 0 for what is no vector."""
+    with np.errstate(all="ignore"):
+        wide = rows.astype(np.float64)
+        lengths = np.linalg.norm(wide, axis=1)
+        cosines: NDArray[np.float64] = np.clip((wide @ unit.astype(np.float64)) / lengths, -1.0, 1.0)
+    cosines[~((lengths > 0) & np.isfinite(lengths))] = 0.0
+    return cosines
+
+
+def _inverse_norms(rows: Matrix) -> Matrix:
+    """Return one over the norm of each row; 0 for what is no vector."""
+    with np.errstate(all="ignore"):
+        norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float32))
+        inverse: Matrix = np.float32(1.0) / norms
+    odd = np.flatnonzero(~(np.isfinite(inverse) & (inverse > 0)))  # no vector, or its squares are none of float32
+    if len(odd):
+        inverse[odd] = 0.0
+        odd = odd[_are_vectors(rows[odd])]
+        lengths = np.linalg.norm(rows[odd].astype(np.float64), axis=1)
+        inverse[odd] = np.minimum(1.0 / lengths, np.finfo(np.float32).max)
+    return inverse
+
+
+def _are_all(rows: Rows, count: int) -> bool:
     """Tell whether these are all rows in their order, as of a store into which nothing else was ever written."""
     return len(rows) == count and bool(rows[0] == 0) and bool((rows[1:] - rows[:-1] == 1).all())

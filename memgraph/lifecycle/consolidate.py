@@ -350,7 +350,7 @@ class ConsolidationPipeline:
             near = stored, batch.nearest(memory, threshold)
             cosine, found = max(near, key=lambda pair: pair[0])
             found = found if cosine >= threshold else None
-            mask &= self._store.reader.index.column("vector_row") < 0
+            mask &= ~self._store.reader.has_vector()
         if found is None:
             found = equal_memory(self._store, memory.content, mask) or batch.equal(memory)
             cosine = 1.0

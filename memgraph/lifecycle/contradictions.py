@@ -303,7 +303,7 @@ def _nearest(field: _Field, memory: AgentMemory, slot: int, others: Slots) -> li
     index = field.index
     if not len(others):
         return []
-    has_vector = (index.column("vector_row")[others] >= 0) & (memory.embedding is not None)
+    has_vector = field.reader.has_vector(others) & (memory.embedding is not None)
     alike = np.zeros(len(others))
     if memory.embedding is not None and has_vector.any():
         alike[has_vector] = np.round(field.reader.cosines(memory.embedding, others[has_vector]), 6)

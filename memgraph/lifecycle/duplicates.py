@@ -54,7 +54,7 @@ def nearest(
         Whose vector it is: of the nearest few, those that say something else than it are passed over (`differ`).
     """
     index = store.reader.index
-    slots = np.flatnonzero(mask & (index.column("vector_row") >= 0))
+    slots = np.flatnonzero(mask & store.reader.has_vector())
     if not len(slots):
         return -1.0, None
     cosines = np.round(store.reader.cosines(vector, slots), 6)
@@ -82,6 +82,6 @@ def duplicate_of(
         cosine, found = nearest(store, memory.embedding, mask, threshold=threshold, of=memory)
         if found is not None:
             return cosine, found
-        mask = mask & (store.reader.index.column("vector_row") < 0)
+        mask = mask & ~store.reader.has_vector()
     found = equal_memory(store, memory.content, mask)
     return (1.0, found) if found is not None else (-1.0, None)

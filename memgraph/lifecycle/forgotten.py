@@ -41,7 +41,7 @@ def is_forgotten(store: AgentMemoryStore, memory: AgentMemory, *, threshold: flo
     if not mask.any():
         return False
     if memory.embedding is not None:
-        with_vector = mask & (index.column("vector_row") >= 0)
+        with_vector = mask & store.reader.has_vector()
         cosines = np.round(store.reader.cosines(memory.embedding, np.flatnonzero(with_vector)), 6)
         slots = np.flatnonzero(with_vector)
         near = [place for place in np.argsort(-cosines, kind="stable")[:_MOST_READ] if cosines[place] >= threshold]

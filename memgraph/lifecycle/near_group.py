@@ -45,7 +45,7 @@ class Group:
     def __init__(self, reader: Reader, slots: Slots, is_new: Mask) -> None:
         index = reader.index
         self.ids = [index.ids.names[slot] for slot in slots.tolist()]
-        self._has_vector: Mask = index.column("vector_row")[slots] >= 0
+        self._has_vector = reader.has_vector(slots)
         few = is_new.sum() <= _FEW * len(slots)
         self._is_new: Mask = is_new if few else np.ones(len(slots), dtype=np.bool_)
         self._units = _units(reader, slots, self._has_vector)

@@ -19,7 +19,7 @@ from memgraph.model.ids import MemoryId
 from memgraph.model.memory import MemoryRecord, MemoryType
 from memgraph.model.payload import ANY, SYSTEM, Payload, Sha256, Whole, sparse
 from memgraph.model.procedures import ErrorsAnalysed, ProcedureMeasured, ProceduresLearned
-from memgraph.model.reembedding import MemoryReembedded
+from memgraph.model.reembedding import MemoryReembedded, VectorsLost
 from memgraph.model.sleep import SleepAdvanced
 
 
@@ -383,5 +383,6 @@ PAYLOADS: dict[tuple[str, int], type[Payload]] = {
         ErrorsAnalysed,
         SleepAdvanced,
         JournalRepaired,
+        VectorsLost,
     )
 }

@@ -1,4 +1,4 @@
-"""The event of a store that changes to another embedding model: new vectors for the texts that there are."""
+"""Events about the vectors of many memories: new ones of another embedding model, and rows that are lost."""
 
 from __future__ import annotations
 
@@ -36,3 +36,19 @@ class MemoryReembedded(Payload):
     def memory_ids(self) -> list[str]:
         """Return the memories whose row or links it changes."""
         return [vector.id for vector in self.vectors]
+
+
+class VectorsLost(Payload):
+    """Rows of a model's file hold other bytes than the events before this one named, and no memory uses them.
+
+    They are not looked for any more: nothing is left to make them of, or nothing needs them. An event that names such a row
+    later counts.
+    """
+
+    TYPE = "vectors.lost"
+    BY_STORE_ALONE = True
+    SCOPES = SYSTEM
+
+    model: Name
+    rows: Annotated[list[Count], Field(min_length=1, max_length=MAX_ITEMS)]
+    recorded_at: Timestamp

@@ -122,6 +122,31 @@ class ReembedResult(Model):
     awaiting: Count
 
 
+class VectorRepair(Model):
+    """What a repair of the vector files found and did.
+
+    Attributes
+    ----------
+    checked, damaged : int
+        Rows that were compared with their SHA-256, and those that differ or are missing.
+    restored : int
+        Rows that were written back as they were.
+    replaced : int
+        Memories that were given a new vector, because the model does not make the old one.
+    lost : int
+        Rows that no memory uses and that were recorded as lost.
+    failed : int
+        Memories whose text the model fails on: found by text alone.
+    """
+
+    checked: Count
+    damaged: Count
+    restored: Count
+    replaced: Count
+    lost: Count
+    failed: Count
+
+
 class CompressionResult(Model):
     """What a compression did.
 

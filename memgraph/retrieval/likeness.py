@@ -41,9 +41,7 @@ def likeness(store: AgentMemoryStore, text: str, vector: Vector | None, mask: Ma
         Those with a vector, and those that share a word with the text.
     """
     index = store.reader.index
-    by_meaning = (
-        mask & (index.column("vector_row") >= 0) if vector is not None else np.zeros(len(index), dtype=np.bool_)
-    )
+    by_meaning = mask & store.reader.has_vector() if vector is not None else np.zeros(len(index), dtype=np.bool_)
     scores = np.zeros(len(index))
     if vector is not None:
         scores[by_meaning] = np.round(store.reader.cosines(vector, np.flatnonzero(by_meaning)), _DECIMALS)

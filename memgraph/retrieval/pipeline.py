@@ -130,6 +130,7 @@ def ranked(
         scope=scope,
         config=config,
         now_days=epoch_days(store.now()),
+        has_vector=reader.has_vector,
         cosines=reader.cosines,
         relevance=reader.relevance,
         wanted=wanted,

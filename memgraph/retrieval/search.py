@@ -73,8 +73,8 @@ class Search:
 
     Attributes
     ----------
-    cosines, relevance : callable
-        Of these slots: cosine with a vector, and relevance now.
+    has_vector, cosines, relevance : callable
+        Of these slots: whether there is a vector to compare (by default of all), cosine with a vector, and relevance now.
     wanted : int
         How many results of each type may be asked for.
     withheld : ndarray, bool, or None
@@ -113,6 +113,7 @@ class Search:
     scope: Scope
     config: RetrievalConfig
     now_days: float
+    has_vector: Callable[..., Mask]
     cosines: Callable[[Vector, Slots | slice], Scores]
     relevance: Callable[[Slots], Scores]
     wanted: int = 0

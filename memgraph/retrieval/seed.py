@@ -27,9 +27,11 @@ def by_meaning(search: Search) -> Counts:
     A very short text ("Bye!") is near everything; its cosine counts ``1 − exp(−words / constant)``. What awaits its vector is
     found by its words. Costs one pass over the vectors.
     """
-    index, compared = search.index, search.mask & (search.index.column("vector_row") >= 0)
+    if search.vector is None:
+        return {"compared": 0}
+    index, compared = search.index, search.mask & search.has_vector()
     count = int(np.count_nonzero(compared))
-    if search.vector is None or not count:
+    if not count:
         return {"compared": 0}
     slots = slice(None) if count == len(index) else np.flatnonzero(compared)
     words = index.column("words")[slots]
@@ -113,7 +115,7 @@ def fuse(search: Search) -> Counts:
 
 def _compare_exactly(search: Search, slots: Slots) -> None:
     """Compare the best few once more, by themselves: in a product of all rows, equal vectors may differ in the last places."""
-    compared = slots[search.index.column("vector_row")[slots] >= 0] if search.dense_weight else slots[:0]
+    compared = slots[search.has_vector(slots)] if search.dense_weight else slots[:0]
     if search.vector is not None and len(compared):
         corrected = np.round(search.cosines(search.vector, compared) * search.told[compared], DECIMALS)
         low, span = search.dense_range

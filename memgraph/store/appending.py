@@ -35,7 +35,13 @@ MANY = 100
 
 
 class Appender:
-    """Appends commits, and with them what access records are pending. `append` and `append_all` need the writer lock."""
+    """Appends commits, and with them what access records are pending. `append` and `append_all` need the writer lock.
+
+    Parameters
+    ----------
+    on_damage : callable
+        Told how many rows are missing in a vector file that is written to.
+    """
 
     def __init__(
         self,
@@ -44,10 +50,12 @@ class Appender:
         embedder: Embedder,
         now: Callable[[], str],
         curve: ForgettingCurveConfig,
+        on_damage: Callable[[int], None],
     ) -> None:
         self._projector = projector
         self._embedder = embedder
         self._now = now
+        self._on_damage = on_damage
         self.pending = PendingAccess(self.flush, curve, lambda: projector.projection.seq)
         self._made_ids: set[str] = set()
 
@@ -180,6 +188,8 @@ class Appender:
         model, dimension = self.model
         first = self._projector.journal.named.rows.get(model, 0)
         file = self._projector.journal.vectors(model, dimension)
+        if (missing := first - file.available()) > 0:  # something has cut the file
+            self._on_damage(missing)
         places = iter(enumerate(file.write(first, np.stack(vectors)), start=first))
         placed = []
         for write in writes:

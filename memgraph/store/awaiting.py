@@ -124,23 +124,33 @@ class AwaitingVectors:
 
     def _keep(self, rows: Sequence[Row], vectors: Sequence[Vector | EmbeddingError], made_by: Embedder) -> int:
         """Commit the vectors of those texts that are still what was embedded; return how many. Name the others."""
-        writes: dict[str | None, list[Write]] = {}
+        fitting: list[tuple[Row, Vector]] = []
         with self._writer.exclusive():
-            changed = RecordPatch(embedded_at=self.now())
             for row, vector in zip(rows, vectors, strict=True):
                 if isinstance(vector, EmbeddingError):
-                    self._writer.notice(f"memory {row['id']} cannot be embedded and is found by text alone: {vector}")
+                    self._name_unembeddable(row, vector)
                     continue
                 current = self._projector.rows.get("Memory", row["id"])
                 if current is None or has_vector(current, self.vector_model.name):
                     continue
                 if current["content"] == row["content"]:
-                    event = MemoryRevised(id=row["id"], changed=changed)
-                    writes.setdefault(row.get("task_id"), []).append((event, vector))
-            for task_id, of_task in writes.items():
-                scope = scope_of({"task_id": task_id})
-                self._writer.commit(scope, of_task, task_id=task_id, actor="system", made_by=made_by)
-        return sum(map(len, writes.values()))
+                    fitting.append((row, vector))
+            self._commit_vectors(fitting, made_by)
+        return len(fitting)
+
+    def _name_unembeddable(self, row: Row, error: EmbeddingError) -> None:
+        self._writer.notice(f"memory {row['id']} cannot be embedded and is found by text alone: {error}")
+
+    def _commit_vectors(self, made: Sequence[tuple[Row, Vector]], made_by: Embedder) -> None:
+        """Commit vectors of memories, those of each write scope by themselves; the writer lock is held."""
+        changed = RecordPatch(embedded_at=self.now())
+        writes: dict[str | None, list[Write]] = {}
+        for row, vector in made:
+            event = MemoryRevised(id=row["id"], changed=changed)
+            writes.setdefault(row.get("task_id"), []).append((event, vector))
+        for task_id, of_task in writes.items():
+            scope = scope_of({"task_id": task_id})
+            self._writer.commit(scope, of_task, task_id=task_id, actor="system", made_by=made_by)
 
 
 def checked_batch(batch: object) -> int:

@@ -41,6 +41,9 @@ class PastStore(AgentMemoryStore):
         Whether it holds what had been recorded by then, rather than what had happened.
     """
 
+    _tells_of_damage = False
+    """A row that the store has recorded as lost may have been of use then, and nothing is to be repaired from here."""
+
     def __init__(
         self,
         journal: Excerpt,

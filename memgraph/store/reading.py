@@ -35,7 +35,13 @@ STATES = ("suppressed", "archived", "invalidated", "superseded")
 
 
 class Reader:
-    """Reads memories as they are now."""
+    """Reads memories as they are now.
+
+    Parameters
+    ----------
+    on_damage : callable
+        Told once, when a vector is found to be damaged, how many are.
+    """
 
     def __init__(
         self,
@@ -45,13 +51,16 @@ class Reader:
         pending: PendingAccess,
         now: Callable[[], str],
         curve: ForgettingCurveConfig,
+        on_damage: Callable[[int], None] = lambda _count: None,
     ) -> None:
         self._projector = projector
         self._embedder = embedder
+        self._on_damage = on_damage
         self._pending = pending
         self._now = now
         self._curve = curve
         self._search: VectorSearch | None = None
+        self._has_told = False
         self._touched: tuple[Index, Mark] | None = None
         self.today: Callable[[], Disclosures | None] = lambda: None
         """Of a view of the past: what may be shown today. None: this is today."""
@@ -238,12 +247,22 @@ class Reader:
         search, with_vector = self._vector_search(), rows >= 0
         if search is None:
             return np.zeros(len(rows))
-        count = self._projector.named.rows.get(search.file.model, 0)
         if with_vector.all():
-            return search.cosines(query, rows, count)
+            return search.cosines(query, rows, self._row_count(search))
         result = np.zeros(len(rows))
-        result[with_vector] = search.cosines(query, rows[with_vector], count)
+        result[with_vector] = search.cosines(query, rows[with_vector], self._row_count(search))
         return result
+
+    def has_vector(self, slots: NDArray[Any] | slice = slice(None)) -> Mask:
+        """Return which of these slots have a vector that can be compared; by default of all. A damaged one counts as none."""
+        rows = self.index.column("vector_row")[slots]
+        search, found = self._vector_search(), rows >= 0
+        if search is not None:
+            fit = search.has_vector(rows[found], self._row_count(search))
+            if not fit.all():
+                found[found] = fit
+                self._tell_damage()
+        return found
 
     def vectors(self, slots: NDArray[Any]) -> NDArray[np.float32]:
         """Return the vectors of slots that have one, as they are kept: shape (n, d), float32, a copy."""
@@ -251,8 +270,23 @@ class Reader:
         search = self._vector_search()
         if search is None or not len(rows):
             return np.zeros((len(rows), 1), dtype=np.float32)
-        kept: NDArray[np.float32] = search.file.rows(self._projector.named.rows.get(search.file.model, 0))[rows]
-        return kept
+        return search.vectors(rows, self._row_count(search))
+
+    def damaged_vectors(self) -> int:
+        """Count the memories whose vector is missing, all zeros or not finite in its file."""
+        search = self._vector_search()
+        if search is None:
+            return 0
+        search.look_again()
+        with self.frozen():
+            index = self.index
+            rows = index.column("vector_row")[index.column("is_live")]
+            return int(np.count_nonzero(~search.has_vector(rows[rows >= 0], self._row_count(search))))
+
+    def look_at_vectors_again(self) -> None:
+        """Forget what is known of the vector file: this process has healed it."""
+        if (search := self._search) is not None:
+            search.look_again()
 
     def stats(self) -> MemoryStats:
         """Count what is neither archived nor deleted."""
@@ -296,17 +330,28 @@ class Reader:
         search = self._vector_search()
         if search is None or not has_vector(row, search.file.model):
             return None
-        count = self._projector.named.rows.get(search.file.model, 0)
-        return np.asarray(search.file.rows(count)[row["vector_row"]])
+        found = search.vector(row["vector_row"], self._row_count(search))
+        if found is None:
+            self._tell_damage()
+        return found
+
+    def _row_count(self, search: VectorSearch) -> int:
+        """Return how many rows of a model's file events have named."""
+        return self._projector.named.rows.get(search.file.model, 0)
+
+    def _tell_damage(self) -> None:
+        if not self._has_told:
+            self._has_told = True
+            self._on_damage(self.damaged_vectors())
 
     def _vector_search(self) -> VectorSearch | None:
         named = self._projector.named
         if named.model is None:
             return None
-        if self._search is None or self._search.file.model != named.model:
-            file = self._projector.journal.vectors(named.model, named.dimension)
-            self._search = VectorSearch(file)
-        return self._search
+        search = self._search
+        if search is None or search.file.model != named.model:
+            search = self._search = VectorSearch(self._projector.journal.vectors(named.model, named.dimension))
+        return search
 
     def _days(self) -> float:
         return epoch_days(self._now())

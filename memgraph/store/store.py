@@ -30,6 +30,7 @@ from memgraph.store.opening import utc_now
 from memgraph.store.outcome import check_outcome, events_of, is_recorded, newly_used
 from memgraph.store.reading import Reader
 from memgraph.store.reembedding import ReembedsVectors
+from memgraph.store.vector_repair import RepairsVectors
 from memgraph.store.vectors import check_model
 from memgraph.store.verifying import Verification, refuse, verify
 from memgraph.store.ways import Ways
@@ -37,7 +38,7 @@ from memgraph.store.withheld import withheld
 from memgraph.store.writer import Writer
 
 
-class AgentMemoryStore(AnswersQueries, LooksBack, ReembedsVectors, WritesInBatches, Ways):
+class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVectors, WritesInBatches, Ways):
     """A store of memories in one directory: a context manager, thread-safe.
 
     Every write is durable and visible when its call returns; access records follow within a second.
@@ -88,10 +89,16 @@ class AgentMemoryStore(AnswersQueries, LooksBack, ReembedsVectors, WritesInBatch
             now=self.now,
             curve=curve,
             redacts=self.config.redact_secrets,
+            on_damage=self._tell_damage,
         )
         pending = self._writer.pending
         self._reader = Reader(
-            self._projector, embedder=lambda: self.embedder, pending=pending, now=self.now, curve=curve
+            self._projector,
+            embedder=lambda: self.embedder,
+            pending=pending,
+            now=self.now,
+            curve=curve,
+            on_damage=self._tell_damage,
         )
         check_model(self._journal.named, self.embedder)
 

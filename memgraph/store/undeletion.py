@@ -15,11 +15,12 @@ from memgraph.fold.past import Known, last_known
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.segments import Line
+from memgraph.journal.vector_damage import holds
 from memgraph.model.events import MemoryDeleted, MemoryLinked, MemoryUndeleted, RecallAgain, VectorRef
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import MemoryRecord
 from memgraph.ports import Row
-from memgraph.store.vectors import has_vector
+from memgraph.store.vectors import VectorModel, has_vector
 
 IsLive = Callable[[str], bool]
 _ADDED = b'"type":"memory.added"'
@@ -28,9 +29,9 @@ _ID = re.compile(rb"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 
 
 def undeletion(
-    journal: Journal, memory_id: str, is_live: IsLive, *, model: str | None
+    journal: Journal, memory_id: str, is_live: IsLive, *, model: VectorModel
 ) -> tuple[MemoryUndeleted, list[MemoryLinked]]:
-    """Return the events that bring a deleted memory back as it was.
+    """Return the events that bring a deleted memory back as it was, but for a vector that is damaged: it awaits a new one.
 
     Where it stands in a row of memories, and which links it has, depends on who is there now and on nothing else: memories
     that were deleted together may come back in any order. Costs one pass over the journal; only what names the memory is
@@ -38,7 +39,7 @@ def undeletion(
 
     Parameters
     ----------
-    model : str or None
+    model : VectorModel
         The store's embedding model: a vector of another one stays behind.
 
     Raises
@@ -57,7 +58,7 @@ def undeletion(
     known = last_known(events, memory_id)
     if known is None:
         raise NotFoundError("memory", memory_id)
-    return _undeleted(known, order, is_live, model), _links(known, is_live)
+    return _undeleted(known, order, is_live, _sound_vector(journal, known.row, model)), _links(known, is_live)
 
 
 def deleted_ids(journal: Journal, beginning: str) -> list[str]:
@@ -155,14 +156,18 @@ class _Order:
         return sorted(found)
 
 
-def _undeleted(known: Known, order: _Order, is_live: IsLive, model: str | None) -> MemoryUndeleted:
+def _sound_vector(journal: Journal, row: Row, model: VectorModel) -> VectorRef | None:
+    """Return where a memory's vector lies, if it is of this model and as it was."""
+    if not has_vector(row, model.name) or not holds(journal.vectors(*model), row["vector_row"], row["vector_sha256"]):
+        return None
+    return VectorRef(model=model.name, row=row["vector_row"], sha256=row["vector_sha256"])
+
+
+def _undeleted(known: Known, order: _Order, is_live: IsLive, vector: VectorRef | None) -> MemoryUndeleted:
     row = known.row
     fields = {name: value for name, value in row.items() if name in MemoryRecord.model_fields}
     fields["previous_id"] = order.before(row["id"], is_live)
-    vector = None
-    if has_vector(row, model):
-        vector = VectorRef(model=row["embedding_model"], row=row["vector_row"], sha256=row["vector_sha256"])
-    else:
+    if vector is None:
         fields |= {"embedding_model": None, "embedded_at": None}
     recalls = [
         RecallAgain.parse({"query_id": key[0], **edge}) for table, key, edge in known.edges if table == "RECALLED"

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from memgraph.embedding import setting_of
 from memgraph.errors import InvalidInputError, ModelMismatchError
+from memgraph.index.index import Index
 from memgraph.journal.vectors import NamedVectors
 from memgraph.model.memory import Vector, to_vector
 from memgraph.ports import Embedder, Row
@@ -46,6 +49,13 @@ def check_model(named: NamedVectors, embedder: Embedder, *, in_use: Embedder | N
 def has_vector(row: Row, model: str | None) -> bool:
     """Tell whether a memory's row names a vector of this model; one of another model counts as none."""
     return "vector_row" in row and row.get("embedding_model") == model
+
+
+def rows_in_use(index: Index) -> dict[int, str]:
+    """Return the rows of the store's model that hold the vectors of live memories, each with its memory's id."""
+    rows = index.column("vector_row")
+    slots = np.flatnonzero(index.column("is_live") & (rows >= 0))
+    return {int(rows[slot]): index.ids.names[slot] for slot in slots.tolist()}
 
 
 def checked_vector(vector: object, model: VectorModel) -> Vector:

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import SystemRandom
 from typing import NamedTuple
 
 from memgraph.errors import GraphError, VectorDamageError
-from memgraph.fold import EmptyView, Projection, Workspace, fold
+from memgraph.fold import EmptyView, Workspace, fold
 from memgraph.fold.projection import digest_after
 from memgraph.graph.schema import INTERNAL, STATE_TABLE, tables
 from memgraph.index.comparing import differences
 from memgraph.index.index import RELATION_CODE, Index
-from memgraph.journal.envelope import Event
 from memgraph.journal.replay import Committed
-from memgraph.journal.vectors import vectors_named
-from memgraph.model.events import EmbeddingSwitched
+from memgraph.journal.vector_damage import NamedRows
 from memgraph.ports import Change, Key, Progress, Row
 from memgraph.store.projector import Projector
 from memgraph.store.replaying import stored
+from memgraph.store.vectors import rows_in_use
 
 MOST_SHOWN = 20
 """So many differences are kept; all are counted."""
@@ -63,8 +61,10 @@ class Verification:
         How many were compared. Without `is_deep` nodes are memories, edges the explicit links, and the index is left out.
     digest : str
         Of the journal's state.
+    graph_seq : int or None
+        The event that the graph stands at; None: it cannot be read.
     differing : int
-        How many things differ; `first` are the first of them.
+        How many things differ; `first` are the first of them, `by_part` counts them.
     torn_events, torn_bytes : int
         A final commit that was cut short by a crash; the next writer drops it.
     seconds : dict
@@ -78,7 +78,9 @@ class Verification:
     nodes: int = 0
     edges: int = 0
     indexed: int = 0
+    graph_seq: int | None = None
     differing: int = 0
+    by_part: Counter[str] = field(default_factory=Counter)
     first: list[Difference] = field(default_factory=list)
     torn_events: int = 0
     torn_bytes: int = 0
@@ -87,6 +89,7 @@ class Verification:
     def note(self, difference: Difference) -> None:
         """Take a difference in."""
         self.differing += 1
+        self.by_part[difference.part] += 1
         if len(self.first) < MOST_SHOWN:
             self.first.append(difference)
 
@@ -103,58 +106,23 @@ class Verification:
 def verify(projector: Projector, *, deep: bool = False, progress: Progress | None = None) -> Verification:
     """Verify everything and return what differs. A graph that cannot be brought up to the journal is rebuilt first.
 
-    Always: every line of the journal and its payload; every vector that an event names, by its SHA-256; the memories' rows and links
-    of the graph by their digest, and all its columns by the sum of their hashes. With `deep` also every node, edge and column of every
-    table of the graph against a fold of the journal in memory, and the index against one that is built anew.
+    Always: every line of the journal and its payload; every vector that an event names, by its SHA-256, but for those recorded as lost;
+    the memories' rows and links of the graph by their digest, and all its columns by the sum of their hashes. With `deep` also every
+    node, edge and column of every table of the graph against a fold of the journal in memory, and the index against one that is built
+    anew.
 
     Raises
     ------
     JournalError
         The journal itself does not verify: then there is nothing to compare with.
     """
-    with projector.holding(), projector.engine.open():
-        return _verified(projector, projector.projection, deep=deep, progress=progress)
-
-
-def inspect(projector: Projector, *, sample: int, progress: Progress | None = None) -> Verification:
-    """Verify what `verify` does, of the graph as it lies: it is neither brought up nor rebuilt.
-
-    Parameters
-    ----------
-    sample : int
-        Of so many memories, drawn at random, the rows and columns are compared with a fold of their events, too.
-
-    Raises
-    ------
-    JournalError
-        The journal itself does not verify.
-    GraphError
-        The graph cannot be read.
-    """
-    with projector.engine.open():
-        projection = stored(projector.engine, projector.journal.store_id)
-        keys = sorted(str(key) for key, _ in projector.engine.scan("Memory"))
-        drawn = frozenset(SystemRandom().sample(keys, min(sample, len(keys))))
-        return _verified(projector, projection, drawn=drawn, progress=progress)
-
-
-def _verified(
-    projector: Projector,
-    projection: Projection,
-    *,
-    deep: bool = False,
-    drawn: frozenset[str] = frozenset(),
-    progress: Progress | None = None,
-) -> Verification:
     found = Verification(deep)
-    with ExitStack() as stack:
-        stack.enter_context(projector.engine.open())
-        with found.timed("journal"):
-            told = _Told(until=projection.seq, deep=deep, drawn=drawn)
-            found.events = projector.journal.verify(progress, also=told.take)
-            found.torn_events, found.torn_bytes = projector.journal.torn_tail()
+    with projector.holding(), projector.engine.open():
+        found.graph_seq = projector.projection.seq
+        told = _Told(until=found.graph_seq, deep=deep)
+        _journal(projector, told, found, progress)
         with found.timed("vectors"):
-            _vectors(projector, told, found, progress)
+            _vectors(projector, told, found, rows_in_use(projector.index), progress)
         with found.timed("graph"):
             expected = told.tables()
             if deep:
@@ -162,16 +130,59 @@ def _verified(
                 _state(projector, digest, found)
                 _tables(projector, expected, found, progress)
             else:
-                digest = projection.digest
-                _digests(projector, projection, told, found, progress)
-                _rows(projector, drawn, expected.get("Memory", {}), found)
-            for problem in projector.engine.lost():
-                found.note(Difference("graph", "all", "tables", "", problem))
+                digest = projector.projection.digest
+                _digests(projector, digest, told, found, progress)
+            _sums(projector, found)
         if deep:
             with found.timed("index"):
                 _index(projector, expected, found)
         found.digest = f"{digest:064x}"
     return found
+
+
+def inspect(projector: Projector, *, sample: int, progress: Progress | None = None) -> Verification:
+    """Verify what `verify` does, of the graph as it lies: it is neither brought up nor rebuilt. The index is not looked at.
+
+    Parameters
+    ----------
+    sample : int
+        Of so many memories, drawn at random, rows and columns are compared with a fold of their events, too.
+
+    Raises
+    ------
+    JournalError
+        The journal itself does not verify.
+    BusyError
+        Another process has the graph.
+    """
+    found = Verification(is_deep=False)
+    projection, drawn = None, frozenset[str]()
+    with projector.engine.open():
+        try:
+            projection = stored(projector.engine, projector.journal.store_id)
+            keys = sorted(str(key) for key, _ in projector.engine.scan("Memory"))
+            drawn = frozenset(SystemRandom().sample(keys, min(sample, len(keys))))
+        except GraphError as error:
+            if type(error) is not GraphError:
+                raise
+            found.note(Difference("graph", "all", "tables", "", error.loggable))
+        found.graph_seq = projection.seq if projection else None
+        told = _Told(until=found.graph_seq or 0, drawn=drawn)
+        _journal(projector, told, found, progress)
+        with found.timed("vectors"):
+            _vectors(projector, told, found, None, progress)
+        if projection is not None:
+            with found.timed("graph"):
+                _digests(projector, projection.digest, told, found, progress)
+                _rows(projector, drawn, told.tables().get("Memory", {}), found)
+                _sums(projector, found)
+    return found
+
+
+def _journal(projector: Projector, told: _Told, found: Verification, progress: Progress | None) -> None:
+    with found.timed("journal"):
+        found.events = projector.journal.verify(progress, also=told.take)
+        found.torn_events, found.torn_bytes = projector.journal.torn_tail()
 
 
 def refuse(found: Verification, projector: Projector) -> None:
@@ -207,16 +218,15 @@ class _Told:
         Memories whose rows alone are folded otherwise.
     """
 
-    def __init__(self, *, until: int, deep: bool, drawn: frozenset[str]) -> None:
-        self.dimensions: dict[str, int] = {}
-        self.vectors: dict[str, dict[int, list[tuple[str, str]]]] = defaultdict(lambda: defaultdict(list))
+    def __init__(self, *, until: int, deep: bool = False, drawn: frozenset[str] = frozenset()) -> None:
+        self.named = NamedRows()
         self._until = until
         self._drawn = drawn
         self._workspace = Workspace(EmptyView() if deep else _Others(drawn)) if deep or drawn else None
 
     def take(self, commit: Committed) -> None:
         for event in commit.events:
-            self._note(event)
+            self.named.take(event.payload)
             is_wanted = not self._drawn or not self._drawn.isdisjoint(event.payload.memory_ids())
             if self._workspace is not None and event.seq <= self._until and is_wanted:
                 fold(self._workspace, event)
@@ -235,39 +245,18 @@ class _Told:
 
     def names(self, row: Row) -> bool:
         """Tell whether an event has said that this memory's vector lies where the row says."""
-        places = self.vectors.get(row.get("embedding_model", ""), {}).get(row["vector_row"], ())
-        return (row["id"], row.get("vector_sha256")) in places
-
-    def _note(self, event: Event) -> None:
-        if isinstance(event.payload, EmbeddingSwitched):
-            self.dimensions[event.payload.model] = event.payload.dimension
-        for memory_id, vector in vectors_named(event.payload):
-            self.vectors[vector.model][vector.row].append((memory_id, vector.sha256))
+        return self.named.has(row.get("embedding_model", ""), row["vector_row"], row["id"], row.get("vector_sha256"))
 
 
-def _vectors(projector: Projector, told: _Told, found: Verification, progress: Progress | None) -> None:
-    """Read each named row once, in the file's order."""
-    total = sum(map(len, told.vectors.values()))
-    for model, places in told.vectors.items():
-        file = projector.journal.vectors(model, told.dimensions.get(model, 0))
-        with ExitStack() as stack:
-            stream = None
-            with suppress(OSError):
-                stream = stack.enter_context(file.path.open("rb", buffering=1 << 20))
-            for row in sorted(places):
-                data = b""
-                if stream is not None:
-                    if stream.tell() != row * file.row_bytes:
-                        stream.seek(row * file.row_bytes)
-                    data = stream.read(file.row_bytes)
-                found.vectors += 1
-                sha256 = hashlib.sha256(data).hexdigest()
-                for memory_id, named in places[row]:
-                    if named != sha256:
-                        problem = "differs" if len(data) == file.row_bytes else "missing"
-                        found.note(Difference("vectors", model, str(row), memory_id, problem))
-                if progress and found.vectors % _STEP == 0:
-                    progress(found.vectors, total)
+def _vectors(
+    projector: Projector, told: _Told, found: Verification, used: Collection[int] | None, progress: Progress | None
+) -> None:
+    """Compare each named row with its SHA-256, and tell which of those that differ are of use, if that is known."""
+    found.vectors = len(told.named)
+    for one in told.named.damaged(projector.journal.vectors, progress):
+        is_used = used is None or (one.row in used and one.model == projector.named.model)
+        unused = "" if is_used else "; no memory uses it"
+        found.note(Difference("vectors", one.model, str(one.row), one.memory_id, one.problem + unused))
 
 
 class _Others(EmptyView):
@@ -280,9 +269,7 @@ class _Others(EmptyView):
         return {"id": key, "type": "episodic"} if table == "Memory" and key not in self._drawn else None
 
 
-def _digests(
-    projector: Projector, projection: Projection, told: _Told, found: Verification, progress: Progress | None
-) -> None:
+def _digests(projector: Projector, expected: int, told: _Told, found: Verification, progress: Progress | None) -> None:
     """Compare the digest of the graph's memories and links with the state's, and where each says that its vector lies."""
     digest = 0
     for key, row in projector.engine.scan("Memory"):
@@ -296,9 +283,15 @@ def _digests(
         for key, row in projector.engine.scan(table):
             digest = digest_after(digest, [Change(table, key, None, row)])
             found.edges += 1
-    if digest != projection.digest:
+    if digest != expected:
         problem = "the digest is not the journal's; `memgraph verify --deep` names the rows"
         found.note(Difference("graph", "Memory", "and links", "", problem))
+
+
+def _sums(projector: Projector, found: Verification) -> None:
+    """Compare what the columns of all tables hold with the sums of what was written to them."""
+    for problem in projector.engine.lost():
+        found.note(Difference("graph", "all", "tables", "", problem))
 
 
 def _rows(projector: Projector, drawn: frozenset[str], expected: Mapping[Key, Row], found: Verification) -> None:

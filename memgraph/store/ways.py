@@ -182,6 +182,8 @@ class Ways:
     def undelete(self, id: str) -> AgentMemory:
         """Bring a deleted memory back, with its vector, its place among the others, and its links to those that are there.
 
+        A vector that is damaged stays behind: the memory awaits a new one.
+
         Raises
         ------
         NotFoundError
@@ -191,7 +193,7 @@ class Ways:
         memory_id = stored_form(id)
         with self._writer.exclusive():
             if not self._is_there(memory_id):
-                back, links = undeletion(self._journal, memory_id, self._is_there, model=self._writer.model.name)
+                back, links = undeletion(self._journal, memory_id, self._is_there, model=self._writer.model)
                 self._writer.commit(scope_of(back.memory), [back, *links], task_id=back.memory.task_id)
         return self._known(memory_id)
 

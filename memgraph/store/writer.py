@@ -71,6 +71,7 @@ class Writer:
         now: Callable[[], str],
         curve: ForgettingCurveConfig,
         redacts: bool = True,
+        on_damage: Callable[[int], None] = lambda _count: None,
     ) -> None:
         self._projector = projector
         self._embedder = embedder
@@ -78,7 +79,7 @@ class Writer:
         self._now = now
         self._curve = curve
         self._redacts = redacts
-        self._appender = Appender(projector, embedder=embedder, now=now, curve=curve)
+        self._appender = Appender(projector, embedder=embedder, now=now, curve=curve, on_damage=on_damage)
         self.pending = self._appender.pending
         self.flush = self._appender.flush
         self.notices: list[str] = []

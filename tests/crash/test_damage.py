@@ -26,8 +26,9 @@ class Case:
     Attributes
     ----------
     outcome : str
-        "refused": nothing is served, and nothing is changed. "verify": verifying refuses. "told": it goes on, and says so.
-        "silent": it goes on, and nothing needs to be said.
+        "refused": nothing is served, and nothing is changed. "repaired": it goes on and says so; verifying refuses until it is
+        repaired. "verify": only verifying refuses until it is repaired. "told": it goes on, and says so. "silent": it goes on,
+        and nothing needs to be said.
     error : type
         What it is refused with.
     """
@@ -482,22 +483,56 @@ def vectors_of_a_torn_commit(scene: Any, stranger: Any) -> None:
         file.write(os.urandom(1_000))
 
 
-SHORT_VECTORS = "the vector file is short or missing"
+NO_VECTORS = "the vector file is missing or short, or holds zeros or what is not finite"
 
 
-@way(SHORT_VECTORS, "verify", memgraph.VectorDamageError)
+@way(NO_VECTORS, "repaired", memgraph.VectorDamageError)
 def vectors_cut(scene: Any, stranger: Any) -> None:
     scene.vectors.write_bytes(scene.vectors.read_bytes()[:-3])
 
 
-@way(SHORT_VECTORS, "verify", memgraph.VectorDamageError)
+@way(NO_VECTORS, "repaired", memgraph.VectorDamageError)
 def vectors_emptied(scene: Any, stranger: Any) -> None:
     scene.vectors.write_bytes(b"")
 
 
-@way(SHORT_VECTORS, "verify", memgraph.VectorDamageError)
+@way(NO_VECTORS, "repaired", memgraph.VectorDamageError)
 def vectors_gone(scene: Any, stranger: Any) -> None:
     scene.vectors.unlink()
+
+
+@way(NO_VECTORS, "repaired", memgraph.VectorDamageError)
+def vectors_of_zeros(scene: Any, stranger: Any) -> None:
+    scene.vectors.write_bytes(bytes(scene.vectors.stat().st_size))
+
+
+@way(NO_VECTORS, "repaired", memgraph.VectorDamageError)
+def vectors_of_noise(scene: Any, stranger: Any) -> None:
+    scene.vectors.write_bytes(b"\xff" * scene.vectors.stat().st_size)
+
+
+WRITTEN_BEHIND = "something is written behind a vector file that is missing or short"
+
+
+@way(WRITTEN_BEHIND, "repaired", memgraph.VectorDamageError)
+def a_write_behind_a_torn_row(scene: Any, stranger: Any) -> None:
+    size = scene.vectors.stat().st_size
+    os.truncate(scene.vectors, size - 100)
+    write_behind(scene, size)
+
+
+@way(WRITTEN_BEHIND, "repaired", memgraph.VectorDamageError)
+def a_write_behind_a_missing_file(scene: Any, stranger: Any) -> None:
+    size = scene.vectors.stat().st_size
+    scene.vectors.unlink()
+    write_behind(scene, size)
+
+
+def write_behind(scene: Any, size: int) -> None:
+    with scene.open() as store:
+        store.insert_memory({"type": "episodic", "content": "behind it"})
+        scene.digest = store.digest()
+    assert scene.vectors.stat().st_size > size
 
 
 FLIPPED_VECTORS = "a vector is changed"
@@ -511,8 +546,9 @@ def a_vector_is_flipped(scene: Any, stranger: Any) -> None:
 
 
 @way(FLIPPED_VECTORS, "verify", memgraph.VectorDamageError)
-def vectors_of_zeros(scene: Any, stranger: Any) -> None:
-    scene.vectors.write_bytes(bytes(scene.vectors.stat().st_size))
+def vectors_are_swapped(scene: Any, stranger: Any) -> None:
+    data = scene.vectors.read_bytes()
+    scene.vectors.write_bytes(data[64:128] + data[:64] + data[128:])
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
@@ -568,8 +604,8 @@ def test_each_way(scene: Any, stranger: Any, rows: Any, case: Case, name: str) -
     row = rows[case.what]
     if case.outcome == "refused":
         refused(scene, case, row)
-    elif case.outcome == "verify":
-        refused_at_verify(scene, case, row)
+    elif case.outcome in ("repaired", "verify"):
+        repaired(scene, case, row)
     else:
         goes_on(scene, with_rebuild=name == next(iter(case.ways)))
         said = [message for message in scene.heard if not message.startswith("rebuilding the graph")]
@@ -585,16 +621,19 @@ def refused(scene: Any, case: Case, row: Any) -> None:
     assert scene.files() == before, "who refuses changes nothing"
 
 
-def refused_at_verify(scene: Any, case: Case, row: Any) -> None:
+def repaired(scene: Any, case: Case, row: Any) -> None:
     with scene.open() as store:
         assert store.digest() == scene.digest
+        assert memgraph.MemoryRetrieval(store).search_memories("the build failed")
         with pytest.raises(case.error) as error:
             store.verify()
-        assert row.fits(str(error.value)), error.value
-        if "searches" in row.does:
-            with pytest.raises(case.error) as error:
-                memgraph.MemoryRetrieval(store).search_memories("the build failed")
-            assert row.fits(str(error.value)), error.value
+        said = scene.heard if case.outcome == "repaired" else [str(error.value)]
+        assert [row.fits(message) for message in said] == [True], said
+        store.repair_vectors()
+        store.verify()
+        assert store.digest() == scene.digest
+    goes_on(scene, with_rebuild=False)
+    assert len(scene.heard) == (1 if case.outcome == "repaired" else 0), scene.heard
 
 
 def goes_on(scene: Any, *, with_rebuild: bool) -> None:

@@ -73,3 +73,33 @@ def test_a_killed_change_of_model_is_none_or_whole(tmp_path: Path, nursery: Any,
             assert memory.embedding.tobytes() == new.embed([memory.content])[0].tobytes()
         assert store.digest() == digest
         store.verify(deep=True)
+
+
+def test_a_killed_repair_keeps_what_it_healed_and_the_next_goes_on(tmp_path: Path, nursery: Any, is_long: bool) -> None:
+    count = 200 if is_long else 8
+    config = memgraph.AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys")
+    chance = random.Random(20260202)
+    with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(DIMENSION), clock=FakeClock()) as store:
+        given = {"type": "episodic", "embedding": range(1, DIMENSION + 1)}  # by no model: it is replaced
+        store.insert_memories([{**given, "content": f"given {number}"} for number in range(count // 2)])
+        store.insert_memories([{"type": "episodic", "content": f"try {number}"} for number in range(count // 2)])
+        digest = store.digest()
+    (tmp_path / "store" / "journal" / "vectors" / "fake.f32").unlink()
+
+    left = count
+    while left:
+        child = nursery.start("repairing", tmp_path)
+        batches = chance.randint(0, min(3, left // BATCH))
+        child.hears(BATCH * batches)
+        time.sleep(chance.uniform(0, LONGEST_LIFE_S))
+        child.send(signal.SIGKILL)
+        assert child.wait() == -signal.SIGKILL
+        with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(DIMENSION), clock=FakeClock()) as store:
+            assert store.damaged_vectors() <= left - BATCH * batches, "a vector that was healed is damaged again"
+            left = store.damaged_vectors()
+            assert store.digest() == digest
+    with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(DIMENSION), clock=FakeClock()) as store:
+        store.repair_vectors()
+        store.verify(deep=True)
+        for memory in store.every_memory():
+            assert memory.embedding.tobytes() == FakeEmbedder(DIMENSION).embed([memory.content])[0].tobytes()

@@ -123,3 +123,81 @@ def test_forget_and_ask_in_text_only_mode(run: Run, waiting: None) -> None:
     assert done.exit_code == 0
     assert TEXTS[0] in done.stdout
     assert "words alone" not in run("ask", "what happened?", model="none").stdout  # there are no episodes at all
+
+
+@pytest.fixture
+def kept(run: Run, tmp_path: Path) -> Path:
+    """Three memories with vectors; their file."""
+    for text in TEXTS:
+        assert run("remember", text).exit_code == 0
+    (path,) = (tmp_path / "store" / "journal" / "vectors").iterdir()
+    return path
+
+
+NOTICE = (
+    "memgraph: 3 vectors are damaged or missing, their memories are found by text alone: run `memgraph embed --repair`"
+)
+
+
+def test_every_command_serves_while_the_vectors_are_missing(run: Run, kept: Path, tmp_path: Path) -> None:
+    entry = json.loads(run("list", "--json").stdout)[0]
+    kept.unlink()
+    told = [
+        run("list"),
+        run("show", entry["id"]),
+        run("recall", "deploy"),
+        run("search", "deploy"),
+        run("ask", "deploy?"),
+        run("export", str(tmp_path / "export.json")),
+        run("embed"),
+        run("remember", "one more"),
+    ]
+    for result in told:
+        assert (result.exit_code, result.stderr.splitlines().count(NOTICE)) == (0, 1), result.output
+    assert TEXTS[0] in told[2].stdout
+    assert [run("stats").exit_code, run("viz", "page", str(tmp_path / "page.html")).exit_code] == [0, 0]
+
+
+def test_repair_makes_the_vectors_again(run: Run, kept: Path) -> None:
+    before = kept.read_bytes()
+    assert run("embed", "--repair").stdout == "Compared 3 vectors with the journal: all are sound.\n"
+    kept.write_bytes(before[:300])
+    done = run("embed", "--repair")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        "Compared 3 vectors with the journal: 2 damaged or missing.",
+        "  2 vectors made again as before",
+    ]
+    assert kept.read_bytes() == before
+    kept.unlink()
+    assert json.loads(run("embed", "--repair", "--json").stdout) == {
+        "checked": 3, "damaged": 3, "restored": 3, "replaced": 0, "lost": 0, "failed": 0,
+    }  # fmt: skip
+    assert run("verify").exit_code == 0
+
+
+def test_repair_tells_what_became_of_each(run: Run, kept: Path, model: Model) -> None:
+    first = json.loads(run("list", "--json").stdout)[0]
+    assert run("delete", first["id"]).exit_code == 0
+    kept.unlink()
+    other = next(text for text in TEXTS if text != first["content"])
+    model.bad = other
+    done = run("embed", "--repair")
+    assert done.exit_code == 0
+    assert done.stdout.splitlines()[1:] == [
+        "  1 vector made again as before",
+        "  1 vector that no memory uses recorded as lost",
+        "  1 memory left: the model fails on the text",
+    ]
+    refused = run("embed", "--repair")
+    assert (refused.exit_code, "none of them could be embedded" in refused.stderr) == (1, True)
+
+
+def test_repair_without_a_model_is_one_line_and_changes_nothing(run: Run, kept: Path, model: Model) -> None:
+    kept.unlink()
+    model.works = False
+    assert run("embed", "--repair").stderr == "memgraph: the model cannot be loaded\n"
+    refused = run("embed", "--repair", model="none")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "MEMGRAPH_EMBEDDING_MODEL=minilm" in refused.stderr
+    assert not kept.exists()

@@ -97,12 +97,15 @@ class TestVerify:
         assert kept("verify", "--deep").exit_code == 0
 
     def test_a_vector_is_no_matter_of_rebuilding(self, kept: Run, tmp_path: Path) -> None:
+        """But of embedding anew."""
         path = next((tmp_path / "store" / "journal" / "vectors").iterdir())
         path.write_bytes(b"\x00\x01" + path.read_bytes()[2:])
         result = kept("verify")
         assert result.exit_code == 1
-        assert "backup" in result.stderr
+        assert "memgraph embed --repair" in result.stderr
         assert "rebuild" not in result.stderr
+        assert kept("embed", "--repair").exit_code == 0
+        assert kept("verify", "--deep").exit_code == 0
 
     def test_a_torn_tail_is_told_and_left(self, kept: Run, segment: Callable[[], Path]) -> None:
         data = segment().read_bytes() + b'{"head":'
@@ -207,7 +210,9 @@ class TestDoctor:
             ("no key", "signing key is missing", "MEMGRAPH_KEY"),
             ("no manifest", "not a memgraph store", ""),
             ("damaged manifest", "manifest", ""),
-            ("short vectors", "names vectors in", "backup"),
+            ("short vectors", "1 of 2 vectors", "memgraph embed --repair"),
+            ("flipped vector", "1 of 2 vectors", "memgraph embed --repair"),
+            ("unreadable vectors", "cannot be read", "permissions"),
             ("open journal", "others than its owner", "chmod 0700"),
             ("open key", "others than its owner", "chmod 0600"),
             ("unknown setting", "graph_idel_s", "memgraph config init"),
@@ -236,6 +241,13 @@ class TestDoctor:
         elif case == "short vectors":
             with next((home / "journal" / "vectors").iterdir()).open("r+b") as file:
                 file.truncate(300)
+        elif case == "flipped vector":
+            path = next((home / "journal" / "vectors").iterdir())
+            path.write_bytes(bytes([path.read_bytes()[0] ^ 1]) + path.read_bytes()[1:])
+        elif case == "unreadable vectors":
+            path = next((home / "journal" / "vectors").iterdir())
+            path.unlink()
+            path.mkdir()
         elif case == "open journal":
             (home / "journal").chmod(0o755)
         elif case == "open key":

@@ -16,17 +16,18 @@ from memgraph.interfaces.cli.options import installed_version
 
 if TYPE_CHECKING:
     from memgraph.config import AgentMemoryConfig
+    from memgraph.journal.journal import Journal
     from memgraph.journal.repair import Condition
+    from memgraph.store.projector import Projector
+    from memgraph.store.verifying import Verification
 
 KEY_VARIABLE = "MEMGRAPH_KEY"
 _OTHER_VARIABLES = {"MEMGRAPH_KEY", "MEMGRAPH_LOG"}
 _ROOM_BYTES = 64 << 20
 """So much beside the graph's own size: a rebuild writes it a second time."""
 _FOR_OTHERS = 0o077
-_COUNTED = (
-    "MATCH (m:Memory) RETURN count(m) AS memories, "
-    "count(CASE WHEN m.embedding_model = $model THEN m.vector_row ELSE NULL END) AS vectors"
-)
+_SAMPLE = 50
+"""Of so many memories the rows are compared with their events."""
 _TAKEN = "the graph, which another process has"
 
 
@@ -128,7 +129,6 @@ def _journal(config: AgentMemoryConfig, store_id: str, report: Diagnosis) -> Con
     torn = {"events": condition.torn_events, "bytes": condition.torn_bytes} if condition.torn_events else None
     report.found["journal"] |= {"events": condition.seq, "torn": torn}
     _witnesses(condition, report)
-    _vectors(config, condition, report)
     return condition
 
 
@@ -146,20 +146,6 @@ def _witnesses(condition: Condition, report: Diagnosis) -> None:
             report.problem(f"{name} is damaged", f"restore it from a backup, or {accept}")
         else:
             report.problem(f"{name} is missing, so a truncation would go unnoticed", f"put it back, or {accept} and makes it")  # fmt: skip
-
-
-def _vectors(config: AgentMemoryConfig, condition: Condition, report: Diagnosis) -> None:
-    """Compare the length of the vector files with what the events say."""
-    from memgraph.journal.vectors import VectorFile
-
-    named = condition.named
-    if named.model is None or named.model not in named.rows:
-        return
-    file = VectorFile(config.home / "journal" / "vectors", named.model, named.dimension)
-    needed = named.rows[named.model] * file.row_bytes
-    size = file.path.stat().st_size if file.path.exists() else 0
-    if size < needed:
-        report.problem(f"{file.path} has {size:,} bytes, the journal names vectors in {needed:,}", "restore it from a backup")  # fmt: skip
 
 
 def _extent(folder: Path) -> tuple[int, int]:
@@ -206,55 +192,85 @@ def _is_alive(pid: int | None) -> bool | None:
 
 
 def _projections(config: AgentMemoryConfig, store_id: str, condition: Condition | None, report: Diagnosis) -> None:
-    """Tell how far graph and index are behind the journal, and count what is in them."""
+    """Verify vectors, graph and index as they lie, and tell how far graph and index are behind the journal."""
+    missing = {"lag_events": None, "note": "the next use that needs it makes it"}
+    report.found |= {"graph": {"path": str(config.home / "graph"), **missing}, "index": missing}
+    if condition is None:
+        return
+    from memgraph.journal.keys import default_keys
+    from memgraph.journal.repair import as_it_is
+
+    key = default_keys(config.keys_home).key(store_id)
+    if key is None:
+        return
+    journal = as_it_is(config.home, store_id, key, keys_home=config.keys_home)
+    _index(config, journal, report)
+    _graph(config, journal, report)
+
+
+def _index(config: AgentMemoryConfig, journal: Journal, report: Diagnosis) -> None:
     from memgraph.index import snapshot
 
-    seq = condition.seq if condition else report.found["journal"]["events"]
-    model = condition.named.model if condition else None
-    graph = _graph(config, seq, model, report)
-    index = snapshot.load(config.home / "index" / "index.npz", store_id)
-    if index is not None and index.offset.seq > seq:
-        index = None  # of events that are no longer there
-    report.found["graph"] = graph
-    report.found["index"] = {
-        "lag_events": seq - index.offset.seq if index else None,
-        "note": "" if index else "the next use that needs it makes it",
-    }
-    store = report.found["store"]
-    if "memories" not in store and index is not None:
-        index.use_vectors_of(model)
+    index = snapshot.load(config.home / "index" / "index.npz", journal.store_id, journal.seal("index"))
+    if (
+        index is not None and index.offset.seq <= journal.tail.chain.seq
+    ):  # else it is of events that are no longer there
+        index.use_vectors_of(journal.named.model)
         live = index.column("is_live")
-        store |= {"memories": int(live.sum()), "awaiting_vectors": int((live & (index.column("vector_row") < 0)).sum())}
+        waiting = int((live & (index.column("vector_row") < 0)).sum())
+        report.found["index"] = {"lag_events": journal.tail.chain.seq - index.offset.seq, "note": ""}
+        report.found["store"] |= {"memories": int(live.sum()), "awaiting_vectors": waiting}
 
 
-def _graph(config: AgentMemoryConfig, seq: int, model: str | None, report: Diagnosis) -> dict[str, Any]:
-    from memgraph.graph.kuzu import KuzuEngine
+def _graph(config: AgentMemoryConfig, journal: Journal, report: Diagnosis) -> None:
+    from memgraph.store.opening import open_projector
+    from memgraph.store.verifying import inspect
 
-    folder = config.home / "graph"
-    told: dict[str, Any] = {"path": str(folder), "lag_events": None, "note": ""}
+    told = report.found["graph"]
     if report.found["locks"]["graph"]["held"]:
         report.unseen.append(_TAKEN)
-        return told | {"note": "another process has it"}
-    if not any(folder.glob("*.kuzu")):
-        return told | {"lag_events": seq, "note": "the next use makes it"}
-    engine = KuzuEngine(folder, timeout_s=0.0, idle_s=0.0)
+        told["note"] = "another process has it"
+        return
+    settings = config.model_copy(update={"lock_timeout_s": 0.0, "graph_idle_s": 0.0})
+    projector = open_projector(settings, journal)
     try:
-        with engine.open():
-            lag = seq - int((engine.state() or {}).get("seq", 0))
-            if lag >= 0:
-                found = engine.cypher(_COUNTED, {"model": model or ""})[0]
-                memories, vectors = found["memories"], found["vectors"]
-                report.found["store"] |= {"memories": memories, "awaiting_vectors": memories - vectors}
+        _upkeep(projector, report)
+        _verified(inspect(projector, sample=_SAMPLE), journal, report)
     except BusyError:
         report.unseen.append(_TAKEN)
-        return told | {"note": "another process has it"}
+        told["note"] = "another process has it"
     except MemGraphError as error:
-        return told | {"note": f"the next use rebuilds it: {error}"}
+        report.problem(str(error))
     finally:
-        engine.close()
-    if lag < 0:
-        return told | {"lag_events": lag, "note": "it is ahead of the journal: the next use rebuilds it"}
-    return told | {"lag_events": lag, "note": "the next use brings it up" if lag else ""}
+        projector.engine.close()
+
+
+def _upkeep(projector: Projector, report: Diagnosis) -> None:
+    """Tell how large the graph is, and how often it was not what was written to it."""
+    upkeep = projector.upkeep.read()
+    told = report.found["graph"]
+    told["bytes"], told["damages"] = projector.engine.size_bytes(), upkeep.damages
+    told["last_damage"] = upkeep.rebuilds[-1] if upkeep.rebuilds else None
+
+
+def _verified(found: Verification, journal: Journal, report: Diagnosis) -> None:
+    """Report what `verify` would, and how far the graph is behind."""
+    told, vectors = report.found["graph"], found.by_part["vectors"]
+    report.found["vectors"] = {"named": found.vectors, "damaged": vectors}
+    if vectors:
+        what = f"{vectors:,} of {found.vectors:,} vectors under {journal.folder / 'vectors'} are damaged or missing"
+        report.problem(what, "`memgraph embed --repair` makes them again; until then their memories are found by text alone")  # fmt: skip
+    if found.graph_seq is not None:
+        told["lag_events"] = lag = journal.tail.chain.seq - found.graph_seq
+        told["note"] = "the next use rebuilds it" if lag < 0 else "the next use brings it up" if lag else ""
+        if lag >= 0:
+            report.found["store"]["memories"] = found.nodes
+    if differing := found.by_part["graph"]:
+        first = next((one for one in found.first if one.part == "graph"), None)
+        what = (
+            f"the graph is not what the journal says ({differing:,} differences{f', first {first}' if first else ''})"
+        )
+        report.problem(what, "`memgraph rebuild` makes it anew" if found.graph_seq is not None else "the next use rebuilds it")  # fmt: skip
 
 
 def _modes(config: AgentMemoryConfig, store_id: str, report: Diagnosis) -> None:

@@ -70,10 +70,24 @@ def _of_the_store(found: dict[str, Any]) -> Iterator[str]:
         yield f"            its final commit was cut short ({lost}); the next write drops it"
     for place, (name, lock) in enumerate(found["locks"].items()):
         yield f"{'' if place else 'locks':<12}{name} {_holder(lock)}"
+    if vectors := found.get("vectors"):
+        state = f"{vectors['damaged']:,} damaged" if vectors["damaged"] else "verified"
+        yield f"vectors     {vectors['named']:,}, {state}"
+    if "bytes" in found["graph"]:
+        yield f"graph       {found['graph']['bytes'] / 1e6:,.0f} MB{_damages(found['graph'])}"
     for name in ("graph", "index"):
         lag, note = found[name]["lag_events"], plain(found[name]["note"])
         state = "cannot be told" if lag is None else "none" if not lag else count(lag, "event")
         yield f"{f'{name} lag':<12}{state}{f' ({note})' if note else ''}"
+
+
+def _damages(graph: dict[str, Any]) -> str:
+    """Say how often the graph was rebuilt because it was not what was written to it."""
+    if not graph["damages"]:
+        return ""
+    last = graph["last_damage"]
+    times = "once" if graph["damages"] == 1 else f"{graph['damages']:,} times"
+    return f"; rebuilt {times} because it was damaged, last on {last['at'][:10]}: {plain(last['why'])}"
 
 
 def _holder(lock: dict[str, Any]) -> str:

@@ -69,7 +69,7 @@ COMMANDS: dict[str, Entry] = {
     "unlink": Entry("ways", "unlink", "Remove a link between two memories."),
     "export": Entry("transfer", "export", "Write all memories and links as JSON to FILE, or to standard output."),
     "import": Entry("transfer", "import_", "Add the memories of an export that are not known yet."),
-    "embed": Entry("embed", "embed", "Embed the memories that were kept without vectors."),
+    "embed": Entry("embed", "embed", "Embed what was kept without vectors; --repair: make damaged vectors again."),
     "reembed": Entry("reembed", "reembed", "Change the store to another embedding MODEL, with all its memories."),
     "format-age": Entry("upkeep", "format_age", "Say how long ago TIME was."),
     "rebuild": Entry("upkeep", "rebuild", "Make graph and index anew from the journal."),

@@ -72,7 +72,7 @@ def _told(found: Verification) -> list[str]:
 def _advice(found: Verification) -> str:
     advice = []
     if any(difference.part == "vectors" for difference in found.first):
-        advice.append("restore the vector file from a backup")
+        advice.append("`memgraph embed --repair` makes the vectors again")
     if any(difference.part != "vectors" for difference in found.first):
         advice.append("`memgraph rebuild` makes graph and index anew")
     return " and ".join(advice)

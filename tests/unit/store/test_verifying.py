@@ -210,7 +210,8 @@ class TestVectors:
         with file.path.open("r+b") as opened:
             opened.truncate(file.row_bytes * 3 - 1)
         found = store.verification()
-        assert (found.differing, found.first[0].key, found.first[0].problem) == (count - 2, "2", "missing")
+        assert (found.differing, found.first[0].key, found.first[1].problem) == (count - 2, "2", "missing")
+        assert found.first[0].problem == "missing; no memory uses it"  # it was deleted
         file.path.unlink()
         assert store.verification().differing == count
 

@@ -1,0 +1,20 @@
+"""Makes damaged vectors again, a few at a time, says how many it has made, and stays until it is killed. ``FOLDER``."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+from places import opened, say
+
+
+def main() -> None:
+    """Repair all that is damaged."""
+    with opened(Path(sys.argv[1])) as store:
+        say(0)
+        store.repair_vectors(batch=2, progress=lambda done, _total: say(done))
+        signal.pause()
+
+
+main()

@@ -1,0 +1,485 @@
+"""Damaged vectors: texts, lists and recall are served meanwhile, and a repair makes the vectors again from the texts."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import memgraph
+from memgraph.embedding import NoEmbedder
+from memgraph.errors import EmbeddingError, KeyMissingError, ReadOnlyError, VectorDamageError
+from memgraph.testing import FakeEmbedder
+
+Open = Callable[..., Any]
+DIMENSION = 64
+ROW_BYTES = 4 * DIMENSION
+HUGE = np.full(DIMENSION, 3e38, dtype=np.float32)
+"""A vector that was given: no model makes it again. The squares of its components are no float32."""
+
+
+def cut(path: Path, size: int) -> None:
+    os.truncate(path, size)
+
+
+def put(path: Path, row: int, data: bytes) -> None:
+    with path.open("r+b") as file:
+        file.seek(row * ROW_BYTES)
+        file.write(data)
+
+
+def flip(path: Path, row: int) -> None:
+    byte = path.read_bytes()[row * ROW_BYTES + 9]
+    with path.open("r+b") as file:
+        file.seek(row * ROW_BYTES + 9)
+        file.write(bytes([byte ^ 1]))
+
+
+def swap(path: Path, one: int, other: int) -> None:
+    rows = np.fromfile(path, dtype="<f4").reshape(-1, DIMENSION)
+    rows[[one, other]] = rows[[other, one]]
+    path.write_bytes(rows.tobytes())
+
+
+HARMS: dict[str, tuple[Callable[[Path], Any], int, bool]] = {
+    # what is done to the file, how many of its 10 rows it damages, whether that shows without a SHA-256
+    "the file is missing": (Path.unlink, 10, True),
+    "the file is empty": (lambda path: cut(path, 0), 10, True),
+    "cut in the middle of a row": (lambda path: cut(path, 9 * ROW_BYTES - 100), 2, True),
+    "cut by several rows": (lambda path: cut(path, 2 * ROW_BYTES), 8, True),
+    "a row of zeros": (lambda path: put(path, 1, bytes(ROW_BYTES)), 1, True),
+    "a row that is not finite": (lambda path: put(path, 1, np.full(DIMENSION, np.nan, "<f4").tobytes()), 1, True),
+    "an infinite component": (lambda path: put(path, 1, np.array([np.inf], "<f4").tobytes()), 1, True),
+    "a flipped bit": (lambda path: flip(path, 1), 1, False),
+    "two rows swapped": (lambda path: swap(path, 0, 2), 2, False),
+}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store" / "journal" / "vectors" / "fake.f32"
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """Return where this session keeps a furnished store and its keys, once there is one, and the ids in it."""
+    return tmp_path_factory.mktemp("repair"), []
+
+
+@pytest.fixture
+def ids(open_store: Open, tmp_path: Path, template: tuple[Path, list[str]]) -> list[str]:
+    """Make a store with 10 rows, two of which no memory uses; return the ids of its memories, in their order."""
+    folder, found = template
+    if not found:
+        with open_store() as store:
+            found += furnish(store)
+        shutil.copytree(tmp_path, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("user"))
+    else:
+        shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    return found
+
+
+def furnish(store: Any) -> list[str]:
+    texts = [f"The build failed in login{n}.py" for n in range(5)]
+    ids = [memory.id for memory in store.insert_memories([{"type": "episodic", "content": text} for text in texts])]
+    ids.append(store.insert_memory({"type": "episodic", "content": "Deploy on Tuesdays", "task_id": "T"}).id)
+    ids.append(store.insert_memory({"type": "semantic", "content": "Given", "embedding": HUGE}).id)
+    store.update_memory(ids[3], content="It was the clock in clock.py")  # row 3 is of a text that is gone
+    store.delete_memory(ids.pop(4))
+    store.archive(ids[2])
+    ids.append(store.insert_memory({"type": "episodic", "content": "Users hide in users.sql"}).id)
+    ids.append(store.insert_memory({"type": "episodic", "content": "Forgotten"}).id)
+    store.suppress(ids[-1])
+    store.digest()
+    return ids
+
+
+def events(home: Path) -> list[dict[str, Any]]:
+    lines = [line for path in sorted((home / "journal").glob("*.jsonl")) for line in path.read_bytes().splitlines()]
+    return [json.loads(line) for line in lines]
+
+
+def served(store: Any) -> None:
+    """Everything that reads, reads; the scores are numbers."""
+    memories = list(store.every_memory())
+    assert len(memories) == 8
+    for memory in memories:
+        assert store.get_memory(memory.id).content == memory.content
+        assert memory.embedding is None or np.isfinite(memory.embedding).all()
+        assert (memory.embedding is None) == (memory.embedding_model is None)
+    retrieval, commands = memgraph.MemoryRetrieval(store), memgraph.MemoryCommands(store)
+    found = retrieval.search_memories("Users hide in users.sql", limit=5)
+    assert found[0].memory.content == "Users hide in users.sql"
+    assert np.isfinite([one.score for one in found]).all()
+    recalled = retrieval.retrieve({"task_description": "Deploy on Tuesdays", "agent_name": "MARS", "task_id": "T"})
+    assert "Deploy on Tuesdays" in recalled.injected_prompt_prefix
+    assert commands.ask("who hides in users.sql?").success
+    assert len(commands.list()) == 6
+    assert commands.stats().total == 7
+    exported = commands.export_memories()
+    assert exported.total_memories == 8
+    exported.model_dump_json()
+
+
+def sound(store: Any) -> None:
+    """Every memory has its own text's vector, or one that was made for it, and everything verifies."""
+    for memory in store.every_memory():
+        assert memory.embedding is not None
+        if memory.content != "Given":
+            assert memory.embedding.tobytes() == FakeEmbedder(DIMENSION).embed([memory.content])[0].tobytes()
+    assert store.damaged_vectors() == 0
+    assert store.verification(deep=True).first == []
+    assert not [notice for notice in store.notices if "--repair" in notice]
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_texts_are_served_and_a_repair_heals(open_store: Open, ids: list[str], path: Path, harm: str) -> None:
+    damage, damaged, shows = HARMS[harm]
+    was = path.read_bytes()
+    damage(path)
+
+    with open_store() as store:
+        served(store)
+        assert (store.damaged_vectors() > 0) == shows
+        assert [notice for notice in store.notices if "memgraph embed --repair" in notice] != [] or not shows
+        digest = store.digest()
+        found = store.verification()
+        assert (found.differing, {one.part for one in found.first}) == (damaged, {"vectors"})
+        with pytest.raises(VectorDamageError, match="memgraph embed --repair"):
+            store.verify()
+        told: list[tuple[int, int | None]] = []
+
+        result = store.repair_vectors(batch=3, progress=lambda *counts: told.append(counts))
+
+        assert (result.checked, result.damaged, result.failed) == (10, damaged, 0)
+        assert result.restored + result.lost == damaged
+        assert told[-1] == (result.restored + result.replaced,) * 2
+        assert store.digest() == digest
+        sound(store)
+    with open_store() as store:
+        sound(store)
+        assert store.repair_vectors().damaged == 0
+        assert store.digest() == digest
+        served(store)
+    if result.lost == 0:
+        assert path.read_bytes() == was, "a row that the model makes again is written back in place"
+
+
+@pytest.mark.parametrize("harm", [name for name in HARMS if name.startswith(("the file", "cut"))])
+def test_a_write_beyond_a_short_file_leaves_no_silent_hole(
+    open_store: Open, ids: list[str], path: Path, harm: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    HARMS[harm][0](path)
+    with open_store() as store:
+        new = store.insert_memory({"type": "episodic", "content": "Life goes on"})
+        assert len([one for one in caplog.messages if "memgraph embed --repair" in one]) == 1
+    assert path.stat().st_size == 11 * ROW_BYTES
+    with open_store() as store:
+        assert store.get_memory(new.id).embedding is not None
+        assert store.damaged_vectors() > 0
+        assert store.verification().differing == HARMS[harm][1]
+        store.repair_vectors()
+        sound(store)
+
+
+def test_a_store_that_is_open_while_its_file_is_damaged_and_healed(
+    open_store: Open, ids: list[str], path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    reader, writer = open_store(), open_store()
+    served(reader)
+    for harm in ("a row that is not finite", "cut by several rows", "the file is missing"):
+        HARMS[harm][0](path)
+        served(reader)
+        assert reader.damaged_vectors() > 0
+        writer.repair_vectors()
+        assert reader.damaged_vectors() == 0
+        served(reader)
+    assert len([one for one in caplog.messages if "memgraph embed --repair" in one]) == 1, "told once a process"
+
+
+def test_many_rows_are_searched_past_a_damaged_one(open_store: Open, path: Path) -> None:
+    """More than are compared one by one: norms and products of the whole file."""
+    texts = [f"word{n} and word{n + 1}" for n in range(300)]
+    with open_store() as store:
+        store.insert_memories([{"type": "episodic", "content": text} for text in texts])
+        store.insert_memory({"type": "episodic", "content": "Given", "embedding": HUGE})
+    put(path, 7, np.full(DIMENSION, np.nan, "<f4").tobytes())
+    put(path, 8, bytes(ROW_BYTES))
+    with open_store() as store:
+        scored = {
+            one.memory.content: one.score
+            for one in memgraph.MemoryRetrieval(store).search_memories(texts[8], limit=301)
+        }
+        assert np.isfinite(list(scored.values())).all()
+        reader = store.reader
+        cosines = reader.cosines(HUGE, slice(None))
+        assert cosines[300] == pytest.approx(1.0)
+        assert cosines[[7, 8]].tolist() == [0.0, 0.0]
+        assert np.flatnonzero(~reader.has_vector()).tolist() == [7, 8]
+        assert store.damaged_vectors() == 2
+        other = open_store()
+        assert np.flatnonzero(~other.reader.has_vector()).tolist() == [7, 8]
+        assert store.repair_vectors().restored == 2
+        assert other.reader.has_vector().all()
+        assert memgraph.MemoryRetrieval(store).search_memories(texts[8], limit=1)[0].memory.content == texts[8]
+
+
+def test_what_compares_memories_goes_by_words_where_a_vector_is_lost(
+    open_store: Open, ids: list[str], path: Path
+) -> None:
+    path.unlink()
+    with open_store() as store:
+        memory = memgraph.MemGraph(store)
+        known = memory.save_observation("Deploys run on Tuesdays")
+        put(path, 10, np.full(DIMENSION, np.nan, "<f4").tobytes())
+        assert memory.save_observation("Deploys run on Tuesdays").memory_id == known.memory_id
+        twins = [{"type": "semantic", "content": "The staging database is read-only"} for _ in range(2)]
+        store.insert_memories(twins)
+        put(path, 11, np.full(DIMENSION, np.nan, "<f4").tobytes())
+        assert memory.sleep().complete
+        assert len(store.list_memories(state="superseded")) == 1
+        store.repair_vectors()
+        assert store.verification(deep=True).first == []
+        assert store.damaged_vectors() == 0
+
+
+def test_a_given_vector_is_replaced_by_the_models_and_the_journal_says_so(
+    open_store: Open, ids: list[str], path: Path, tmp_path: Path
+) -> None:
+    put(path, 6, bytes(ROW_BYTES))
+    known = len(events(tmp_path / "store"))
+    with open_store() as store:
+        result = store.repair_vectors()
+        assert (result.restored, result.replaced, result.lost) == (0, 1, 1)
+        assert store.get_memory(ids[5]).embedding.tobytes() == FakeEmbedder(DIMENSION).embed(["Given"])[0].tobytes()
+        sound(store)
+    revised, lost = events(tmp_path / "store")[known:]
+    assert (revised["head"]["type"], revised["payload"]["vector"]["row"]) == ("memory.revised", 10)
+    assert (lost["head"]["type"], lost["payload"]["rows"]) == ("vectors.lost", [6])
+
+
+def test_rows_that_no_memory_uses_are_told_apart_and_need_no_model(
+    open_store: Open, ids: list[str], path: Path, tmp_path: Path
+) -> None:
+    for row in (3, 4):
+        put(path, row, bytes(ROW_BYTES))
+    with open_store(embedder=NoEmbedder()) as store:
+        assert {one.problem for one in store.verification().first} == {"all zeros; no memory uses it"}
+        result = store.repair_vectors()
+        assert (result.damaged, result.lost, result.restored) == (2, 2, 0)
+        assert store.verification(deep=True).first == []
+        store.rebuild()
+        assert store.verification(deep=True).first == []
+    assert events(tmp_path / "store")[-1]["payload"]["rows"] == [3, 4]
+
+
+def test_what_is_lost_at_the_end_of_the_file_is_missed_by_nobody(
+    open_store: Open, ids: list[str], path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with open_store() as store:
+        store.delete_memory(ids[-1])
+        cut(path, 9 * ROW_BYTES)
+        assert store.repair_vectors().lost == 1
+        store.insert_memory({"type": "episodic", "content": "Life goes on"})
+        assert caplog.messages == []
+        assert path.stat().st_size == 11 * ROW_BYTES
+        sound(store)
+
+
+def test_what_was_deleted_comes_back_without_a_vector_that_is_lost(
+    open_store: Open, ids: list[str], path: Path
+) -> None:
+    with open_store() as store:
+        gone = store.insert_memory({"type": "episodic", "content": "Deleted once"})
+        kept = store.insert_memory({"type": "episodic", "content": "Deleted, and sound"})
+        store.delete_memory(gone.id)
+        store.delete_memory(kept.id)
+        put(path, 10, bytes(ROW_BYTES))
+        store.repair_vectors()
+        assert store.undelete(gone.id).embedding is None
+        assert store.undelete(kept.id).embedding is not None
+        assert store.awaiting_vectors() == 1
+        assert store.embed_awaiting() == 1
+        sound(store)
+
+
+def test_a_row_that_is_lost_and_named_again_counts_again(open_store: Open, ids: list[str], path: Path) -> None:
+    with open_store() as store:
+        gone = store.insert_memory({"type": "episodic", "content": "Deleted once"})
+        store.delete_memory(gone.id)
+        row = path.read_bytes()[10 * ROW_BYTES :]
+        put(path, 10, bytes(ROW_BYTES))
+        store.repair_vectors()
+        put(path, 10, row)  # from a backup
+        assert store.undelete(gone.id).embedding.tobytes() == row
+        store.verify()
+        put(path, 10, bytes(ROW_BYTES))
+        assert store.verification().differing == 1
+
+
+class TestWithoutAModel:
+    def test_nothing_is_changed_and_the_reason_is_told(
+        self, open_store: Open, ids: list[str], path: Path, tmp_path: Path
+    ) -> None:
+        cut(path, 2 * ROW_BYTES)
+        before = path.read_bytes(), events(tmp_path / "store")
+        with open_store(embedder=NoEmbedder()) as store, pytest.raises(EmbeddingError, match="set embedding_model"):
+            store.repair_vectors()
+        assert (path.read_bytes(), events(tmp_path / "store")) == before
+
+    def test_a_text_that_the_model_fails_on_is_named_and_the_others_are_healed(
+        self, open_store: Open, ids: list[str], path: Path
+    ) -> None:
+        class Fastidious(FakeEmbedder):
+            def embed(self, texts: Any) -> Any:
+                if "Deploy on Tuesdays" in texts:
+                    raise EmbeddingError("not this one")
+                return super().embed(texts)
+
+        path.unlink()
+        with open_store(embedder=Fastidious(DIMENSION)) as store:
+            result = store.repair_vectors()
+            assert (result.failed, result.replaced) == (1, 1)
+            assert [notice for notice in store.notices if ids[4] in notice]
+            assert store.verification().differing == 1
+            served(store)
+        with open_store() as store:
+            assert store.repair_vectors().restored == 1
+            sound(store)
+
+
+def test_a_repair_that_was_interrupted_goes_on(open_store: Open, ids: list[str], path: Path) -> None:
+    path.unlink()
+
+    def stop(done: int, _total: int | None) -> None:
+        if done >= 4:
+            raise KeyboardInterrupt
+
+    with open_store() as store:
+        with pytest.raises(KeyboardInterrupt):
+            store.repair_vectors(batch=2, progress=stop)
+        served(store)
+    with open_store() as store:
+        embedder = store.embedder
+        embedder.calls.clear()
+        store.repair_vectors()
+        assert sum(map(len, embedder.calls)) == 4, "what was healed before is not embedded again"
+        sound(store)
+
+
+class Watched(FakeEmbedder):
+    """Does something else before it embeds for the first time."""
+
+    before: Callable[[], object] | None = None
+
+    def embed(self, texts: Any) -> Any:
+        before, self.before = self.before, None
+        if before is not None:
+            before()
+        return super().embed(texts)
+
+
+def test_what_is_written_while_the_model_works_stays(open_store: Open, ids: list[str], path: Path) -> None:
+    embedder = Watched(DIMENSION)
+    with open_store(embedder=embedder) as store:
+        other = open_store()
+
+        def meanwhile() -> None:
+            other.update_memory(ids[0], content="Changed meanwhile")
+            other.delete_memory(ids[1])
+            other.update_memory(ids[2], content="Changed and damaged")
+            put(path, 11, bytes(ROW_BYTES))
+
+        for row in range(3):
+            put(path, row, bytes(ROW_BYTES))
+        embedder.before = meanwhile
+        result = store.repair_vectors()
+        assert (result.restored, result.replaced, result.lost) == (0, 0, 3)
+        assert store.get_memory(ids[0]).content == "Changed meanwhile"
+        assert [one.column for one in store.verification().first] == [ids[2]]
+        assert store.repair_vectors().restored == 1
+        assert store.verification(deep=True).first == []
+
+
+def test_two_repairs_at_once(open_store: Open, ids: list[str], path: Path) -> None:
+    path.unlink()
+    embedder = Watched(DIMENSION)
+    with open_store(embedder=embedder) as store:
+        other = open_store()
+        embedder.before = other.repair_vectors
+        result = store.repair_vectors()
+        assert (result.damaged, result.restored, result.replaced, result.lost) == (10, 0, 0, 0)
+        sound(store)
+
+
+class TestOtherModels:
+    def test_a_change_of_model_in_progress(self, open_store: Open, ids: list[str], path: Path) -> None:
+        new = FakeEmbedder(DIMENSION * 2, "new")
+
+        class Away(FakeEmbedder):
+            def embed(self, texts: Any) -> Any:
+                if len(self.calls) >= 2:
+                    raise EmbeddingError("away")
+                return super().embed(texts)
+
+        with open_store() as store:
+            with pytest.raises(EmbeddingError, match="run it again"):
+                store.reembed(Away(DIMENSION * 2, "new"), batch=3)
+            cut(path, 2 * ROW_BYTES)
+            cut(path.with_name("new.f32"), 5 * new.dimension * 4)
+            served(store)
+            store.repair_vectors()
+            sound(store)
+            assert store.reembed(new).reused == 5
+            store.verify(deep=True)
+
+    def test_a_store_that_has_changed_its_model_meanwhile(self, open_store: Open, ids: list[str], path: Path) -> None:
+        """The rows of the former model are of no use, and are recorded as lost."""
+        path.unlink()
+        with open_store() as store:
+            store.reembed(FakeEmbedder(DIMENSION * 2, "new"))
+            assert store.damaged_vectors() == 0
+            assert store.verification().differing == 10
+            assert store.repair_vectors().lost == 10
+            store.verify(deep=True)
+            assert store.reembed(FakeEmbedder(DIMENSION)).embedded == 8
+            sound(store)
+
+
+class TestReadOnly:
+    def test_a_store_whose_key_is_missing(self, open_store: Open, ids: list[str], path: Path, tmp_path: Path) -> None:
+        cut(path, 2 * ROW_BYTES)
+        for key in (tmp_path / "keys" / "keys").iterdir():
+            key.unlink()
+        with open_store(security_mode="dev") as store:
+            served(store)
+            with pytest.raises(KeyMissingError):
+                store.repair_vectors()
+        assert path.stat().st_size == 2 * ROW_BYTES
+
+    def test_a_store_as_it_was(self, open_store: Open, ids: list[str], path: Path, clock: Any, caplog: Any) -> None:
+        with open_store() as store:
+            then = store.now()
+            clock.advance(days=1)
+            store.update_memory(ids[0], content="Another text")
+            cut(path, 0)
+            with store.at(then, recorded=True) as past:
+                served(past)
+                with pytest.raises(ReadOnlyError):
+                    past.repair_vectors()
+            assert path.stat().st_size == 0
+            store.repair_vectors()
+            caplog.clear()
+            with store.at(then, recorded=True) as past:
+                served(past)
+                assert past.get_memory(ids[0]).embedding is None  # that of its former text is lost
+                assert past.get_memory(ids[1]).embedding is not None
+                assert past.notices == []
+                past.verify()
+            assert caplog.messages == []
