@@ -23,6 +23,11 @@ _ROOM_IN_MEMORY = 4 << 30
 """A test's folder has some megabytes, and goes when the test has passed."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="also run the tests that take minutes")
+    parser.addoption("--engine", default="kuzu", help="the graph engine of the tests that take one: kuzu or ladybug")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Spare thousands of stores the disk, and hundreds of processes what they need not do. Workers inherit it.
 
@@ -31,6 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if "TMPDIR" not in os.environ and config.getini("tmp_path_retention_policy") != "all" and _has_room_in_memory():
         os.environ["TMPDIR"] = tempfile.tempdir = str(_IN_MEMORY)
+    os.environ["TESTED_ENGINE"] = config.getoption("--engine")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process compiles the whole package anew
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads spin while they wait: the cores are the tests'
 
@@ -38,10 +44,6 @@ def pytest_configure(config: pytest.Config) -> None:
 def _has_room_in_memory() -> bool:
     is_there = sys.platform == "linux" and os.access(_IN_MEMORY, os.W_OK | os.X_OK)
     return is_there and shutil.disk_usage(_IN_MEMORY).free > _ROOM_IN_MEMORY
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--long", action="store_true", help="also run the tests that take minutes")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -1,19 +1,29 @@
-"""Graph engines for tests, under a seal of their own."""
+"""Graph engines for tests, under a seal of their own.
+
+Two engines cannot be in one process: ``--engine ladybug`` runs the tests that take an engine with Ladybug instead of Kùzu.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
-from memgraph.graph.connection import KUZU
+from memgraph.graph.connection import VENDORS
 from memgraph.graph.engine import EmbeddedEngine
 from memgraph.journal.seal import Seal
 
+VARIABLE = "TESTED_ENGINE"
 SEAL = Seal(b"t" * 32)
 
 
-class KuzuEngine(EmbeddedEngine):
-    """Kùzu, with the seal of the tests."""
+def vendor_name() -> str:
+    """Return the engine that is tested in this process."""
+    return os.environ.get(VARIABLE, "kuzu")
+
+
+class Engine(EmbeddedEngine):
+    """The engine that is tested in this process, with the seal of the tests."""
 
     def __init__(self, folder: Path, **options: Any) -> None:
-        super().__init__(folder, SEAL, KUZU, **options)
+        super().__init__(folder, SEAL, VENDORS[vendor_name()], **options)

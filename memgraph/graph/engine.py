@@ -258,6 +258,11 @@ class EmbeddedEngine:
             differing = ["values of columns differ from what was written"]
         return differing
 
+    def checkpoint(self) -> None:
+        """Bring the engine's log into the file."""
+        with self._session.use() as connection:
+            self._checkpoint(connection)
+
     def cypher(self, query: str, params: Mapping[str, Any]) -> Rows:
         """Run a reading query from outside and return its rows as plain data.
 

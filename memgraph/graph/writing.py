@@ -29,9 +29,6 @@ _TEXTS_A_HASH = 20_000
 _BETWEEN_TEXTS = "\x1e"
 _HASH = f"UNWIND string_split($texts, '{_BETWEEN_TEXTS}') AS text RETURN CAST(sum(hash(text)) AS STRING)"
 _HASH_LIST = "UNWIND $texts AS text RETURN CAST(sum(hash(text)) AS STRING)"
-_LARGE_BYTES = 150 << 20
-"""Some 30,000 memories. Among 100,000, fifty that change beside 3,000 rows that are copied fill a pool of 512 MB at COMMIT, after
-which the file cannot be read; either alone is no matter. A larger pool alone was not tried with such a commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +44,16 @@ class BulkLimits:
         Of one table: fewer are created one by one.
     part_rows : int
         At a time.
+    large_bytes : int
+        In a file of this size, some 30,000 memories, nothing is copied beside rows that change. Among 100,000 memories fifty that
+        change beside 3,000 rows that are copied fill a pool of 512 MB at COMMIT, after which the file cannot be read; either alone is
+        no matter. A larger pool alone was not tried with such a commit.
     """
 
     new_rows: int = 3_000
     table_rows: int = 30
     part_rows: int = 25_000
+    large_bytes: int = 150 << 20
 
 
 def by_table(changes: Sequence[Change]) -> dict[str, list[Change]]:
@@ -83,7 +85,7 @@ class RowWriter:
         """
         if sum(change.old is None for change in changes) < self._limits.new_rows:
             return False
-        is_large = path.exists() and path.stat().st_size > _LARGE_BYTES
+        is_large = path.exists() and path.stat().st_size > self._limits.large_bytes
         return not (
             is_large
             and any(one.old is not None and (one.table == "Memory" or isinstance(one.key, tuple)) for one in changes)
@@ -137,7 +139,8 @@ def _without_unsafe_updates(connection: Connection, changes: Sequence[Change]) -
         edges |= {(one, ends): row for one, ends, row in edges_at(connection, table, str(key))}
     for table, key in places:
         connection.run(*detachment(table, str(key)))
-    kept = [change for place, change in told.items() if place not in places and place not in edges]
+    touched = places | edges.keys()
+    kept = [change for change in changes if (change.table, change.key) not in touched]
     nodes = [Change(*place, None, told[place].new) for place in places]
     again = [Change(*place, None, told[place].new if place in told else row) for place, row in edges.items()]
     return [*kept, *nodes, *(change for change in again if change.new is not None)]

@@ -38,7 +38,7 @@ class Seal:
         OSError
             It cannot be read.
         """
-        hasher = blake3(key=self._key, max_threads=blake3.AUTO)
+        hasher = blake3(key=self._key)  # in one thread: a pool of them would not survive a fork
         buffer = bytearray(_BLOCK_BYTES)
         with path.open("rb", buffering=0) as file:
             while count := file.readinto(buffer):

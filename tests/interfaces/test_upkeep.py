@@ -75,9 +75,9 @@ class TestVerify:
         assert "the index of 2 memories" in kept("verify", "--deep").stdout
 
     def test_what_differs_first_and_how_many(self, kept: Run, tmp_path: Path) -> None:
-        from memgraph.graph.kuzu import KuzuEngine
+        from tests.engines import Engine
 
-        engine = KuzuEngine(tmp_path / "store" / "graph")
+        engine = Engine(tmp_path / "store" / "graph")
         with engine._session.use() as connection:
             connection.execute("MATCH (m:Memory) SET m.title = 'tampered'")
         engine.close()

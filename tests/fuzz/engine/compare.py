@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from memgraph.graph.columns import visible
 from memgraph.graph.schema import INTERNAL, tables
-from memgraph.ports import GraphEngine, Key, Row
+from memgraph.ports import Change, GraphEngine, Key, Row
 from tests.fuzz.engine.histories import Rows
 
 
@@ -22,6 +22,15 @@ def differences(engine: GraphEngine, expected: Rows) -> Iterator[str]:
             yield from _compared(f"{name}, columns", engine.scan_columns(name), columns)
             if name == "Memory":
                 yield from _compared(f"{name}, rows", engine.scan(name), rows)
+
+
+def touched_differences(engine: GraphEngine, expected: Rows, changes: Iterable[Change]) -> Iterator[str]:
+    """Yield what the engine holds otherwise of the rows that changes have touched, as they are read by their keys."""
+    with engine.open():
+        for table, key in {(change.table, change.key) for change in changes}:
+            row, right = engine.get(table, key), expected.get(table, key)
+            if row != (right if right is None or table == "Memory" else visible(tables()[table], right)):
+                yield f"{table} {key}: {row!r:.200} instead of {right!r:.200}"
 
 
 def _compared(table: str, found: Any, expected: dict[Key, Row]) -> Iterator[str]:

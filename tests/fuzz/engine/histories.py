@@ -37,7 +37,7 @@ from memgraph.model.events import (
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import MemoryRecord
 from memgraph.model.payload import Payload
-from memgraph.model.procedures import ErrorsAnalysed, ProcedureMeasured, ProceduresLearned
+from memgraph.model.procedures import ProcedureMeasured
 from memgraph.model.reembedding import MemoryReembedded, PlacedVector
 from memgraph.model.sleep import SleepAdvanced
 from memgraph.model.timestamps import to_iso
@@ -419,7 +419,7 @@ class History:
                 total_tokens=3 * len(items),
                 results=items,
                 **context,
-            )  # fmt: skip
+            )
         ]
 
     def _judge(self) -> list[Payload]:
@@ -459,7 +459,7 @@ class History:
                 extractor="rules",
                 consolidated_at=self._now(),
                 **optional,
-            )  # fmt: skip
+            )
         ]
 
     def _read(self) -> list[Payload]:
@@ -476,7 +476,7 @@ class History:
                 merged=0,
                 skipped=0,
                 read_at=self._now(),
-            )  # fmt: skip
+            )
         ]
 
     def _sleep(self) -> list[Payload]:

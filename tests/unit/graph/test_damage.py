@@ -34,7 +34,7 @@ for number in range(4):
 engine = store._projector.engine
 if has_checkpoint:
     with engine._session.use() as connection:
-        connection.execute("CHECKPOINT")
+        connection.checkpoint()
     store.insert_memory({"type": "episodic", "content": "the last one"})
 with engine.open():
     os.kill(os.getpid(), 9)

@@ -14,10 +14,10 @@ import pytest
 
 import memgraph
 from memgraph.errors import DiskFullError
-from memgraph.graph import file as module
-from tests.engines import KuzuEngine
+from memgraph.graph.file import LogLimits
 from memgraph.ports import Change
 from memgraph.testing import FakeClock, FakeEmbedder
+from tests.engines import Engine
 
 MB = 1 << 20
 PROGRAM = """
@@ -123,8 +123,8 @@ class TestEngine:
     """Without a journal, which would keep a reserve for it."""
 
     @pytest.fixture
-    def engine(self, tmp_path: Path) -> Iterator[KuzuEngine]:
-        engine = KuzuEngine(tmp_path / "graph")
+    def engine(self, tmp_path: Path) -> Iterator[Engine]:
+        engine = Engine(tmp_path / "graph", log=LogLimits(short_bytes=0, long_bytes=20_000))
         engine.apply([Change("Tag", "t", None, {"id": "t"})], {"seq": 1})
         yield engine
         engine.close()
@@ -133,8 +133,7 @@ class TestEngine:
         for name in ("memgraph.graph.room.room_left", "memgraph.graph.file.room_left"):
             patched.setattr(name, lambda path: room)
 
-    def test_nothing_is_written_without_room(self, engine: KuzuEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("memgraph.graph.file._SHORT_LOG_BYTES", 0)
+    def test_nothing_is_written_without_room(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         with monkeypatch.context() as patched:
             self.crowd(patched, 20 * MB)
             with pytest.raises(DiskFullError, match=r"room for 21\.0 MB.*34 MB") as refused:
@@ -154,7 +153,7 @@ class TestEngine:
         assert not log.exists()
         assert engine.state() == {"seq": 1}
 
-    def test_many_rows_need_more(self, engine: KuzuEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_many_rows_need_more(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         self.crowd(monkeypatch, 40 * MB)
         engine.apply([Change("Tag", "u", None, {"id": "u"})], {"seq": 2})
         many = [Change("Tag", f"v{n}", None, {"id": f"v{n}"}) for n in range(30_000)]
@@ -165,7 +164,7 @@ class TestEngine:
         assert engine.state() == {"seq": 2}
 
     def test_a_new_one_needs_room(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        engine = KuzuEngine(tmp_path / "another" / "graph")
+        engine = Engine(tmp_path / "another" / "graph")
         with monkeypatch.context() as patched:
             self.crowd(patched, 20 * MB)
             with pytest.raises(DiskFullError):
@@ -173,13 +172,15 @@ class TestEngine:
         assert engine.state() is None
         engine.close()
 
-    def test_what_a_log_takes_is_reckoned_with(self, engine: KuzuEngine) -> None:
+    def test_what_a_log_takes_is_reckoned_with(self, tmp_path: Path) -> None:
+        engine = Engine(tmp_path / "another" / "graph")
+        engine.apply([Change("Tag", "t", None, {"id": "t"})], {"seq": 1})
         before = engine._file._checkpoint_bytes()
         engine.apply([Change("Tag", "u", None, {"id": "u", "name": "x" * 50_000})], {"seq": 2})
         assert engine._file._checkpoint_bytes() > before + 100_000
+        engine.close()
 
-    def test_a_long_log_is_brought_into_the_file(self, engine: KuzuEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(module, "_LONG_LOG_BYTES", 20_000)
+    def test_a_long_log_is_brought_into_the_file(self, engine: Engine) -> None:
         log = engine._path.with_name("memgraph.kuzu.wal")
         sizes = []
         for number in range(8):

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from memgraph.errors import QueryError
+from memgraph.graph import engine as module
 from memgraph.graph import file as limits
-from memgraph.graph import kuzu as module
 from memgraph.graph.guard import MAX_QUERY_CHARS, check_read_only
 
 HOSTILE = {
@@ -179,7 +179,7 @@ HONEST = {
     "with": "MATCH (m:Memory)-[:IN_PROJECT]->(p:Project) WITH p, count(m) AS n WHERE n > 0 RETURN p.name, n",
     "unwind": "UNWIND ['a', 'b'] AS x RETURN x",
     "unwind a column": "MATCH (m:Memory) UNWIND m.tags AS tag RETURN tag, count(*)",
-    "structs": "MATCH (m:Memory) WHERE size(m.entities.name) > 0 RETURN m.entities.name, m.entities.kind[1]",
+    "structs": "MATCH (m:Memory) WHERE size(m.entities_name) > 0 RETURN m.entities_name, m.entities_kind[1]",
     "union": "MATCH (t:Tag) RETURN t.name AS name UNION ALL MATCH (a:Agent) RETURN a.name AS name",
     "path": "MATCH p = (a:Memory)-[:NEXT*1..3]->(b:Memory) RETURN length(p), a.id, b.id",
     "shortest": "MATCH p = (a:Memory)-[:NEXT* SHORTEST 1..5]->(b:Memory) RETURN length(p)",
@@ -199,7 +199,7 @@ HONEST = {
     "numbers": "RETURN 1, 1.5, .5, 1e5, 1.5e-3, -2, 2^3, 5 % 3, [1, 2, 3][1:2] AS part",
     "undirected": "MATCH (a:Memory)--(b) RETURN count(*)",
     "a range": "UNWIND range(1, 1000) AS x RETURN sum(x), size(range(10, -10, -5)) AS n",
-    "lists of a record": "MATCH (m:Memory) UNWIND m.entities.name AS name RETURN name, count(*)",
+    "lists of a record": "MATCH (m:Memory) UNWIND m.entities_name AS name RETURN name, count(*)",
     "lambdas": "RETURN " + "".join(f"list_transform([1], x{n} -> " for n in range(3)) + "1" + ")" * 3 + ", list_filter([1], y -> y > 0) AS n",
     "edges of all directions": "MATCH (a:Memory)-->(b), (c)<--(a)-[:NEXT]-(d) RETURN count(*)",
     "cases beside each other": "MATCH (m:Memory) RETURN " + " + ".join(["CASE WHEN m.is_pinned THEN 1 ELSE 0 END"] * 12) + " AS n",

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memgraph.graph.file import _MOST_WRITES
-from tests.engines import KuzuEngine
+from memgraph.graph.file import LogLimits
 from memgraph.model.ids import natural_id
 from memgraph.ports import Change
+from tests.engines import Engine
 
 
 def test_they_are_brought_into_the_file_by_their_number(tmp_path: Path) -> None:
-    engine = KuzuEngine(tmp_path / "graph", idle_s=60.0)
+    engine = Engine(tmp_path / "graph", idle_s=60.0, log=LogLimits(most_writes=50))
     log = tmp_path / "graph" / "memgraph.kuzu.wal"
     key = natural_id("source", "s")
     before = None
     longest = 0
-    for number in range(_MOST_WRITES + 20):
+    for number in range(60):
         row = {"id": key, "cursor": f"lines:{number}", "records": number}
         engine.apply([Change("Source", key, before, row)], {"seq": number})
         before = row

@@ -19,12 +19,12 @@ import pytest
 
 from memgraph.errors import GraphError, QueryError
 from memgraph.graph import child as child_module
+from memgraph.graph import engine as module
 from memgraph.graph import file as limits
-from memgraph.graph import kuzu as module
 from memgraph.graph import process as process_module
-from tests.engines import KuzuEngine
 from memgraph.graph.process import EngineProcess, resident_bytes
 from memgraph.ports import Change
+from tests.engines import Engine
 
 CRASHING = "RETURN date('20000-01-01') AS x"  # the binding makes no date of it, and dies
 ENDLESS = "RETURN " + "CASE WHEN true THEN " * 26 + "1" + " END" * 26 + " AS x"  # hours, without a look at the clock
@@ -42,9 +42,9 @@ def aside() -> Iterator[EngineProcess]:
 
 
 @pytest.fixture(scope="module")
-def engine(aside: EngineProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KuzuEngine]:
+def engine(aside: EngineProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """One for all: it has to survive everything."""
-    engine = KuzuEngine(tmp_path_factory.mktemp("process") / "graph")
+    engine = Engine(tmp_path_factory.mktemp("process") / "graph")
     engine.apply([Change("Tag", "t", None, {"id": "t", "name": "auth"})], {"seq": 1})
     yield engine
     engine.close()
@@ -55,7 +55,7 @@ def unguarded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "check_read_only", lambda query: query)
 
 
-def alive(engine: KuzuEngine) -> None:
+def alive(engine: Engine) -> None:
     """Assert that the engine reads, writes and queries."""
     assert engine.get("Tag", "t") == {"id": "t", "name": "auth"}
     assert engine.cypher("MATCH (t:Tag) RETURN t.name AS name", {}) == [{"name": "auth"}]
@@ -95,15 +95,15 @@ class TestValues:
             UUID(int=5), Decimal("1.50"), [date(2026, 2, 1)],
         ],
     )  # fmt: skip
-    def test_they_come_back_as_they_were_given(self, engine: KuzuEngine, value: Any) -> None:
+    def test_they_come_back_as_they_were_given(self, engine: Engine, value: Any) -> None:
         ((name, found),) = engine.cypher("RETURN $x AS x", {"x": value})[0].items()
         assert (name, repr(found)) == ("x", repr(value))
 
-    def test_nan_comes_back(self, engine: KuzuEngine) -> None:
+    def test_nan_comes_back(self, engine: Engine) -> None:
         (row,) = engine.cypher("RETURN $x AS x, sqrt(-1) AS y", {"x": float("nan")})
         assert [value != value for value in row.values()] == [True, True]
 
-    def test_times_come_back_as_they_are_written(self, engine: KuzuEngine) -> None:
+    def test_times_come_back_as_they_are_written(self, engine: Engine) -> None:
         moment = datetime(2026, 2, 1, 9, 0, 0, 123_000, UTC)
         for value in (
             moment,
@@ -112,7 +112,7 @@ class TestValues:
         ):
             assert engine.cypher("RETURN $x AS x", {"x": value}) == [{"x": "2026-02-01T09:00:00.123Z"}]
 
-    def test_what_only_the_engine_makes(self, engine: KuzuEngine) -> None:
+    def test_what_only_the_engine_makes(self, engine: Engine) -> None:
         query = r"RETURN map([1, 2], ['a', 'b']) AS m, BLOB('\\xAA') AS b, interval('3 days') AS i, {a: [1]} AS s"
         assert engine.cypher(query, {}) == [
             {"m": {1: "a", 2: "b"}, "b": b"\xaa", "i": timedelta(days=3), "s": {"a": [1]}}
@@ -121,12 +121,12 @@ class TestValues:
     @pytest.mark.parametrize(
         "value", [2**63, 2**70, b"x", {1}, (1,), object(), "\ud800", [], [b"x"], [1, "a"], iter(())]
     )
-    def test_what_cannot_be_given(self, engine: KuzuEngine, value: Any) -> None:
+    def test_what_cannot_be_given(self, engine: Engine, value: Any) -> None:
         with pytest.raises(QueryError):
             engine.cypher("RETURN $x AS x", {"x": value})
         alive(engine)
 
-    def test_parameters_are_those_that_the_query_names(self, engine: KuzuEngine) -> None:
+    def test_parameters_are_those_that_the_query_names(self, engine: Engine) -> None:
         with pytest.raises(QueryError, match=r"\$name, \$other, which is not given"):
             engine.cypher("MATCH (t:Tag) WHERE t.name = $name OR t.id = $other RETURN t.id", {})
         with pytest.raises(QueryError, match="'Name' is given"):
@@ -134,12 +134,12 @@ class TestValues:
         with pytest.raises(QueryError, match="'x' is given"):
             engine.cypher("RETURN '$x' AS a, 1 AS `$x`", {"x": 1})
 
-    def test_many_rows_and_large_ones(self, engine: KuzuEngine) -> None:
+    def test_many_rows_and_large_ones(self, engine: Engine) -> None:
         rows = engine.cypher("UNWIND range(1, 10000) AS x UNWIND [1, 2, 3] AS y RETURN x, y, repeat('ü', 300) AS z", {})
         assert len(rows) == 30_000
         assert rows[-1] == {"x": 10_000, "y": 3, "z": "ü" * 300}
 
-    def test_an_answer_may_be_too_large(self, engine: KuzuEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_answer_may_be_too_large(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(limits, "MAX_ANSWER_BYTES", 4 << 20)
         with pytest.raises(QueryError, match="larger than 4 MB"):
             engine.cypher("UNWIND range(1, 10000) AS x RETURN repeat('x', 1000) AS y", {})
@@ -147,7 +147,7 @@ class TestValues:
 
 
 class TestOneThatGoesAstray:
-    def test_a_crash_is_an_error(self, engine: KuzuEngine, aside: EngineProcess) -> None:
+    def test_a_crash_is_an_error(self, engine: Engine, aside: EngineProcess) -> None:
         alive(engine)
         first = pid_of(aside)
         for _ in range(2):
@@ -157,7 +157,7 @@ class TestOneThatGoesAstray:
         assert pid_of(aside) != first
 
     @pytest.mark.usefixtures("unguarded")
-    def test_what_does_not_end_is_killed(self, engine: KuzuEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_what_does_not_end_is_killed(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         start = time.monotonic()
         with monkeypatch.context() as patched:
             patched.setattr(limits, "QUERY_TIMEOUT_S", 0.3)
@@ -168,14 +168,14 @@ class TestOneThatGoesAstray:
         alive(engine)
 
     @pytest.mark.usefixtures("unguarded")
-    def test_what_takes_too_much_memory_is_killed(self, engine: KuzuEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_what_takes_too_much_memory_is_killed(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         with monkeypatch.context() as patched:
             patched.setattr(limits, "QUERY_MEMORY_BYTES", (300 << 20) - limits.BUFFER_POOL_BYTES)
             with pytest.raises(QueryError, match="300 MB of memory"):
                 engine.cypher(GREEDY, {})
         alive(engine)
 
-    def test_a_child_that_was_killed_is_replaced(self, engine: KuzuEngine, aside: EngineProcess) -> None:
+    def test_a_child_that_was_killed_is_replaced(self, engine: Engine, aside: EngineProcess) -> None:
         for kind in (signal.SIGKILL, signal.SIGTERM):
             alive(engine)
             os.kill(pid_of(aside), kind)
@@ -183,7 +183,7 @@ class TestOneThatGoesAstray:
             alive(engine)
 
     def test_a_child_that_is_stopped_is_killed(
-        self, engine: KuzuEngine, aside: EngineProcess, monkeypatch: pytest.MonkeyPatch
+        self, engine: Engine, aside: EngineProcess, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for params in ({"x": 1}, {"x": "x" * (1 << 20)}):  # more than a pipe takes
             alive(engine)
@@ -195,15 +195,18 @@ class TestOneThatGoesAstray:
                     engine.cypher("RETURN $x AS x", params)
         alive(engine)
 
-    def test_a_child_that_ended_by_itself_is_not_an_error(self, engine: KuzuEngine, aside: EngineProcess) -> None:
+    def test_a_child_that_ended_by_itself_is_not_an_error(self, engine: Engine, aside: EngineProcess) -> None:
         alive(engine)
-        child, message = aside._process, process_module.frame(b'{"path": "/nowhere", "query": "RETURN 1"')
+        child, message = (
+            aside._process,
+            process_module.frame(b'{"engine": "kuzu", "path": "/nowhere", "query": "RETURN 1"'),
+        )
         assert child is not None
         os.write(child.stdin.fileno(), message)  # type: ignore[union-attr] - what makes its reader fail
         alive(engine)
 
     def test_one_that_cannot_be_started_is_an_error(
-        self, engine: KuzuEngine, aside: EngineProcess, monkeypatch: pytest.MonkeyPatch
+        self, engine: Engine, aside: EngineProcess, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         aside.stop()
         for program in ("/nowhere/python", "/bin/false"):
@@ -213,7 +216,7 @@ class TestOneThatGoesAstray:
                     engine.cypher("RETURN 1 AS x", {})
         alive(engine)
 
-    def test_an_interrupt_ends_the_query(self, engine: KuzuEngine, aside: EngineProcess) -> None:
+    def test_an_interrupt_ends_the_query(self, engine: Engine, aside: EngineProcess) -> None:
         alive(engine)
         busy = pid_of(aside)
         timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
@@ -224,9 +227,7 @@ class TestOneThatGoesAstray:
         assert not is_running(busy)
         alive(engine)
 
-    def test_what_the_guard_might_miss_changes_no_file(
-        self, engine: KuzuEngine, unguarded: None, tmp_path: Path
-    ) -> None:
+    def test_what_the_guard_might_miss_changes_no_file(self, engine: Engine, unguarded: None, tmp_path: Path) -> None:
         out = tmp_path / "out.csv"
         for query in (
             f"COPY (MATCH (t:Tag) RETURN t.name) TO '{out}'",
@@ -248,12 +249,12 @@ class TestOneThatGoesAstray:
 
 
 class TestOneForAll:
-    def test_threads_and_engines_take_turns(self, engine: KuzuEngine, aside: EngineProcess, tmp_path: Path) -> None:
-        other = KuzuEngine(tmp_path / "other" / "graph")
+    def test_threads_and_engines_take_turns(self, engine: Engine, aside: EngineProcess, tmp_path: Path) -> None:
+        other = Engine(tmp_path / "other" / "graph")
         other.apply([Change("Tag", "o", None, {"id": "o"})], {"seq": 1})
         failures: list[BaseException] = []
 
-        def work(mine: KuzuEngine, expected: str) -> None:
+        def work(mine: Engine, expected: str) -> None:
             try:
                 for _ in range(5):
                     assert mine.cypher("MATCH (t:Tag) RETURN t.id AS id", {}) == [{"id": expected}]
@@ -270,13 +271,13 @@ class TestOneForAll:
         assert failures == []
         other.close()
 
-    def test_rows_just_written_are_seen(self, engine: KuzuEngine) -> None:
+    def test_rows_just_written_are_seen(self, engine: Engine) -> None:
         for number in range(3):
             engine.apply([Change("Agent", f"a{number}", None, {"id": f"a{number}"})], {"seq": number})
             assert engine.cypher("MATCH (a:Agent) RETURN count(*) AS n", {}) == [{"n": number + 1}]
         engine.apply([Change("Agent", f"a{number}", {"id": f"a{number}"}, None) for number in range(3)], {"seq": 1})
 
-    def test_it_may_be_asked_inside_a_block(self, engine: KuzuEngine) -> None:
+    def test_it_may_be_asked_inside_a_block(self, engine: Engine) -> None:
         with engine.open():
             turn = engine.generation
             assert engine.cypher("RETURN 1 AS x", {}) == [{"x": 1}]
@@ -284,20 +285,18 @@ class TestOneForAll:
             assert engine.cypher("RETURN 1 AS x", {}) == [{"x": 1}]
             assert engine.generation == turn
 
-    def test_not_beside_rows_that_are_still_read(self, engine: KuzuEngine) -> None:
+    def test_not_beside_rows_that_are_still_read(self, engine: Engine) -> None:
         with engine._session.use(), pytest.raises(RuntimeError, match="in use"):
             engine.cypher("RETURN 1 AS x", {})
         alive(engine)
 
-    def test_it_is_told_no_secrets(
-        self, engine: KuzuEngine, aside: EngineProcess, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_it_is_told_no_secrets(self, engine: Engine, aside: EngineProcess, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("MEMGRAPH_KEY", "0" * 64)
         alive(engine)
         assert b"MEMGRAPH" not in Path(f"/proc/{pid_of(aside)}/environ").read_bytes()
 
     def test_it_takes_no_modules_from_the_current_directory(
-        self, engine: KuzuEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (tmp_path / "kuzu.py").write_text("raise SystemExit('not this one')")
         monkeypatch.chdir(tmp_path)
@@ -315,9 +314,9 @@ PROGRAM = """
 import os, sys
 from pathlib import Path
 from memgraph.graph import file
-from tests.engines import KuzuEngine
+from tests.engines import Engine
 
-engine = KuzuEngine(Path(sys.argv[1]) / "graph")
+engine = Engine(Path(sys.argv[1]) / "graph")
 print(engine.cypher("RETURN 1 AS x", {}), file._ASIDE._process.pid, flush=True)
 """
 RANGES = " ".join(f"UNWIND range(1, 10000) AS x{n}" for n in range(3))
@@ -349,7 +348,7 @@ class TestParents:
             parent.kill()
             parent.wait()
             until(lambda: not is_running(child))
-        engine = KuzuEngine(tmp_path / "graph")
+        engine = Engine(tmp_path / "graph")
         assert engine.state() is None
         engine.close()
 
@@ -357,7 +356,7 @@ class TestParents:
         forked = """
 pid = os.fork()
 if pid == 0:
-    other = KuzuEngine(Path(sys.argv[1]) / "other" / "graph")
+    other = Engine(Path(sys.argv[1]) / "other" / "graph")
     print(other.cypher("RETURN 2 AS x", {}), flush=True)
     other.close()
     os._exit(0)
@@ -370,9 +369,7 @@ print(engine.cypher("RETURN 3 AS x", {}), file._ASIDE._process.pid)
         assert parent.returncode == 0
 
 
-def test_a_child_that_is_not_asked_ends(
-    engine: KuzuEngine, aside: EngineProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_child_that_is_not_asked_ends(engine: Engine, aside: EngineProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its idle time is a minute; here it runs with a shorter one."""
     program = "import memgraph.graph.child as c; c.IDLE_S = 0.2; c.main()"
     real = subprocess.Popen

@@ -15,10 +15,10 @@ import pytest
 
 from memgraph.errors import BusyError, ClosedError
 from memgraph.graph import session as module
-from tests.engines import KuzuEngine
 from memgraph.graph.session import Session
 from memgraph.journal.lock import ProcessLock
 from memgraph.ports import Change
+from tests.engines import Engine
 
 FOREVER_S = 3_600.0
 
@@ -319,7 +319,7 @@ def _until(condition: Callable[[], bool]) -> None:
 
 class TestEngines:
     def test_two_on_one_path_see_each_others_rows(self, tmp_path: Path) -> None:
-        engines = [KuzuEngine(tmp_path / "graph", idle_s=FOREVER_S) for _ in range(2)]
+        engines = [Engine(tmp_path / "graph", idle_s=FOREVER_S) for _ in range(2)]
         for turn in range(6):
             engine = engines[turn % 2]
             engine.apply([Change("Tag", f"t{turn}", None, {"id": f"t{turn}", "name": "x"})], {"seq": turn})
@@ -330,7 +330,7 @@ class TestEngines:
             engine.close()
 
     def test_threads_may_share_one(self, tmp_path: Path) -> None:
-        engine = KuzuEngine(tmp_path / "graph")
+        engine = Engine(tmp_path / "graph")
         failures: list[BaseException] = []
 
         def work(name: int) -> None:
@@ -356,10 +356,10 @@ class TestEngines:
 CHILD = """
 import sys
 from pathlib import Path
-from tests.engines import KuzuEngine
+from tests.engines import Engine
 from memgraph.ports import Change
 
-engine = KuzuEngine(Path(sys.argv[1]), idle_s=3600.0, timeout_s=60.0)
+engine = Engine(Path(sys.argv[1]), idle_s=3600.0, timeout_s=60.0)
 for line in sys.stdin:
     command, _, key = line.strip().partition(" ")
     if command == "hold":
@@ -390,7 +390,7 @@ class TestProcesses:
         return child.stdout.readline().strip()
 
     def test_they_take_turns(self, child: subprocess.Popen[str], tmp_path: Path) -> None:
-        engine = KuzuEngine(tmp_path / "graph", idle_s=FOREVER_S, timeout_s=60.0)
+        engine = Engine(tmp_path / "graph", idle_s=FOREVER_S, timeout_s=60.0)
         for turn in range(3):
             assert self.tell(child, f"write child{turn}") == "done"
             engine.apply([Change("Tag", f"mine{turn}", None, {"id": f"mine{turn}"})], {"seq": 1})
@@ -398,7 +398,7 @@ class TestProcesses:
         engine.close()
 
     def test_a_busy_graph_is_refused_with_the_holders_pid(self, child: subprocess.Popen[str], tmp_path: Path) -> None:
-        hasty, patient = (KuzuEngine(tmp_path / "graph", timeout_s=timeout_s) for timeout_s in (0.05, 60.0))
+        hasty, patient = (Engine(tmp_path / "graph", timeout_s=timeout_s) for timeout_s in (0.05, 60.0))
         assert self.tell(child, "hold") == "held"
         with pytest.raises(BusyError, match=str(child.pid)) as refused:
             hasty.state()
@@ -410,7 +410,7 @@ class TestProcesses:
 
     def test_a_killed_holder_holds_nothing(self, tmp_path: Path) -> None:
         """What it wrote last is the journal's to say again: the engine's own log is not trusted after a kill."""
-        engine = KuzuEngine(tmp_path / "graph", timeout_s=5.0)
+        engine = Engine(tmp_path / "graph", timeout_s=5.0)
         engine.rebuild([Change("Tag", "before", None, {"id": "before"})], {"seq": 0})  # in the file, not in its log
         command = [sys.executable, "-c", CHILD, str(tmp_path / "graph")]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -426,6 +426,6 @@ class TestProcesses:
         command = [sys.executable, "-W", "error", "-c", program, str(tmp_path / "graph")]
         done = subprocess.run(command, input="write x\n", capture_output=True, text=True, timeout=60, check=False)
         assert (done.returncode, done.stderr) == (0, "")
-        engine = KuzuEngine(tmp_path / "graph")
+        engine = Engine(tmp_path / "graph")
         assert engine.state() == {"seq": 1}
         engine.close()

@@ -212,7 +212,7 @@ class TestRebuilding:
             store.insert_memory({"type": "episodic", "content": f"The build failed in {name}"})
         store.close()
         again = open_store()
-        named = again.cypher("MATCH (m:Memory) UNWIND m.entities.name AS name RETURN name ORDER BY name")
+        named = again.cypher("MATCH (m:Memory) UNWIND m.entities_name AS name RETURN name ORDER BY name")
         assert named == [{"name": "login.py"}, {"name": "logout.py"}]
         again.verify()
 
