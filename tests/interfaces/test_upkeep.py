@@ -197,6 +197,18 @@ class TestRepair:
 
 
 class TestDoctor:
+    @pytest.mark.parametrize("key_is_there", [True, False])
+    def test_a_lost_journal(self, kept: Run, tmp_path: Path, segment: Callable[[], Path], key_is_there: bool) -> None:
+        keys_home = tmp_path / "user" / "keys"
+        lost = [segment(), segment().with_name("verified.json"), *(keys_home / "heads").iterdir()]
+        for path in lost if key_is_there else [*lost, *(keys_home / "keys").iterdir()]:
+            path.unlink()
+        (problem,) = problems(kept)
+        refusal = kept("list")
+        assert refusal.exit_code == 1
+        assert "to begin anew, remove" in problem["problem"]
+        assert problem["problem"] == refusal.stderr.removeprefix("memgraph: ").strip()
+
     def test_all_well(self, kept: Run, tmp_path: Path) -> None:
         document = told(kept("doctor", "--json"))
         assert document["healthy"]
@@ -228,7 +240,7 @@ class TestDoctor:
             ("other head", "names another event", "repair --accept-head"),
             ("damaged journal", "journal damaged", ""),
             ("no key", "signing key is missing", "MEMGRAPH_KEY"),
-            ("no manifest", "not a memgraph store", ""),
+            ("no manifest", "has no manifest.json", ""),
             ("damaged manifest", "manifest", ""),
             ("short vectors", "names vectors in", "backup"),
             ("open journal", "others than its owner", "chmod 0700"),
