@@ -208,6 +208,8 @@ class MemGraph:
     ) -> EpisodicMemory:
         """Say what the user thought of an episode: ``love`` and ``like`` make it a success and bring it back to mind, ``meh`` a failure.
 
+        Word and comment become the last line of its ``user_feedback``; what was recorded before stays, a line each.
+
         Raises
         ------
         InvalidInputError, NotFoundError
