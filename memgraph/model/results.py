@@ -270,7 +270,7 @@ class IngestReport(Model):
         Findings beyond the best of each build.
     read, extracted, merged, forgotten, skipped : int
         Records read; memories added; memories merged into known ones; left out because they say again what was forgotten;
-        records that could not be read.
+        records, or parts of them, that could not be read.
     kept_share : float
         Builds that left at least one new or merged memory, over builds read.
     secrets_redacted : int
@@ -278,7 +278,7 @@ class IngestReport(Model):
     compressed : int
         Generalisations that were made at the end.
     reasons : dict of str to int
-        Why records were skipped.
+        What was skipped and why: the first 100 reasons of a source, with how often.
     usage : ModelUsage or None
         What was asked of models' servers; None if nothing was.
     """

@@ -263,7 +263,7 @@ def test_ingest_tells_what_it_skipped(done, tmp_path):
     path = tmp_path / "b.jsonl"
     path.write_text('{"half":\n' + json.dumps(BUILD) + "\n", "utf-8")
     told = done("ingest", "builds", path)
-    assert "Skipped 1 record" in told
+    assert "Skipped 1 part" in told
     assert "line 1" in told
 
 
