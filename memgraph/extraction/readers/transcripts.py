@@ -139,7 +139,7 @@ class TranscriptReader:
             if not key and not isinstance(kind, str):
                 yield Part(None, 1, f"line {number}: no entry of a session")
                 continue
-            is_told = is_told or kind in _OF_NO_SESSION  # there is nothing in it to be read
+            is_told = is_told or (isinstance(kind, str) and kind in _OF_NO_SESSION)  # there is nothing in it to be read
             if key and key not in sessions:
                 sessions[key] = _Session(key, self._given)
             if session := sessions.get(key):
