@@ -204,7 +204,14 @@ class AgentMemoryConfig(Model):
 
 
 class ConsolidationConfig(Model):
-    """Settings of consolidation (seed 0)."""
+    """Settings of consolidation (seed 0).
+
+    Attributes
+    ----------
+    max_duration_ms : float
+        So long may what is consolidated together be extracted and embedded, and so long may the candidates of each build be
+        compared and kept. What there is no time for is left to the next call with the same logs.
+    """
 
     deduplication_threshold: Unit = 0.82
     max_memories_per_extraction: int = Field(default=8, ge=1)

@@ -137,7 +137,7 @@ class _Run:
             self.extracted += sum(len(result.new_memory_ids) for result in results)
             self.merged += sum(result.memories_deduplicated for result in results)
             self.forgotten += sum(result.memories_forgotten for result in results)
-            self.left_out += sum(result.memories_left_out for result in results if result.complete)
+            self.left_out += sum(result.memories_left_out for result in results)
             self._told.update(filter(None, (result.extraction_notice for result in results)))
             kept.update(result.build_id for result in results if result.memories_extracted)
             is_done = all(result.complete for result in results)
