@@ -355,6 +355,8 @@ def _absolute(path: Path) -> Path:
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
+        if not path.is_file() and not path.is_dir() and path.exists():  # a pipe would be waited for
+            raise ConfigError(f"{path} is no regular file; put one in its place, or remove it")
         settings = tomllib.loads(path.read_text("utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{path} is not TOML: {error}; mend it or remove it") from None
