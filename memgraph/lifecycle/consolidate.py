@@ -28,6 +28,7 @@ from memgraph.lifecycle.merge import merge_event, merged
 from memgraph.lifecycle.time_limit import PacedEmbedding, TimeLimit, Timer
 from memgraph.lifecycle.usage import RunUsage
 from memgraph.lifecycle.vectors import vectors_of
+from memgraph.model.base import Callback, checked, checked_list
 from memgraph.model.build import BuildEventLog, ExtractionResult
 from memgraph.model.ids import natural_id
 from memgraph.model.memory import AgentMemory, MemoryType, Vector, parse_memory, to_vector
@@ -113,7 +114,7 @@ class ConsolidationPipeline:
         self,
         build_logs: Sequence[BuildEventLog],
         *,
-        also: Callable[[Sequence[ConsolidationResult]], Sequence[Payload]] = lambda _results: (),
+        also: Callable[[Sequence[ConsolidationResult]], Sequence[Payload]] | None = None,
     ) -> list[ConsolidationResult]:
         """Consolidate several logs in one commit, embedding all their memories together.
 
@@ -122,10 +123,11 @@ class ConsolidationPipeline:
 
         Parameters
         ----------
-        also : callable
+        also : callable, optional
             Given the results, returns further events for the same commit, such as a reader's cursor.
         """
-        builds = [self._opened(log) for log in build_logs]
+        checked(Callback, also, "also")
+        builds = [self._opened(log) for log in checked_list(BuildEventLog, build_logs, "build_logs")]
         if not self._store.config.consolidation_enabled:
             return [build.result(self._store.now(), notice=_SWITCHED_OFF) for build in builds]
         fresh = [build for build in builds if not build.is_known]
@@ -149,7 +151,7 @@ class ConsolidationPipeline:
                 if build.is_decided:
                     writes.append(build.event(self._store.now()))
             results = [build.result(self._store.now()) for build in builds]
-            self._store.commit("global", [*writes, *also(results)])
+            self._store.commit("global", [*writes, *(also(results) if also else ())])
             find_contradictions_of(self._store, [one for build in fresh for one in build.added])
         self._unfinished = {one.sha256: one.extraction for one in fresh if one.is_extracted and not one.complete}
         return results
@@ -189,8 +191,9 @@ class ConsolidationPipeline:
         candidate : AgentMemory or mapping
             At least its `content`; the type is the existing memory's.
         """
-        if isinstance(candidate, Mapping):
-            candidate = parse_memory({"type": existing.type, **candidate})
+        if not isinstance(existing, AgentMemory):
+            raise InvalidInputError("must be a memory", field="existing", value=existing)
+        candidate = parse_memory({"type": existing.type, **candidate} if isinstance(candidate, Mapping) else candidate)
         embedder = self._embedder
         if candidate.embedding is None and len(candidate.content) > len(existing.content):
             candidate = candidate.model_copy(update={"embedding": vectors_of(embedder, [candidate.content])[0]})
@@ -218,7 +221,7 @@ class ConsolidationPipeline:
         cycle_count : int
             Builds so far: unless it is a multiple of ``compression_cycle_interval``, nothing is done. 0: now.
         """
-        if cycle_count % self._config.compression_cycle_interval:
+        if checked(int, cycle_count, "cycle_count") % self._config.compression_cycle_interval:
             return CompressionResult()
         if not self._store.config.consolidation_enabled:
             return CompressionResult(notice=_SWITCHED_OFF)
@@ -236,7 +239,7 @@ class ConsolidationPipeline:
 
     def is_landmark(self, memory: AgentMemory) -> bool:
         """Tell whether a memory is never to be forgotten: its tags say so, or it alone tells of a failure; see `landmarks`."""
-        return is_landmark(self._store, memory)
+        return is_landmark(self._store, parse_memory(memory))
 
     def _opened(self, log: BuildEventLog) -> BuildRun:
         # before anything is cut or given to a model: half a secret would not be known for one
