@@ -248,7 +248,7 @@ class MemoryCommandResult(Model):
 
 
 class MemoryExport(Model):
-    """Every memory that is not deleted, suppressed ones included, with their links.
+    """Every memory that is not deleted, suppressed ones included, with their links; or, for others, only what may be shown.
 
     `embedding_model` names what made the vectors; a store of another model embeds the texts anew on import.
     """

@@ -292,6 +292,18 @@ def test_export_and_import_round_trip(done, run, tmp_path, builds):
     assert [path.name for path in tmp_path.glob(".export*")] == []
 
 
+def test_an_export_says_what_is_hidden_in_it(run, done):
+    done("remember", "Kept for good")
+    done("remember", "Forgotten again")
+    done("forget", "Forgotten again")
+    whole = run("export")
+    assert "it holds 1 forgotten memory too" in whole.stderr
+    assert json.loads(whole.stdout)["total_memories"] == 2
+    shared = run("export", "--shareable")
+    assert (shared.stderr, json.loads(shared.stdout)["total_memories"]) == ("", 1)
+    assert "Forgotten" not in shared.stdout
+
+
 def test_a_failed_export_leaves_what_was_there(run, done, tmp_path):
     done("remember", "something")
     (tmp_path / "folder").mkdir()
