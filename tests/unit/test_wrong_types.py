@@ -17,7 +17,7 @@ from memgraph.model.events import MemoryUnlinked, RetrievalRecorded
 from memgraph.testing import FakeClock, FakeEmbedder
 
 ONE, OTHER = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
-WRONG: list[Any] = [None, 1, "?", b"x", [1], [None], {"a": 1}, object()]
+WRONG: list[Any] = [None, 1, "?", [1], {"a": 1}, object()]
 BUILD = {
     "build_id": "b",
     "project_id": "P",
