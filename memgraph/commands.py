@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
@@ -40,6 +40,7 @@ from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.likeness import holding, likeness
 from memgraph.retrieval.rank import best
 from memgraph.store import AgentMemoryStore
+from memgraph.store.showing import INCLUDABLE, shown
 
 logger = logger_of(__name__)
 
@@ -182,16 +183,34 @@ class MemoryCommands:
         """Return the store's counts."""
         return self._store.get_stats()
 
-    def export_memories(self) -> MemoryExport:
-        """Return every memory that is not deleted, with its vector and its links."""
-        memories = [*self._store.every_memory()]
-        model = self._store.vector_model
+    def export_memories(self, *, shareable: bool = False) -> MemoryExport:
+        """Return every memory that is not deleted, with its vector and its links: a backup, that gives an equal digest when imported.
+
+        What was forgotten is in it, marked as such, and what sleep made of that: where it is imported, both stay hidden as here. Of a
+        view of the past, what was deleted since is left out.
+
+        Parameters
+        ----------
+        shareable : bool
+            For others: leave out what is suppressed, archived, sensitive or private, and what sleep made of it, as pages and
+            pictures do (see `memgraph.store.showing`).
+        """
+        reader, model = self._store.reader, self._store.vector_model
+        with reader.frozen(links=True):
+            index = reader.index
+            slots = np.flatnonzero(shown(reader, include=() if shareable else INCLUDABLE))
+            in_order = slots[np.argsort(index.column("seq")[slots], kind="stable")]
+            ids = dict.fromkeys(index.ids.names[slot] for slot in in_order.tolist())
+            memories = reader.read(list(ids))
+            links = [link for link in self._store.every_link() if link.source_id in ids and link.target_id in ids]
+        if shareable:
+            memories = [_without_others(memory, ids) for memory in memories]
         return MemoryExport(
             version=EXPORT_VERSION,
             exported_at=self._store.now(),
             total_memories=len(memories),
             memories=memories,
-            links=self._store.every_link(),
+            links=links,
             embedding_model=model.name if model.dimension else None,
         )
 
@@ -299,6 +318,14 @@ class MemoryCommands:
 
 def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}..."
+
+
+def _without_others(memory: AgentMemory, ids: Container[str | None]) -> AgentMemory:
+    """Return a memory without what it says of memories that are not exported with it."""
+    updates: dict[str, Any] = {"previous_id": memory.previous_id if memory.previous_id in ids else None}
+    if not isinstance(memory, EpisodicMemory):
+        updates["supporting_memory_ids"] = [one for one in memory.supporting_memory_ids if one in ids]  # type: ignore[attr-defined]
+    return memory.model_copy(update=updates)
 
 
 def _with_memories(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -212,7 +212,14 @@ class AgentMemoryConfig(Model):
 
 
 class ConsolidationConfig(Model):
-    """Settings of consolidation (seed 0)."""
+    """Settings of consolidation (seed 0).
+
+    Attributes
+    ----------
+    max_duration_ms : float
+        So long may what is consolidated together be extracted and embedded, and so long may the candidates of each build be
+        compared and kept. What there is no time for is left to the next call with the same logs.
+    """
 
     deduplication_threshold: Unit = 0.82
     max_memories_per_extraction: int = Field(default=8, ge=1)
@@ -356,6 +363,8 @@ def _absolute(path: Path) -> Path:
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
+        if not path.is_file() and not path.is_dir() and path.exists():  # a pipe would be waited for
+            raise ConfigError(f"{path} is no regular file; put one in its place, or remove it")
         settings = tomllib.loads(path.read_text("utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{path} is not TOML: {error}; mend it or remove it") from None

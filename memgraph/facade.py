@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from memgraph.commands import MemoryCommands
 from memgraph.config import load_config
+from memgraph.errors import InvalidInputError
 from memgraph.extraction.readers import Reader
 from memgraph.lifecycle import (
     ConsolidationPipeline,
@@ -29,7 +30,7 @@ from memgraph.lifecycle import (
 from memgraph.lifecycle.antipatterns import analyse_errors
 from memgraph.lifecycle.procedures import learn_procedures
 from memgraph.lifecycle.proposals import approve_proposal, list_proposals, reject_proposal, reopen_proposal
-from memgraph.model.base import Prose, checked
+from memgraph.model.base import Callback, Prose, checked
 from memgraph.model.context import AgentContext, ContextFormat
 from memgraph.model.contradictions import Contradiction, ContradictionResult
 from memgraph.model.link import Link
@@ -65,6 +66,8 @@ class MemGraph:
     """
 
     def __init__(self, store: AgentMemoryStore, *, extractor: Extractor | None = None) -> None:
+        if not isinstance(store, AgentMemoryStore):
+            raise InvalidInputError("must be an AgentMemoryStore", field="store", value=store)
         self.store = store
         self.retrieval = MemoryRetrieval(store)
         self.consolidation = ConsolidationPipeline(store, extractor=extractor)
@@ -109,6 +112,9 @@ class MemGraph:
 
         All sources that this object reads share one model budget; ``consolidation.usage.restart()`` makes it whole again.
         """
+        if not callable(getattr(reader, "records", None)):
+            raise InvalidInputError("must be a reader of memgraph.extraction.readers", field="reader", value=reader)
+        checked(Callback, progress, "progress")
         return ingest(self.store, reader, pipeline=self.consolidation, progress=progress, compress=compress)
 
     def recall(self, task: str, *, agent: str = "agent", project: str | None = None, **query: Any) -> RetrievalResult:
@@ -208,6 +214,8 @@ class MemGraph:
     ) -> EpisodicMemory:
         """Say what the user thought of an episode: ``love`` and ``like`` make it a success and bring it back to mind, ``meh`` a failure.
 
+        Word and comment become the last line of its ``user_feedback``; what was recorded before stays, a line each.
+
         Raises
         ------
         InvalidInputError, NotFoundError
@@ -265,6 +273,7 @@ class MemGraph:
         self, *, seconds: float | None = None, progress: Progress | None = None
     ) -> ContradictionResult:
         """Compare what is new since the last time with what is in force; what is told by a build or observed is compared at once."""
+        checked(Callback, progress, "progress")
         return find_contradictions(self.store, seconds=seconds, progress=progress)
 
     def contradictions(self, *, project: str | None = None, decided: bool = False) -> list[Contradiction]:
@@ -311,6 +320,7 @@ class MemGraph:
         InvalidInputError
             There is no such phase, or the time is negative.
         """
+        checked(Callback, progress, "progress")
         return sleep(self.store, phases=phases, max_seconds=max_seconds, progress=progress)
 
     def collect(self, *, preview: bool = False, progress: Progress | None = None) -> CollectionResult:
@@ -319,6 +329,7 @@ class MemGraph:
         With `preview` nothing is written, and the result is a `CollectionPreview`: it names what would go, and the recalls of
         the last 90 days that had returned it.
         """
+        checked(Callback, progress, "progress")
         return foresee_collection(self.store) if preview else collect(self.store, progress=progress)
 
     def at(self, when: When, *, recorded: bool = False, progress: Progress | None = None) -> Self:

@@ -161,7 +161,7 @@ SIGNATURES = {
     "MemoryCommands.list": "*, type=None, project=None, include_suppressed=False, limit=20, sort_by='relevance'",
     "MemoryCommands.show": "id",
     "MemoryCommands.stats": "",
-    "MemoryCommands.export_memories": "",
+    "MemoryCommands.export_memories": "*, shareable=False",
     "MemoryCommands.import_memories": "data",
     "MemoryCommands.format_age": "iso_timestamp",
     "MemGraph.open": "home=None, **config",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from uuid import uuid4
 
@@ -24,6 +24,9 @@ FORMAT = 1
 _MANIFEST = "manifest.json"
 _BEGUN = {"lock", "lock.pid"}
 """What a journal folder may hold that was never finished: the lock of who is making it."""
+_NO_EVENTS = {"config.toml", "graph.lock", "graph.lock.pid", "journal", "past"}
+"""What a store's directory may hold that has no events."""
+_MADE_FROM_EVENTS = ("graph/memgraph.kuzu", "index/index.npz", "journal/vectors/*.f32", "journal/verified.json")
 
 
 def open_journal(
@@ -55,6 +58,7 @@ def open_journal(
         The journal cannot be trusted.
     """
     folder = home / "journal"
+    made = made_from_events(home)  # before the journal: another process may be writing its first event
     if not (folder / _MANIFEST).exists():
         refuse_foreign(home)
         make_private_folder(folder)
@@ -62,6 +66,8 @@ def open_journal(
     store_id = read_manifest(folder / _MANIFEST) if (folder / _MANIFEST).exists() else None
     key = keys.key(store_id) if store_id else None
     if store_id is None or (key is None and _is_empty(folder)):
+        if made:
+            raise lost_journal(home, made)
         lock.acquire(lock_timeout_s)  # one process makes manifest and key, the others find them made
         try:
             store_id = _made_manifest(folder / _MANIFEST, now)
@@ -74,6 +80,8 @@ def open_journal(
     with timed(logger, logging.INFO, "opened the journal") as counts:
         journal.load()
         counts["events"] = journal.tail.chain.seq
+    if made and journal.tail.chain.seq == 0:
+        raise lost_journal(home, made)
     _make_first_event(journal, key, created_by, now)
     return journal
 
@@ -147,6 +155,31 @@ def read_manifest(path: Path) -> str:
     return str(store_id)
 
 
+def made_from_events(home: Path) -> list[Path]:
+    """Return the files and folders of a store's directory that show that its journal held events.
+
+    Raises
+    ------
+    StorageError
+        The directory cannot be read.
+    """
+    try:
+        found = [path for pattern in _MADE_FROM_EVENTS for path in home.glob(pattern)]
+    except OSError as error:
+        raise StorageError(f"cannot be read: {error.strerror}", path=home) from None
+    return list(dict.fromkeys(path if path.parent.name == "journal" else path.parent for path in found))
+
+
+def lost_journal(home: Path, made: Sequence[Path]) -> JournalError:
+    """Return the error that says that a store's events are gone and what was made from them is there."""
+    names = " and ".join(map(str, made))
+    were = "was" if len(made) == 1 else "were"
+    return JournalError(
+        f"the journal under {home / 'journal'} holds no events, but {names} {were} made from some: restore the journal "
+        f"from a backup or, to begin anew, remove {names}"
+    )
+
+
 def refuse_foreign(home: Path) -> None:
     """Refuse a directory that holds something, unless it is a store that is being made just now.
 
@@ -154,9 +187,12 @@ def refuse_foreign(home: Path) -> None:
     ------
     NotAStoreError
         It holds something else.
+    JournalError
+        It is a store that has lost its journal, or its journal's manifest.
     StorageError
         It is a file, or cannot be read.
     """
+    made = made_from_events(home)  # before the journal: another process may be making it
     try:
         entries = {entry.name for entry in home.iterdir()}
         journal = home / "journal"
@@ -168,7 +204,13 @@ def refuse_foreign(home: Path) -> None:
     except OSError as error:
         raise StorageError(f"cannot be read: {error.strerror}", path=home) from None
     unfinished = {name for name in begun if name in _BEGUN or name.startswith(f".{_MANIFEST}.")}
-    if _MANIFEST in begun:
+    if (journal / _MANIFEST).exists():
         return  # another process has just finished it
-    if entries - {"config.toml", "journal"} or begun - unfinished:
+    if any(name.endswith(".jsonl") for name in begun):
+        raise JournalError(
+            f"the journal under {journal} has no {_MANIFEST}, but it holds events; restore the file from a backup"
+        )
+    if made:
+        raise lost_journal(home, made)
+    if entries - _NO_EVENTS or begun - unfinished:
         raise NotAStoreError(home)

@@ -16,6 +16,7 @@ from memgraph.journal.checkpoint import read_checkpoint
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.heads import Head, HeadFile
 from memgraph.journal.journal import Journal
+from memgraph.journal.opening import lost_journal, made_from_events
 from memgraph.journal.replay import Committed
 from memgraph.journal.vectors import NamedVectors
 from memgraph.model.events import AcceptedWitness, JournalRepaired, StoreCreated
@@ -90,9 +91,13 @@ def examine(home: Path, store_id: str, key: SigningKey, *, keys_home: Path, by_c
     Raises
     ------
     JournalError
-        The journal's own lines do not verify.
+        The journal's own lines do not verify, or it holds no events where something was made from some.
     """
-    return _examined(_Unwitnessed(home, store_id, key, keys_home=keys_home), by_checkpoint=by_checkpoint)
+    made = made_from_events(home)
+    found = _examined(_Unwitnessed(home, store_id, key, keys_home=keys_home), by_checkpoint=by_checkpoint)
+    if made and found.seq == 0 and not found.contradicting:
+        raise lost_journal(home, made)
+    return found
 
 
 def as_it_is(home: Path, store_id: str, key: SigningKey, *, keys_home: Path) -> Journal:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -17,6 +16,7 @@ from memgraph.extraction.model import ModelExtractor
 from memgraph.extraction.rules import RuleExtractor
 from memgraph.extraction.secrets import redact_any
 from memgraph.lifecycle.batch import Batch
+from memgraph.lifecycle.build_run import BuildRun, embed_candidates
 from memgraph.lifecycle.collect import collect
 from memgraph.lifecycle.compress import builds_since, compress
 from memgraph.lifecycle.contradictions import find_contradictions_of
@@ -25,11 +25,12 @@ from memgraph.lifecycle.equal import equal_memory
 from memgraph.lifecycle.forgotten import is_forgotten
 from memgraph.lifecycle.landmarks import is_landmark
 from memgraph.lifecycle.merge import merge_event, merged
+from memgraph.lifecycle.time_limit import PacedEmbedding, TimeLimit, Timer
 from memgraph.lifecycle.usage import RunUsage
 from memgraph.lifecycle.vectors import vectors_of
-from memgraph.model.build import BuildEventLog, Candidate, ExtractionResult
-from memgraph.model.events import BuildConsolidated
-from memgraph.model.ids import natural_id, source_id
+from memgraph.model.base import Callback, checked, checked_list
+from memgraph.model.build import BuildEventLog, ExtractionResult
+from memgraph.model.ids import natural_id
 from memgraph.model.memory import AgentMemory, MemoryType, Vector, parse_memory, to_vector
 from memgraph.model.payload import Payload, WriteScope
 from memgraph.model.results import CompressionResult, ConsolidationResult
@@ -38,31 +39,6 @@ from memgraph.store import AgentMemoryStore
 from memgraph.store.appending import Write
 
 _SWITCHED_OFF = "consolidation is switched off (consolidation_enabled)"
-
-
-@dataclass(slots=True)
-class _Build:
-    """One log on its way through the pipeline."""
-
-    log: BuildEventLog
-    sha256: str
-    known: Row | None
-    extraction: ExtractionResult = field(default_factory=ExtractionResult)
-    candidates: list[Candidate] = field(default_factory=list)
-    consumed: list[str] = field(default_factory=list)
-    added: list[str] = field(default_factory=list)
-    merged: int = 0
-    forgotten: int = 0
-    left_out: int = 0
-    secrets: int = 0
-    complete: bool = True
-    started: float = 0.0
-
-    @property
-    def notice(self) -> str | None:
-        """What the extractor has to tell, and what was left out."""
-        said = f"{self.forgotten} left out, saying again what was forgotten" if self.forgotten else None
-        return "; ".join(filter(None, [self.extraction.notice, said])) or None
 
 
 class ConsolidationPipeline:
@@ -76,6 +52,8 @@ class ConsolidationPipeline:
     extractor : Extractor, optional
         Default: what the store's setting ``extractor`` says.
     config : ConsolidationConfig, optional
+    timer : callable, optional
+        Returns seconds of a monotonic clock: what ``max_duration_ms`` is measured by.
 
     Attributes
     ----------
@@ -90,6 +68,8 @@ class ConsolidationPipeline:
         embedder: Embedder | None = None,
         extractor: Extractor | None = None,
         config: ConsolidationConfig | None = None,
+        *,
+        timer: Timer = time.monotonic,
     ) -> None:
         self._store = store
         self._given_embedder = embedder
@@ -100,6 +80,8 @@ class ConsolidationPipeline:
         every = store.config.compression_cycle_interval
         self._config = config or ConsolidationConfig(compression_cycle_interval=every)
         self._unfinished: dict[str, ExtractionResult] = {}
+        self._timer = timer
+        self._paced = PacedEmbedding(timer)
         self.usage = RunUsage(lambda: (self._embedder, self._extractor))
 
     @property
@@ -132,37 +114,46 @@ class ConsolidationPipeline:
         self,
         build_logs: Sequence[BuildEventLog],
         *,
-        also: Callable[[Sequence[ConsolidationResult]], Sequence[Payload]] = lambda _results: (),
+        also: Callable[[Sequence[ConsolidationResult]], Sequence[Payload]] | None = None,
     ) -> list[ConsolidationResult]:
-        """Consolidate several logs in one commit, embedding all their memories in one batch.
+        """Consolidate several logs in one commit, embedding all their memories together.
+
+        When the time is up (``max_duration_ms``), what was embedded is kept, and the rest, in this order, is left to the next
+        call with the same logs.
 
         Parameters
         ----------
-        also : callable
+        also : callable, optional
             Given the results, returns further events for the same commit, such as a reader's cursor.
         """
-        builds = [self._opened(log) for log in build_logs]
+        checked(Callback, also, "also")
+        builds = [self._opened(log) for log in checked_list(BuildEventLog, build_logs, "build_logs")]
         if not self._store.config.consolidation_enabled:
-            return [self._result(build, notice=_SWITCHED_OFF) for build in builds]
-        fresh = [build for build in builds if not self._is_done(build)]
-        for build in fresh:
-            self._extract(build)
+            return [build.result(self._store.now(), notice=_SWITCHED_OFF) for build in builds]
+        fresh = [build for build in builds if not build.is_known]
+        limit = TimeLimit(self._config.max_duration_ms, self._timer)
+        for place, build in enumerate(fresh):
+            if place and limit.is_up:
+                build.cut(0)
+            else:
+                self._extract(build)
         embedder = self._embedder
-        self._embed(embedder, fresh)
+        embed_candidates(fresh, embedder, self._paced, limit, self._timer)
         with self._store.exclusive():  # what is new and what is a duplicate must still be so at the commit
             self._store.check_embedder(embedder)  # the store may have changed its model meanwhile
             writes: list[Write] = []
             batch = Batch(self._store.now())
             for build in fresh:
                 build.known = self._known(build.log)
-                if self._is_done(build):
+                if build.is_known:
                     continue  # another process has done it meanwhile
                 self._settle(build, batch, writes)
-                writes.append(self._event(build))
-            results = [self._result(build) for build in builds]
-            self._store.commit("global", [*writes, *also(results)])
+                if build.is_decided:
+                    writes.append(build.event(self._store.now()))
+            results = [build.result(self._store.now()) for build in builds]
+            self._store.commit("global", [*writes, *(also(results) if also else ())])
             find_contradictions_of(self._store, [one for build in fresh for one in build.added])
-        self._unfinished = {build.sha256: build.extraction for build in fresh if not build.complete}
+        self._unfinished = {one.sha256: one.extraction for one in fresh if one.is_extracted and not one.complete}
         return results
 
     def deduplicate(
@@ -200,8 +191,9 @@ class ConsolidationPipeline:
         candidate : AgentMemory or mapping
             At least its `content`; the type is the existing memory's.
         """
-        if isinstance(candidate, Mapping):
-            candidate = parse_memory({"type": existing.type, **candidate})
+        if not isinstance(existing, AgentMemory):
+            raise InvalidInputError("must be a memory", field="existing", value=existing)
+        candidate = parse_memory({"type": existing.type, **candidate} if isinstance(candidate, Mapping) else candidate)
         embedder = self._embedder
         if candidate.embedding is None and len(candidate.content) > len(existing.content):
             candidate = candidate.model_copy(update={"embedding": vectors_of(embedder, [candidate.content])[0]})
@@ -229,7 +221,7 @@ class ConsolidationPipeline:
         cycle_count : int
             Builds so far: unless it is a multiple of ``compression_cycle_interval``, nothing is done. 0: now.
         """
-        if cycle_count % self._config.compression_cycle_interval:
+        if checked(int, cycle_count, "cycle_count") % self._config.compression_cycle_interval:
             return CompressionResult()
         if not self._store.config.consolidation_enabled:
             return CompressionResult(notice=_SWITCHED_OFF)
@@ -248,75 +240,36 @@ class ConsolidationPipeline:
 
     def is_landmark(self, memory: AgentMemory) -> bool:
         """Tell whether a memory is never to be forgotten: its tags say so, or it alone tells of a failure; see `landmarks`."""
-        return is_landmark(self._store, memory)
+        return is_landmark(self._store, parse_memory(memory))
 
-    def _opened(self, log: BuildEventLog) -> _Build:
+    def _opened(self, log: BuildEventLog) -> BuildRun:
         # before anything is cut or given to a model: half a secret would not be known for one
         log, secrets = redact_any(log) if self._store.config.redact_secrets else (log, 0)
         canonical = orjson.dumps(log.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
-        return _Build(
-            log, hashlib.sha256(canonical).hexdigest(), self._known(log), started=time.monotonic(), secrets=secrets
-        )
+        return BuildRun(log, hashlib.sha256(canonical).hexdigest(), self._known(log), secrets)
 
     def _known(self, log: BuildEventLog) -> Row | None:
         return self._store.reader.record("Build", natural_id("build", log.build_id, project_id=log.project_id))
 
-    @staticmethod
-    def _is_done(build: _Build) -> bool:
-        known = build.known
-        return bool(known and known.get("is_complete") and known.get("log_sha256") == build.sha256)
-
-    def _extract(self, build: _Build) -> None:
+    def _extract(self, build: BuildRun) -> None:
         # of a log that ran out of time, what was found then is known: a model may say something else, and costs again
-        build.extraction = self._unfinished.get(build.sha256) or self._extractor.extract(build.log)
-        consumed = set((build.known or {}).get("consumed_keys", ()))
-        keyed = (
-            Candidate(key=candidate.key or f"#{place}", memory=candidate.memory)
-            for place, candidate in enumerate(build.extraction.candidates)
-        )
-        left = [self._completed(build.log, candidate) for candidate in keyed if candidate.key not in consumed]
-        most = self._config.max_memories_per_extraction
-        build.candidates, build.left_out = left[:most], max(0, len(left) - most)
+        began = self._timer()
+        extraction = self._unfinished.get(build.sha256) or self._extractor.extract(build.log)
+        build.choose(extraction, self._config.max_memories_per_extraction)
+        build.spent_s = self._timer() - began
 
-    @staticmethod
-    def _completed(log: BuildEventLog, candidate: Candidate) -> Candidate:
-        """Fill in where a memory comes from; its id follows from that."""
-        memory = candidate.memory
-        updates = {
-            "id": source_id(f"{log.project_id}\x1f{log.build_id}\x1f{candidate.key}", 0),
-            "project_id": memory.project_id or log.project_id,
-            "build_id": memory.build_id or log.build_id,
-            "source_event_ids": memory.source_event_ids or [log.build_id],
-            "evidence_build_ids": memory.evidence_build_ids or [log.build_id],
-            "occurred_at": memory.occurred_at or getattr(memory, "event_date", None) or log.completed_at,
-            "reason": memory.reason or "proposed by the extractor",
-        }
-        return Candidate(key=candidate.key, memory=memory.model_copy(update=updates))
+    def _settle(self, build: BuildRun, batch: Batch, writes: list[Write]) -> None:
+        """Decide for each candidate: new, a duplicate, or forgotten. Out of time, the rest waits for the next run.
 
-    @staticmethod
-    def _embed(embedder: Embedder, builds: Sequence[_Build]) -> None:
-        """Embed the candidates of all builds in one batch."""
-        lacking = [
-            (build, place)
-            for build in builds
-            for place, candidate in enumerate(build.candidates)
-            if candidate.memory.embedding is None
-        ]
-        vectors = vectors_of(embedder, [build.candidates[place].memory.content for build, place in lacking])
-        for (build, place), vector in zip(lacking, vectors, strict=True):
-            candidate = build.candidates[place]
-            memory = candidate.memory.model_copy(update={"embedding": vector})
-            build.candidates[place] = Candidate(key=candidate.key, memory=memory)
-
-    def _settle(self, build: _Build, batch: Batch, writes: list[Write]) -> None:
-        """Decide for each candidate: new, a duplicate, or forgotten. Out of time, the rest waits for the next run."""
-        build.started = time.monotonic()  # the extraction and embedding of other builds are not its time
-        build.consumed = list((build.known or {}).get("consumed_keys", ()))
+        That has a time of its own: what was embedded in time is kept.
+        """
+        limit = TimeLimit(self._config.max_duration_ms, self._timer)
+        began = self._timer()
+        build.consumed = build.known_keys
         consumed = set(build.consumed)
         left = [candidate for candidate in build.candidates if candidate.key not in consumed]
         for place, candidate in enumerate(left):
-            elapsed_ms = (time.monotonic() - build.started) * 1000
-            if place and elapsed_ms > self._config.max_duration_ms:
+            if place and limit.is_up:
                 build.complete = False
                 break
             memory = candidate.memory
@@ -336,6 +289,7 @@ class ConsolidationPipeline:
                 batch.add(memory)
                 build.added.append(memory.id or "")
             build.consumed.append(candidate.key or "")
+        build.spent_s += self._timer() - began
 
     def _duplicate_of(self, memory: AgentMemory, batch: Batch) -> tuple[float, AgentMemory | None]:
         """Return the nearest memory in force of equal type, project, privacy tier, trust class and outcome, and its cosine.
@@ -358,38 +312,3 @@ class ConsolidationPipeline:
 
     def _is_known(self, memory: AgentMemory, batch: Batch) -> bool:
         return memory.id in batch.touched or self._store.reader.index.slot(memory.id or "") >= 0
-
-    def _event(self, build: _Build) -> BuildConsolidated:
-        log, known = build.log, build.known or {}
-        return BuildConsolidated(
-            project_id=log.project_id,
-            build_id=log.build_id,
-            log_sha256=build.sha256,
-            outcome=log.build_outcome,
-            started_at=log.started_at,
-            completed_at=log.completed_at,
-            task_count=len(log.tasks),
-            agents=sorted({task.agent_name for task in log.tasks}),
-            consumed_keys=build.consumed,
-            complete=build.complete,
-            extracted=known.get("extracted", 0) + len(build.added),
-            merged=known.get("merged", 0) + build.merged,
-            extractor=build.extraction.extractor,
-            consolidated_at=self._store.now(),
-        )
-
-    def _result(self, build: _Build, *, notice: str | None = None) -> ConsolidationResult:
-        return ConsolidationResult(
-            build_id=build.log.build_id,
-            consolidated_at=self._store.now(),
-            memories_extracted=len(build.added) + build.merged,
-            memories_deduplicated=build.merged,
-            memories_forgotten=build.forgotten,
-            memories_left_out=build.left_out,
-            secrets_redacted=build.secrets,
-            new_memory_ids=build.added,
-            duration_ms=(time.monotonic() - build.started) * 1000,
-            complete=build.complete,
-            notice=notice or build.notice,
-            extraction_notice=build.extraction.notice,
-        )

@@ -72,9 +72,9 @@ def save_episode(store: AgentMemoryStore, episode: Episode) -> SavedEpisode:
 def give_feedback(store: AgentMemoryStore, episode_id: str, feedback: Feedback) -> EpisodicMemory:
     """Say what the user thought of an episode: love and like make it a success, meh a failure, whatever it was before.
 
-    The word is kept as the outcome's, with the comment as the user's feedback, and the text says so. Love and like raise its
-    relevance as one use does, once until the user thinks otherwise; it counts as no use. Meh leaves its relevance alone, for
-    a failure is worth remembering. Feedback that was given before writes nothing.
+    The word is kept as the outcome's. Word and comment become a new line of ``user_feedback``, behind what was recorded before,
+    and the text says so. Love and like raise its relevance as one use does, once until the user thinks otherwise; it counts
+    as no use. Meh leaves its relevance alone, for a failure is worth remembering. The last feedback, given again, writes nothing.
 
     Raises
     ------
@@ -122,14 +122,14 @@ def episode_of(store: AgentMemoryStore, episode_id: str) -> EpisodicMemory:
 
 def _changes(store: AgentMemoryStore, episode: EpisodicMemory, feedback: Feedback) -> dict[str, Any]:
     """Return the fields that feedback sets anew: none if it was given before."""
-    said = episode.user_feedback or ""
-    is_known = said == feedback.told or (feedback.comment is None and said.startswith(f"{feedback.feedback}: "))
-    if is_known and episode.outcome_word == feedback.feedback:
+    recorded = episode.user_feedback or ""
+    if feedback.is_last_of(recorded) and episode.outcome_word == feedback.feedback:
         return {}
-    changes: dict[str, Any] = {"outcome": feedback.feedback, "user_feedback": feedback.told}
+    said = feedback.after(recorded)
+    changes: dict[str, Any] = {"outcome": feedback.feedback, "user_feedback": said}
     parts = (episode.situation or "", episode.reasoning or "", episode.action or "")
     if episode.content == _told(parts, episode.outcome, episode.user_feedback):  # else somebody has worded it otherwise
-        changes["content"] = _told(parts, OUTCOME_OF_WORD[feedback.feedback], feedback.told)
+        changes["content"] = _told(parts, OUTCOME_OF_WORD[feedback.feedback], said)
     if feedback.feedback in _LIKED and _FAILURE in episode.tags:
         changes["tags"] = [tag for tag in episode.tags if tag != _FAILURE]
     if feedback.feedback in _LIKED and episode.outcome_word not in _LIKED:
@@ -149,13 +149,22 @@ def redacted(store: AgentMemoryStore, said: T) -> tuple[T, int]:
 def _told(parts: tuple[str, str, str], outcome: Outcome, feedback: str | None) -> str:
     """Return situation, reasoning, action and what came of it in one line that a memory can hold."""
     ending = f"Outcome: {_WORD_OF[outcome]}."
-    if said := " ".join((feedback or "").split()):
-        ending += f" User feedback: {_sentence(cut(said, _FEEDBACK_CHARS))}"
+    if said := _newest(feedback or ""):
+        ending += f" User feedback: {said}"
     labels = ("", "Reasoning: ", "Action: ")
     plain = [" ".join(part.split()) for part in parts]
     frame = len(ending) + sum(map(len, labels)) + 2 * len(parts)  # a full stop and a space behind each
     shortened = fitted(plain, MAX_CONTENT_CHARS - frame)
     return " ".join([*(f"{label}{_sentence(part)}" for label, part in zip(labels, shortened, strict=True)), ending])
+
+
+def _newest(feedback: str) -> str:
+    """Return the last lines of feedback that fit into a memory's text, as sentences in their order."""
+    lines = [line for line in (" ".join(line.split()) for line in feedback.split("\n")) if line]
+    said = _sentence(cut(lines.pop(), _FEEDBACK_CHARS)) if lines else ""
+    while lines and len(longer := f"{_sentence(lines.pop())} {said}") <= _FEEDBACK_CHARS:
+        said = longer
+    return said
 
 
 def _sentence(text: str) -> str:

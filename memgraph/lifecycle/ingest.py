@@ -25,6 +25,8 @@ commit costs the graph the same 0.2 s for ten memories as for a hundred."""
 _BATCH_ASKED = 4
 """Where something else than the rules is asked, what it has said so far is dearer than the commit."""
 _NOTICES_SHOWN = 3
+_REASONS_KEPT = 100
+"""So many reasons why something was skipped are told; beyond, it is only counted."""
 _TAKEN_ALONG = 32
 """So many memories that await their vectors are embedded beside each batch, as long as the model works."""
 
@@ -126,13 +128,17 @@ class _Run:
         ) = 0
 
     def consolidate(self, batch: Sequence[SourceRecord]) -> None:
-        """Consolidate one batch and commit it with the cursor after it."""
+        """Consolidate one batch and commit it with the cursor after it.
+
+        As long as nothing at all could be read the cursor stays: the next run says again why.
+        """
         cursor = batch[-1].cursor
         for record in batch:
             self.read += record.records
             if record.skipped is not None:
                 self.skipped += 1
-                self._reasons[record.skipped] += 1
+                if record.skipped in self._reasons or len(self._reasons) < _REASONS_KEPT:
+                    self._reasons[record.skipped] += 1
         logs = [record.build for record in batch if record.build is not None]
         self.builds += len(logs)
         changed = cursor != self.cursor
@@ -142,13 +148,13 @@ class _Run:
             self.extracted += sum(len(result.new_memory_ids) for result in results)
             self.merged += sum(result.memories_deduplicated for result in results)
             self.forgotten += sum(result.memories_forgotten for result in results)
-            self.left_out += sum(result.memories_left_out for result in results if result.complete)
+            self.left_out += sum(result.memories_left_out for result in results)
             self._told.update(filter(None, (result.extraction_notice for result in results)))
             kept.update(result.build_id for result in results if result.memories_extracted)
             is_done = all(result.complete for result in results)
             if is_done:
                 self.secrets += sum(result.secrets_redacted for result in results)
-            return [self._event(cursor)] if changed and is_done else []
+            return [self._event(cursor)] if changed and is_done and self.builds else []
 
         # a build that ran out of time goes on where it stopped: the cursor never passes what was not consolidated
         while not all(result.complete for result in self._pipeline.consolidate_all(logs, also=cursor_event)):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -58,6 +59,9 @@ Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Bytes = Annotated[int, Field(ge=0)]
 Limit = Annotated[int, Field(ge=0, le=MAX_COUNT, strict=True)]
 QueryText = Annotated[str, AfterValidator(storable)]
+Callback = Callable[..., Any] | None
+
+T = TypeVar("T")
 
 
 if TYPE_CHECKING:
@@ -139,6 +143,23 @@ def checked(kind: Any, value: object, field: str) -> Any:
         found = refused("", error)
         name = f"{field}.{found.field}" if found.field else field
         raise InvalidInputError(found.problem, field=name, value=found.value) from None
+
+
+def checked_list(kind: type[T], values: object, field: str) -> list[T]:
+    """Return an argument as a list of instances of a class.
+
+    Raises
+    ------
+    InvalidInputError
+        It is no list, or holds something else.
+    """
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise InvalidInputError(f"must be a list of {kind.__name__}", field=field, value=values)
+    found = list(values)
+    for place, value in enumerate(found):
+        if not isinstance(value, kind):
+            raise InvalidInputError(f"must be a {kind.__name__}", field=f"{field}.{place}", value=value)
+    return found
 
 
 @lru_cache(maxsize=64)

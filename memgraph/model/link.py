@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from memgraph.errors import InvalidInputError
-from memgraph.model.base import Finite, Model, Text, Timestamp
+from memgraph.model.base import Finite, Model, Text, Timestamp, checked
 from memgraph.model.ids import MemoryId
 
 Relation = Literal[
@@ -53,7 +53,7 @@ def oriented(source_id: str, relation: str, target_id: str) -> tuple[str, str, s
     InvalidInputError
         Not a relation that can be set.
     """
-    name = relation.upper()
+    name = checked(str, relation, "relation").upper()
     if name == "SUPERSEDED_BY":
         return target_id, "SUPERSEDES", source_id
     if name not in EXPLICIT_RELATIONS:

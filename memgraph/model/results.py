@@ -273,7 +273,7 @@ class MemoryCommandResult(Model):
 
 
 class MemoryExport(Model):
-    """Every memory that is not deleted, suppressed ones included, with their links.
+    """Every memory that is not deleted, suppressed ones included, with their links; or, for others, only what may be shown.
 
     `embedding_model` names what made the vectors; a store of another model embeds the texts anew on import.
     """
@@ -295,7 +295,7 @@ class IngestReport(Model):
         Findings beyond the best of each build.
     read, extracted, merged, forgotten, skipped : int
         Records read; memories added; memories merged into known ones; left out because they say again what was forgotten;
-        records that could not be read.
+        records, or parts of them, that could not be read.
     kept_share : float
         Builds that left at least one new or merged memory, over builds read.
     secrets_redacted : int
@@ -303,7 +303,7 @@ class IngestReport(Model):
     compressed : int
         Generalisations that were made at the end.
     reasons : dict of str to int
-        Why records were skipped.
+        What was skipped and why: the first 100 reasons of a source, with how often.
     usage : ModelUsage or None
         What was asked of models' servers; None if nothing was.
     """

@@ -91,5 +91,18 @@ class Feedback(Model):
 
     @property
     def told(self) -> str:
-        """The word, and the comment behind it."""
-        return self.feedback if self.comment is None else f"{self.feedback}: {self.comment}"
+        """The word, and the comment behind it, in one line."""
+        return self.feedback if self.comment is None else f"{self.feedback}: {' '.join(self.comment.split())}"
+
+    def is_last_of(self, recorded: str) -> bool:
+        """Tell whether what was recorded ends with this feedback; without a comment, with its word and any comment."""
+        last = recorded.rpartition("\n")[2]
+        return last == self.told or (self.comment is None and last.startswith(f"{self.feedback}: "))
+
+    def after(self, recorded: str) -> str:
+        """Return what was recorded with this behind it, a line each; where that is too long, the oldest text is cut."""
+        if not recorded:
+            return self.told
+        room = MAX_TEXT_CHARS - len(self.told) - 1
+        older = recorded if len(recorded) <= room else f"…{recorded[len(recorded) - room + 1 :]}"[: max(room, 0)]
+        return f"{older}\n{self.told}" if older else self.told

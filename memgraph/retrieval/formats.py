@@ -77,6 +77,7 @@ def create_enriched_system_prompt(
     InvalidInputError
         There is no such format, or this is no context.
     """
+    checked(str, base_prompt, "base_prompt")
     told = format_context_for_prompt(context, format=format)
     return f"{base_prompt}\n\n---\n\n{told}" if told and context.memories else base_prompt
 

@@ -10,7 +10,7 @@ from memgraph.embedding import embed_query
 from memgraph.errors import EmbeddingError, InvalidInputError
 from memgraph.index.analyser import ANALYSER_VERSION
 from memgraph.logs import logger_of, timed
-from memgraph.model.base import Finite, Limit, Name, QueryText, checked
+from memgraph.model.base import Finite, Limit, Name, QueryText, checked, checked_list
 from memgraph.model.events import DecayApplied, RecalledItem, RetrievalRecorded
 from memgraph.model.ids import new_id
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory, PrivacyTier, TrustClass, Vector, to_vector
@@ -201,7 +201,7 @@ class MemoryRetrieval:
 
     def format_injected_prefix(self, memories: Sequence[AgentMemory]) -> str:
         """Return the text to put before a prompt, in seed 0's format; empty for no memories."""
-        return format_prefix(memories)
+        return format_prefix(checked_list(AgentMemory, memories, "memories"))
 
     def apply_decay(self) -> DecayResult:
         """Read the curve for all memories and record the run. Nothing is moved: doing it twice is doing it once."""

@@ -37,6 +37,7 @@ from memgraph.journal.envelope import Event
 from memgraph.journal.excerpt import Excerpt, Sift
 from memgraph.journal.journal import Journal
 from memgraph.logs import logger_of
+from memgraph.model.base import Callback, checked
 from memgraph.model.reembedding import MemoryReembedded
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, Embedder, KeyProvider, Progress
@@ -91,6 +92,7 @@ class LooksBack:
         from memgraph.store.past_store import PastStore
 
         self._check_open()
+        checked(Callback, progress, "progress")
         past = Past(self._moment(when), recorded=recorded)
         journal = self._excerpt(past)
 

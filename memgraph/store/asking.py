@@ -11,6 +11,7 @@ import numpy as np
 from memgraph.graph.guard import check_values
 from memgraph.graph.queries import named_query
 from memgraph.logs import logger_of, timed
+from memgraph.model.base import Name, checked
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.rows import Rows
 from memgraph.store.projector import Projector
@@ -97,6 +98,8 @@ class AnswersQueries:
         """
         import networkx as nx
 
+        checked(Name | None, project_id, "project_id")
+        include = checked(str | set[str], include, "include")
         network: nx.MultiDiGraph[str] = nx.MultiDiGraph()
         self.flush()
         with self._reader.frozen(links=True):

@@ -9,7 +9,7 @@ import numpy as np
 
 from memgraph.embedding import embed_each
 from memgraph.errors import EmbeddingError, InvalidInputError
-from memgraph.model.base import Limit, checked
+from memgraph.model.base import Callback, Limit, checked
 from memgraph.model.events import MemoryRevised, RecordPatch
 from memgraph.model.memory import Vector
 from memgraph.ports import Embedder, Progress, Row
@@ -88,6 +88,7 @@ class AwaitingVectors:
             There are some, and no model to embed them with.
         """
         self._check_open()
+        checked(Callback, progress, "progress")
         batch = checked_batch(batch)
         at_most = checked(Limit | None, at_most, "at_most")
         done, waiting = 0, len(self._awaiting())

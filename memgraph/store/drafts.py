@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from memgraph.errors import InvalidInputError
+from memgraph.model.base import Name, checked
 from memgraph.model.events import RecordPatch
 from memgraph.model.ids import new_id
 from memgraph.model.memory import AgentMemory, MemoryRecord
-from memgraph.model.payload import WriteScope, sparse
+from memgraph.model.payload import Actor, Payload, WriteScope, sparse
 from memgraph.model.text import summary_of
 from memgraph.ports import Annotator, Row
 
@@ -83,6 +84,28 @@ def patch(old: Row, new: MemoryRecord) -> tuple[Any, list[str]]:
     changed = {name: value for name, value in after.items() if old.get(name) != value}
     cleared = [name for name in MemoryRecord.model_fields if name in old and name not in after]
     return RecordPatch.parse(changed), cleared
+
+
+def check_commit(write_scope: object, events: object, *, task_id: object, actor: object) -> None:
+    """Refuse what no caller can commit, whatever the scope.
+
+    Raises
+    ------
+    InvalidInputError
+        An argument is of another type, or an event is one that the store alone can make.
+    """
+    checked(WriteScope, write_scope, "write_scope")
+    checked(Name | None, task_id, "task_id")
+    checked(Actor, actor, "actor")
+    if isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable):
+        raise InvalidInputError("must be a list of events", field="events", value=events)
+    for event in events:
+        payload = event[0] if isinstance(event, tuple) and len(event) == 2 else event
+        if not isinstance(payload, Payload | AgentMemory):
+            problem = "must be an event, an event and its vector, or a memory"
+            raise InvalidInputError(problem, field="events", value=event)
+        if isinstance(payload, Payload) and payload.BY_STORE_ALONE:
+            raise InvalidInputError("is made by the store alone", field="events", value=payload.TYPE)
 
 
 def scope_of(memory: MemoryRecord | Row) -> WriteScope:

@@ -8,13 +8,30 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from memgraph.config import AgentMemoryConfig
+from memgraph.errors import InvalidInputError
 from memgraph.graph.connection import VENDORS
 from memgraph.graph.engine import EmbeddedEngine
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys import default_keys
 from memgraph.journal.opening import open_journal
+from memgraph.model.base import Callback, checked
 from memgraph.ports import KeyProvider
 from memgraph.store.projector import Projector
+
+
+def check_parts(*, embedder: object, clock: object, keys: object, annotator: object) -> None:
+    """Refuse what cannot be a part of a store.
+
+    Raises
+    ------
+    InvalidInputError
+        Names the argument.
+    """
+    checked(Callback, clock, "clock")
+    methods = (("embedder", embedder, "embed"), ("keys", keys, "key"), ("annotator", annotator, "annotate"))
+    for field, part, method in methods:
+        if part is not None and not callable(getattr(part, method, None)):
+            raise InvalidInputError(f"has no method `{method}`", field=field, value=part)
 
 
 def open_store_journal(config: AgentMemoryConfig, keys: KeyProvider | None, now: Callable[[], str]) -> Journal:

@@ -16,6 +16,7 @@ from memgraph.index.index import Index, scope_name
 from memgraph.index.succession import superseded
 from memgraph.index.vectors import VectorSearch
 from memgraph.journal.envelope import Event
+from memgraph.model.base import checked
 from memgraph.model.ids import stored_form
 from memgraph.model.link import EXPLICIT_RELATIONS, Link
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory, MemoryType, Vector
@@ -102,7 +103,7 @@ class Reader:
 
     def get(self, memory_id: str) -> AgentMemory | None:
         """Return a memory that is not deleted."""
-        return next(iter(self.read([stored_form(memory_id)])), None)
+        return next(iter(self.read([stored_form(checked(str, memory_id, "id"))])), None)
 
     def read(self, memory_ids: Sequence[str]) -> list[AgentMemory]:
         """Return these memories in this order, without those that are gone."""
@@ -181,6 +182,7 @@ class Reader:
         """
         if type is not None and type not in MEMORY_TYPES:
             raise InvalidInputError(f"must be one of {', '.join(MEMORY_TYPES)}", field="type", value=type)
+        checked(str | None, project_id, "project_id")
         index = self.index
         if state is None:
             mask = self._current(index) & (index.column("invalid_days") > self._days())

@@ -12,7 +12,7 @@ from memgraph.errors import EmbeddingError, InvalidInputError
 from memgraph.journal.journal import Journal
 from memgraph.journal.lock import ProcessLock
 from memgraph.journal.made import MadeRow, MadeVectors
-from memgraph.model.base import MAX_ITEMS
+from memgraph.model.base import MAX_ITEMS, Callback, checked
 from memgraph.model.events import EmbeddingSwitched
 from memgraph.model.payload import Payload
 from memgraph.model.reembedding import MemoryReembedded, PlacedVector
@@ -20,7 +20,7 @@ from memgraph.model.results import ReembedResult
 from memgraph.ports import Embedder, Progress, Row
 from memgraph.store.awaiting import AwaitingVectors, checked_batch
 from memgraph.store.batches import Batches
-from memgraph.store.vectors import VectorModel
+from memgraph.store.vectors import VectorModel, check_is_embedder
 
 
 class ReembedsVectors(AwaitingVectors):
@@ -64,6 +64,8 @@ class ReembedsVectors(AwaitingVectors):
             Somebody else changes the store's model just now.
         """
         self._check_open()
+        check_is_embedder(embedder)
+        checked(Callback, progress, "progress")
         batch = checked_batch(batch)
         model = VectorModel(embedder.name, embedder.dimension)
         with self._alone(), self._batches.batch():

@@ -12,11 +12,11 @@ from memgraph.embedding import default_embedder
 from memgraph.errors import ClosedError, InvalidInputError, NotFoundError
 from memgraph.extraction.annotate import RuleAnnotator
 from memgraph.journal.envelope import Event
-from memgraph.model.base import checked
+from memgraph.model.base import Callback, checked, checked_list
 from memgraph.model.events import OutcomeRecorded, RetrievalRecorded
 from memgraph.model.link import Link
 from memgraph.model.memory import AgentMemory, MemoryType
-from memgraph.model.payload import Actor, Payload, WriteScope
+from memgraph.model.payload import Actor, WriteScope
 from memgraph.model.results import MemoryStats
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Annotator, Clock, Embedder, KeyProvider, Progress
@@ -26,7 +26,8 @@ from memgraph.store.as_of import LooksBack
 from memgraph.store.asking import AnswersQueries
 from memgraph.store.batches import Batches, WritesInBatches
 from memgraph.store.bulk import BULK_FROM
-from memgraph.store.opening import utc_now
+from memgraph.store.drafts import check_commit
+from memgraph.store.opening import check_parts, utc_now
 from memgraph.store.outcome import check_outcome, events_of, is_recorded, newly_used
 from memgraph.store.reading import Reader
 from memgraph.store.reembedding import ReembedsVectors
@@ -75,7 +76,8 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
         keys: KeyProvider | None = None,
         annotator: Annotator | None = None,
     ) -> None:
-        self.config = config or load_config()
+        check_parts(embedder=embedder, clock=clock, keys=keys, annotator=annotator)
+        self.config = load_config() if config is None else AgentMemoryConfig.parse(config)
         self.embedder = embedder or default_embedder(self.config)
         self._clock = clock or utc_now
         self._is_closed = False
@@ -151,7 +153,7 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
     def insert_parts(self, memories: Sequence[AgentMemory]) -> list[AgentMemory]:
         """Add the parts of one text in one commit, each with the part before as its predecessor."""
         self._check_open()
-        return self._writer.insert(list(memories), parts=True)
+        return self._writer.insert(checked_list(AgentMemory, memories, "memories"), parts=True)
 
     def import_memories(self, memories: Sequence[AgentMemory], links: Sequence[Link]) -> None:
         """Add memories exactly as given, and their links, in one commit for each write scope.
@@ -162,6 +164,7 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
             A link's end is neither given nor in the store; nothing is stored.
         """
         self._check_open()
+        memories, links = checked_list(AgentMemory, memories, "memories"), checked_list(Link, links, "links")
         with self.batch():
             self._writer.restore(memories, links)
 
@@ -194,10 +197,7 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
             An event is one that the store alone can make.
         """
         self._check_open()
-        for event in events:
-            payload = event[0] if isinstance(event, tuple) and event else event
-            if isinstance(payload, Payload) and payload.BY_STORE_ALONE:
-                raise InvalidInputError("is made by the store alone", field="events", value=payload.TYPE)
+        check_commit(write_scope, events, task_id=task_id, actor=actor)
         return self._writer.commit(write_scope, events, task_id=task_id, actor=actor)
 
     def record_access(self, id: str) -> AgentMemory:
@@ -211,6 +211,7 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
     def record_retrieval(self, record: RetrievalRecorded, memories: Sequence[AgentMemory]) -> None:
         """Note a retrieval: every use is counted, and a memory is reinforced at most once a day."""
         self._check_open()
+        record, memories = RetrievalRecorded.parse(record), checked_list(AgentMemory, memories, "memories")
         with self._reader.frozen():
             used = [Use(memory.id or "", self.now(), by_retrieval=True) for memory in memories]
             self._note(used, self._writer.without_secrets(record))
@@ -260,7 +261,7 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
     def read_memories(self, memory_ids: Sequence[str]) -> list[AgentMemory]:
         """Return these memories in this order, without those that are gone."""
         self._check_open()
-        return self._reader.read(memory_ids)
+        return self._reader.read(checked(list[str], memory_ids, "memory_ids"))
 
     def query_by_type(
         self, type: MemoryType, *, limit: int = 50, include_suppressed: bool = False
@@ -342,10 +343,11 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
 
     def hmac_of(self, text: str) -> str:
         """HMAC of a text under the store's key: recognisable, not readable."""
-        return self._journal.hmac_of(text)
+        return self._journal.hmac_of(checked(str, text, "text"))
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """Replay the verified journal into a new graph and index."""
+        checked(Callback, progress, "progress")
         self.flush()
         self._projector.rebuild(progress)
         self._batches.check()
@@ -370,6 +372,7 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
         JournalError
             The journal itself does not verify.
         """
+        checked(Callback, progress, "progress")
         self.flush()
         return verify(self._projector, deep=deep, progress=progress)
 

@@ -28,6 +28,17 @@ def vector_model(named: NamedVectors, embedder: Embedder) -> VectorModel:
     return VectorModel(embedder.name, embedder.dimension)
 
 
+def check_is_embedder(embedder: object) -> None:
+    """Refuse what is no embedder at all.
+
+    Raises
+    ------
+    InvalidInputError
+    """
+    if not (isinstance(getattr(embedder, "name", None), str) and callable(getattr(embedder, "embed", None))):
+        raise InvalidInputError("must be an embedder", field="embedder", value=embedder)
+
+
 def check_model(named: NamedVectors, embedder: Embedder, *, in_use: Embedder | None = None) -> None:
     """Refuse an embedder whose vectors could not be compared with the store's; one that makes none fits any store.
 
@@ -41,6 +52,7 @@ def check_model(named: NamedVectors, embedder: Embedder, *, in_use: Embedder | N
     ModelMismatchError
         Names both models and the way to change.
     """
+    check_is_embedder(embedder)
     stored, given = vector_model(named, in_use or embedder), VectorModel(embedder.name, embedder.dimension)
     if given.dimension and stored != given:
         raise ModelMismatchError(stored=stored, given=given, setting=setting_of(stored.name))

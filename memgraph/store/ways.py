@@ -173,6 +173,7 @@ class Ways:
     def delete_memory(self, id: str, *, reason: str | None = None) -> bool:
         """Remove a memory and its links from every view, and tell whether it was there. Its history stays: see `undelete`."""
         self._check_open()
+        checked(str, id, "id")
         try:
             self._writer.append_about(id, lambda row, _now: MemoryDeleted(id=row["id"], reason=reason))
         except NotFoundError:

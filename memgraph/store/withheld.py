@@ -1,7 +1,7 @@
 """What is not told although nobody has put it away: what tells of something that was forgotten, or made less public, since.
 
 A memory that sleep has made of others (in compress, errors or procedures) repeats what these say. When one of these is
-forgotten or gets a stricter privacy tier, the next sleep words it anew, or takes it back; until then no recall, picture or export tells
+forgotten or gets a stricter privacy tier, the next sleep words it anew, or takes it back; until then no recall, picture or shareable export tells
 it. One that is pinned stays for what was forgotten: somebody has vouched for its text.
 
 A source that was deleted has no links any more, so this cannot see it; and what was archived, or is no longer true, did happen.

@@ -133,7 +133,7 @@ def test_a_broken_file_costs_a_reason_and_never_the_run(case: Any, kind: str) ->
         reader = make(path)
         str(reader.source_id).encode()
         for record in reader.records(None):
-            assert (record.build is None) == (record.skipped is not None)
+            assert record.build is not None or record.skipped
             record.cursor.encode()
 
 

@@ -307,9 +307,61 @@ def manifest_cut(scene: Any, stranger: Any) -> None:
 NO_MANIFEST = "the manifest is missing"
 
 
-@way(NO_MANIFEST, "refused", memgraph.NotAStoreError)
+@way(NO_MANIFEST, "refused")
 def manifest_gone(scene: Any, stranger: Any) -> None:
     scene.manifest.unlink()
+
+
+NO_EVENTS = "the journal is emptied or gone, with head file and checkpoint, and what was made from it is there"
+
+
+def without_witnesses(harm: Harm) -> Harm:
+    def all_three(scene: Any, stranger: Any) -> None:
+        scene.head.unlink()
+        scene.checkpoint.unlink()
+        harm(scene, stranger)
+
+    all_three.__name__ = harm.__name__
+    return all_three
+
+
+@way(NO_EVENTS, "refused")
+@without_witnesses
+def no_event_is_left(scene: Any, stranger: Any) -> None:
+    scene.segment.write_bytes(b"")
+
+
+@way(NO_EVENTS, "refused")
+@without_witnesses
+def half_of_the_first_event_is_left(scene: Any, stranger: Any) -> None:
+    scene.segment.write_bytes(scene.lines[0][:100])
+
+
+@way(NO_EVENTS, "refused")
+@without_witnesses
+def no_event_and_no_key_are_left(scene: Any, stranger: Any) -> None:
+    scene.segment.unlink()
+    scene.key.unlink()
+
+
+@way(NO_EVENTS, "refused")
+@without_witnesses
+def only_vectors_are_left(scene: Any, stranger: Any) -> None:
+    scene.segment.unlink()
+    for name in ("graph", "index"):
+        shutil.rmtree(scene.home / name)
+
+
+@way(NO_EVENTS, "refused")
+@without_witnesses
+def manifest_and_events_are_gone(scene: Any, stranger: Any) -> None:
+    scene.segment.unlink()
+    scene.manifest.unlink()
+
+
+@way(NO_EVENTS, "refused")
+def the_whole_journal_is_gone(scene: Any, stranger: Any) -> None:
+    shutil.rmtree(scene.home / "journal")
 
 
 KEY_GONE = "the signing key is missing, or the manifest is another store's"
@@ -646,6 +698,27 @@ def goes_on(scene: Any, *, with_rebuild: bool) -> None:
             digest = store.digest()
             store.rebuild()
             assert store.digest() == digest
+
+
+def test_a_store_that_lost_its_journal_is_told_of_and_begun_anew(scene: Any) -> None:
+    no_event_is_left(scene, scene)
+    config = memgraph.AgentMemoryConfig(home=scene.home, keys_home=scene.keys_home)
+    with pytest.raises(memgraph.JournalError) as error:
+        scene.open()
+    with pytest.raises(memgraph.JournalError) as same:
+        memgraph.repair_store(config)
+    assert str(same.value) == str(error.value)
+    named = [scene.home / name for name in ("graph", "index", "journal/vectors")]
+    assert all(str(path) in str(error.value) for path in named)
+    shutil.rmtree(scene.home / "journal")
+    with pytest.raises(memgraph.JournalError, match="to begin anew"):
+        scene.open()
+    for path in named[:2]:
+        shutil.rmtree(path)
+    with scene.open() as store:
+        assert store.get_all_memories() == []
+        store.insert_memory(episode := {"type": "episodic", "content": "life begins anew"})
+        assert [memory.content for memory in store.get_all_memories()] == [episode["content"]]
 
 
 def file_in_its_place(folder: Path) -> None:

@@ -147,7 +147,7 @@ def drained(reader: Reader, cursor: str | None) -> bool:
     assert reader.count() is None or reader.count() >= 0  # type: ignore[operator]
     str(reader.source_id).encode()
     for record in reader.records(cursor):
-        assert (record.build is None) == (record.skipped is not None), "neither a build nor a reason"
+        assert record.build is not None or record.skipped, "neither a build nor a reason"
         record.cursor.encode()
         (record.skipped or "").encode("utf-8", "backslashreplace")
         if record.build is not None:

@@ -263,7 +263,7 @@ def test_ingest_tells_what_it_skipped(done, tmp_path):
     path = tmp_path / "b.jsonl"
     path.write_text('{"half":\n' + json.dumps(BUILD) + "\n", "utf-8")
     told = done("ingest", "builds", path)
-    assert "Skipped 1 record" in told
+    assert "Skipped 1 part" in told
     assert "line 1" in told
 
 
@@ -290,6 +290,18 @@ def test_export_and_import_round_trip(done, run, tmp_path, builds):
     digests = {json.loads(done("verify", "--json", home=home))["digest"] for home in (other, tmp_path / "store")}
     assert len(digests) == 1
     assert [path.name for path in tmp_path.glob(".export*")] == []
+
+
+def test_an_export_says_what_is_hidden_in_it(run, done):
+    done("remember", "Kept for good")
+    done("remember", "Forgotten again")
+    done("forget", "Forgotten again")
+    whole = run("export")
+    assert "it holds 1 forgotten memory too" in whole.stderr
+    assert json.loads(whole.stdout)["total_memories"] == 2
+    shared = run("export", "--shareable")
+    assert (shared.stderr, json.loads(shared.stdout)["total_memories"]) == ("", 1)
+    assert "Forgotten" not in shared.stdout
 
 
 def test_a_failed_export_leaves_what_was_there(run, done, tmp_path):

@@ -105,7 +105,7 @@ def test_a_directory_without_sources_does_not_keep_the_others_from_it(run: Any, 
     assert "holds no file for junit" in shown.stderr
     none = run("junit", tmp_path / "empty", tmp_path / "empty")
     assert (none.exit_code, none.stdout) == (1, "")
-    assert "holds nothing that can be read" in none.stderr
+    assert "none of the 2 sources holds anything that can be read" in none.stderr
 
 
 def _session(said: str) -> str:
@@ -141,7 +141,7 @@ def test_nothing_that_can_be_read_is_a_failure(run: Any, tmp_path: Path, reports
         (reports / name).write_bytes(bytes(300))
     shown = run("junit", reports)
     assert shown.exit_code == 1
-    assert "holds nothing that can be read" in shown.stderr
+    assert "none of the 2 sources holds anything that can be read" in shown.stderr
     one = run("junit", reports / "b.xml")
     assert (one.exit_code, one.stdout, one.stderr.count("\n")) == (1, "", 1)
     (tmp_path / "empty").mkdir()
@@ -221,3 +221,58 @@ def test_a_folder_of_saved_logs_is_no_repository_and_is_told_how_to_be_named(run
     assert "is no git repository" in said
     assert "memgraph ingest git FILE..." in said
     assert "fatal" not in said
+
+
+MARKDOWN = "# Notes\n\nNo transcript.\n"
+NODE_TEST = "TAP version 13\n# Subtest: adds\nnot ok 1 - adds\n  ---\n  error: 'Expected 3'\n  ...\n1..1\n# fail 1\n"
+UNREADABLE = {
+    "markdown as a transcript": ("transcripts", "n.jsonl", MARKDOWN, "line 1: not JSON"),
+    "objects as a transcript": ("transcripts", "n.jsonl", '{"foo": 1}\n', "no entry of a session"),
+    "events as a transcript": ("transcripts", "n.jsonl", '{"type": "click"}\n', "no entry of a session"),
+    "a node --test log": ("ci-log", "n.log", NODE_TEST, "no command and no failure recognised"),
+    "an unknown trial": ("reflexion", "n.json", '{"trials": [1]}', "not a problem with a name and is_solved"),
+    "unknown environments": ("reflexion", "n.json", '[{"id": 1}]', "not an object that says is_success"),
+    "trials as prose": ("reflexion", "n.txt", MARKDOWN, "none of Reflexion's formats"),
+    "trials without questions": ("reflexion", "n.txt", "BEGIN TRIAL 0\nIt went well.\n", "no question"),
+    "steps that are texts": ("trajectories", "n.traj", '{"trajectory": ["ls"]}', "step 0: not an object"),
+    "steps of another form": ("trajectories", "n.traj", '{"trajectory": [{"tool": "ls"}]}', "step 0: says neither"),
+    "other results": ("tau-bench", "n.json", '[{"score": 1}]', "not a trial with task_id, reward and traj"),
+    "other builds": ("builds", "n.jsonl", '{"foo": 1}\n', "buildId: Field required"),
+    "a page as a report": ("junit", "n.xml", "<html/>", "holds no <testsuite>"),
+    "prose as a git log": ("git", "n.txt", MARKDOWN, "holds no line 'commit <sha>'"),
+}
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_input_of_which_nothing_can_be_read_fails_each_time_and_says_why(run: Any, tmp_path: Path, case: str) -> None:
+    kind, name, text, why = UNREADABLE[case]
+    (tmp_path / name).write_text(text, "utf-8")
+    for _ in range(2):
+        shown = run(kind, tmp_path / name)
+        assert shown.exit_code == 1
+        assert why in shown.output
+        assert "nothing new" not in shown.output.lower()
+
+
+def test_when_nothing_of_several_can_be_read_all_are_told(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(MARKDOWN, "utf-8")
+    (tmp_path / "b.jsonl").write_text('{"foo": 1}\n', "utf-8")
+    shown = run("transcripts", tmp_path / "a.jsonl", tmp_path / "b.jsonl", "--json")
+    told = json.loads(shown.stdout)
+    assert shown.exit_code == 1
+    assert shown.stderr.splitlines()[-1] == "memgraph: none of the 2 sources holds anything that can be read"
+    assert (told["total"]["skipped"], len(told["total"]["reasons"]), len(told["unreadable"])) == (2, 2, 1)
+
+
+def test_what_could_not_be_read_of_a_readable_source_is_counted_and_told(run: Any, tmp_path: Path) -> None:
+    path = tmp_path / "s1.jsonl"
+    path.write_text("".join(json.dumps(entry) + "\n" for entry in [*TRANSCRIPT, {"foo": 1}, "text"]), "utf-8")
+    shown = run("transcripts", path, "--json")
+    told = json.loads(shown.stdout)["total"]
+    assert shown.exit_code == 0
+    assert (told["extracted"], told["skipped"]) == (1, 2)
+    assert list(told["reasons"]) == ["line 2: no entry of a session", "line 3: not an object"]
+    path.write_text("".join(json.dumps(entry) + "\n" for entry in [*TRANSCRIPT, *[["no"]] * 300]), "utf-8")
+    shown = run("transcripts", path)
+    assert "Skipped 300 parts that could not be read:" in shown.stdout
+    assert "… and 295 more" in shown.stdout

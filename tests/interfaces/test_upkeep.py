@@ -133,7 +133,8 @@ class TestRepair:
         before = segment().read_bytes()
         assert "memgraph repair --accept-head" in kept("list").stderr
         looked = kept("repair")
-        assert looked.exit_code == 0
+        assert looked.exit_code == 1
+        assert f"{whole - 2} events are lost" in looked.stderr
         assert f"{whole - 2} events, numbers 3 to {whole}" in " ".join(looked.stdout.split())
         assert "--accept-head" in looked.stdout
         refused = kept("repair", "--accept-head")
@@ -144,7 +145,10 @@ class TestRepair:
     def test_accepting(self, kept: Run, segment: Callable[[], Path]) -> None:
         whole = len(segment().read_bytes().splitlines())
         cut(segment(), 2)
-        document = told(kept("repair", "--accept-head", "--yes", "--reason", "an old copy", "--json"))
+        result = kept("repair", "--accept-head", "--yes", "--reason", "an old copy", "--json")
+        assert result.exit_code == 1
+        assert result.stderr == f"memgraph: {whole - 2} events are lost (numbers 3 to {whole}); the rest is in force\n"
+        document = told(result)
         assert document["accepted"]
         assert document["lost"] == {"events": whole - 2, "first": 3, "last": whole}
         record = json.loads(segment().read_bytes().splitlines()[-1])
@@ -156,6 +160,24 @@ class TestRepair:
         assert kept("verify", "--deep").exit_code == 0
         assert problems(kept) == []
 
+    def test_accepting_without_a_loss_succeeds(self, kept: Run, tmp_path: Path) -> None:
+        head = next((tmp_path / "user" / "keys" / "heads").iterdir())
+        head.write_text("damaged")
+        assert kept("repair").exit_code == 0
+        result = kept("repair", "--accept-head", "--yes", "--json")
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert told(result)["accepted"]
+
+    def test_a_head_that_names_another_event_tells_of_a_loss(self, kept: Run, tmp_path: Path) -> None:
+        head = next((tmp_path / "user" / "keys" / "heads").iterdir())
+        seq = json.loads(head.read_text())["seq"]
+        head.write_text(json.dumps({"seq": seq, "signature": "0" * 64}))
+        for args in (["repair"], ["repair", "--accept-head", "--yes"]):
+            result = kept(*args)
+            assert result.exit_code == 1
+            assert f"the event {seq} that its head file names" in result.stderr
+        assert kept("repair").exit_code == 0
+
     @pytest.mark.parametrize(("answer", "accepted"), [("y\n", True), ("n\n", False)])
     def test_on_a_terminal_it_asks(
         self, kept: Run, segment: Callable[[], Path], monkeypatch: pytest.MonkeyPatch, answer: str, accepted: bool
@@ -163,7 +185,8 @@ class TestRepair:
         cut(segment(), 2)
         monkeypatch.setattr("memgraph.interfaces.cli.repair._is_terminal", lambda: True)
         result = kept("repair", "--accept-head", stdin=answer)
-        assert result.exit_code == (0 if accepted else 1)
+        assert result.exit_code == 1  # events were lost, or nothing was done
+        assert ("are lost" in result.stderr) == accepted
         assert "numbers 3 to" in result.stderr
         assert (kept("list").exit_code == 0) == accepted
 
@@ -177,6 +200,18 @@ class TestRepair:
 
 
 class TestDoctor:
+    @pytest.mark.parametrize("key_is_there", [True, False])
+    def test_a_lost_journal(self, kept: Run, tmp_path: Path, segment: Callable[[], Path], key_is_there: bool) -> None:
+        keys_home = tmp_path / "user" / "keys"
+        lost = [segment(), segment().with_name("verified.json"), *(keys_home / "heads").iterdir()]
+        for path in lost if key_is_there else [*lost, *(keys_home / "keys").iterdir()]:
+            path.unlink()
+        (problem,) = problems(kept)
+        refusal = kept("list")
+        assert refusal.exit_code == 1
+        assert "to begin anew, remove" in problem["problem"]
+        assert problem["problem"] == refusal.stderr.removeprefix("memgraph: ").strip()
+
     def test_all_well(self, kept: Run, tmp_path: Path) -> None:
         document = told(kept("doctor", "--json"))
         assert document["healthy"]
@@ -208,7 +243,7 @@ class TestDoctor:
             ("other head", "names another event", "repair --accept-head"),
             ("damaged journal", "journal damaged", ""),
             ("no key", "signing key is missing", "MEMGRAPH_KEY"),
-            ("no manifest", "not a memgraph store", ""),
+            ("no manifest", "has no manifest.json", ""),
             ("damaged manifest", "manifest", ""),
             ("short vectors", "1 of 2 vectors", "memgraph embed --repair"),
             ("flipped vector", "1 of 2 vectors", "memgraph embed --repair"),

@@ -10,7 +10,7 @@ from typing import Any
 from memgraph.errors import InvalidInputError, SourceError
 from memgraph.extraction.readers.documents import JsonSource, Part, part_of, reason, run_id
 from memgraph.extraction.readers.source import MAX_SAID_CHARS, SourceRecord, cleaned, named, undated
-from memgraph.extraction.readers.trials import AGENT, TrialReader, trial_fields
+from memgraph.extraction.readers.trials import AGENT, TrialReader, trial_fields, with_unread
 from memgraph.model.build import BuildTask
 
 _TRIAL = re.compile(r"trial_(\d{1,6})")
@@ -52,7 +52,7 @@ class AlfworldReader(TrialReader):
                 yield Part(None, 1, f"environment {index}: {reason(error)}")
                 continue
             fields = trial_fields(build_id, self.project_id, [task], first=self._trial)
-            yield part_of(f"environment {index}", fields)
+            yield with_unread(part_of(f"environment {index}", fields), f"environment {index}", environment, "memory")
 
     def _task(self, index: int, environment: object) -> BuildTask:
         if not isinstance(environment, dict) or not isinstance(environment.get("is_success"), bool):

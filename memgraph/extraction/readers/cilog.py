@@ -58,6 +58,8 @@ _SUMMARY = re.compile(
     r"=+ .*\b[1-9]\d* (?:failed|errors?)\b.* =+|test result: FAILED\..*|FAIL\s+\S+\s+(?:[\d.]+s|\[.+\])|"
     r"Found [1-9]\d* errors?(?: in .*)?\.?|BUILD FAILED.*|make(?:\[\d+\])?: \*\*\* .*"
 )
+_NODE_FAILED = re.compile(r"(?:#|ℹ) fail [1-9]\d*")
+"""What ``node --test`` ends with: of a command it says that it failed, alone it says too little to be a log."""
 _NOISE = re.compile(r"##\[(?:group|endgroup|debug)\]|section_(?:start|end):\d+:")
 
 
@@ -299,6 +301,8 @@ class _Log:
             current.code = self._code
         elif len(line) <= _MAX_SUMMARY_CHARS and _SUMMARY.fullmatch(line):
             self.summary = one_line(line.strip("= "))
+            wrong = True
+        elif self._commands and _NODE_FAILED.fullmatch(line):
             wrong = True
         for recogniser in self._recognisers:
             if failure := recogniser.feed(beginning(line, _MAX_TOLD_CHARS)):

@@ -25,7 +25,7 @@ _LINE_ENDINGS = frozenset({".jsonl", ".ndjson"})
 
 
 class Part(NamedTuple):
-    """A build, or why there is none, and how many raw records it stands for."""
+    """A build, how many raw records it stands for, and what could not be read: all of it where there is no build."""
 
     build: BuildEventLog | None
     records: int = 1

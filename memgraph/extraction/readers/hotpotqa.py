@@ -72,6 +72,8 @@ class _Trial:
 
     number: int
     questions: list[_Question] = field(default_factory=list)
+    unplaced: int = 0
+    """Questions outside of a section: nobody can tell how they ended."""
 
 
 class HotpotqaReader(TrialReader):
@@ -99,14 +101,22 @@ class HotpotqaReader(TrialReader):
         index: dict[str, int] = {}
         solved: set[str] = set()
         before: _Trial | None = None
+        is_told = False
         for trial in _trials(stream):
             for question in trial.questions:
                 index.setdefault(question.text, len(index))
             if before is not None:
                 yield from self._of_trial(before, index, solved, {one.text: one for one in trial.questions})
             before = trial
+            is_told = is_told or bool(trial.questions or trial.unplaced)
         if before is None:
-            raise SourceError("holds no line 'BEGIN TRIAL <n>'", path=self._path)
+            raise SourceError(
+                "is in none of Reflexion's formats: a JSON array (ALFWorld), JSON objects (MBPP), or text with lines "
+                "'BEGIN TRIAL <n>' (HotPotQA)",
+                path=self._path,
+            )
+        if not is_told:
+            raise SourceError("its trials hold no question ('Question: …')", path=self._path)
         yield from self._of_trial(before, index, solved, {})
 
     def _of_trial(
@@ -122,6 +132,8 @@ class HotpotqaReader(TrialReader):
             fields = trial_fields(build_id, self.project_id, [task], first=trial.number)
             yield part_of(f"trial {trial.number}", fields)
         solved.update(question.text for question in trial.questions if question.section == "CORRECT")
+        for _ in range(trial.unplaced):
+            yield Part(None, 1, f"trial {trial.number}: a question outside of the sections that say how it ended")
 
 
 def _trials(stream: BinaryIO) -> Iterator[_Trial]:
@@ -136,7 +148,9 @@ def _trials(stream: BinaryIO) -> Iterator[_Trial]:
             continue
         elif match := _SECTION.fullmatch(line):
             section = match[1]
-        elif section and line.startswith("Question:"):
+        elif line.startswith("Question:") and not section:
+            trial.unplaced += 1
+        elif line.startswith("Question:"):
             text = one_line(line[len("Question:") :].partition(_BOILERPLATE)[0], 2_000)
             if text and len(trial.questions) < _MAX_QUESTIONS:
                 trial.questions.append(_Question(text, section))

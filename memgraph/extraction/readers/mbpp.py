@@ -17,7 +17,7 @@ from memgraph.extraction.readers.source import (
     one_line,
     undated,
 )
-from memgraph.extraction.readers.trials import AGENT, TrialReader, trial_fields
+from memgraph.extraction.readers.trials import AGENT, TrialReader, trial_fields, with_unread
 from memgraph.model.build import BuildTask
 
 _DOCSTRING = re.compile(r'("""|\'\'\')\s*(.{1,2000}?)\s*\1', re.DOTALL)
@@ -58,7 +58,8 @@ class MbppReader(TrialReader):
         except (InvalidInputError, RecursionError) as error:
             return Part(None, 1, f"{place}: {reason(error)}")
         fields = trial_fields(build_id, self.project_id, tasks, first=0, last=len(tasks) - 1)
-        return part_of(place, {**fields, "build_outcome": tasks[-1].outcome})
+        part = part_of(place, {**fields, "build_outcome": tasks[-1].outcome})
+        return with_unread(part, place, data, "reflections", "implementations", "test_feedback")
 
 
 def _attempts(problem: str, data: dict[str, Any]) -> Iterator[BuildTask]:

@@ -28,7 +28,7 @@ _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """One build log of a source, or the reason why a part of it could not be read.
+    """One build log of a source, the reason why a part of it could not be read, or both: a build of what could be read.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class SourceRecord:
     records : int
         Raw records (commits, lines) that this stands for.
     skipped : str or None
-        Why there is no build, with the place.
+        What could not be read and why, with the place.
     """
 
     build: BuildEventLog | None

@@ -90,7 +90,24 @@ class TauBenchReader:
             "completed_at": when,
             "source": "trial",
         }
-        return part_of(place, fields)
+        part = part_of(place, fields)
+        return part if part.problem else part._replace(problem=_unread(place, messages[:_MAX_MESSAGES]))
+
+
+def _unread(place: str, messages: list[Any]) -> str | None:
+    """Say which messages and calls of a conversation are of another form than is known."""
+    heard = [message for message in messages if isinstance(message, dict)]
+    calls = [call for message in heard for call in _called(message)]
+    strange = sum(not isinstance(call, dict) or not isinstance(call.get("function"), dict) for call in calls)
+    counts = {"message": len(messages) - len(heard), "tool call": strange}
+    told = [f"{number} {noun}{'s' if number > 1 else ''}" for noun, number in counts.items() if number]
+    return f"{place}: {' and '.join(told)} of another form" if told else None
+
+
+def _called(message: dict[str, Any]) -> list[Any]:
+    """Return what an assistant's message calls."""
+    calls = message.get("tool_calls") if message.get("role") == "assistant" else None
+    return calls if isinstance(calls, list) else []
 
 
 def _whole(task: str, messages: list[dict[str, Any]], reward: float, outcome: TaskOutcome, when: str) -> BuildTask:
@@ -112,10 +129,7 @@ def _calls(messages: list[dict[str, Any]], when: str) -> Iterator[BuildTask]:
     answers = _answers(messages)
     number = 0
     for place, message in enumerate(messages):
-        calls = message.get("tool_calls")
-        if message.get("role") != "assistant" or not isinstance(calls, list):
-            continue
-        for call in calls:
+        for call in _called(message):
             function = call.get("function") if isinstance(call, dict) else None
             if not isinstance(function, dict):
                 continue

@@ -102,6 +102,8 @@ class TrajectoryReader:
                 tasks.append(_task(number, step, root))
             except (InvalidInputError, ValueError) as error:
                 yield Part(None, 1, f"step {number}: {error}")
+        if steps and not tasks:
+            return
         info = info if isinstance(info, dict) else {}
         stem = self._path.name.removesuffix(".gz").removesuffix(".traj")
         build_id = f"{named(stem, 'run')}@{mark[:8]}"
@@ -124,12 +126,15 @@ def _task(number: int, step: object, root: str) -> BuildTask:
         raise ValueError("not an object")
     action = cleaned(step.get("action"), MAX_OUTPUT_CHARS)
     observation = cleaned(step.get("observation"), MAX_OUTPUT_CHARS)
+    thought = cleaned(step.get("thought") or step.get("response"), MAX_SAID_CHARS)
+    if not (action or observation or thought):
+        raise ValueError("says neither action nor observation nor thought")
     return BuildTask(
         task_id=f"step-{number}",
         agent_name="swe-agent",
         description=one_line(action.partition("\n")[0]) or "no action",
         command=action,
-        reasoning=cleaned(step.get("thought") or step.get("response"), MAX_SAID_CHARS),
+        reasoning=thought,
         output=observation,
         outcome="failure" if went_wrong(action, observation) else "success",
         files_changed=_files_changed(action, step.get("state"), root),

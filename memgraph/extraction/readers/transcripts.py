@@ -36,6 +36,8 @@ _CONTEXT_CHARS = 600
 _MAX_RUNNING = 1_000
 _MAX_SEEN = 200_000
 _MAX_UUID_CHARS = 64
+_OF_NO_SESSION = frozenset({"summary", "file-history-snapshot"})
+"""Kinds of entries that Claude Code writes without naming a session."""
 _EDITS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,5})\b")
 _ASKING = re.compile(r"(?:\S*/)?(?:e?grep|rg|git (?:grep|diff)|diff|cmp|test|\[|pgrep|which|command -v)(?:\s|$)")
@@ -123,7 +125,7 @@ class TranscriptReader:
 
     def _parts(self, stream: BinaryIO) -> Iterator[Part]:
         sessions: dict[str, _Session] = {}
-        is_one = False
+        is_told = False
         for number, (_, line, terminated) in enumerate(lines(stream, self._max_line_bytes), start=1):
             if not line.strip():
                 continue
@@ -131,17 +133,20 @@ class TranscriptReader:
             if isinstance(entry, str):
                 unfinished = "" if terminated else "; the last line is not finished"
                 yield Part(None, 1, f"line {number}: {entry}{unfinished}")
-                is_one = True  # what it is, is told
+                is_told = True
                 continue
-            key = _session_of(entry)
-            is_one = is_one or bool(key) or isinstance(entry.get("type"), str)
+            key, kind = _session_of(entry), entry.get("type")
+            if not key and not isinstance(kind, str):
+                yield Part(None, 1, f"line {number}: no entry of a session")
+                continue
+            is_told = is_told or (isinstance(kind, str) and kind in _OF_NO_SESSION)  # there is nothing in it to be read
             if key and key not in sessions:
                 sessions[key] = _Session(key, self._given)
             if session := sessions.get(key):
                 session.add(entry)
                 if len(session.tasks) >= MAX_BUILD_TASKS:
                     yield session.part()
-        if not is_one:
+        if not sessions and not is_told:
             raise SourceError("holds no entry of a session: not a transcript of Claude Code", path=self._path)
         for session in sessions.values():
             if not session.is_empty:

@@ -11,6 +11,7 @@ from memgraph.extraction.readers.files import opened
 from memgraph.extraction.readers.source import overall, project_of, undated
 
 if TYPE_CHECKING:
+    from memgraph.extraction.readers.documents import Part
     from memgraph.extraction.readers.source import Reader, SourceRecord
     from memgraph.model.build import BuildTask
 
@@ -66,6 +67,12 @@ def trial_fields(
         "completed_at": undated(first if last is None else last),
         "source": "trial",
     }
+
+
+def with_unread(part: Part, place: str, data: dict[str, Any], *lists: str) -> Part:
+    """Return a build's part that also says which of these fields are there and are no lists."""
+    wrong = [name for name in lists if data.get(name) is not None and not isinstance(data[name], list)]
+    return part._replace(problem=f"{place}: {', '.join(wrong)}: not a list") if wrong and part.build else part
 
 
 def reflexion_reader(path: str | Path, *, project_id: str | None = None) -> Reader:

@@ -108,6 +108,7 @@ def _journal(config: AgentMemoryConfig, store_id: str, report: Diagnosis) -> Con
     """Verify the journal as opening does, and compare it with what lies outside the store."""
     from memgraph.journal.heads import HeadFile
     from memgraph.journal.keys import FileKeys, default_keys
+    from memgraph.journal.opening import lost_journal, made_from_events
     from memgraph.journal.repair import examine
 
     path, head = FileKeys(config.keys_home).path(store_id), HeadFile(config.keys_home, store_id)
@@ -121,6 +122,8 @@ def _journal(config: AgentMemoryConfig, store_id: str, report: Diagnosis) -> Con
         if key is None:
             if events:
                 report.problem(f"the signing key is missing: {path}", f"put its file back, or set {KEY_VARIABLE}")
+            elif made := made_from_events(config.home):
+                raise lost_journal(config.home, made)
             return None
         condition = examine(config.home, store_id, key, keys_home=config.keys_home, by_checkpoint=True)
     except MemGraphError as error:

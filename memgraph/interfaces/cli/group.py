@@ -18,10 +18,13 @@ import click
 
 from memgraph.errors import MemGraphError
 from memgraph.interfaces.cli.options import shared_options
+from memgraph.interfaces.cli.streams import OutputError, open_standard_streams
 
 STOPPED = "stopped: what was committed is kept; run the same command again to go on"
 NO_DIRECTORY = "the current directory is no longer there; change to another one"
 _EXIT_FAILED = 1
+_EXIT_UNTOLD = 74
+"""The command has done what it was asked, but its answer could not be written (``EX_IOERR`` of ``sysexits.h``)."""
 _EXIT_INTERRUPTED = 130
 _EXIT_BROKEN_PIPE = 141
 _EXIT_TERMINATED = 143
@@ -122,7 +125,7 @@ class _Root(LazyGroup):
     """The group of all commands, which ends the process with their exit code."""
 
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]
-        """Run a command line and exit: 0 done, 1 refused or failed, 2 usage, 130 interrupted, 143 terminated."""
+        """Run a command line and exit: 0 done, 1 refused or failed, 2 usage, 74 done but not told, 130 interrupted, 143 terminated."""
         extra["standalone_mode"] = False
         sys.exit(_exit_code(lambda: super(_Root, self).main(args, prog_name, **extra)))
 
@@ -157,6 +160,11 @@ def _exit_code(run: Any) -> int:
     except BrokenPipeError:
         _discard_stdout()
         return _EXIT_BROKEN_PIPE
+    except OutputError as error:
+        reason = error.strerror or str(error)
+        Refused(f"what was committed is kept, but the answer could not be written to standard output: {reason}").show()
+        _discard_stdout()
+        return _EXIT_UNTOLD
     except MemGraphError as error:
         Refused(str(error)).show()
         return _EXIT_FAILED
@@ -196,7 +204,8 @@ cli = _Root(
     name="memgraph",
     table=COMMANDS,
     help="Long-term memory for AI agents, kept as a graph in one directory.",
-    epilog="Exit codes: 0 done, 1 refused or failed (one line on stderr says why), 2 usage.",
+    epilog="Exit codes: 0 done, 1 refused or failed (one line on stderr says why), 2 usage, 74 done, but the answer could not "
+    "be written.",
     params=[*shared_options()],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -204,9 +213,7 @@ cli = _Root(
 
 def main() -> NoReturn:
     """Run the ``memgraph`` command."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character shows its code
+    open_standard_streams()
     interrupted: list[int] = []
 
     def interrupt(number: int, frame: Any) -> None:  # noqa: ARG001 (what a signal's handler is given)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memgraph.errors import SourceError
+from memgraph.interfaces.cli.group import Refused
 from memgraph.interfaces.cli.opening import opened
 from memgraph.interfaces.cli.options import Command, Settings, Subgroup, pass_settings
 from memgraph.interfaces.cli.output import count, emit, notice, plain, progress
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from memgraph.model.results import IngestReport
 
 _REASONS_SHOWN = 5
+_NOTHING = "none of the {} sources holds anything that can be read"
 _NO_REPOSITORY = (
     "is no git repository; a saved log is a file that holds what `git log --name-status` prints: name the files themselves, "
     "`memgraph ingest git FILE...`"
@@ -158,7 +160,7 @@ def run(settings: Settings, name: str, paths: Sequence[Path], project: str | Non
             notice(str(error))
             unreadable.append(error)
     if not found:
-        raise SourceError("holds nothing that can be read", path=paths[0])
+        raise Refused(_NOTHING.format(len(paths)))
     with opened(settings) as memory:
         for path, its_project in found:
             try:
@@ -182,7 +184,9 @@ def run(settings: Settings, name: str, paths: Sequence[Path], project: str | Non
     for text in {report.notice for _, report in reports if report.notice}:
         notice(text)
     if not any(_was_read(report) for _, report in reports):
-        raise SourceError("holds nothing that can be read", path=found[0][0] if len(found) == 1 else paths[0])
+        if len(found) > 1:
+            raise Refused(_NOTHING.format(len(found)))
+        raise SourceError("holds nothing that can be read", path=found[0][0])
 
 
 def _sources(kind: Kind, name: str, path: Path) -> list[tuple[Path, str | None]]:
@@ -290,8 +294,9 @@ def told(report: IngestReport) -> list[str]:
         lines.append(f"Took out {count(report.secrets_redacted, 'secret')} before anything was written.")
     lines += usage_told(report.usage)
     if report.skipped:
-        lines.append(f"Skipped {count(report.skipped, 'record')} that could not be read:")
-        lines += [f"  {plain(reason)}" for reason in list(report.reasons)[:_REASONS_SHOWN]]
-        if len(report.reasons) > _REASONS_SHOWN:
-            lines.append(f"  … and {len(report.reasons) - _REASONS_SHOWN} more")
+        lines.append(f"Skipped {count(report.skipped, 'part')} that could not be read:")
+        shown = list(report.reasons.items())[:_REASONS_SHOWN]
+        lines += [f"  {plain(reason)}" for reason, _ in shown]
+        if more := report.skipped - sum(number for _, number in shown):
+            lines.append(f"  … and {more:,} more")
     return lines

@@ -31,6 +31,8 @@ def repair(settings: Settings, accepts: bool, reason: str | None, yes: bool) -> 
         found = repair_store(config)
     if not accepts or not found.contradicting:
         emit(settings, _document(found), [*_told(found), *_advice(found)])
+        if loss := _loss(found):
+            raise Refused(f"{loss}; nothing was changed")
         return
     if not yes:
         _ask(found)
@@ -38,10 +40,11 @@ def repair(settings: Settings, accepts: bool, reason: str | None, yes: bool) -> 
         then = repair_store(config, accept_head=found, accepted_by=_user(), reason=reason)
     lines = [
         f"Accepted the journal up to event {found.seq}; event {then.seq} says so, and the head file names it.",
-        *([f"{count(len(found.lost), 'event')} lost: {_numbers(found)}."] if found.lost else []),
         "Graph and index are brought to it at the next use.",
     ]
     emit(settings, {**_document(found), "accepted": True, "recorded_as": then.seq}, lines)
+    if loss := _loss(found):
+        raise Refused(f"{loss}; the rest is in force")
 
 
 def _ask(found: Condition) -> None:
@@ -88,6 +91,17 @@ def _advice(found: Condition) -> list[str]:
         else ""
     )
     return [f"{restore}`memgraph repair --accept-head` takes the journal as it is, and records that."]
+
+
+def _loss(found: Condition) -> str | None:
+    """Say which events were written and are not there; None where no witness names such a one."""
+    if found.lost:
+        return f"{count(len(found.lost), 'event')} {'is' if len(found.lost) == 1 else 'are'} lost ({_numbers(found)})"
+    other = next((witness for witness in found.contradicting if witness.state == "other"), None)
+    if other is None:
+        return None
+    name = "head file" if other.kind == "head" else other.kind
+    return f"the event {other.seq} that its {name} names is lost, perhaps with others"
 
 
 def _numbers(found: Condition) -> str:

@@ -11,18 +11,26 @@ import click
 from memgraph.interfaces.cli.group import Refused
 from memgraph.interfaces.cli.opening import opened
 from memgraph.interfaces.cli.options import Command, ReadingCommand, Settings, pass_settings
-from memgraph.interfaces.cli.output import count, emit, plain
+from memgraph.interfaces.cli.output import count, emit, notice, plain
 
 MAX_IMPORT_BYTES = 1 << 30
 
 
 @click.command(cls=ReadingCommand)
 @click.argument("file", default="-")
+@click.option(
+    "--shareable",
+    is_flag=True,
+    help="For others: without what is suppressed, archived, sensitive or private, and what sleep made of it.",
+)
 @pass_settings
-def export(settings: Settings, file: str) -> None:
+def export(settings: Settings, file: str, shareable: bool) -> None:
     """Write an export, readable by its owner alone, whole or not at all."""
     with opened(settings) as memory:
-        exported = memory.commands.export_memories()
+        exported = memory.commands.export_memories(shareable=shareable)
+    if forgotten := sum(one.is_suppressed for one in exported.memories):
+        told = count(forgotten, "forgotten memory", "forgotten memories")
+        notice(f"a backup: it holds {told} too, and what sleep made of such; --shareable leaves all that out")
     if file == "-":
         click.echo(exported.model_dump_json())
         return

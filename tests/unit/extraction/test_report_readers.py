@@ -246,3 +246,13 @@ def test_a_log_without_failures_is_a_success(tmp_path: Path) -> None:
     build = ci(tmp_path / "run.log", "$ make\nall good\n==== 3 passed in 0.1s ====\n")
     assert build.build_outcome == "success"
     assert [task.outcome for task in build.tasks] == ["success"]
+
+
+@pytest.mark.parametrize("mark", ["#", "ℹ"])
+def test_a_command_whose_node_tests_failed_has_failed(tmp_path: Path, mark: str) -> None:
+    counts = f"{mark} pass 1\n{mark} fail %d\n"
+    for failed, outcome in ((1, "failure"), (0, "success")):
+        build = ci(tmp_path / "run.log", f"$ node --test\n{counts % failed}")
+        assert [task.outcome for task in build.tasks] == [build.build_outcome] == [outcome]
+    with pytest.raises(SourceError, match="no command and no failure"):
+        ci(tmp_path / "run.log", counts % 1)

@@ -189,6 +189,34 @@ def test_hotpotqa_a_reflection_is_the_lesson_of_the_failure_before_it(tmp_path: 
         list(HotpotqaReader(written(tmp_path / "other.txt", "no trial here")).records(None))
 
 
+def skipped(reader: Reader) -> tuple[int, list[str]]:
+    """Return how many builds there are, and what could not be read."""
+    records = list(reader.records(None))
+    return sum(record.build is not None for record in records), [one.skipped for one in records if one.skipped]
+
+
+def test_what_is_of_another_form_is_told_beside_what_was_read(tmp_path: Path) -> None:
+    unplaced = HOTPOTQA.replace("------------- BEGIN CORRECT AGENTS -------------\n", "", 1)
+    before = skipped(HotpotqaReader(written(tmp_path / "whole.txt", HOTPOTQA)))
+    assert skipped(HotpotqaReader(written(tmp_path / "unplaced.txt", unplaced))) == (
+        before[0] - 1,
+        ["trial 1: a question outside of the sections that say how it ended"],
+    )
+    problem = {"name": "p", "is_solved": True, "reflections": "none", "implementations": None}
+    told = (1, ["problem 1: reflections: not a list"])
+    assert skipped(MbppReader(written(tmp_path / "p.json", json.dumps([problem])))) == told
+    environment = {"name": "env_0", "memory": "none", "is_success": True}
+    told = (1, ["environment 0: memory: not a list"])
+    assert skipped(AlfworldReader(written(tmp_path / "e_trial_0.json", json.dumps([environment])))) == told
+    calls = {"role": "assistant", "content": "x", "tool_calls": ["ls", {"function": "ls"}]}
+    trial = {"task_id": 1, "reward": 1, "traj": ["hello", calls]}
+    told = (1, ["trial 1: 1 message and 2 tool calls of another form"])
+    assert skipped(TauBenchReader(written(tmp_path / "t.json", json.dumps([trial])))) == told
+    steps = {"trajectory": ["ls", {"tool": "ls"}, {"action": "ls", "observation": "a"}]}
+    told = (1, ["step 0: not an object", "step 1: says neither action nor observation nor thought"])
+    assert skipped(TrajectoryReader(written(tmp_path / "r.traj", json.dumps(steps)))) == told
+
+
 @pytest.mark.parametrize("as_lines", [True, False])
 def test_tau_bench_a_trial_is_a_build_with_its_calls(tmp_path: Path, as_lines: bool) -> None:
     def call(call_id: str, name: str, arguments: str) -> dict[str, Any]:

@@ -169,6 +169,95 @@ def test_a_log_that_ran_out_of_time_is_not_extracted_again(store):
     assert len(extractor.calls) == 2
 
 
+class Slow:
+    """An embedder, and an extractor, on a clock of their own: so many seconds a text, and a log."""
+
+    def __init__(self, inner, found=(), *, text_s=0.0, log_s=0.0):
+        self.inner, self.found, self.text_s, self.log_s = inner, list(found), text_s, log_s
+        self.name, self.dimension = inner.name, inner.dimension
+        self.now_s, self.batches, self.extracted = 0.0, [], []
+
+    def embed(self, texts):
+        self.batches.append(list(texts))
+        self.now_s += self.text_s * len(texts)
+        return self.inner.embed(texts)
+
+    def embed_query(self, text):
+        return self.inner.embed_query(text)
+
+    def extract(self, build_log):
+        self.extracted.append(build_log.build_id)
+        self.now_s += self.log_s
+        memories = [episode(f"{build_log.build_id}: {said}") for said in self.found]
+        return memgraph.ExtractionResult.from_memories(memories)
+
+    def pipeline(self, store, seconds):
+        config = memgraph.ConsolidationConfig(max_duration_ms=seconds * 1000)
+        return ConsolidationPipeline(store, self, self, config, timer=lambda: self.now_s)
+
+
+FINDINGS = [f"{word} broke{n} because{n} of{n} it{n}" for n, word in enumerate("ABCDEFGHIJKL")]
+
+
+class TestATimeLimit:
+    def test_it_stops_a_slow_embedder_and_the_rest_resumes(self, open_store, embedder):
+        whole, cut = open_store("whole"), open_store("cut")
+        expected = Slow(embedder, FINDINGS).pipeline(whole, 60).consolidate(log())
+        slow = Slow(embedder, FINDINGS, text_s=10)
+
+        first = slow.pipeline(cut, 35).consolidate(log())
+        assert slow.now_s <= 35
+        assert (first.complete, len(first.new_memory_ids), first.memories_left_out) == (False, 3, 4)
+        assert first.duration_ms == 30_000
+        assert {memory.content for memory in cut.get_all_memories()} == {f"b1: {said}" for said in FINDINGS[:3]}
+
+        again = [slow.pipeline(cut, 35).consolidate(log()) for _ in range(3)]  # each as in a process of its own
+        assert [(one.complete, len(one.new_memory_ids)) for one in again] == [(False, 3), (True, 2), (True, 0)]
+        assert first.new_memory_ids + again[0].new_memory_ids + again[1].new_memory_ids == expected.new_memory_ids
+        assert sorted(text for batch in slow.batches for text in batch) == sorted(
+            f"b1: {said}" for said in FINDINGS[:8]
+        )
+        assert cut.digest() == whole.digest()
+
+    def test_it_stops_between_logs_and_keeps_their_order(self, open_store, embedder):
+        whole, cut = open_store("whole"), open_store("cut")
+        logs = [log(f"b{n}") for n in range(4)]
+        Slow(embedder, FINDINGS[:2]).pipeline(whole, 60).consolidate_all(logs)
+        slow = Slow(embedder, FINDINGS[:2], text_s=1, log_s=10)
+        pipeline = slow.pipeline(cut, 25)
+
+        done = [one.complete for one in pipeline.consolidate_all(logs)]
+        assert slow.extracted == ["b0", "b1", "b2"]
+        assert done == [False, False, False, False]
+        assert len(cut.get_all_memories()) == 1
+        for _ in range(5):
+            done = [one.complete for one in pipeline.consolidate_all(logs)]
+        assert done == [True] * 4
+        assert slow.extracted == ["b0", "b1", "b2", "b3"]  # each log once
+        assert cut.digest() == whole.digest()
+
+    def test_a_quick_embedder_is_asked_once_more_than_once(self, store, embedder):
+        slow = Slow(embedder, FINDINGS[:8], text_s=0.001)
+        pipeline = slow.pipeline(store, 60)
+        assert pipeline.consolidate(log()).complete
+        assert [len(batch) for batch in slow.batches] == [1, 7]
+        assert pipeline.consolidate(log("b2")).complete
+        assert [len(batch) for batch in slow.batches] == [1, 7, 8]
+
+    def test_a_model_that_fails_is_not_asked_for_every_text(self, store, embedder):
+        slow = Slow(embedder, FINDINGS[:8], text_s=50)
+
+        def failing(texts):
+            slow.batches.append(list(texts))
+            slow.now_s += 50
+            raise memgraph.EmbeddingError("it does not answer")
+
+        slow.embed = failing
+        assert slow.pipeline(store, 60).consolidate(log()).complete
+        assert len(slow.batches) == 2  # the text, and one that every model can embed
+        assert len(store.get_all_memories()) == 8
+
+
 def test_consolidation_can_be_switched_off(open_store):
     with open_store(consolidation_enabled=False) as store:
         result = pipeline(store, [episode(TEXT)]).consolidate(log())

@@ -117,8 +117,28 @@ class TestFeedback:
             assert memory.update_episode_with_feedback(memory_id, "meh", comment=comment) == first
         assert events(memory) == before
         other = memory.update_episode_with_feedback(memory_id, "meh", comment="and too dear")
-        assert other.user_feedback == "meh: and too dear"
-        assert other.content.endswith("User feedback: meh: and too dear.")
+        assert other.user_feedback == "meh: too loud\nmeh: and too dear"
+        assert other.content.endswith("User feedback: meh: too loud. meh: and too dear.")
+
+    def test_what_was_said_before_is_kept(self, memory: memgraph.MemGraph) -> None:
+        memory_id = saved(memory, user_feedback="they smiled").id or ""
+        for word, comment in (("love", None), ("meh", "too loud,\nafter all"), ("like", "it was fixed")):
+            after = memory.update_episode_with_feedback(memory_id, word, comment=comment)
+
+        assert after.user_feedback == "they smiled\nlove\nmeh: too loud, after all\nlike: it was fixed"
+        assert (after.outcome, after.outcome_word) == ("positive", "like")
+        assert after.content.endswith("User feedback: they smiled. love. meh: too loud, after all. like: it was fixed.")
+        assert memory.update_episode_with_feedback(memory_id, "like", comment="it was fixed") == after
+
+    def test_where_not_all_fits_the_newest_is_told(self, memory: memgraph.MemGraph) -> None:
+        memory_id = saved(memory, user_feedback="x" * 8_000).id or ""
+        for comment in ("y" * 100, "z" * 50):
+            after = memory.update_episode_with_feedback(memory_id, "meh", comment=comment)
+
+        assert len(after.user_feedback or "") == 8_000
+        assert (after.user_feedback or "").startswith("…xxx")
+        assert (after.user_feedback or "").endswith(f"xxx\nmeh: {'y' * 100}\nmeh: {'z' * 50}")
+        assert after.content.endswith(f"User feedback: meh: {'z' * 50}.")
 
     def test_love_and_like_bring_it_back_once_and_meh_leaves_it(self, memory: memgraph.MemGraph, clock: Any) -> None:
         memory_id = saved(memory).id or ""

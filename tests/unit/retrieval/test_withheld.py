@@ -93,3 +93,52 @@ def test_what_somebody_wrote_and_linked_is_told(store: Any) -> None:
     store.link(own, "DERIVED_FROM", source)
     store.suppress(source)
     assert recalled(store) == listed(store) == [own]
+
+
+class TestExport:
+    """An export is a backup, with all that is hidden; one for others is without it, and without what tells of it."""
+
+    def test_one_for_others_is_without_what_is_hidden_and_what_was_made_of_it(
+        self, learned: Any, open_store: Any
+    ) -> None:
+        store, episodes, made = learned
+        private = store.insert_memory({"type": "semantic", "content": "a private fact", "privacy_tier": "private"}).id
+        archived = store.insert_memory({"type": "semantic", "content": "put away"}).id
+        store.archive(archived)
+        store.suppress(episodes[1])
+        commands = memgraph.MemoryCommands(store)
+
+        export = commands.export_memories(shareable=True)
+        shared = {memory.id for memory in export.memories}
+        assert shared == {one for one in episodes if one != episodes[1]}
+        assert not {made, private, archived} & shared
+        assert {end for link in export.links for end in (link.source_id, link.target_id)} <= shared
+        assert all(memory.previous_id is None or memory.previous_id in shared for memory in export.memories)
+        assert episodes[1] not in export.model_dump_json()
+        other = open_store("other")
+        assert memgraph.MemoryCommands(other).import_memories(export).data == {"imported": 3, "skipped": 0}
+
+        store.unsuppress(episodes[1])
+        assert {made, *episodes} == {memory.id for memory in commands.export_memories(shareable=True).memories}
+
+    def test_a_backup_has_all_and_withholds_it_again_where_it_is_imported(self, learned: Any, open_store: Any) -> None:
+        store, episodes, made = learned
+        store.suppress(episodes[0])
+        export = memgraph.MemoryCommands(store).export_memories()
+        assert {made, *episodes} == {memory.id for memory in export.memories}
+
+        other = open_store("other")
+        memgraph.MemoryCommands(other).import_memories(export.model_dump(mode="json"))
+        assert other.digest() == store.digest()
+        assert listed(other) == listed(store)
+        assert made not in listed(other)
+
+    def test_one_of_the_past_is_without_what_was_deleted_since(self, learned: Any) -> None:
+        store, episodes, _ = learned
+        then = store.now()
+        store._clock.advance(days=1)
+        store.delete_memory(episodes[0])
+        with store.at(then) as past:
+            assert episodes[0] in listed(past)
+            exported = {memory.id for memory in memgraph.MemoryCommands(past).export_memories().memories}
+        assert exported == set(episodes[1:])
