@@ -8,6 +8,7 @@
 // - No list is ever SET, nor any STRING of a memory: a node whose lists or strings change goes, with its edges, and comes anew. Where
 //   one list of a column was set and rows were added since the last checkpoint, the next one gives rows the lists of others. After
 //   one SET in a STRING column the next checkpoint writes the whole column once more, and never gives the room back.
+// - No DETACH DELETE: edges are deleted before their node. It leaves edges without a node at one end, which only count(*) sees.
 
 CREATE NODE TABLE Memory (
   id STRING PRIMARY KEY,

@@ -248,6 +248,8 @@ class EmbeddedEngine:
                 if name == STATE_TABLE:
                     continue
                 [[count, total]] = connection.run(sums_of(table))
+                if table.ends and count == expected.rows.get(name, 0):  # those that no node has are counted apart
+                    [[count]] = connection.run(f"MATCH ()-[e:{name}]->() RETURN count(*)")
                 found[name], hashes = count, hashes + int(total or 0)
         differing = [
             f"{name} has {count:,} rows instead of {expected.rows.get(name, 0):,}"

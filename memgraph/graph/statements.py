@@ -63,11 +63,6 @@ def statement(change: Change) -> tuple[str, dict[str, Any]]:
     return f"{pattern} SET {assignments}", params | _values(table, {name: new.get(name) for name in changed})
 
 
-def detachment(table: str, key: str) -> tuple[str, dict[str, Any]]:
-    """Return the statement that deletes a node with its edges."""
-    return f"MATCH (x:{table} {{id: $_id}}) DETACH DELETE x", {"_id": key}
-
-
 def _values(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: to_param(value, table.columns[name]) for name, value in row.items()}
 

@@ -16,7 +16,6 @@ from memgraph.graph.room import told
 from memgraph.graph.schema import Table, tables
 from memgraph.graph.statements import (
     creation_of_edges,
-    detachment,
     edges_by_memory,
     edges_by_table,
     statement,
@@ -137,13 +136,12 @@ def _without_unsafe_updates(connection: Connection, changes: Sequence[Change]) -
     edges: dict[tuple[str, Key], Row] = {}
     for table, key in sorted(places):
         edges |= {(one, ends): row for one, ends, row in edges_at(connection, table, str(key))}
-    for table, key in places:
-        connection.run(*detachment(table, str(key)))
     touched = places | edges.keys()
     kept = [change for change in changes if (change.table, change.key) not in touched]
+    gone = [Change(*place, {}, None) for place in [*edges, *places]]
     nodes = [Change(*place, None, told[place].new) for place in places]
     again = [Change(*place, None, told[place].new if place in told else row) for place, row in edges.items()]
-    return [*kept, *nodes, *(change for change in again if change.new is not None)]
+    return [*kept, *gone, *nodes, *(change for change in again if change.new is not None)]
 
 
 def _must_be_replaced(change: Change) -> bool:

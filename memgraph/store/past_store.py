@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from memgraph.config import AgentMemoryConfig
-from memgraph.errors import GraphError, InvalidInputError, QueryError, StorageError
+from memgraph.errors import InvalidInputError, StorageError
 from memgraph.journal.envelope import Event
 from memgraph.journal.excerpt import Excerpt
 from memgraph.journal.journal import Journal
@@ -72,13 +72,10 @@ class PastStore(AgentMemoryStore):
         StorageError
             Somebody has removed this view from the disk.
         """
-        try:
-            return super().cypher(query, **params)
-        except GraphError as error:
-            if self._lease.is_there or isinstance(error, QueryError):
-                raise
+        if not self._lease.is_there:
             problem = "this view of the past was removed while it was open; open it anew"
-            raise StorageError(problem, path=self._lease.folder) from None
+            raise StorageError(problem, path=self._lease.folder)
+        return super().cypher(query, **params)
 
     def at(self, when: When, *, recorded: bool = False, progress: Progress | None = None) -> PastStore:
         """Return the store as it was at an earlier moment of the same kind; later than this one means this one.

@@ -24,6 +24,15 @@ def differences(engine: GraphEngine, expected: Rows) -> Iterator[str]:
                 yield from _compared(f"{name}, rows", engine.scan(name), rows)
 
 
+def differences_around(engine: GraphEngine, expected: Rows, memory_ids: Iterable[str]) -> Iterator[str]:
+    """Yield what the engine holds otherwise of the edges at memories, as they are found from either end."""
+    for memory_id in memory_ids:
+        found = sorted((table, key) for table, key, _ in engine.edges_at(memory_id))
+        right = sorted((table, key) for table, key, _ in expected.edges_at(memory_id))
+        if found != right:
+            yield f"the edges at {memory_id} are {found!r:.200} instead of {right!r:.200}"
+
+
 def touched_differences(engine: GraphEngine, expected: Rows, changes: Iterable[Change]) -> Iterator[str]:
     """Yield what the engine holds otherwise of the rows that changes have touched, as they are read by their keys."""
     with engine.open():

@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -28,7 +28,7 @@ from memgraph.graph.file import LogLimits
 from memgraph.graph.writing import BulkLimits
 from memgraph.journal.seal import Seal
 from memgraph.model.memory import MemoryRecord
-from tests.fuzz.engine.compare import differences, touched_differences
+from tests.fuzz.engine.compare import differences, differences_around, touched_differences
 from tests.fuzz.engine.histories import History, Rows
 
 NODE_GROUP_ROWS = 131_072
@@ -90,6 +90,9 @@ def run(folder: Path, engine_name: str, seed: int, steps: int, template: Path | 
                 wrong = touched_differences(engine, history.rows, changes)
             else:
                 wrong = differences(engine, history.rows)
+            touched = {change.key for change in changes if change.table == "Memory"}
+            around = chance.sample(sorted(map(str, touched)), min(10, len(touched)))
+            wrong = chain(wrong, differences_around(engine, history.rows, around))
             found = [f"after {history.done}, {done}: {one}" for one in islice(wrong, 5)]
             found += [f"after {history.done}, {done}: lost() says {one}" for one in engine.lost() if not found]
     except GraphError as error:

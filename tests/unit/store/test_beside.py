@@ -269,7 +269,7 @@ def test_threads_that_write_read_and_count_uses_agree_in_the_end(open_store: Ope
 
 class TestRows:
     def test_after_as_much_looking_up_as_reading_all_would_take_nothing_is_looked_up(self, stocked: Any) -> None:
-        rows, engine = RowCache(stocked._projector.engine, lambda: 450), stocked._projector.engine
+        rows, engine = RowCache(stocked._projector.ask, lambda: 450), stocked._projector.engine
         ids = [memory.id for memory in stocked.get_all_memories()]
         with stocked._projector.holding():
             assert [row["id"] for row in rows.memories(ids[:2])] == ids[:2]
@@ -282,7 +282,7 @@ class TestRows:
             assert rows.get("Tag", "unknown") is None
 
     def test_a_store_too_large_to_keep_is_looked_up(self, stocked: Any) -> None:
-        rows = RowCache(stocked._projector.engine, lambda: 1_000_000)
+        rows = RowCache(stocked._projector.ask, lambda: 1_000_000)
         with stocked._projector.holding():
             rows.load_memories()
             assert len(rows.memories([memory.id for memory in stocked.get_all_memories()])) == OLD
