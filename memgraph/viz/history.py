@@ -47,10 +47,11 @@ class Change(NamedTuple):
 
 
 class Build(NamedTuple):
-    """What became of a build."""
+    """What became of a build, and the event that says so."""
 
     at: str
     outcome: str
+    seq: int
 
 
 @dataclass(slots=True)
@@ -367,7 +368,7 @@ class _Reading:
 
     def _consolidated(self, event: Event, at: str) -> None:  # noqa: ARG002
         content = event.content
-        build = Build(content["completed_at"], sys.intern(content["outcome"]))
+        build = Build(content["completed_at"], sys.intern(content["outcome"]), event.seq)
         self._history.builds[content["project_id"], sys.intern(content["build_id"])] = build
 
     def _note(self, event: Event, at: str, memory_id: str, kind: str, other: str | None = None) -> None:

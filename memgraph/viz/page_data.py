@@ -66,6 +66,8 @@ class PageData:
         The span that is shown, ISO 8601; empty where nothing is.
     builds : int
         Of this choice.
+    is_of_tasks : bool
+        Whether all that failed are tasks, as the names of their builds tell.
     others : list of str
         Projects that are not shown, because they and the one that is have no time in common.
     project_id, since, until : str or None
@@ -81,6 +83,7 @@ class PageData:
     first: str
     last: str
     builds: int = 0
+    is_of_tasks: bool = False
     others: Sequence[str] = ()
     project_id: str | None = None
     since: str | None = None
@@ -156,7 +159,8 @@ def page_data(
     document["groups"] = GROUP_WORDS
     scope = Scope(history, project_id, since_then, times.last, None, store.now(), counted["ids"])
     document["failing"] = _failing(scope, series, memories, times)
-    shown_to = (times.first, times.last, len(builds), others)
+    is_of_tasks = bool(scope.failures) and all(failure.which.is_task for failure in scope.failures)
+    shown_to = (times.first, times.last, len(builds), is_of_tasks, others)
     return PageData(document, memories, series, kept, hidden, shortened, *shown_to, **asked)
 
 
