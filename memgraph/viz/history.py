@@ -22,8 +22,10 @@ from memgraph.fold.moments import Moments
 from memgraph.journal.envelope import Event
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import OUTCOME_OF_WORD
+from memgraph.model.sleep import MADE_BY_SLEEP
 from memgraph.store import AgentMemoryStore
 from memgraph.store.bulk import no_collections
+from memgraph.viz.kinds import kind_of
 from memgraph.viz.relevance import Relevance, Relevances
 
 _LESSON_TAG = "lesson"
@@ -74,6 +76,8 @@ class Life:
         How private it is, and what has become of it at the end.
     sources : set of str
         What it was made of: by links that were made and not taken back, whether or not these memories are still there.
+    is_made : bool
+        Whether it was made by sleep, or ever linked as made of others.
     """
 
     type: str
@@ -87,11 +91,17 @@ class Life:
     tier: str = "public"
     fingerprint: str | None = None
     sources: set[str] | None = None
+    is_made: bool = False
     is_suppressed: bool = False
     is_archived: bool = False
     is_deleted: bool = False
     invalid_at: str | None = None
     invalid_change: int = -1
+
+    @property
+    def kind(self) -> str:
+        """What kind of memory it is: one of `memgraph.viz.kinds.KINDS`."""
+        return kind_of(self.type, is_made=self.is_made)
 
     @property
     def is_lesson(self) -> bool:
@@ -222,6 +232,7 @@ class _Reading:
                 outcome=row.get("outcome", "unknown"),
                 tags=_tags_of(row),
             )
+        lives[memory_id].is_made = row.get("source") in MADE_BY_SLEEP
         self._update(event, at, memory_id, row, _OF_A_LIFE - row.keys())
         self._relevances.note(memory_id, at, row)
 
@@ -298,6 +309,7 @@ class _Reading:
         if life is None:
             return
         life.sources = set() if life.sources is None else life.sources
+        life.is_made = True
         for source_id in source_ids:
             if source_id in lives and source_id not in life.sources:
                 life.sources.add(source_id)

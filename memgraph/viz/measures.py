@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from memgraph.model.memory import MEMORY_TYPES
 from memgraph.viz.builds import is_attempt
 from memgraph.viz.failures import Failure, Which, failures
 from memgraph.viz.history import History, Life
+from memgraph.viz.kinds import KINDS
 from memgraph.viz.lessons import Lessons
 from memgraph.viz.periods import Bucket, after, bucket_between, check_span, start_of, starts
 from memgraph.viz.replay import AFTER_ALL, Replay, State
@@ -157,13 +157,13 @@ class Scope:
 
 def _live(scope: Scope) -> Table:
     states, bucket, _ = scope.states
-    there = [kind for kind in MEMORY_TYPES if any(state.live.get(kind) for _, state in states)]
+    there = [kind for kind in KINDS if any(state.live.get(kind) for _, state in states)]
     counts = ((start, kind, state.live.get(kind, 0)) for start, state in states for kind in there)
     return [Cell(start, kind, many, many) for start, kind, many in counts], bucket if there else None
 
 
 def _added(scope: Scope) -> Table:
-    return scope.table((Sample(life.at, life.type) for life in scope.lives.values()), MEMORY_TYPES)
+    return scope.table((Sample(life.at, life.kind) for life in scope.lives.values()), KINDS)
 
 
 def _repeated(scope: Scope) -> Table:
@@ -257,8 +257,8 @@ def _tags(scope: Scope) -> Table:
 
 def _survived(scope: Scope) -> Table:
     _, _, live = scope.states
-    came = (Sample(life.at, life.type, one in live) for one, life in scope.lives.items())
-    return scope.table(came, MEMORY_TYPES, is_share=True)
+    came = (Sample(life.at, life.kind, one in live) for one, life in scope.lives.items())
+    return scope.table(came, KINDS, is_share=True)
 
 
 MEASURES = (
@@ -266,16 +266,16 @@ MEASURES = (
         "live_memories",
         "Memories in force",
         "memories",
-        "Memories, by type, that were in force at the end of the bucket (of the last one: at the last thing that happened): those "
+        "Memories, by kind, that were in force at the end of the bucket (of the last one: at the last thing that happened): those "
         "that had come by then and were neither suppressed, archived, invalidated nor deleted, nor superseded by one that is none "
-        "of these.",
+        "of these. A generalisation is a semantic memory that was made of others; one that somebody stated is a fact.",
         _live,
     ),
     Measure(
         "memories_added",
         "Memories added",
         "memories",
-        "Memories, by type, by when what they tell happened; one that was made of others counts when the latest of these happened. "
+        "Memories, by kind (as in `live_memories`), by when what they tell happened; one that was made of others counts when the latest of these happened. "
         "What was merged into a known memory is not counted again.",
         _added,
     ),
@@ -360,7 +360,7 @@ MEASURES = (
         "survival",
         "New memories still in force",
         "share",
-        "Of the memories added in the bucket (as in `memories_added`), by type, those in force (as in `live_memories`) at the last "
+        "Of the memories added in the bucket (as in `memories_added`), by kind, those in force (as in `live_memories`) at the last "
         "thing that happened, or at `until` if that was before.",
         _survived,
     ),

@@ -63,8 +63,9 @@ def sentence_of(data: PageData) -> str:
     made = [
         _count(many, one, several)
         for kind, one, several in (
-            ("semantic", "generalisation", "generalisations"),
+            ("generalisation", "generalisation", "generalisations"),
             ("procedural", "procedure", "procedures"),
+            ("fact", "fact", "facts"),
         )
         if (many := data.kept[kind])
     ]

@@ -166,8 +166,9 @@ def told_first(series: Sequence[Series]) -> list[Series]:
 
 GROUP_WORDS = {
     "episodic": "episodes",
-    "semantic": "generalisations",
+    "generalisation": "generalisations",
     "procedural": "procedures",
+    "fact": "facts",
     LESSON: "with a lesson known",
 }
 """What the groups of series are called in pictures."""

@@ -533,8 +533,8 @@ ANSWERS = [
         "coverage_by_project",
         {},
         [
-            ("shop", 3, 5, 1, 1, 4, 0.8, day("2025-12-20"), day("01-07")),
-            ("till", 0, 4, 5, 0, 0, 0.0, day("01-09"), day("01-30")),
+            ("shop", 3, 5, 1, 1, 0, 4, 0.8, day("2025-12-20"), day("01-07")),
+            ("till", 0, 4, 1, 0, 4, 0, 0.0, day("01-09"), day("01-30")),  # when tills open and close was stated
         ],
     ),
     (

@@ -18,7 +18,7 @@ export class Panel {
     this.details = byId("details");
     this.failures = new Failures(context);
     this.whole = new Set(); // lists that are shown whole
-    this.lessons = Array.from({ length: memories.size }, (_, i) => i).filter((i) => memories.type[i] > 0);
+    this.lessons = Array.from({ length: memories.size }, (_, i) => i).filter((i) => memories.type[i] === 1 || memories.type[i] === 2);
     this.lessons.sort((a, b) => this.weight(b) - this.weight(a) || memories.added[b] - memories.added[a]);
     byId("search").addEventListener("submit", (event) => event.preventDefault());
     byId("words").addEventListener("input", (event) => {
@@ -101,7 +101,7 @@ export class Panel {
       this.results.querySelectorAll(`[data-list="${name}"] .row`)[most]?.focus();
     } }, `Show ${rest} more`);
     return [el("section", { class: "block", "data-list": name }, el("h2", {}, `${heading} (${all.length})`), el("p", { class: "hint" }, hint), list, rest ? more : null,
-      untold ? el("p", { class: "hint" }, `Of ${count(untold)} of them no memory here tells.`) : null)];
+      untold ? el("p", { class: "hint" }, `No memory on this page tells of ${count(untold)} of them.`) : null)];
   }
 
   open(isSame = false) {

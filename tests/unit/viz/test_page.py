@@ -103,7 +103,7 @@ def test_memories_are_numbered_in_the_order_they_came_with_what_links_them(data)
 
 
 def test_what_is_private_or_suppressed_is_not_there_unless_it_is_named(store, data):
-    assert (data.kept, data.hidden) == ({"episodic": 4, "semantic": 1, "procedural": 0}, 2)
+    assert (data.kept, data.hidden) == ({"episodic": 4, "generalisation": 1, "procedural": 0, "fact": 0}, 2)
     page = render(data, "Shop")
     assert "password" not in page
     assert "2 suppressed, sensitive or private memories are left out." in page
