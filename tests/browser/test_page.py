@@ -420,7 +420,9 @@ def test_a_task_that_no_memory_tells_of_is_counted_and_a_remembered_rule_is_a_fa
     page = opened(file=tmp_path / "facts.html")
     assert page.locator('[data-list="failing"] h2').text_content() == "Still failing (2)"
     assert page.locator('[data-list="failing"] b').all_text_contents() == ["env_1"]
-    assert page.locator('[data-list="failing"] .hint').last.text_content() == "No memory on this page tells of 1 of them."
+    assert (
+        page.locator('[data-list="failing"] .hint').last.text_content() == "No memory on this page tells of 1 of them."
+    )
     page = opened(file=tmp_path / "all.html")
     chips = [" ".join(one.split()) for one in page.locator("#legend .chip").all_inner_texts()]
     assert chips == ["episodes 5", "generalisations 1", "facts 1", "went wrong 5", "unknown 2"]
