@@ -11,7 +11,7 @@ from memgraph.lifecycle.trials import is_trial, told_in
 from memgraph.model.memory import AgentMemory
 from memgraph.viz.builds import task_of_build
 from memgraph.viz.failures import SUCCESS, Which, told_since
-from memgraph.viz.history import History
+from memgraph.viz.lives import History
 from memgraph.viz.measures import Scope
 
 _TITLE_CHARS = 56

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from memgraph.viz.builds import task_of_build
-from memgraph.viz.history import History, Life
+from memgraph.viz.lives import History, Life
 
 SUCCESS = "success"
 

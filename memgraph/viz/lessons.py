@@ -9,7 +9,7 @@ from itertools import accumulate
 from operator import attrgetter
 
 from memgraph.viz.failures import Which, told_since
-from memgraph.viz.history import History, Life
+from memgraph.viz.lives import History, Life
 
 _HIDES = {"suppressed": True, "deleted": True, "unsuppressed": False, "undeleted": False}
 _TEACHES = {"compressed": True, "uncompressed": False}

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from memgraph.viz.builds import is_attempt
 from memgraph.viz.failures import Failure, Which, failures
-from memgraph.viz.history import History, Life
 from memgraph.viz.kinds import KINDS
 from memgraph.viz.lessons import Lessons
+from memgraph.viz.lives import History, Life
 from memgraph.viz.periods import Bucket, after, bucket_between, check_span, start_of, starts
 from memgraph.viz.replay import AFTER_ALL, Replay, State
 from memgraph.viz.trials import is_undated

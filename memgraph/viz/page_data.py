@@ -17,9 +17,10 @@ from memgraph.store import AgentMemoryStore
 from memgraph.viz.chosen import chosen_ids
 from memgraph.viz.failing import failing, told_times
 from memgraph.viz.grouping import areas, grouped
-from memgraph.viz.history import Life, read_history
+from memgraph.viz.history import read_history
 from memgraph.viz.kinds import KINDS, type_of
 from memgraph.viz.layout import lay_out
+from memgraph.viz.lives import Life
 from memgraph.viz.measures import Scope
 from memgraph.viz.page_times import DAY_S, Times, times_of
 from memgraph.viz.periods import bounds, checked_bucket, starts
@@ -256,6 +257,7 @@ def _document(
             for place, memory in enumerate(memories)
             if (told := told_times(times.history, memory))
         ],
+        "worded": times.worded(),
         "more": {
             str(place): more
             for place, memory in enumerate(memories)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from memgraph.viz.history import Change, History
+from memgraph.viz.lives import Change, History
 
 AFTER_ALL = "\x7f"
 """Behind a time: sorts after it and before every later one."""

@@ -414,6 +414,8 @@ def test_a_task_that_no_memory_tells_of_is_counted_and_a_remembered_rule_is_a_fa
         for memory in store.query_by_type("episodic"):
             if "env_2" in memory.content:
                 store.suppress(memory.id)
+            if "env_1" in memory.content:
+                store.update_memory(memory.id, content=f"{memory.content} And then closed it.")
         MemoryCommands(store).remember("Open doors before you look behind them", project_id="house")
         write_page(store, tmp_path / "facts.html", until="2000-01-03")
         write_page(store, tmp_path / "all.html")
@@ -426,6 +428,10 @@ def test_a_task_that_no_memory_tells_of_is_counted_and_a_remembered_rule_is_a_fa
     page = opened(file=tmp_path / "all.html")
     chips = [" ".join(one.split()) for one in page.locator("#legend .chip").all_inner_texts()]
     assert chips == ["episodes 5", "generalisations 1", "facts 1", "went wrong 5", "unknown 2"]
+    go_to(page, 0)
+    page.wait_for_timeout(120)
+    meta = page.locator('[data-list="failing"] .row', has_text="env_1").locator(".meta")
+    assert meta.text_content() == "failed 1 of 1 attempt · in the words of 1 Jan 2026"
     page.locator("#words").fill("behind them")
     page.get_by_text("Open doors before you look behind them").click()
     assert page.locator(".detail-head span").text_content() == "Fact"

@@ -118,11 +118,16 @@ def check_the_law(history: Sequence[Sequence[tuple[bool, int]]], numbers: Sequen
         assert shown == slider(other)
         assert [series.points for series in one.series] == [series.points for series in other.series]
         assert told_by_builds(one) == told_by_builds(other)
+        texts = {memory.id or "": memory.content for memory in one.memories}
+        worded = {one.memories[place].id or "": at // DAY for place, at in one.document["worded"]}
         for number in numbers:
             with at_once.at(moment(number)) as then, lived.at(moment(number)) as lived_then:
                 known = told(then)
                 assert known.keys() == shown[number]
                 assert known == told(lived_then)
+                same = {one for one in known if worded.get(one, 0) <= number}
+                assert {one: known[one]["content"] for one in same} == {one: texts[one] for one in same}
+                assert all(known[one]["content"] != texts[one] for one in known.keys() - same)
                 builds = {build for memory in known.values() for build in memory["builds"]}
                 assert not any(f"-trial-{later}@" in build for build in builds for later in range(number + 1, 7))
 

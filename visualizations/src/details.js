@@ -3,7 +3,7 @@
 import { curve } from "./curve.js";
 import { el, foreign } from "./dom.js";
 import { sign } from "./icons.js";
-import { rows, told } from "./rows.js";
+import { rows, since, told } from "./rows.js";
 import { counted, oneLine, percent, readable } from "./text.js";
 
 const TYPES = ["Episode", "Generalisation", "Procedure", "Fact"];
@@ -55,6 +55,7 @@ function standing(i, { memories, state, dates }) {
     word(ending || "in force"),
     time < memories.knownFrom(i) ? null : word(`relevance ${percent(memories.relevance(i, time))}`),
     told(memories, i, time) ? word(told(memories, i, time)) : null,
+    ...since(i, { memories, state, dates }).map(word),
     isPinned ? word("pinned") : null,
     floor ? word("landmark") : null,
     memories.isContradicted(i, time) ? word("contradicted") : null,

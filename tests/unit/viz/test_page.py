@@ -25,8 +25,8 @@ from memgraph.errors import InvalidInputError, StorageError
 from memgraph.interfaces.cli.group import cli
 from memgraph.testing import FakeClock, FakeEmbedder, FakeKeys
 from memgraph.viz.chosen import chosen_ids
-from memgraph.viz.history import History
 from memgraph.viz.layout import Group, lay_out, packed
+from memgraph.viz.lives import History
 from memgraph.viz.page import embedded, render, write_page
 from memgraph.viz.page_data import _document, page_data
 from memgraph.viz.page_times import times_of
