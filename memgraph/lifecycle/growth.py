@@ -70,6 +70,8 @@ class _Growth:
     def turns(self) -> list[str]:
         """Return when it had grown enough to be told again, ascending: from its third build on, or since it was told last."""
         times = sorted(self.evidence.values())
+        if not self.pattern.same and len(times) < LEAST_EVIDENCE:
+            return []  # what has faded is evidence, too, and nobody knows any more when it was
         begins = self.since if self.pattern.same else times[LEAST_EVIDENCE - 1 : LEAST_EVIDENCE][0]
         fresh = [at for key, at in self.evidence.items() if key not in self.known]
         moments = sorted({at for at in [*fresh, *self.solved.values()] if at > begins})

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from memgraph.lifecycle.antipatterns import analyse_errors
+from memgraph.lifecycle.collect import ARCHIVE_REASON
 from memgraph.lifecycle.compress import compress
 from memgraph.model.events import BuildConsolidated, MemoryMerged, RecordPatch
 from memgraph.testing import FakeLanguageModel
@@ -156,3 +158,35 @@ def test_it_ends_with_what_ended_it(store: Store, is_withdrawn: bool) -> None:
         learn(store, 9)
     run(store)
     assert store.get_memory(made.id).invalid_at == (store.now() if is_withdrawn else day(9))
+
+
+def test_one_that_joins_others_whose_episodes_faded_is_told_as_it_is_now(store: Store) -> None:
+    first, second = learn(store, 0, 1, 2), learn(store, 3, 4, 5)
+    for one in second:
+        store.update_memory(one, tags=["login", "oauth"])
+    run(store)
+    for one in (*first[:2], *second[:2]):
+        store.archive(one, reason=ARCHIVE_REASON)
+    for one in (first[2], second[2]):
+        store.update_memory(one, tags=["auth", "jwt", "login", "oauth"])
+    run(store)
+    replaced = {one.id for one in store.list_memories(state="superseded")}
+    (made,) = [one for one in store.query_by_type("semantic") if one.id not in replaced]
+    assert (len(made.supporting_memory_ids), made.confidence) == (2, 0.9)
+    assert len(store.reader.history(made.id)) == 4  # it came, with its links, and replaced two
+
+
+def test_an_anti_pattern_holds_from_the_third_build_that_met_its_error(store: Store) -> None:
+    met = {"type": "episodic", "project_id": "shop", "outcome": "negative", "failure_fingerprint": "f1"}
+    for number in range(5):
+        error = {"type": "TimeoutError", "message": f"TimeoutError: gave up after {number} s"}
+        told = {"content": f"Call {number} timed out", "tags": [f"call {number}"], "errors_encountered": [error]}
+        store.insert_memory({**met, **told, "build_id": f"b{number}", "occurred_at": day(number)})
+    analyse_errors(store)
+    assert [known_on(store, number) for number in (1, 2, 3)] == [None, (3, 3, 0.7), (4, 4, 0.8)]
+    assert "came up in 5 builds" in learned(store).content
+    assert learned(store).embedding is not None
+    digest = store.digest()
+    assert analyse_errors(store).updated == 0
+    store.rebuild()
+    assert store.digest() == digest
