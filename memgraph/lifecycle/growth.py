@@ -72,7 +72,7 @@ class _Growth:
         times = sorted(self.evidence.values())
         if not self.pattern.same and len(times) < LEAST_EVIDENCE:
             return []  # what has faded is evidence, too, and nobody knows any more when it was
-        begins = self.since if self.pattern.same else times[LEAST_EVIDENCE - 1 : LEAST_EVIDENCE][0]
+        begins = self.since if self.pattern.same else times[LEAST_EVIDENCE - 1]
         fresh = [at for key, at in self.evidence.items() if key not in self.known]
         moments = sorted({at for at in [*fresh, *self.solved.values()] if at > begins})
         if not self.pattern.same:
