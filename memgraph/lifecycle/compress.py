@@ -2,9 +2,9 @@
 
 A run looks at the scopes in which something has changed since the last one, and writes what differs: run again, it writes
 nothing. It is made of commits that each leave a true account, and ends with an event that says so; killed before that, the next
-run finds done what was done. A generalisation is written as it came, with its third build, and as it grew with each later one (see
-`growth`), so a history that is read at once replays like one that was lived through. What is planned while others write is planned anew, the last time under the lock, where no model is
-asked: nobody shall wait for one.
+run finds done what was done. A generalisation is written as it came, with its third build, and as it grew with each later one
+(see `growth`), so a history that is read at once replays like one that was lived through. What is planned while others write is
+planned anew, the last time under the lock, where no model is asked: nobody shall wait for one.
 """
 
 from __future__ import annotations
