@@ -11,15 +11,17 @@
 // column: added INT64: new memories
 // column: merged INT64: into memories that were known
 // column: episodes INT64: memories of it that are in force
-// column: generalisations INT64: generalisations and procedures that it bears out
+// column: generalisations INT64: generalisations and procedures that it bears out; what was stated in it is none
 // example: memgraph query builds --param outcome=failure
 MATCH (b:Build)
 WHERE b.consolidated_at IS NOT NULL
   AND ($project = '' OR b.project_id = $project) AND ($outcome = '' OR b.outcome = $outcome)
 OPTIONAL MATCH (m:Memory)-[:FROM_BUILD]->(b)
 WHERE m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
+WITH b, m, m.type = 'procedural' OR coalesce(m.source, '') IN ['compression', 'error analysis', 'procedures']
+     OR EXISTS { MATCH (m)-[:DERIVED_FROM]->(:Memory) } AS is_made
 WITH b, count(CASE WHEN m.type = 'episodic' THEN 1 END) AS episodes,
-     count(CASE WHEN m.type <> 'episodic' THEN 1 END) AS generalisations
+     count(CASE WHEN m.type <> 'episodic' AND is_made THEN 1 END) AS generalisations
 RETURN b.name AS build, b.project_id AS project, b.outcome AS outcome, b.completed_at AS completed_at,
        b.extracted AS added, b.merged AS merged, episodes, generalisations
 ORDER BY completed_at DESC, project, build

@@ -6,8 +6,9 @@
 // column: project STRING
 // column: builds INT64: that were consolidated
 // column: episodes INT64
-// column: generalisations INT64
+// column: generalisations INT64: made of other memories
 // column: procedures INT64
+// column: facts INT64: stated, such as what was to be remembered
 // column: learned_from INT64: episodes that a generalisation or procedure in force rests on
 // column: share DOUBLE: learned_from of episodes, from 0 to 1; null without episodes
 // column: first_at TIMESTAMP: when the first of its memories happened
@@ -16,19 +17,22 @@
 MATCH (m:Memory)-[:IN_PROJECT]->(p:Project)
 WHERE m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR p.name = $project)
-WITH p.name AS project, count(CASE WHEN m.type = 'episodic' THEN 1 END) AS episodes,
-     count(CASE WHEN m.type = 'semantic' THEN 1 END) AS generalisations,
+WITH p.name AS project, m, coalesce(m.source, '') IN ['compression', 'error analysis', 'procedures']
+     OR EXISTS { MATCH (m)-[:DERIVED_FROM]->(:Memory) } AS is_made
+WITH project, count(CASE WHEN m.type = 'episodic' THEN 1 END) AS episodes,
+     count(CASE WHEN m.type = 'semantic' AND is_made THEN 1 END) AS generalisations,
      count(CASE WHEN m.type = 'procedural' THEN 1 END) AS procedures,
+     count(CASE WHEN m.type = 'semantic' AND NOT is_made THEN 1 END) AS facts,
      min(m.occurred_at) AS first_at, max(m.occurred_at) AS last_at
 OPTIONAL MATCH (e:Memory)<-[:DERIVED_FROM]-(k:Memory)
 WHERE e.project_id = project AND e.type = 'episodic' AND e.archived_at IS NULL AND NOT e.is_suppressed
   AND (e.invalid_at IS NULL OR e.invalid_at > $at)
   AND k.archived_at IS NULL AND NOT k.is_suppressed AND (k.invalid_at IS NULL OR k.invalid_at > $at)
-WITH project, episodes, generalisations, procedures, first_at, last_at, collect(e.id) AS told
-WITH project, episodes, generalisations, procedures, first_at, last_at,
+WITH project, episodes, generalisations, procedures, facts, first_at, last_at, collect(e.id) AS told
+WITH project, episodes, generalisations, procedures, facts, first_at, last_at,
      size(list_distinct(coalesce(told, []))) AS learned_from
 OPTIONAL MATCH (b:Build) WHERE b.project_id = project AND b.consolidated_at IS NOT NULL
-WITH project, episodes, generalisations, procedures, first_at, last_at, learned_from, count(b.id) AS builds
-RETURN project, builds, episodes, generalisations, procedures, learned_from,
+WITH project, episodes, generalisations, procedures, facts, first_at, last_at, learned_from, count(b.id) AS builds
+RETURN project, builds, episodes, generalisations, procedures, facts, learned_from,
        CASE WHEN episodes > 0 THEN round(CAST(learned_from AS DOUBLE) / episodes, 3) END AS share, first_at, last_at
 ORDER BY episodes DESC, project

@@ -1,17 +1,23 @@
 // name: failures_by_month
-// purpose: whether things go wrong less often: episodes by the month they happened in, and how many of them failed
+// purpose: whether things go wrong less often: how often episodes were told, by month, and how often of a failure; an episode
+//   that several builds told counts in the month of each, as in the series of failures
 // parameter: project STRING = '': a project's name; '' for all
 // parameter: at TIMESTAMP = now: what is no longer true then is left out
 // column: month TIMESTAMP: its first moment
-// column: episodes INT64
-// column: failures INT64
+// column: episodes INT64: once for each build that told one, when it was completed; without a build, when it happened
+// column: failures INT64: of these; of one build the same fingerprint is one failure, and all that a failed trial met is one
 // column: share DOUBLE: failures of all, from 0 to 1
 // example: memgraph query failures_by_month --param project=shop
 MATCH (m:Memory)
 WHERE m.type = 'episodic' AND m.archived_at IS NULL AND NOT m.is_suppressed
   AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR m.project_id = $project)
-WITH date_trunc('month', m.occurred_at) AS month, count(*) AS episodes,
-     count(CASE WHEN m.outcome = 'negative' THEN 1 END) AS failures
+OPTIONAL MATCH (m)-[:FROM_BUILD]->(b:Build) WHERE b.completed_at IS NOT NULL
+WITH m, b, coalesce(regexp_matches(b.name, '-trial-[0-9]+@[0-9a-f]{8}$'), false) AS is_trial
+WITH date_trunc('month', coalesce(b.completed_at, m.occurred_at)) AS month,
+     CASE WHEN m.outcome <> 'negative' OR (is_trial AND b.outcome = 'success') THEN NULL WHEN is_trial THEN b.id
+          WHEN coalesce(m.failure_fingerprint, '') = '' THEN m.id
+          ELSE concat(m.failure_fingerprint, ' ', coalesce(b.id, m.id)) END AS failure
+WITH month, count(*) AS episodes, count(DISTINCT failure) AS failures
 RETURN month, episodes, failures, round(CAST(failures AS DOUBLE) / episodes, 3) AS share
 ORDER BY month

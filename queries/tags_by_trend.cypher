@@ -1,6 +1,6 @@
 // name: tags_by_trend
 // purpose: which tags grow and which fade: how many memories happened in the last days, against as many days before;
-//   what sleep made of them is left out
+//   what sleep made of them is left out, and what was told again happened when it was told first
 // parameter: project STRING = '': a project's name; '' for all
 // parameter: days INT64 = 30, at least 1, at most 36500: length of either time
 // parameter: at TIMESTAMP = now: the end of the later one; what is no longer true then is left out
@@ -15,9 +15,17 @@ MATCH (m:Memory)-[:TAGGED]->(t:Tag)
 WHERE m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND NOT coalesce(m.source, '') IN ['compression', 'error analysis', 'procedures']
   AND ($project = '' OR m.project_id = $project)
-  AND m.occurred_at > $at - to_days(2 * $days) AND m.occurred_at <= $at
-WITH t.name AS tag, count(CASE WHEN m.occurred_at <= $at - to_days($days) THEN 1 END) AS before,
-     count(CASE WHEN m.occurred_at > $at - to_days($days) THEN 1 END) AS recent
+  AND m.occurred_at > $at - to_days(2 * $days)
+WITH t.name AS tag,
+     m.occurred_at <= $at
+     OR EXISTS { MATCH (m)-[:FROM_BUILD]->(b:Build) WHERE m.type = 'episodic' AND b.completed_at <= $at } AS is_there,
+     m.occurred_at <= $at - to_days($days)
+     OR EXISTS { MATCH (m)-[:FROM_BUILD]->(b:Build)
+                 WHERE m.type = 'episodic' AND b.completed_at <= $at - to_days($days) } AS is_before,
+     EXISTS { MATCH (m)-[:FROM_BUILD]->(b:Build)
+              WHERE m.type = 'episodic' AND b.completed_at <= $at - to_days(2 * $days) } AS is_earlier
+WHERE is_there AND NOT is_earlier
+WITH tag, count(CASE WHEN is_before THEN 1 END) AS before, count(CASE WHEN NOT is_before THEN 1 END) AS recent
 RETURN tag, before, recent, recent - before AS change,
        CASE WHEN recent > before THEN 'growing' WHEN recent < before THEN 'fading' ELSE 'steady' END AS trend
 ORDER BY abs(recent - before) DESC, tag

@@ -32,6 +32,7 @@ from memgraph.lifecycle.evidence import (
 )
 from memgraph.lifecycle.faults import kind_of
 from memgraph.lifecycle.quotes import quoting
+from memgraph.lifecycle.recurrence import Recurrence, growth, recurrences
 from memgraph.lifecycle.remedies import Trouble, error_text, remedy_of, troubles, what_of
 from memgraph.lifecycle.standing import Known, deleted_in, withdrawn
 from memgraph.lifecycle.study import Study, Vectors
@@ -71,6 +72,7 @@ class _Plan:
     kinds: Counter[ErrorKind] = field(default_factory=Counter)
     repeated: list[RepeatedError] = field(default_factory=list)
     new: list[SemanticMemory] = field(default_factory=list)
+    grown: dict[str, list[Recurrence]] = field(default_factory=dict)
     revised: list[tuple[AgentMemory, AgentMemory]] = field(default_factory=list)
     members: dict[str, list[str]] = field(default_factory=dict)
     quoted: dict[str, list[str]] = field(default_factory=dict)
@@ -80,7 +82,8 @@ class _Plan:
     def texts(self) -> list[str]:
         """What is to be embedded."""
         changed = [after.content for before, after in self.revised if before.content != after.content]
-        return sorted({*changed, *(memory.content for memory in self.new)})
+        grown = [growth[-1].fields["content"] for growth in self.grown.values() if growth]
+        return sorted({*changed, *grown, *(memory.content for memory in self.new)})
 
 
 def analyse_errors(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> ErrorAnalysis:
@@ -270,7 +273,12 @@ def _tell(
     elif known is None or is_there or (known.gone == "collected" and _fresh(trouble, known)):
         told_by = known.row["id"] if known and is_there else _id(store, scope, trouble.fingerprint)
         plan.quoted[told_by] = quoted
-        _draft(store, plan, trouble, known if is_there else None, fields, told_by)
+        if known is not None and is_there:
+            _draft(store, plan, trouble, known, fields, told_by)
+        else:
+            first, *later = recurrences(store.reader, trouble, scope, lessons, source=SOURCE, most=_MOST_LINKED)
+            plan.new.append(SemanticMemory(id=told_by, **first.fields, supporting_memory_ids=first.members))
+            plan.grown[told_by] = later
     counts = {"kind": trouble.kind, "builds": len(trouble.builds)}
     remedy = fields["correct_approach"]
     plan.repeated.append(RepeatedError(error=trouble.name, remedy=remedy, memory_id=told_by, **counts))
@@ -291,16 +299,12 @@ def _draft(
     store: AgentMemoryStore,
     plan: _Plan,
     trouble: Trouble,
-    known: Known | None,
+    known: Known,
     fields: dict[str, Any],
     memory_id: str,
 ) -> None:
     ids = [row["id"] for row in (*trouble.failed, *trouble.mended)][:_MOST_LINKED]
     members = list(dict.fromkeys(ids))
-    if known is None:
-        plan.members[memory_id] = members
-        plan.new.append(SemanticMemory(id=memory_id, **fields, supporting_memory_ids=members))
-        return
     fresh = _fresh(trouble, known)
     if trouble.faded and not fresh:
         return  # it tells of what can be looked at no more
@@ -348,8 +352,11 @@ def _take_back(store: AgentMemoryStore, plan: _Plan, known: Known, now: str) -> 
 def _units(store: AgentMemoryStore, plan: _Plan, vectors: Vectors) -> list[list[Write]]:
     now, units = store.now(), list[list[Write]]()
     for memory in plan.new:
-        quotes = _quoting(store, memory.id or "", plan.quoted[memory.id or ""], evidence=memory.supporting_memory_ids)
-        units.append([memory.model_copy(update={"embedding": vectors[memory.content]}), *quotes])
+        later = plan.grown[memory.id or ""]
+        members = later[-1].members if later else memory.supporting_memory_ids
+        quotes = _quoting(store, memory.id or "", plan.quoted[memory.id or ""], evidence=members)
+        first = memory.model_copy(update={"embedding": vectors[memory.content]})
+        units.append([first, *growth(memory, later, vectors, now), *quotes])
     for before, after in plan.revised:
         memory_id = before.id or ""
         new_text = vectors[after.content] if before.content != after.content else None

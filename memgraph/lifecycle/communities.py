@@ -189,6 +189,8 @@ def _by_core(matrix: sparse.csr_matrix, cores: Ints, topics: Ints) -> Ints:
 
 def _divided(matrix: sparse.csr_matrix) -> Ints | None:
     """Return the community of each unit, by number; None for a graph that is not divided."""
+    if not matrix.nnz:  # no two of them share anything
+        return np.arange(matrix.shape[0])
     from sknetwork.clustering.louvain import Louvain
 
     for resolution in _RESOLUTIONS:

@@ -35,6 +35,8 @@ class Pattern:
         Those that were joined or split: it is a new one.
     solved : list of Row or None
         Of a task's failed trials those that solved it; None where these must not be told, or nothing names the task.
+    weights : mapping
+        What the tags of its scope weigh.
     """
 
     experience: Experience
@@ -44,6 +46,7 @@ class Pattern:
     same: Known | None = None
     replaced: list[Known] = field(default_factory=list)
     solved: Sequence[Row] | None = None
+    weights: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -56,12 +59,15 @@ class Plan:
         Those that were one generalisation, or are one now, stand together: half of them would be a false account.
     retired : list of Known
         Generalisations whose evidence is no longer there.
+    latest : str
+        When the latest of the episodes happened.
     episodes, communities : int
         That were looked at; that they form, of two episodes or more.
     """
 
     groups: list[list[Pattern]] = field(default_factory=list)
     retired: list[Known] = field(default_factory=list)
+    latest: str = ""
     episodes: int = 0
     communities: int = 0
 
@@ -86,6 +92,7 @@ def _plan(experience: Experience, tags: list[list[str]], weights: dict[str, floa
     settled = [sorted(places) for places in live]
     found = _communities(episodes, tags, weights, is_large=is_large, settled=settled)
     plan = Plan(episodes=len(episodes), communities=sum(len(members) > 1 for members in found))
+    plan.latest = max((row.get("occurred_at", "") for row in episodes), default="")
     besides = [
         one_known.evidence_besides([episodes[place] for place in sorted(places)])
         for one_known, places in zip(known, live, strict=True)
@@ -124,7 +131,7 @@ def _pattern_of_faded(
     experience: Experience, same: Known, evidence: frozenset[str], weights: Mapping[str, float]
 ) -> Pattern:
     told = by_centrality(same.faded, weights)
-    return Pattern(experience, [], told, evidence, same=same, solved=_solved(experience, told))
+    return Pattern(experience, [], told, evidence, same=same, solved=_solved(experience, told), weights=weights)
 
 
 def _communities(
@@ -155,10 +162,11 @@ def _pattern(
     known = [experience.in_force[place] for place in heir.of]
     central = by_centrality(rows, weights)
     if not heir.is_same:
-        return Pattern(experience, central, central, evidence, replaced=known, solved=_solved(experience, central))
+        solved = _solved(experience, central)
+        return Pattern(experience, central, central, evidence, replaced=known, solved=solved, weights=weights)
     same = known[0]
     told = by_centrality([*rows, *same.faded], weights) if same.faded else central
-    return Pattern(experience, central, told, evidence, same=same, solved=_solved(experience, told))
+    return Pattern(experience, central, told, evidence, same=same, solved=_solved(experience, told), weights=weights)
 
 
 def _solved(experience: Experience, told: Sequence[Row]) -> Sequence[Row] | None:

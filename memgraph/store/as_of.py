@@ -53,7 +53,7 @@ logger = logger_of(__name__)
 When = str | date | datetime
 _WEEK = re.compile(r"\d{4}-?W\d\d", re.ASCII)
 _TO_ITS_SUNDAY = timedelta(days=6)
-_VIEW_VERSION = "1"
+_VIEW_VERSION = "2"
 """Of what a moment means; raised when the same moment shows something else."""
 
 

@@ -139,7 +139,11 @@ class Reader:
 
     def history(self, memory_id: str) -> list[Event]:
         """Return the events that name a memory. Reads the whole journal."""
-        return histories(self._projector.journal, [memory_id])[memory_id]
+        return self.histories([memory_id])[memory_id]
+
+    def histories(self, memory_ids: Sequence[str]) -> dict[str, list[Event]]:
+        """Return the events that name some memories, by id. Reads the whole journal, once, if any are named."""
+        return histories(self._projector.journal, memory_ids)
 
     def every(self) -> Iterator[AgentMemory]:
         """Iterate over all memories that are not deleted, in the order they were recorded."""

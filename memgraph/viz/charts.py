@@ -33,7 +33,8 @@ _BLUE, _ORANGE, _GREEN, _VERMILION, _SKY, _PURPLE, _BLACK, _YELLOW = (
     "#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000", "#F0E442",
 )  # fmt: skip
 _COLOURS = (_BLUE, _VERMILION, _GREEN, _ORANGE, _SKY, _PURPLE, _BLACK, _YELLOW)
-_OF_GROUP = {"episodic": _BLUE, "semantic": _ORANGE, "procedural": _GREEN, **dict(zip(CHURN, _COLOURS, strict=False))}
+_OF_KIND = {"episodic": _BLUE, "generalisation": _ORANGE, "procedural": _GREEN, "fact": _PURPLE}
+_OF_GROUP = {**_OF_KIND, **dict(zip(CHURN, _COLOURS, strict=False))}
 _MARKS = "os^Dv<>P"
 _HATCHES = ("", "////", "....", "xxxx", "||||", "----")
 _GREY, _PALE = "#5F6368", "#E3E5E8"

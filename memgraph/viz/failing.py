@@ -10,13 +10,13 @@ from memgraph.lifecycle.sentences import concrete, is_advice, sentences_of
 from memgraph.lifecycle.trials import is_trial, told_in
 from memgraph.model.memory import AgentMemory
 from memgraph.viz.builds import task_of_build
-from memgraph.viz.history import History
+from memgraph.viz.failures import SUCCESS, Which, told_since
+from memgraph.viz.lives import History
 from memgraph.viz.measures import Scope
 
 _TITLE_CHARS = 56
 _TELLING = ("Lesson", "Last error", "Result", "What it acted on", "What was done")
 """Parts of a trial's text, that which says most of what went wrong first."""
-_Task = tuple[str, str]
 
 
 class Failing(NamedTuple):
@@ -25,9 +25,10 @@ class Failing(NamedTuple):
     Attributes
     ----------
     title : str
-        What failed, in a few words; empty where only the memories' texts say so.
+        What failed, in a few words; empty where only the memories' texts say so, or none is shown.
     memories : list of (int, int)
-        Those that tell of it, by their places, each with where in its text it begins to say what happened.
+        Those that tell of it, by their places, each with where in its text it begins to say what happened; none of one that was
+        not remembered, or not by a memory that is shown.
     failed : list of str
         When it failed: as the series `returning_failures` counts it.
     tried, solved : list of str
@@ -42,7 +43,7 @@ class Failing(NamedTuple):
 
 
 def failing(scope: Scope, memories: Sequence[AgentMemory]) -> list[Failing]:
-    """Return the failures that these memories tell of, in the order in which they first failed."""
+    """Return the failures, each with those of these memories that tell of it, in the order in which they first failed."""
     failed = defaultdict(list)
     for at, _, which in scope.failures:
         if scope.covers(at):
@@ -50,30 +51,30 @@ def failing(scope: Scope, memories: Sequence[AgentMemory]) -> list[Failing]:
     places = defaultdict(list)
     for place, memory in enumerate(memories):
         life = scope.lives.get(memory.id or "")
-        if life is not None and life.type == "episodic" and life.fingerprint is not None:
-            places[life.project_id, life.fingerprint].append(place)
+        if life is not None and life.type == "episodic":
+            for which in told_since(scope.history, life):
+                places[which].append(place)
     by_task = _by_task(scope)
     found = []
     for which, times in failed.items():
-        told = places.get(which, [])
-        if told:
-            builds = {build for place in told for build in scope.history.lives[memories[place].id or ""].builds}
-            tasks = {(which[0] or "", task) for build in builds if (task := task_of_build(build)) is not None}
-            tried, solved = by_task.get(tasks.pop(), ([], [])) if len(tasks) == 1 else ([], [])
-            title = _title_of(memories[told[0]])
-            found.append(Failing(title, [(place, _begins(memories[place])) for place in told], times, tried, solved))
+        told = places[which]
+        if which.is_task:  # what is told of a whole trial tells more of it than an error on the way
+            told = [place for place in told if is_trial(memories[place].content)] or told
+        tried, solved = by_task.get(which, ([], [])) if which.is_task else ([], [])
+        title = _title_of(memories[told[0]]) if told else ""
+        found.append(Failing(title, [(place, _begins(memories[place])) for place in told], times, tried, solved))
     return found
 
 
-def _by_task(scope: Scope) -> dict[_Task, tuple[list[str], list[str]]]:
+def _by_task(scope: Scope) -> dict[Which, tuple[list[str], list[str]]]:
     """Return when each named task was tried, and when it succeeded."""
-    found: dict[_Task, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
+    found: dict[Which, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
     for (project_id, build_id), build in sorted(scope.history.builds.items(), key=lambda item: item[1].at):
         task = task_of_build(build_id)
         if task is not None and scope.counts(project_id) and scope.covers(build.at):
-            tried, solved = found[project_id, task]
+            tried, solved = found[Which(project_id, task, is_task=True)]
             tried.append(build.at)
-            if build.outcome == "success":
+            if build.outcome == SUCCESS:
                 solved.append(build.at)
     return dict(found)
 

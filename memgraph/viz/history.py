@@ -13,20 +13,20 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from memgraph.fold.moments import Moments
 from memgraph.journal.envelope import Event
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import OUTCOME_OF_WORD
+from memgraph.model.sleep import MADE_BY_SLEEP
 from memgraph.store import AgentMemoryStore
 from memgraph.store.bulk import no_collections
-from memgraph.viz.relevance import Relevance, Relevances
+from memgraph.viz.lives import Build, Change, History, Life, Recall
+from memgraph.viz.relevance import Relevances
 
-_LESSON_TAG = "lesson"
 LINKS = ("SUPERSEDES", "CONTRADICTS", "RELATED_TO", "ELABORATES", "EXAMPLE_OF")
 """Relations of which it is wanted when each link was made."""
 _OF_A_LIFE = frozenset(
@@ -34,113 +34,6 @@ _OF_A_LIFE = frozenset(
 )
 """What a memory that is added anew does not keep of the deleted one whose id it has."""
 _PAIRED = {"SUPERSEDES": ("superseded", "unsuperseded"), "CONTRADICTS": ("contradicted", "uncontradicted")}
-
-
-class Change(NamedTuple):
-    """Something that was done with a memory: `kind` as in `memgraph.viz.timeline.Timeline.changes`."""
-
-    at: str
-    seq: int
-    id: str
-    kind: str
-    other: str | None = None
-
-
-class Build(NamedTuple):
-    """What became of a build."""
-
-    at: str
-    outcome: str
-
-
-@dataclass(slots=True)
-class Life:
-    """What is kept of a memory.
-
-    Attributes
-    ----------
-    at : str
-        When it came.
-    fingerprint : str or None
-        Of the failure that it tells of.
-    builds : tuple of str
-        That told it.
-    again : tuple of str
-        When it was told again without a build.
-    tags : tuple of str
-        Those that it came with and still has.
-    tier, is_suppressed, is_archived, is_deleted : str, bool, bool, bool
-        How private it is, and what has become of it at the end.
-    sources : set of str
-        What it was made of: by links that were made and not taken back, whether or not these memories are still there.
-    """
-
-    type: str
-    at: str
-    seq: int
-    project_id: str | None
-    outcome: str
-    tags: tuple[str, ...]
-    builds: tuple[str, ...] = ()
-    again: tuple[str, ...] = ()
-    tier: str = "public"
-    fingerprint: str | None = None
-    sources: set[str] | None = None
-    is_suppressed: bool = False
-    is_archived: bool = False
-    is_deleted: bool = False
-    invalid_at: str | None = None
-    invalid_change: int = -1
-
-    @property
-    def is_lesson(self) -> bool:
-        """Whether it says what is to be learned of a failure."""
-        return self.type != "episodic" or _LESSON_TAG in self.tags
-
-
-@dataclass(slots=True)
-class Recall:
-    """A retrieval, and what became of it.
-
-    Attributes
-    ----------
-    returned : int
-        Memories.
-    is_served : bool
-        Whether one of them had been made of others.
-    outcome : str or None
-        positive, negative, neutral or unknown; None as long as nobody has said.
-    """
-
-    at: str
-    project_id: str | None
-    returned: int
-    is_served: bool
-    outcome: str | None = None
-
-
-@dataclass(slots=True)
-class History:
-    """All that happened.
-
-    Attributes
-    ----------
-    lives : dict of str to Life
-        By id, the deleted ones too.
-    builds : dict of (str, str) to Build
-        By project and name.
-    relevances : dict of str to tuple of Relevance
-        How relevant the memories asked for were, in the order of time.
-    links : dict of (str, str, str) to list of str
-        Of the links among the memories asked for, by relation, source and target: when each was made, unmade, made again, …
-    """
-
-    lives: dict[str, Life] = field(default_factory=dict)
-    changes: list[Change] = field(default_factory=list)
-    recalls: dict[str, Recall] = field(default_factory=dict)
-    builds: dict[tuple[str, str], Build] = field(default_factory=dict)
-    relevances: dict[str, tuple[Relevance, ...]] = field(default_factory=dict)
-    links: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
 
 
 def read_history(store: AgentMemoryStore, *, details_of: Collection[str] = ()) -> History:
@@ -221,6 +114,7 @@ class _Reading:
                 outcome=row.get("outcome", "unknown"),
                 tags=_tags_of(row),
             )
+        lives[memory_id].is_made, lives[memory_id].worded_at = row.get("source") in MADE_BY_SLEEP, at
         self._update(event, at, memory_id, row, _OF_A_LIFE - row.keys())
         self._relevances.note(memory_id, at, row)
 
@@ -242,6 +136,8 @@ class _Reading:
         if life is None:
             return
         before = life.builds
+        if "content" in changed:
+            life.worded_at = max(life.worded_at, at)
         self._update(event, at, memory_id, changed, event.content.get("cleared", ()))
         if event.type == "memory.merged" and life.builds == before and event.actor != "system":
             life.again += (at,)
@@ -297,6 +193,7 @@ class _Reading:
         if life is None:
             return
         life.sources = set() if life.sources is None else life.sources
+        life.is_made = True
         for source_id in source_ids:
             if source_id in lives and source_id not in life.sources:
                 life.sources.add(source_id)
@@ -367,7 +264,7 @@ class _Reading:
 
     def _consolidated(self, event: Event, at: str) -> None:  # noqa: ARG002
         content = event.content
-        build = Build(content["completed_at"], sys.intern(content["outcome"]))
+        build = Build(content["completed_at"], sys.intern(content["outcome"]), event.seq)
         self._history.builds[content["project_id"], sys.intern(content["build_id"])] = build
 
     def _note(self, event: Event, at: str, memory_id: str, kind: str, other: str | None = None) -> None:

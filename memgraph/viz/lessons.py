@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from operator import attrgetter
 
-from memgraph.viz.history import History, Life
+from memgraph.viz.failures import Which, told_since
+from memgraph.viz.lives import History, Life
 
-Which = tuple[str | None, str]
-"""A failure's project and fingerprint."""
 _HIDES = {"suppressed": True, "deleted": True, "unsuppressed": False, "undeleted": False}
 _TEACHES = {"compressed": True, "uncompressed": False}
 _Turns = list[tuple[str, bool]]
@@ -41,12 +40,12 @@ class Lessons:
                 made[change.other or "", change.id].append((change.at, _TEACHES[change.kind]))
         taught: dict[Which, list[tuple[str, int]]] = defaultdict(list)
         for one, life in lessons.items():
-            if life.fingerprint is not None:
-                taught[life.project_id, life.fingerprint] += _steps([(life.at, True)], hidden[one].values())
+            for which, since in told_since(history, life).items():
+                taught[which] += _steps([(since, True)], hidden[one].values())
         for (one, source), turns in made.items():
-            fingerprint = history.lives[source].fingerprint
-            if fingerprint is not None:
-                taught[lessons[one].project_id, fingerprint] += _steps(turns, hidden[one].values())
+            for which, since in told_since(history, history.lives[source]).items():
+                not_yet = [("", True), (since, False)]
+                taught[which] += _steps(turns, [*hidden[one].values(), not_yet])
         self._times: dict[Which, list[str]] = {}
         self._known: dict[Which, list[int]] = {}
         """Of each failure, from each of the times on, how many lessons of it are known."""

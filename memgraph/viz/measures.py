@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from memgraph.model.memory import MEMORY_TYPES
 from memgraph.viz.builds import is_attempt
-from memgraph.viz.history import History, Life
-from memgraph.viz.lessons import Lessons, Which
+from memgraph.viz.failures import Failure, Which, failures
+from memgraph.viz.kinds import KINDS
+from memgraph.viz.lessons import Lessons
+from memgraph.viz.lives import History, Life
 from memgraph.viz.periods import Bucket, after, bucket_between, check_span, start_of, starts
 from memgraph.viz.replay import AFTER_ALL, Replay, State
 from memgraph.viz.trials import is_undated
@@ -42,8 +43,6 @@ class Sample(NamedTuple):
 
 Table = tuple[list[Cell], Bucket | None]
 _NOTHING: Table = ([], None)
-Failure = tuple[str, int, Which]
-"""When, in which order it was recorded, and which one."""
 
 
 @dataclass(frozen=True)
@@ -147,23 +146,8 @@ class Scope:
 
     @cached_property
     def failures(self) -> list[Failure]:
-        """Every failure, in the order in which they happened: once for each build that told it."""
-        found: dict[tuple[str | None, str, str], Failure] = {}
-        for memory_id, life in self.lives.items():
-            if life.type == "episodic" and life.fingerprint is not None:
-                which = (life.project_id, life.fingerprint)
-                for key, at in self._times(memory_id, life):
-                    found.setdefault((*which, key), (at, life.seq, which))
-        return sorted(found.values(), key=lambda failure: failure[:2])
-
-    def _times(self, memory_id: str, life: Life) -> Iterator[tuple[str, str]]:
-        """Yield when a memory's failure was told, with a key that is the same where two memories tell of one failure."""
-        builds = self.history.builds
-        known = [name for name in life.builds if (life.project_id or "", name) in builds]
-        yield from ((f"build {name}", builds[life.project_id or "", name].at) for name in known)
-        if not known:
-            yield f"memory {memory_id}", life.at
-        yield from ((f"again {memory_id} {number}", at) for number, at in enumerate(life.again))
+        """Every failure, in the order in which they happened: once for each build in which it was met."""
+        return failures(self.history, self.lives, self.counts)
 
     @cached_property
     def lessons(self) -> Lessons:
@@ -173,13 +157,13 @@ class Scope:
 
 def _live(scope: Scope) -> Table:
     states, bucket, _ = scope.states
-    there = [kind for kind in MEMORY_TYPES if any(state.live.get(kind) for _, state in states)]
+    there = [kind for kind in KINDS if any(state.live.get(kind) for _, state in states)]
     counts = ((start, kind, state.live.get(kind, 0)) for start, state in states for kind in there)
     return [Cell(start, kind, many, many) for start, kind, many in counts], bucket if there else None
 
 
 def _added(scope: Scope) -> Table:
-    return scope.table((Sample(life.at, life.type) for life in scope.lives.values()), MEMORY_TYPES)
+    return scope.table((Sample(life.at, life.kind) for life in scope.lives.values()), KINDS)
 
 
 def _repeated(scope: Scope) -> Table:
@@ -273,8 +257,8 @@ def _tags(scope: Scope) -> Table:
 
 def _survived(scope: Scope) -> Table:
     _, _, live = scope.states
-    came = (Sample(life.at, life.type, one in live) for one, life in scope.lives.items())
-    return scope.table(came, MEMORY_TYPES, is_share=True)
+    came = (Sample(life.at, life.kind, one in live) for one, life in scope.lives.items())
+    return scope.table(came, KINDS, is_share=True)
 
 
 MEASURES = (
@@ -282,16 +266,16 @@ MEASURES = (
         "live_memories",
         "Memories in force",
         "memories",
-        "Memories, by type, that were in force at the end of the bucket (of the last one: at the last thing that happened): those "
+        "Memories, by kind, that were in force at the end of the bucket (of the last one: at the last thing that happened): those "
         "that had come by then and were neither suppressed, archived, invalidated nor deleted, nor superseded by one that is none "
-        "of these.",
+        "of these. A generalisation is a semantic memory that was made of others; one that somebody stated is a fact.",
         _live,
     ),
     Measure(
         "memories_added",
         "Memories added",
         "memories",
-        "Memories, by type, by when what they tell happened; one that was made of others counts when the latest of these happened. "
+        "Memories, by kind (as in `live_memories`), by when what they tell happened; one that was made of others counts when the latest of these happened. "
         "What was merged into a known memory is not counted again.",
         _added,
     ),
@@ -308,18 +292,20 @@ MEASURES = (
         "repeated_failures",
         "Failures seen before",
         "share",
-        "Failures (episodes with a failure fingerprint, once for each build that told them, when it was completed) whose fingerprint "
-        "had failed before in the same project, of all failures in the bucket. Lesson known: those of them of which a lesson was known "
-        "before (a memory tagged `lesson` with this fingerprint, or a semantic or procedural one with it, or made of one with it by "
-        "then; as long as it was neither suppressed nor deleted), of all failures in the bucket.",
+        "Failures whose like had failed before in the same project, of all failures in the bucket. Where the names of builds tell which "
+        "task they were trials at, a failure is a build of them that did not succeed, when it was completed, and its like one at the same "
+        "task, whatever was said of it. Else it is an episode with a failure fingerprint, once for each build that told it, and its like "
+        "one with the same fingerprint. Lesson known: those of them of which a lesson was known before (a memory tagged `lesson` that "
+        "tells of the task or the fingerprint, or a semantic or procedural one that does, or was made of one that does by then; as long "
+        "as it was neither suppressed nor deleted), of all failures in the bucket.",
         _repeated,
     ),
     Measure(
         "returning_failures",
         "Known failures that came back",
         "share",
-        "Failure fingerprints (of one project each) that failed before the bucket began and again in it, of all that failed before it "
-        "began. A failure counts as in `repeated_failures`.",
+        "Tasks and failure fingerprints (of one project each) that failed before the bucket began and again in it, of all that failed "
+        "before it began. A failure counts as in `repeated_failures`.",
         _returning,
     ),
     Measure(
@@ -374,7 +360,7 @@ MEASURES = (
         "survival",
         "New memories still in force",
         "share",
-        "Of the memories added in the bucket (as in `memories_added`), by type, those in force (as in `live_memories`) at the last "
+        "Of the memories added in the bucket (as in `memories_added`), by kind, those in force (as in `live_memories`) at the last "
         "thing that happened, or at `until` if that was before.",
         _survived,
     ),

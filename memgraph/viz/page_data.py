@@ -11,16 +11,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from memgraph.index.index import RELATION_CODE
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory, ProceduralMemory, SemanticMemory
 from memgraph.store import AgentMemoryStore
 from memgraph.viz.chosen import chosen_ids
 from memgraph.viz.failing import failing, told_times
 from memgraph.viz.grouping import areas, grouped
-from memgraph.viz.history import Life, read_history
+from memgraph.viz.history import read_history
+from memgraph.viz.kinds import KINDS, type_of
 from memgraph.viz.layout import lay_out
+from memgraph.viz.lives import Life
 from memgraph.viz.measures import Scope
 from memgraph.viz.page_times import DAY_S, Times, times_of
 from memgraph.viz.periods import bounds, checked_bucket, starts
@@ -57,7 +57,7 @@ class PageData:
         Those shown, as they came.
     series : list of Series
     kept : dict of str to int
-        Memories that may be shown, by type; the page has those that `memgraph.viz.chosen` chooses.
+        Memories that may be shown, by kind; the page has those that `memgraph.viz.chosen` chooses.
     hidden : int
         Memories that are left out because they are suppressed, sensitive or private.
     shortened : int
@@ -66,6 +66,8 @@ class PageData:
         The span that is shown, ISO 8601; empty where nothing is.
     builds : int
         Of this choice.
+    is_of_tasks : bool
+        Whether all that failed are tasks, as the names of their builds tell.
     others : list of str
         Projects that are not shown, because they and the one that is have no time in common.
     project_id, since, until : str or None
@@ -81,6 +83,7 @@ class PageData:
     first: str
     last: str
     builds: int = 0
+    is_of_tasks: bool = False
     others: Sequence[str] = ()
     project_id: str | None = None
     since: str | None = None
@@ -132,7 +135,8 @@ def page_data(
         hidden = len(within({*include, "suppressed", "sensitive", "private"})) - len(ids)
         shown = store.reader.read(chosen_ids(store, ids, limit))
         pairs = _evidence(store, [memory.id or "" for memory in shown])
-        kept = _by_type(store, ids)
+    many = Counter(history.lives[one].kind for one in ids)
+    kept = {kind: many[kind] for kind in KINDS}
     lines = timelines(store, [memory.id or "" for memory in shown], history=history)
     rank = {memory.id or "": place for place, memory in enumerate(shown)}
 
@@ -156,7 +160,8 @@ def page_data(
     document["groups"] = GROUP_WORDS
     scope = Scope(history, project_id, since_then, times.last, None, store.now(), counted["ids"])
     document["failing"] = _failing(scope, series, memories, times)
-    shown_to = (times.first, times.last, len(builds), others)
+    is_of_tasks = bool(scope.failures) and all(failure.which.is_task for failure in scope.failures)
+    shown_to = (times.first, times.last, len(builds), is_of_tasks, others)
     return PageData(document, memories, series, kept, hidden, shortened, *shown_to, **asked)
 
 
@@ -188,12 +193,6 @@ def _failing(
 
 def _at(memory: AgentMemory) -> str:
     return memory.occurred_at or memory.created_at or ""
-
-
-def _by_type(store: AgentMemoryStore, ids: Sequence[str]) -> dict[str, int]:
-    index = store.reader.index
-    types = index.column("type")[[index.slot(memory_id) for memory_id in ids]] if ids else np.zeros(0)
-    return {kind: int((types == code).sum()) for code, kind in enumerate(MEMORY_TYPES)}
 
 
 def _evidence(store: AgentMemoryStore, ids: Sequence[str]) -> set[tuple[str, str]]:
@@ -228,19 +227,20 @@ def _document(
     added = [times.at(times.lines[memory_id].added) for memory_id in ids]
     curve = store.config.forgetting_curve
     names = _Names()
+    kinds = [times.history.lives[memory_id].kind for memory_id in ids]
     document = {
         "start": times.start * 1000,
         "end": (times.at(times.last) if times.last else 0) or DAY_S,
         "undated": bool(ids) and all(is_undated(times.lines[memory_id].added) for memory_id in ids),
-        "rates": [curve.rate(kind) for kind in MEMORY_TYPES],
+        "rates": [curve.rate(type_of(kind)) for kind in KINDS],
         "threshold": curve.deletion_threshold,
         "most": max(1.0, curve.max_relevance),
-        "types": MEMORY_TYPES,
+        "types": KINDS,
         "outcomes": OUTCOMES,
         "memories": {
             "id": "".join(memory_id[:8] for memory_id in ids),
-            "type": "".join(str(MEMORY_TYPES.index(memory.type)) for memory in memories),
-            "outcome": "".join(str(OUTCOMES.index(memory.outcome)) for memory in memories),
+            "type": "".join(str(KINDS.index(kind)) for kind in kinds),
+            "outcome": "".join(str(OUTCOMES.index(one)) for one in map(_outcome, memories, kinds)),
             "short": "".join("01"[one] for one in is_short),
             "text": [f"{text[:SHORT_CHARS]}…" if cut else text for text, cut in zip(texts, is_short, strict=True)],
             "added": [b - a for a, b in zip([0, *added], added, strict=False)],
@@ -257,6 +257,7 @@ def _document(
             for place, memory in enumerate(memories)
             if (told := told_times(times.history, memory))
         ],
+        "worded": times.worded(),
         "more": {
             str(place): more
             for place, memory in enumerate(memories)
@@ -278,6 +279,11 @@ def _document(
     }
     document["areas"] = areas(groups, layout.discs)
     return document | names.lists, sum(is_short)
+
+
+def _outcome(memory: AgentMemory, kind: str) -> str:
+    """Return how what a memory tells came out: what somebody stated did not go well, whatever it was kept with."""
+    return "unknown" if kind == "fact" and memory.outcome == "positive" else memory.outcome
 
 
 class _Names:

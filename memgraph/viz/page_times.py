@@ -12,7 +12,8 @@ from typing import Any
 from memgraph.model.memory import AgentMemory
 from memgraph.model.relevance import ForgettingCurveConfig, decayed
 from memgraph.model.timestamps import days_between, from_iso
-from memgraph.viz.history import LINKS, History
+from memgraph.viz.history import LINKS
+from memgraph.viz.lives import History
 from memgraph.viz.relevance import Relevance
 from memgraph.viz.replay import turns_of
 from memgraph.viz.timeline import Timeline
@@ -64,6 +65,15 @@ class Times:
             [place, *map(self.at, times)]
             for place, times in enumerate(within)
             if times != [self.lines[self.ids[place]].added]
+        ]
+
+    def worded(self) -> list[list[int]]:
+        """Return of each memory that has another text than it came with: its number, and since when it has that."""
+        since = [self.history.lives[one].worded_at for one in self.ids]
+        return [
+            [place, self.at(at)]
+            for place, at in enumerate(since)
+            if self.lines[self.ids[place]].added < at <= self.last
         ]
 
     def changes(self) -> list[list[Any]]:

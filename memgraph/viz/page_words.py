@@ -63,8 +63,9 @@ def sentence_of(data: PageData) -> str:
     made = [
         _count(many, one, several)
         for kind, one, several in (
-            ("semantic", "generalisation", "generalisations"),
+            ("generalisation", "generalisation", "generalisations"),
             ("procedural", "procedure", "procedures"),
+            ("fact", "fact", "facts"),
         )
         if (many := data.kept[kind])
     ]
@@ -74,7 +75,7 @@ def sentence_of(data: PageData) -> str:
         return said[0]  # a share over different kinds of work says nothing
     by_name = {one.name: one for one in data.series}
     said += _went(by_name.get("success_rate"), "builds", "Attempts that succeeded")
-    said += _came_back(by_name.get("returning_failures"))
+    said += _came_back(by_name.get("returning_failures"), is_of_tasks=data.is_of_tasks)
     return " ".join(said)
 
 
@@ -95,7 +96,7 @@ def _went(series: Series | None, group: str, what: str) -> list[str]:
     ]
 
 
-def _came_back(series: Series | None) -> list[str]:
+def _came_back(series: Series | None, *, is_of_tasks: bool) -> list[str]:
     """Say how many of the known failures came back, first and last; of many points, which share of them on average."""
     group = "came back"
     known = _known(series, group) if series else []
@@ -106,8 +107,7 @@ def _came_back(series: Series | None) -> list[str]:
     ends = [known[0], known[-1]]
     (many, before), (rest, after) = ((round((end.value or 0.0) * end.count), end.count) for end in ends)
     first, last = (_in_bucket(series, end) for end in ends)
-    what = "tasks known to fail" if series.undated else "failures known before"
-    verb = "failed" if series.undated else "came"
+    what, verb = ("tasks known to fail", "failed") if is_of_tasks else ("failures known before", "came")
     if len(known) == 1:
         return [f"Of the {before:,} {what}, {many:,} {verb} again {first}."]
     if before == after:

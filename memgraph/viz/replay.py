@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from memgraph.viz.history import Change, History
+from memgraph.viz.lives import Change, History
 
 AFTER_ALL = "\x7f"
 """Behind a time: sorts after it and before every later one."""
@@ -23,7 +23,7 @@ class State:
     Attributes
     ----------
     live : dict of str to int
-        Memories in force, by type.
+        Memories in force, by kind.
     covered : int
         Episodes in force of which a memory in force was made.
     derived, sources : int
@@ -68,7 +68,7 @@ class Replay:
         self._made_into: dict[str, set[str]] = {}
         self._covers: Counter[str] = Counter()
         """Of how many memories in force each memory is a source."""
-        self._by_type: Counter[str] = Counter()
+        self._by_kind: Counter[str] = Counter()
         self._covered = self._derived = self._sources = 0
 
     def states(self, ends: Sequence[str]) -> Iterator[State]:
@@ -90,7 +90,7 @@ class Replay:
                     self._now = change.at
                     self._apply(change)
                     change = next(changes, None)
-            yield State(dict(self._by_type), self._covered, self._derived, self._sources)
+            yield State(dict(self._by_kind), self._covered, self._derived, self._sources)
 
     def _apply(self, change: Change) -> None:
         memory_id, kind, other = change.id, change.kind, change.other or ""
@@ -142,7 +142,7 @@ class Replay:
         sources = self._made_of.get(memory_id, ())
         if self._counts(memory_id):
             self._turn(memory_id)
-            self._by_type[life.type] += step
+            self._by_kind[life.kind] += step
             self._covered += step * (life.type == "episodic" and self._covers[memory_id] > 0)
             self._derived += step * bool(sources)
             self._sources += step * sum(not self._out[source] & _DELETED for source in sources)

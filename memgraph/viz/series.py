@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from memgraph.store import AgentMemoryStore
-from memgraph.viz.history import History, read_history
+from memgraph.viz.history import read_history
+from memgraph.viz.lives import History
 from memgraph.viz.measures import LESSON, MEASURES, Cell, Scope
 from memgraph.viz.periods import bounds, checked_bucket
 from memgraph.viz.shown import shown_ids
@@ -166,8 +167,9 @@ def told_first(series: Sequence[Series]) -> list[Series]:
 
 GROUP_WORDS = {
     "episodic": "episodes",
-    "semantic": "generalisations",
+    "generalisation": "generalisations",
     "procedural": "procedures",
+    "fact": "facts",
     LESSON: "with a lesson known",
 }
 """What the groups of series are called in pictures."""

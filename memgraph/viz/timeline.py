@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from memgraph.store import AgentMemoryStore
-from memgraph.viz.history import Change, History, read_history
+from memgraph.viz.history import read_history
+from memgraph.viz.lives import Change, History
 from memgraph.viz.relevance import Relevance
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memgraph import AgentMemoryStore
+from memgraph import AgentMemoryStore, MemoryCommands
 from memgraph.config import AgentMemoryConfig
 from memgraph.testing import FakeClock, FakeEmbedder, FakeKeys
 from memgraph.viz.page import write_page
@@ -404,6 +404,37 @@ def test_what_still_fails_is_listed_first_as_of_the_time_shown(opened, tmp_path)
     page.locator('[data-list="failing"] .row').first.click()
     assert "House env_1" in page.locator("#details .content").text_content()
     assert "trials" not in "".join(page.locator("#details .state").all_text_contents())
+    assert page.complaints == []
+
+
+def test_a_task_that_no_memory_tells_of_is_counted_and_a_remembered_rule_is_a_fact(opened, tmp_path):
+    config = AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys")
+    with AgentMemoryStore(config, embedder=FakeEmbedder(), clock=FakeClock(), keys=FakeKeys()) as store:
+        fill_trials(store)
+        for memory in store.query_by_type("episodic"):
+            if "env_2" in memory.content:
+                store.suppress(memory.id)
+            if "env_1" in memory.content:
+                store.update_memory(memory.id, content=f"{memory.content} And then closed it.")
+        MemoryCommands(store).remember("Open doors before you look behind them", project_id="house")
+        write_page(store, tmp_path / "facts.html", until="2000-01-03")
+        write_page(store, tmp_path / "all.html")
+    page = opened(file=tmp_path / "facts.html")
+    assert page.locator('[data-list="failing"] h2').text_content() == "Still failing (2)"
+    assert page.locator('[data-list="failing"] b').all_text_contents() == ["env_1"]
+    assert (
+        page.locator('[data-list="failing"] .hint').last.text_content() == "No memory on this page tells of 1 of them."
+    )
+    page = opened(file=tmp_path / "all.html")
+    chips = [" ".join(one.split()) for one in page.locator("#legend .chip").all_inner_texts()]
+    assert chips == ["episodes 5", "generalisations 1", "facts 1", "went wrong 5", "unknown 2"]
+    go_to(page, 0)
+    page.wait_for_timeout(120)
+    meta = page.locator('[data-list="failing"] .row', has_text="env_1").locator(".meta")
+    assert meta.text_content() == "failed 1 of 1 attempt · in the words of 1 Jan 2026"
+    page.locator("#words").fill("behind them")
+    page.get_by_text("Open doors before you look behind them").click()
+    assert page.locator(".detail-head span").text_content() == "Fact"
     assert page.complaints == []
 
 

@@ -268,7 +268,7 @@ ANSWERS = [
         SHOP,
         [("parser", 3, 5, 0.6, day("01-05")), ("failure", 2, 2, 1.0, day("01-03")), ("revert", 1, 1, 1.0, day("01-04"))],
     ),
-    ("failures_by_month", {}, [(day("2025-12-01"), 1, 0, 0.0), (day("01-01"), 8, 4, 0.5)]),
+    ("failures_by_month", {}, [(day("2025-12-01"), 1, 0, 0.0), (day("01-01"), 9, 4, 0.444)]),  # one by two builds
     (
         "recurring_failures",
         {},
@@ -533,8 +533,8 @@ ANSWERS = [
         "coverage_by_project",
         {},
         [
-            ("shop", 3, 5, 1, 1, 4, 0.8, day("2025-12-20"), day("01-07")),
-            ("till", 0, 4, 5, 0, 0, 0.0, day("01-09"), day("01-30")),
+            ("shop", 3, 5, 1, 1, 0, 4, 0.8, day("2025-12-20"), day("01-07")),
+            ("till", 0, 4, 1, 0, 4, 0, 0.0, day("01-09"), day("01-30")),  # when tills open and close was stated
         ],
     ),
     (

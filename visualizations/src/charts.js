@@ -11,7 +11,7 @@ const KINDS = {
   compression_ratio: "line",
   churn: "bar", recalls_served: "line", recalls_helped: "line",
 };
-const OF_GROUP = { episodic: "episodic", semantic: "semantic", procedural: "procedural" };
+const OF_GROUP = { episodic: "episodic", generalisation: "generalisation", procedural: "procedural", fact: "other" };
 const OTHERS = ["accent", "negative", "positive", "procedural", "neutral", "episodic", "other"];
 const DASHES = ["", "6 3", "2 3", "8 3 2 3", "1 3", "4 2", ""];
 const MOST_DOTS = 45;

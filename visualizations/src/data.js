@@ -38,6 +38,7 @@ export class Memories {
       if (!this.changes.has(place)) this.changes.set(place, []);
       this.changes.get(place).push({ time, kind });
     }
+    this.wordedTimes = new Map(page.worded);
     this.toldTimes = new Map(page.told.map(([place, ...times]) => [place, times]));
     this.readLinks(page.links);
     this.readLives();
@@ -118,6 +119,11 @@ export class Memories {
   told(i, time) {
     const times = this.toldTimes.get(i);
     return times ? Math.max(1, last(times, time) + 1) : 1;
+  }
+
+  /** Since when a memory has the text that is on the page. */
+  worded(i) {
+    return this.wordedTimes.get(i) ?? this.added[i];
   }
 
   /** When a memory was told last by a time. */

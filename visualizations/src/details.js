@@ -3,14 +3,17 @@
 import { curve } from "./curve.js";
 import { el, foreign } from "./dom.js";
 import { sign } from "./icons.js";
-import { rows, told } from "./rows.js";
+import { rows, since, told } from "./rows.js";
 import { counted, oneLine, percent, readable } from "./text.js";
 
-const TYPES = ["Episode", "Generalisation", "Procedure"];
+const TYPES = ["Episode", "Generalisation", "Procedure", "Fact"];
 const OUTCOMES = ["went well", "went wrong", "neutral outcome", "outcome unknown"];
 const MOST = 6;
 const FADING = "Drawn as if it had been recorded when it happened (the store itself counts from when it was recorded). " +
   "Ticks are uses that raised it; below the dotted line it may be put away.";
+
+/** What a memory is, and how it came out; what somebody stated need not come out in any way. */
+const named = (type, outcome) => (type === 3 && outcome === 3 ? TYPES[3] : `${TYPES[type]}, ${OUTCOMES[outcome]}`);
 
 export function details(i, context) {
   const { memories, close } = context;
@@ -19,7 +22,7 @@ export function details(i, context) {
   const element = el("article", { "aria-label": "Memory", "data-memory": memories.id(i) },
     el("div", { class: "detail-head" },
       sign(memories.type[i], memories.outcome[i]),
-      el("span", {}, `${TYPES[memories.type[i]]}, ${OUTCOMES[memories.outcome[i]]}`),
+      el("span", {}, named(memories.type[i], memories.outcome[i])),
       el("button", { type: "button", onclick: close, "aria-label": "Close" }, "Close")),
     el("p", { class: "content", dir: "auto" }, readable(memories.text[i])),
     memories.isShort[i] ? el("p", { class: "hint" }, `The rest: memgraph show ${memories.id(i)}`) : null,
@@ -52,6 +55,7 @@ function standing(i, { memories, state, dates }) {
     word(ending || "in force"),
     time < memories.knownFrom(i) ? null : word(`relevance ${percent(memories.relevance(i, time))}`),
     told(memories, i, time) ? word(told(memories, i, time)) : null,
+    ...since(i, { memories, state, dates }).map(word),
     isPinned ? word("pinned") : null,
     floor ? word("landmark") : null,
     memories.isContradicted(i, time) ? word("contradicted") : null,

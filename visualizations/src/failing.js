@@ -13,14 +13,18 @@ export class Failures {
     this.bucket = failing.bucket;
     this.periods = failing.periods;
     this.begins = Float64Array.from(failing.periods, (period) => period[1]);
-    const titles = withoutCommon(failing.failures.map(([title]) => oneLine(title)));
-    this.all = failing.failures.map(([, places, failed, tried, solved], at) => ({ title: titles[at], places, failed, tried, solved }));
+    const told = failing.failures.filter(([, places]) => places.length);
+    const titles = new Map(withoutCommon(told.map(([title]) => oneLine(title))).map((title, at) => [told[at], title]));
+    this.all = failing.failures.map((one) => {
+      const [, places, failed, tried, solved] = one;
+      return { title: titles.get(one) ?? "", places, failed, tried, solved };
+    });
   }
 
-  /** What failed by a time: still, and no more; the most frequent first. */
+  /** What failed by a time: still, and no more; the most frequent first. Some no memory that is there tells of: see `isTold`. */
   at(time) {
     const begin = this.begins[Math.max(0, last(this.begins, time))];
-    const known = this.all.filter((one) => one.failed[0] <= time && this.place(one, time) >= 0);
+    const known = this.all.filter((one) => one.failed[0] <= time);
     const isStill = (one) => {
       const latest = one.failed[last(one.failed, time)];
       return one.tried.length ? !one.solved.some((at) => latest < at && at <= time) : latest >= begin;
@@ -28,6 +32,11 @@ export class Failures {
     const still = new Set(known.filter(isStill));
     const order = (list) => list.sort((a, b) => many(b.failed, time) - many(a.failed, time) || a.title.localeCompare(b.title, "en", { numeric: true }));
     return { still: order([...still]), gone: order(known.filter((one) => !still.has(one))), isAgain: known.some((one) => one.failed[0] < begin), isOfTasks: known.every((one) => one.tried.length > 0) };
+  }
+
+  /** Whether a memory that is there at a time tells of a failure. */
+  isTold(one, time) {
+    return this.place(one, time) >= 0;
   }
 
   /** When the bucket of a time is, in words. */

@@ -4,7 +4,7 @@ import { byId, el } from "./dom.js";
 import { line, sign } from "./icons.js";
 import { beginning, count } from "./text.js";
 
-const TYPES = ["episodes", "generalisations", "procedures"];
+const TYPES = ["episodes", "generalisations", "procedures", "facts"];
 const LINES = [["EVIDENCE", "evidence"], ["SUPERSEDES", "replaces"], ["CONTRADICTS", "contradicts"]];
 const OUTCOMES = ["went well", "went wrong", "neutral", "unknown"];
 

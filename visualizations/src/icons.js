@@ -7,10 +7,9 @@ const NS = { viewBox: "-10 -10 20 20", "aria-hidden": "true", focusable: "false"
 
 function outline(type, attributes) {
   if (type === 0) return svg("circle", { r: 7.5, ...attributes });
-  const corners = type === 1 ? 6 : 4;
-  const radius = type === 1 ? 8.5 : 9;
+  const [corners, radius, turn] = { 1: [6, 8.5, Math.PI / 6], 2: [4, 9, 0], 3: [3, 9.5, -Math.PI / 2] }[type];
   const points = Array.from({ length: corners }, (_, i) => {
-    const angle = (type === 1 ? Math.PI / 6 : 0) + (2 * Math.PI * i) / corners;
+    const angle = turn + (2 * Math.PI * i) / corners;
     return `${(radius * Math.cos(angle)).toFixed(2)},${(radius * Math.sin(angle)).toFixed(2)}`;
   });
   return svg("polygon", { points: points.join(" "), ...attributes });

@@ -5,7 +5,7 @@ import { byId, el } from "./dom.js";
 import { Failures } from "./failing.js";
 import { failureRows, rows, told } from "./rows.js";
 import { withoutShared } from "./shared.js";
-import { counted, oneLine } from "./text.js";
+import { count, counted, oneLine } from "./text.js";
 
 const [MOST_FOUND, MOST_LESSONS, MOST_FAILING, MOST_GONE] = [50, 10, 20, 3];
 const PAUSE_MS = 180;
@@ -18,7 +18,7 @@ export class Panel {
     this.details = byId("details");
     this.failures = new Failures(context);
     this.whole = new Set(); // lists that are shown whole
-    this.lessons = Array.from({ length: memories.size }, (_, i) => i).filter((i) => memories.type[i] > 0);
+    this.lessons = Array.from({ length: memories.size }, (_, i) => i).filter((i) => memories.type[i] === 1 || memories.type[i] === 2);
     this.lessons.sort((a, b) => this.weight(b) - this.weight(a) || memories.added[b] - memories.added[a]);
     byId("search").addEventListener("submit", (event) => event.preventDefault());
     byId("words").addEventListener("input", (event) => {
@@ -90,15 +90,18 @@ export class Panel {
 
   block(name, heading, all, most, hint) {
     if (!all.length) return [];
-    const shown = this.whole.has(name) ? all : all.slice(0, most);
+    const told = all.filter((one) => this.failures.isTold(one, this.context.state.time));
+    const shown = this.whole.has(name) ? told : told.slice(0, most);
     const list = failureRows(this.failures, shown, this.context);
-    const rest = all.length - shown.length;
+    const rest = told.length - shown.length;
+    const untold = all.length - told.length;
     const more = el("button", { type: "button", class: "more", onclick: () => {
       this.whole.add(name);
       this.list();
       this.results.querySelectorAll(`[data-list="${name}"] .row`)[most]?.focus();
     } }, `Show ${rest} more`);
-    return [el("section", { class: "block", "data-list": name }, el("h2", {}, `${heading} (${all.length})`), el("p", { class: "hint" }, hint), list, rest ? more : null)];
+    return [el("section", { class: "block", "data-list": name }, el("h2", {}, `${heading} (${all.length})`), el("p", { class: "hint" }, hint), list, rest ? more : null,
+      untold ? el("p", { class: "hint" }, `No memory on this page tells of ${count(untold)} of them.`) : null)];
   }
 
   open(isSame = false) {

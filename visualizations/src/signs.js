@@ -8,7 +8,8 @@ export function shape(pen, type, radius) {
   pen.beginPath();
   if (type === 0) pen.arc(0, 0, radius, 0, 7);
   else if (type === 1) polygon(pen, 6, radius * 1.12, Math.PI / 6);
-  else polygon(pen, 4, radius * 1.22, 0);
+  else if (type === 2) polygon(pen, 4, radius * 1.22, 0);
+  else polygon(pen, 3, radius * 1.3, -Math.PI / 2);
 }
 
 function polygon(pen, corners, radius, turn) {
@@ -58,6 +59,6 @@ export function draw(pen, { type, outcome, radius, colours, isOut = false }) {
 /** Colours of the style sheet, for canvases. */
 export function palette() {
   const style = getComputedStyle(document.documentElement);
-  const names = [...COLOURS, "mark", "edge", "ink", "soft", "card", "accent", "line", "episodic", "semantic", "procedural"];
+  const names = [...COLOURS, "mark", "edge", "ink", "soft", "card", "accent", "line", "episodic", "generalisation", "procedural"];
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
-from memgraph import AgentMemoryConfig, AgentMemoryStore, Link
+from memgraph import AgentMemoryConfig, AgentMemoryStore, Link, SemanticMemory
 from memgraph.fold.moments import ALWAYS, Moments
 from memgraph.journal.envelope import Event
-from memgraph.model.events import MemoryDerived, MemoryLinked, MemoryMerged, MemoryRevised, MemoryUnlinked, RecordPatch
+from memgraph.model.events import (
+    BuildConsolidated,
+    MemoryDerived,
+    MemoryLinked,
+    MemoryMerged,
+    MemoryRevised,
+    MemoryUnlinked,
+    RecordPatch,
+)
 from memgraph.testing import FakeClock, FakeEmbedder
 
 TODAY = "2026-02-01T09:00:00.000Z"
@@ -44,6 +53,30 @@ class Told:
         """Commit as the lifecycle does."""
         self.clock.advance(days=1)
         self.store.commit("global", events, actor="system")
+
+    def built(self, name: str, completed_at: str, *events: Any) -> None:
+        """Commit what a build told, as consolidation does."""
+        fields = {"log_sha256": "0" * 64, "outcome": "failure", "task_count": 1, "complete": True, "extractor": "rules"}
+        times = {"started_at": completed_at, "completed_at": completed_at, "consolidated_at": self.store.now()}
+        build = {"project_id": "shop", "build_id": name, **fields, **times, "extracted": 0, "merged": 0}
+        self.store.commit("global", [*events, BuildConsolidated.parse(build)])
+
+    def seen_each_year(self, first: int, last: int) -> str:
+        """Add an episode that a build told each year, from one to another one."""
+        builds = [f"build of {year}" for year in range(first, last + 1)]
+        place = {"type": "episodic", "project_id": "shop", "evidence_build_ids": builds[:1]}
+        episode = self.add("it failed", f"{first}-05-01", **place)
+        for number, name in enumerate(builds):
+            again = MemoryMerged(id=episode, changed=RecordPatch(evidence_build_ids=builds[: number + 1]))
+            self.built(name, f"{first + number}-05-02T00:00:00.000Z", *([again] if number else []))
+        return episode
+
+    def lesson(self, source: str, *years: int, **fields: Any) -> SemanticMemory:
+        """Return what the store makes of an episode, as of the builds of some years."""
+        builds = [f"build of {year}" for year in years]
+        at = f"{years[-1]}-05-02T00:00:00.000Z"
+        said = {"content": f"it fails: {builds}", "project_id": "shop", "evidence_build_ids": builds, "occurred_at": at}
+        return SemanticMemory(**{**said, "supporting_memory_ids": [source], **fields})
 
     def link(self, relation: Any, source: str, target: str) -> MemoryLinked:
         return MemoryLinked(source_id=source, relation=relation, target_id=target, created_at=self.store.now())
@@ -115,6 +148,54 @@ def test_what_is_distilled_comes_with_the_latest_of_its_sources(told: Told) -> N
     assert [moment for _, moment in told.moments()][-2:] == ["2024-05-01T00:00:00.000Z"] * 2
     told.by_itself(told.link("SUPERSEDES", lesson, told.early))
     assert told.of_last() == "2024-05-01T00:00:00.000Z"  # it rests on what the lesson says by then
+
+
+def test_what_the_store_distills_holds_from_the_builds_that_it_names(told: Told) -> None:
+    episode = told.seen_each_year(2018, 2022)
+    lesson = told.lesson(episode, 2018, 2019, 2020, id=str(uuid4()))
+    builds = [f"build of {year}" for year in range(2018, 2023)]
+    grown = revised(lesson.id or "", evidence_build_ids=builds[:4], occurred_at="2021-05-02T00:00:00.000Z")
+    told.by_itself(lesson, grown)
+    moments = ["2020-05-02T00:00:00.000Z", "2020-05-02T00:00:00.000Z", "2021-05-02T00:00:00.000Z"]
+    assert [moment for _, moment in told.moments()][-3:] == moments
+    told.by_itself(revised(lesson.id or "", evidence_build_ids=builds))
+    assert told.of_last() == "2022-05-02T00:00:00.000Z"
+    told.by_itself(revised(lesson.id or "", evidence_build_ids=builds[1:]))
+    assert told.of_last() == "2022-05-02T00:00:00.000Z"  # nothing is told again before what it said
+    assert told.of_last(recorded=True) == told.store.now()
+
+
+def test_what_one_build_says_twice_is_said_by_that_build(told: Told) -> None:
+    episode = told.seen_each_year(2018, 2020)
+    again = MemoryMerged(id=episode, changed=RecordPatch(source_event_ids=["build of 2021/second"]))
+    told.built("build of 2021", "2021-05-02T00:00:00.000Z", again)
+    told.by_itself(told.lesson(episode, 2018, 2019, 2020))
+    assert told.of_last() == "2020-05-02T00:00:00.000Z"
+
+
+def test_what_the_store_distills_waits_for_what_a_user_said_of_its_sources(told: Told) -> None:
+    episode = told.seen_each_year(2018, 2020)
+    told.clock.advance(days=1)
+    said = told.store.now()
+    told.store.update_memory(episode, content="it failed because of the cache")
+    told.by_itself(told.lesson(episode, 2018, 2019, 2020))
+    assert told.of_last() == said
+
+
+def test_what_tells_the_same_evidence_anew_replaces_from_when_it_came(told: Told) -> None:
+    episode = told.seen_each_year(2018, 2022)
+    early, late = (told.lesson(episode, *years, id=str(uuid4())) for years in ((2018, 2019, 2020), (2018, 2019, 2021)))
+    told.by_itself(early, revised(early.id or "", occurred_at="2022-05-02T00:00:00.000Z"), late)
+    told.by_itself(told.link("SUPERSEDES", late.id or "", early.id or ""))
+    assert told.of_last() == "2021-05-02T00:00:00.000Z"
+
+
+def test_a_source_is_linked_from_when_both_were_there(told: Told) -> None:
+    episode, other = told.seen_each_year(2018, 2022), told.add("it failed otherwise", "2021-03-01")
+    lesson = told.lesson(episode, 2018, 2019, 2020, id=str(uuid4()))
+    grown = revised(lesson.id or "", occurred_at="2022-05-02T00:00:00.000Z")
+    told.by_itself(lesson, grown, MemoryDerived(id=lesson.id or "", source_ids=[other], created_at=told.store.now()))
+    assert told.of_last() == "2021-03-01T00:00:00.000Z"
 
 
 def test_a_near_duplicate_joins_when_the_later_one_came(told: Told) -> None:

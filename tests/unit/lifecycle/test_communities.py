@@ -169,3 +169,9 @@ def test_a_hundred_thousand_episodes() -> None:
         took[many] = time.process_time() - start
     assert took[100_000] < 15
     assert took[100_000] < 13 * max(took[10_000], 0.5)
+
+
+def test_what_is_left_beside_the_groups_and_shares_nothing_stands_alone() -> None:
+    tags = ["abe", "bd", "bc", "ade", "be", "bcd", "ad", "ab", "acd", "ade"]
+    found = communities([list(one) for one in tags], tag_weights(tags), settled=[[8], [2, 6, 9]])
+    assert sorted(place for members in found for place in members) == list(range(len(tags)))

@@ -14,6 +14,7 @@ import pytest
 
 import memgraph
 from memgraph.lifecycle import compress as compressing
+from memgraph.lifecycle import drafting
 from memgraph.lifecycle.antipatterns import analyse_errors
 from memgraph.lifecycle.collect import ARCHIVE_REASON
 from memgraph.lifecycle.compress import compress
@@ -401,7 +402,7 @@ class TestWhatItInherits:
         assert [(made.task_id, len(made.supporting_memory_ids)) for made in in_force(store)] == [("t1", 3)]
 
     def test_of_a_large_community_some_are_linked(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(compressing, "MOST_LINKED", 4)
+        monkeypatch.setattr(drafting, "MOST_LINKED", 4)
         learn(store, *range(6))
         run(store)
         (made,) = in_force(store)

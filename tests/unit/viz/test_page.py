@@ -25,8 +25,8 @@ from memgraph.errors import InvalidInputError, StorageError
 from memgraph.interfaces.cli.group import cli
 from memgraph.testing import FakeClock, FakeEmbedder, FakeKeys
 from memgraph.viz.chosen import chosen_ids
-from memgraph.viz.history import History
 from memgraph.viz.layout import Group, lay_out, packed
+from memgraph.viz.lives import History
 from memgraph.viz.page import embedded, render, write_page
 from memgraph.viz.page_data import _document, page_data
 from memgraph.viz.page_times import times_of
@@ -103,7 +103,7 @@ def test_memories_are_numbered_in_the_order_they_came_with_what_links_them(data)
 
 
 def test_what_is_private_or_suppressed_is_not_there_unless_it_is_named(store, data):
-    assert (data.kept, data.hidden) == ({"episodic": 4, "semantic": 1, "procedural": 0}, 2)
+    assert (data.kept, data.hidden) == ({"episodic": 4, "generalisation": 1, "procedural": 0, "fact": 0}, 2)
     page = render(data, "Shop")
     assert "password" not in page
     assert "2 suppressed, sensitive or private memories are left out." in page

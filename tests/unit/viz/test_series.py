@@ -51,25 +51,26 @@ def numbers(series: Series, group: str) -> dict[int, float | None]:
 def test_memories_in_force(by_name: dict[str, Series]) -> None:
     live = by_name["live_memories"]
     assert numbers(live, "episodic") == {2: 2, **dict.fromkeys(range(3, 9), 5), 9: 3, 10: 3, 11: 4, 12: 5}
-    assert numbers(live, "semantic") == {2: 1, **dict.fromkeys(range(3, 13), 2)}
-    assert [point.at for point in live.points[:2]] == ["2026-02-02", "2026-02-02"]
+    assert numbers(live, "generalisation") == {2: 0, **dict.fromkeys(range(3, 13), 1)}
+    assert numbers(live, "fact") == dict.fromkeys(range(2, 13), 1)  # what somebody stated is no generalisation
+    assert [point.at for point in live.points[:3]] == ["2026-02-02"] * 3
 
 
 def test_they_are_those_that_the_store_lists_and_those_of_its_past(by_name: dict[str, Series], learned: Store) -> None:
     def listed(store: Store) -> int:
         return int((store.reader.listed() & ~store.reader.superseded()).sum())
 
-    last = by_name["live_memories"].points[-2:]
+    last = by_name["live_memories"].points[-3:]
     assert sum(point.count for point in last) == listed(learned)
     with learned.at("2026-02-09") as past:
         then = numbers(by_name["live_memories"], "episodic")[9] or 0
         assert then + 2 == listed(past)
-        assert learning_series(past)[0].points == by_name["live_memories"].points[: 2 * 8]
+        assert learning_series(past)[0].points == by_name["live_memories"].points[: 3 * 8]
 
 
 def test_memories_added(by_name: dict[str, Series]) -> None:
-    added = {(2, "episodic"): 2, (3, "episodic"): 3, (3, "semantic"): 1, (11, "episodic"): 1}
-    added |= {(2, "semantic"): 1, (12, "episodic"): 1}
+    added = {(2, "episodic"): 2, (3, "episodic"): 3, (3, "generalisation"): 1, (11, "episodic"): 1}
+    added |= {(2, "fact"): 1, (12, "episodic"): 1}
     assert values(by_name["memories_added"]) == {place: (many, many) for place, many in added.items()}
     assert numbers(by_name["memories_added"], "episodic")[5] == 0
 
@@ -141,9 +142,9 @@ def test_survival(by_name: dict[str, Series]) -> None:
     assert values(by_name["survival"]) == {
         (2, "episodic"): (1.0, 2),
         (3, "episodic"): (0.333333, 3),
-        (3, "semantic"): (1.0, 1),
+        (3, "generalisation"): (1.0, 1),
         (11, "episodic"): (1.0, 1),
-        (2, "semantic"): (1.0, 1),
+        (2, "fact"): (1.0, 1),
         (12, "episodic"): (1.0, 1),
     }
 
@@ -170,11 +171,15 @@ def test_by_week_and_by_month(learned: Store) -> None:
     weeks = {one.name: one for one in learning_series(learned, bucket="week")}
     added = [(point.at, point.group, point.value) for point in weeks["memories_added"].points]
     assert added == [
-        ("2026-02-02", "episodic", 5), ("2026-02-02", "semantic", 2),
-        ("2026-02-09", "episodic", 2), ("2026-02-09", "semantic", 0),
+        ("2026-02-02", "episodic", 5), ("2026-02-02", "generalisation", 1), ("2026-02-02", "fact", 1),
+        ("2026-02-09", "episodic", 2), ("2026-02-09", "generalisation", 0), ("2026-02-09", "fact", 0),
     ]  # fmt: skip
     months = learning_series(learned, bucket="month")
-    assert [(point.at, point.value) for point in months[0].points] == [("2026-02-01", 5), ("2026-02-01", 2)]
+    assert [(point.at, point.value) for point in months[0].points] == [
+        ("2026-02-01", 5),
+        ("2026-02-01", 1),
+        ("2026-02-01", 1),
+    ]
     assert {one.bucket for one in with_data(months)} == {"month"}
 
 
@@ -277,7 +282,7 @@ def test_what_is_added_anew_is_what_it_is_now(tmp_path: Path) -> None:
         store.update_memory(IDS["A"], tags=["newer"])
         found = {series.name: series for series in learning_series(store)}
         assert not found["tags"].points  # it came with none that it still has
-        assert [point.group for point in found["memories_added"].points] == ["semantic"]
+        assert [point.group for point in found["memories_added"].points] == ["fact"]
 
 
 def test_what_was_read_once_serves_twice(learned: Store, by_name: dict[str, Series]) -> None:
