@@ -15,6 +15,7 @@ from memgraph.graph.connection import KUZU, Connection, Vendor
 from memgraph.graph.file import GraphFile, LogLimits, pool_to_copy
 from memgraph.graph.guard import check_parameters, check_read_only
 from memgraph.graph.opened import sweep
+from memgraph.graph.replacing import edges_at, replaced
 from memgraph.graph.room import told
 from memgraph.graph.schema import STATE_TABLE, tables
 from memgraph.graph.session import Session
@@ -29,7 +30,7 @@ from memgraph.graph.statements import (
     with_records,
 )
 from memgraph.graph.sums import Sums
-from memgraph.graph.writing import BulkLimits, RowWriter, edges_at, hash_sum
+from memgraph.graph.writing import BulkLimits, RowWriter, hash_sum
 from memgraph.journal.files import make_private_folder
 from memgraph.journal.seal import Seal
 from memgraph.model.link import EXPLICIT_RELATIONS
@@ -113,7 +114,7 @@ class EmbeddedEngine:
     def edges_at(self, memory_id: str) -> list[tuple[str, Key, Row]]:
         """Return every edge at a memory, both ways."""
         with self._session.use() as connection:
-            return edges_at(connection, "Memory", memory_id)
+            return list(edges_at(connection, "Memory", memory_id))
 
     def links_of(self, memory_id: str) -> list[tuple[str, Key, Row]]:
         """Return every link between memories at this one, NEXT included, both ways."""
@@ -196,11 +197,12 @@ class EmbeddedEngine:
     def apply(self, changes: Sequence[Change], state: Mapping[str, Any]) -> None:
         """Write the changes and the state in one transaction."""
         stored = list(with_records(changes, self._seal.short_code))
-        copies = self._writer.copies(self._path, stored)
         with self._session.use() as connection:
             if self._sums is None:
                 self.state()
             sums = (self._sums or Sums()).after(stored, lambda texts: hash_sum(connection, texts))
+            stored = replaced(connection, stored)
+            copies = self._writer.copies(self._path, stored)
             self._file.before_writing(self._path, changes)
             if copies:  # without it a COPY that fails leaves the engine unable to close
                 self._checkpoint(connection)

@@ -12,8 +12,8 @@ from memgraph.ports import Change, Key, Row
 STATE_KEY = "projection"
 _EDGES_OF_A_MEMORY = 16
 _EDGES_OF_A_TABLE = 8
-_EDGES_GONE = 40
-"""From so many edges on that go, one pass over their table beats look-ups by key."""
+_MANY_GONE = 40
+"""From so many rows on that go, one pass over their table beats look-ups by key."""
 
 
 def _order(change: Change) -> int:
@@ -108,22 +108,25 @@ def statements_of(changes: Sequence[Change], *, all_new_are_copied: bool) -> Ite
     """Yield the statements that make changes, in an order that the engine takes; new edges, and what is copied, are left out."""
     gone: dict[str, list[Change]] = {}
     for change in changes:
-        if change.new is None and isinstance(change.key, tuple):
+        if change.new is None:
             gone.setdefault(change.table, []).append(change)
-    many = {table: edges for table, edges in gone.items() if len(edges) >= _EDGES_GONE}
-    for table, edges in many.items():
-        yield _removal(table, edges)
-    for change in sorted(changes, key=_order):
-        is_done = change.new is None and change.table in many
-        if not is_done and not (change.old is None and (all_new_are_copied or isinstance(change.key, tuple))):
+    for table, own in sorted(gone.items(), key=lambda item: _order(item[1][0])):
+        if len(own) >= _MANY_GONE:
+            yield _removal(table, own)
+        else:
+            yield from map(statement, own)
+    for change in sorted((change for change in changes if change.new is not None), key=_order):
+        if not (change.old is None and (all_new_are_copied or isinstance(change.key, tuple))):
             yield statement(change)
 
 
-def _removal(table: str, edges: Sequence[Change]) -> tuple[str, dict[str, Any]]:
-    """Return one statement that removes edges of a table: one pass over it, however many they are."""
+def _removal(table: str, rows: Sequence[Change]) -> tuple[str, dict[str, Any]]:
+    """Return one statement that removes rows of a table: one pass over it, however many they are."""
+    if tables()[table].ends is None:
+        return f"UNWIND $ids AS id MATCH (x:{table} {{id: id}}) DELETE x", {"ids": [one.key for one in rows]}
     source, target = tables()[table].ends or ("", "")
     pattern = f"MATCH (:{source} {{id: r.a}})-[x:{table}]->(:{target} {{id: r.b}})"
-    return f"UNWIND $rows AS r {pattern} DELETE x", {"rows": [dict(zip("ab", one.key, strict=True)) for one in edges]}
+    return f"UNWIND $rows AS r {pattern} DELETE x", {"rows": [dict(zip("ab", one.key, strict=True)) for one in rows]}
 
 
 def lookup(table: str, key: Key) -> tuple[str, dict[str, Any]]:

@@ -9,11 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from memgraph.errors import GraphError
-from memgraph.graph.columns import columns_of, from_engine
 from memgraph.graph.connection import KUZU, Connection, Vendor
 from memgraph.graph.loading import load_arrow, load_json
 from memgraph.graph.room import told
-from memgraph.graph.schema import Table, tables
+from memgraph.graph.schema import tables
 from memgraph.graph.statements import (
     creation_of_edges,
     edges_by_memory,
@@ -21,7 +20,7 @@ from memgraph.graph.statements import (
     statement,
     statements_of,
 )
-from memgraph.ports import Change, Key, Progress, Row
+from memgraph.ports import Change, Progress
 
 _MOST_SHAPES = 48
 _TEXTS_A_HASH = 20_000
@@ -91,8 +90,7 @@ class RowWriter:
         )
 
     def write(self, connection: Connection, changes: Sequence[Change], *, copies: bool) -> None:
-        """Write changes; with `copies` the new rows by COPY."""
-        changes = _without_unsafe_updates(connection, changes)
+        """Write changes that `memgraph.graph.replacing.replaced` has returned; with `copies` the new rows by COPY."""
         for query, params in statements_of(changes, all_new_are_copied=copies):
             connection.run(query, params)
         new = [change for change in changes if change.old is None]
@@ -124,54 +122,6 @@ class RowWriter:
                     done += len(part)
                     if progress:
                         progress(done, total)
-
-
-def _without_unsafe_updates(connection: Connection, changes: Sequence[Change]) -> list[Change]:
-    """Return changes in which nodes that must not be SET go, with their edges, and come anew (``schema/001_nodes.cypher`` says why)."""
-    replaced = [change for change in changes if _must_be_replaced(change)]
-    if not replaced:
-        return list(changes)
-    places = {(change.table, change.key) for change in replaced}
-    told = {(change.table, change.key): change for change in changes}
-    edges: dict[tuple[str, Key], Row] = {}
-    for table, key in sorted(places):
-        edges |= {(one, ends): row for one, ends, row in edges_at(connection, table, str(key))}
-    touched = places | edges.keys()
-    kept = [change for change in changes if (change.table, change.key) not in touched]
-    gone = [Change(*place, {}, None) for place in [*edges, *places]]
-    nodes = [Change(*place, None, told[place].new) for place in places]
-    again = [Change(*place, None, told[place].new if place in told else row) for place, row in edges.items()]
-    return [*kept, *gone, *nodes, *(change for change in again if change.new is not None)]
-
-
-def _must_be_replaced(change: Change) -> bool:
-    if change.old is None or change.new is None or isinstance(change.key, tuple):
-        return False
-    table = tables()[change.table]
-    old, new = columns_of(table, change.old), columns_of(table, change.new)
-    unsafe = [name for name in {**old, **new} if old.get(name) != new.get(name) and _is_unsafe(table, name)]
-    return bool(unsafe)
-
-
-def _is_unsafe(table: Table, column: str) -> bool:
-    kind = table.columns[column]
-    return kind.endswith("[]") or (kind == "STRING" and table.name == "Memory")
-
-
-def edges_at(connection: Connection, table: str, key: str) -> list[tuple[str, Key, Row]]:
-    """Return every edge at a node, both ways."""
-    edges: list[tuple[str, Key, Row]] = []
-    if not any(table in (one.ends or ()) for one in tables().values()):
-        return edges
-    for arrow in ("-[e]->", "<-[e]-"):
-        for name, other, edge in connection.run(
-            f"MATCH (m:{table} {{id: $id}}){arrow}(n) RETURN label(e), n.id, e", {"id": key}
-        ):
-            if other == key and not arrow.endswith(">"):
-                continue  # a link to itself came with the first arrow
-            ends = (key, other) if arrow.endswith(">") else (other, key)
-            edges.append((name, ends, from_engine(edge)))
-    return edges
 
 
 def hash_sum(connection: Connection, texts: Sequence[str]) -> int:
