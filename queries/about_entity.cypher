@@ -21,7 +21,7 @@ WHERE (lower(e.name) = lower($entity) OR lower(e.short_name) = lower($entity))
   AND m.archived_at IS NULL AND NOT m.is_suppressed
   AND ($project = '' OR m.project_id = $project)
   AND coalesce(m.valid_at, m.occurred_at) <= $at AND (m.invalid_at IS NULL OR m.invalid_at > $at)
-RETURN coalesce(x.about, false) AS is_about, m.occurred_at AS occurred_at, m.type AS type, m.outcome AS outcome,
+RETURN coalesce(x.about, false) AS is_about, m.occurred_at AS occurred_at, m.type AS type, nullif(m.outcome, '') AS outcome,
        m.content AS content, m.valid_at AS valid_at, m.invalid_at AS invalid_at, e.name AS entity, e.kind AS kind, m.id AS id
 ORDER BY is_about DESC, occurred_at DESC, id, entity
 LIMIT $limit

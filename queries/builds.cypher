@@ -22,7 +22,7 @@ WITH b, m, m.type = 'procedural' OR coalesce(m.source, '') IN ['compression', 'e
      OR EXISTS { MATCH (m)-[:DERIVED_FROM]->(:Memory) } AS is_made
 WITH b, count(CASE WHEN m.type = 'episodic' THEN 1 END) AS episodes,
      count(CASE WHEN m.type <> 'episodic' AND is_made THEN 1 END) AS generalisations
-RETURN b.name AS build, b.project_id AS project, b.outcome AS outcome, b.completed_at AS completed_at,
+RETURN b.name AS build, nullif(b.project_id, '') AS project, nullif(b.outcome, '') AS outcome, b.completed_at AS completed_at,
        b.extracted AS added, b.merged AS merged, episodes, generalisations
 ORDER BY completed_at DESC, project, build
 LIMIT $limit

@@ -16,15 +16,15 @@
 // column: replaced_by_id STRING
 // example: memgraph query decisions --param agent=ada
 MATCH (m:Memory)
-WHERE (m.decision IS NOT NULL OR list_contains(m.tags, 'decision'))
+WHERE (m.decision <> '' OR list_contains(m.tags, 'decision'))
   AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
-  AND NOT coalesce(m.source, '') IN ['compression', 'error analysis', 'procedures']
+  AND NOT m.source IN ['compression', 'error analysis', 'procedures']
   AND ($project = '' OR m.project_id = $project)
   AND ($agent = '' OR list_contains(m.agents_involved, $agent))
 OPTIONAL MATCH (n:Memory)-[:SUPERSEDES]->(m)
 WHERE n.archived_at IS NULL AND NOT n.is_suppressed AND (n.invalid_at IS NULL OR n.invalid_at > $at)
-RETURN m.occurred_at AS decided_at, m.project_id AS project, m.agents_involved AS decided_by,
-       coalesce(m.decision, m.content) AS decision, m.alternatives_considered AS alternatives,
+RETURN m.occurred_at AS decided_at, nullif(m.project_id, '') AS project, m.agents_involved AS decided_by,
+       coalesce(nullif(m.decision, ''), m.content) AS decision, m.alternatives_considered AS alternatives,
        n.content AS replaced_by, CASE WHEN n.id IS NOT NULL THEN coalesce(n.valid_at, n.occurred_at) END AS replaced_at,
        m.id AS id, n.id AS replaced_by_id
 ORDER BY decided_at DESC, id, replaced_by_id

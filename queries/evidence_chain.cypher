@@ -18,7 +18,7 @@ WHERE k.id STARTS WITH CASE WHEN $id = '' THEN '-' ELSE $id END AND NOT m.is_sup
 WITH m, min(length(e)) AS step
 OPTIONAL MATCH (m)-[:FROM_BUILD]->(b:Build)
 WITH m, step, collect(b.name) AS builds
-RETURN step, m.type AS type, m.outcome AS outcome, m.occurred_at AS occurred_at, m.content AS content,
-       list_sort(coalesce(builds, [])) AS builds, m.git_commit AS git_commit, m.source AS source, m.id AS id
+RETURN step, m.type AS type, nullif(m.outcome, '') AS outcome, m.occurred_at AS occurred_at, m.content AS content,
+       list_sort(coalesce(builds, [])) AS builds, nullif(m.git_commit, '') AS git_commit, nullif(m.source, '') AS source, m.id AS id
 ORDER BY step, occurred_at, id
 LIMIT $limit

@@ -19,6 +19,6 @@ WHERE m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR
   AND ($project = '' OR m.project_id = $project) AND ($type = '' OR m.type = $type)
   AND coalesce(m.last_accessed_at, m.created_at) <= $at - to_days($days)
 RETURN coalesce(m.last_accessed_at, m.created_at) AS unused_since, m.access_count AS uses, m.type AS type,
-       m.project_id AS project, m.content AS content, m.is_pinned AS is_pinned, m.id AS id
+       nullif(m.project_id, '') AS project, m.content AS content, m.is_pinned AS is_pinned, m.id AS id
 ORDER BY unused_since, id
 LIMIT $limit

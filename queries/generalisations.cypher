@@ -23,7 +23,7 @@ WITH k, episodes, first_episode, last_episode, min(b.completed_at) AS first_buil
 WITH k, episodes,
      CASE WHEN first_episode IS NULL OR first_build < first_episode THEN first_build ELSE first_episode END AS first_at,
      CASE WHEN last_episode IS NULL OR last_build > last_episode THEN last_build ELSE last_episode END AS last_at
-RETURN k.content AS content, k.outcome AS outcome, k.confidence AS confidence, episodes,
+RETURN k.content AS content, nullif(k.outcome, '') AS outcome, k.confidence AS confidence, episodes,
        size(coalesce(k.evidence_build_ids, [])) AS builds, first_at, last_at, k.access_count AS uses, k.id AS id
 ORDER BY builds DESC, episodes DESC, id
 LIMIT $limit

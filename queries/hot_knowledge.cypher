@@ -14,7 +14,7 @@
 MATCH (m:Memory)
 WHERE m.access_count > 0 AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR m.project_id = $project) AND ($type = '' OR m.type = $type)
-RETURN m.access_count AS uses, m.last_accessed_at AS last_used_at, m.type AS type, m.project_id AS project,
+RETURN m.access_count AS uses, m.last_accessed_at AS last_used_at, m.type AS type, nullif(m.project_id, '') AS project,
        m.content AS content, m.id AS id
 ORDER BY uses DESC, last_used_at DESC, id
 LIMIT $limit

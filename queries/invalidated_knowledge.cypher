@@ -14,7 +14,7 @@
 MATCH (m:Memory)
 WHERE m.invalid_at <= $at AND m.archived_at IS NULL AND NOT m.is_suppressed
   AND ($project = '' OR m.project_id = $project)
-RETURN m.invalid_at AS invalid_at, m.valid_at AS valid_at, m.project_id AS project, m.type AS type,
-       m.content AS content, m.invalidation_reason AS reason, m.id AS id
+RETURN m.invalid_at AS invalid_at, m.valid_at AS valid_at, nullif(m.project_id, '') AS project, m.type AS type,
+       m.content AS content, nullif(m.invalidation_reason, '') AS reason, m.id AS id
 ORDER BY invalid_at DESC, id
 LIMIT $limit

@@ -17,7 +17,7 @@ WHERE (m.floor > 0.0
                                                        'user-escalation'], lower(t)))) > 0)
   AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR m.project_id = $project)
-RETURN m.occurred_at AS occurred_at, m.project_id AS project, m.content AS content, m.tags AS tags,
+RETURN m.occurred_at AS occurred_at, nullif(m.project_id, '') AS project, m.content AS content, m.tags AS tags,
        m.agents_involved AS agents, m.id AS id
 ORDER BY occurred_at DESC, id
 LIMIT $limit

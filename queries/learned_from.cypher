@@ -16,7 +16,7 @@ WHERE m.id STARTS WITH CASE WHEN $id = '' THEN '-' ELSE $id END AND NOT k.is_sup
 WITH k, min(length(e)) AS step
 RETURN step, k.type AS type, k.content AS content, k.confidence AS confidence,
        COUNT { MATCH (k)-[:DERIVED_FROM]->(x:Memory) } AS evidence,
-       CASE WHEN k.archived_at IS NOT NULL THEN coalesce(k.archive_reason, 'archived')
+       CASE WHEN k.archived_at IS NOT NULL THEN coalesce(nullif(k.archive_reason, ''), 'archived')
             WHEN k.invalid_at <= $at THEN 'invalidated' ELSE 'in force' END AS state,
        k.id AS id
 ORDER BY step, id

@@ -17,7 +17,7 @@
 MATCH (m:Memory)-[:FROM_BUILD]->(b:Build)
 WHERE m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR b.project_id = $project) AND ($build = '' OR b.name = $build)
-RETURN b.name AS build, b.project_id AS project, b.outcome AS build_outcome, b.completed_at AS completed_at,
-       m.type AS type, m.outcome AS outcome, m.content AS lesson, m.reason AS reason, m.id AS id
+RETURN b.name AS build, nullif(b.project_id, '') AS project, nullif(b.outcome, '') AS build_outcome, b.completed_at AS completed_at,
+       m.type AS type, nullif(m.outcome, '') AS outcome, m.content AS lesson, nullif(m.reason, '') AS reason, m.id AS id
 ORDER BY coalesce(b.completed_at, m.occurred_at) DESC, build, type, id
 LIMIT $limit

@@ -11,7 +11,7 @@
 MATCH (m:Memory)
 WHERE m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR m.project_id = $project)
-RETURN coalesce(m.reason, '') AS reason, count(*) AS memories,
+RETURN m.reason AS reason, count(*) AS memories,
        count(CASE WHEN m.outcome = 'positive' THEN 1 END) AS positive,
        count(CASE WHEN m.outcome = 'negative' THEN 1 END) AS negative,
        count(CASE WHEN m.access_count > 0 THEN 1 END) AS used

@@ -22,7 +22,7 @@ WHERE a.archived_at IS NULL AND NOT a.is_suppressed AND (a.invalid_at IS NULL OR
                    WHERE x.archived_at IS NULL AND NOT x.is_suppressed AND (x.invalid_at IS NULL OR x.invalid_at > $at) }
   AND NOT EXISTS { MATCH (y:Memory)-[:SUPERSEDES*1..8]->(b)
                    WHERE y.archived_at IS NULL AND NOT y.is_suppressed AND (y.invalid_at IS NULL OR y.invalid_at > $at) }
-RETURN c.score AS score, c.reason AS reason, a.content AS one, b.content AS other,
+RETURN c.score AS score, nullif(c.reason, '') AS reason, a.content AS one, b.content AS other,
        coalesce(a.valid_at, a.occurred_at) AS one_at, coalesce(b.valid_at, b.occurred_at) AS other_at,
        c.created_at AS found_at, a.id AS one_id, b.id AS other_id
 ORDER BY coalesce(score, 0.0) DESC, one_id, other_id

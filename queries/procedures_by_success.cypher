@@ -20,8 +20,8 @@ MATCH (m:Memory)
 WHERE m.type = 'procedural' AND NOT m.is_suppressed
   AND ($project = '' OR m.project_id = $project)
 OPTIONAL MATCH (p:Practice) WHERE p.id = m.id
-RETURN coalesce(m.trigger_pattern, m.content) AS procedure,
-       CASE WHEN m.archived_at IS NOT NULL THEN coalesce(m.archive_reason, 'archived')
+RETURN coalesce(nullif(m.trigger_pattern, ''), m.content) AS procedure,
+       CASE WHEN m.archived_at IS NOT NULL THEN coalesce(nullif(m.archive_reason, ''), 'archived')
             WHEN m.invalid_at <= $at THEN 'invalidated' ELSE 'in force' END AS state,
        m.success_rate AS success_rate, m.confidence AS confidence, coalesce(p.tried, 0) AS tried,
        coalesce(p.succeeded, 0) AS succeeded, coalesce(p.uses, 0) AS uses, coalesce(p.uses_succeeded, 0) AS uses_succeeded,

@@ -12,7 +12,7 @@
 // column: id STRING
 // example: memgraph query recalled_in_vain --param times=5
 MATCH (r:Recall)-[x:RECALLED]->(m:Memory)
-WHERE r.outcome IS NOT NULL AND m.archived_at IS NULL AND NOT m.is_suppressed
+WHERE r.outcome <> '' AND m.archived_at IS NULL AND NOT m.is_suppressed
   AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR m.project_id = $project)
 WITH m, count(*) AS recalled, count(CASE WHEN x.used THEN 1 END) AS used,

@@ -11,7 +11,7 @@
 // example: memgraph query recalls_by_agent --param project=shop
 MATCH (r:Recall)
 WHERE $project = '' OR r.project_id = $project
-WITH coalesce(r.agent_name, '') AS agent, count(*) AS recalls,
+WITH r.agent_name AS agent, count(*) AS recalls,
      count(CASE WHEN r.outcome IN ['positive', 'success', 'love', 'like', 'negative', 'failure', 'meh'] THEN 1 END) AS judged,
      count(CASE WHEN r.outcome IN ['positive', 'success', 'love', 'like'] THEN 1 END) AS helped,
      avg(r.total_tokens) AS tokens, max(r.retrieved_at) AS last_at

@@ -18,7 +18,7 @@ MATCH (r:Recall)-[x:RECALLED]->(m:Memory)
 WHERE x.used AND r.outcome IN ['positive', 'success', 'love', 'like']
   AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR r.project_id = $project) AND ($agent = '' OR r.agent_name = $agent)
-RETURN r.retrieved_at AS recalled_at, r.agent_name AS agent, r.project_id AS project, r.outcome AS outcome,
+RETURN r.retrieved_at AS recalled_at, nullif(r.agent_name, '') AS agent, nullif(r.project_id, '') AS project, nullif(r.outcome, '') AS outcome,
        x.rank AS rank, m.type AS type, m.content AS content, m.id AS memory_id, r.id AS query_id
 ORDER BY recalled_at DESC, query_id, rank
 LIMIT $limit

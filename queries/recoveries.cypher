@@ -13,11 +13,11 @@
 // example: memgraph query recoveries --param project=shop
 MATCH (m:Memory)-[:TAGGED]->(t:Tag)
 WHERE t.name = 'recovery' AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
-  AND NOT coalesce(m.source, '') IN ['compression', 'error analysis', 'procedures']
+  AND NOT m.source IN ['compression', 'error analysis', 'procedures']
   AND ($project = '' OR m.project_id = $project)
 OPTIONAL MATCH (m)-[:FROM_BUILD]->(b:Build)
 WITH m, collect(b.name) AS builds
-RETURN m.occurred_at AS occurred_at, m.project_id AS project, m.agents_involved AS agents, m.content AS content,
+RETURN m.occurred_at AS occurred_at, nullif(m.project_id, '') AS project, m.agents_involved AS agents, m.content AS content,
        m.files_involved AS files, list_sort(coalesce(builds, [])) AS builds, m.id AS id
 ORDER BY occurred_at DESC, id
 LIMIT $limit

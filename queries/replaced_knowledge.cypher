@@ -17,7 +17,7 @@ MATCH (n:Memory)-[s:SUPERSEDES]->(o:Memory)
 WHERE ($project = '' OR o.project_id = $project) AND ($type = '' OR o.type = $type)
   AND n.archived_at IS NULL AND NOT n.is_suppressed AND (n.invalid_at IS NULL OR n.invalid_at > $at)
   AND NOT o.is_suppressed
-RETURN s.created_at AS replaced_at, o.type AS type, o.content AS older, n.content AS newer, s.reason AS reason,
+RETURN s.created_at AS replaced_at, o.type AS type, o.content AS older, n.content AS newer, nullif(s.reason, '') AS reason,
        o.id AS older_id, n.id AS newer_id
 ORDER BY replaced_at DESC, older_id, newer_id
 LIMIT $limit

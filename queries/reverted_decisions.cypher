@@ -17,13 +17,13 @@
 // example: memgraph query reverted_decisions --param project=shop
 MATCH (r:Memory)-[:TAGGED]->(t:Tag)
 WHERE t.name = 'revert' AND r.archived_at IS NULL AND NOT r.is_suppressed AND (r.invalid_at IS NULL OR r.invalid_at > $at)
-  AND NOT coalesce(r.source, '') IN ['compression', 'error analysis', 'procedures']
+  AND NOT r.source IN ['compression', 'error analysis', 'procedures']
   AND ($project = '' OR r.project_id = $project)
 MATCH (r)-[:MENTIONS]->(e:Entity)<-[:MENTIONS]-(m:Memory)
 WHERE e.kind = 'commit' AND m.id <> r.id AND m.git_commit STARTS WITH e.name AND m.occurred_at <= r.occurred_at
   AND m.archived_at IS NULL AND NOT m.is_suppressed
-RETURN m.occurred_at AS decided_at, m.project_id AS project, m.agents_involved AS decided_by,
-       coalesce(m.decision, m.content) AS decision, m.git_commit AS git_commit, r.occurred_at AS reverted_at,
+RETURN m.occurred_at AS decided_at, nullif(m.project_id, '') AS project, m.agents_involved AS decided_by,
+       coalesce(nullif(m.decision, ''), m.content) AS decision, nullif(m.git_commit, '') AS git_commit, r.occurred_at AS reverted_at,
        r.agents_involved AS reverted_by, r.content AS revert, m.id AS id, r.id AS revert_id
 ORDER BY reverted_at DESC, id, revert_id
 LIMIT $limit

@@ -14,6 +14,6 @@
 // example: memgraph query sources_read --param kind=git
 MATCH (s:Source)
 WHERE ($kind = '' OR s.kind = $kind) AND ($project = '' OR s.project_id = $project)
-RETURN s.kind AS kind, s.locator AS locator, s.project_id AS project, s.records AS records, s.builds AS builds,
+RETURN s.kind AS kind, s.locator AS locator, nullif(s.project_id, '') AS project, s.records AS records, s.builds AS builds,
        s.extracted AS added, s.merged AS merged, s.skipped AS skipped, s.read_at AS read_at
 ORDER BY read_at DESC, kind, locator

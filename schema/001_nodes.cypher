@@ -2,7 +2,8 @@
 //
 // Rules that keep the engine (Kùzu 0.11.3) from losing values and its file from growing; the fuzz in tests/fuzz/engine proves them:
 // - No STRING column ever holds a null: '' stands for nothing. A column that was whole when it was last checkpointed, was updated, and
-//   then gets rows without a value gives every row another row's string.
+//   then gets rows without a value gives every row another row's string. No list column holds a null, either: [] stands for nothing,
+//   because list_filter() gives rows the answers of others where one is null.
 // - No STRUCT. A list of records is one list column for each part of the record, all equally long: `UNWIND m.entities_name AS name`.
 //   Updates mix up the lists of a STRUCT, and lists of STRUCTs are lost.
 // - No list is ever SET, nor any STRING of a memory: a node whose lists or strings change goes, with its edges, and comes anew. Where
@@ -43,14 +44,14 @@ CREATE NODE TABLE Memory (
   previous_id STRING DEFAULT '',
   title STRING DEFAULT '',
   speaker STRING DEFAULT '',
-  agents_involved STRING[],
-  tags STRING[],
-  entities_name STRING[],
-  entities_kind STRING[],
-  entities_about BOOLEAN[],
-  source_event_ids STRING[],
+  agents_involved STRING[] DEFAULT CAST([] AS STRING[]),
+  tags STRING[] DEFAULT CAST([] AS STRING[]),
+  entities_name STRING[] DEFAULT CAST([] AS STRING[]),
+  entities_kind STRING[] DEFAULT CAST([] AS STRING[]),
+  entities_about BOOLEAN[] DEFAULT CAST([] AS BOOLEAN[]),
+  source_event_ids STRING[] DEFAULT CAST([] AS STRING[]),
   source STRING DEFAULT '',
-  evidence_build_ids STRING[],
+  evidence_build_ids STRING[] DEFAULT CAST([] AS STRING[]),
   failure_fingerprint STRING DEFAULT '',
   reason STRING DEFAULT '',
   embedding_model STRING DEFAULT '',
@@ -62,21 +63,21 @@ CREATE NODE TABLE Memory (
   event_date TIMESTAMP,
   location STRING DEFAULT '',
   decision STRING DEFAULT '',
-  alternatives_considered STRING[],
+  alternatives_considered STRING[] DEFAULT CAST([] AS STRING[]),
   duration_seconds DOUBLE,
   phase STRING DEFAULT '',
   goal STRING DEFAULT '',
-  constraints STRING[],
-  files_involved STRING[],
-  action_log_t DOUBLE[],
-  action_log_action STRING[],
-  action_log_target STRING[],
-  action_log_result STRING[],
-  action_log_error STRING[],
-  errors_encountered_type STRING[],
-  errors_encountered_message STRING[],
-  errors_encountered_resolution STRING[],
-  artifacts_produced STRING[],
+  constraints STRING[] DEFAULT CAST([] AS STRING[]),
+  files_involved STRING[] DEFAULT CAST([] AS STRING[]),
+  action_log_t DOUBLE[] DEFAULT CAST([] AS DOUBLE[]),
+  action_log_action STRING[] DEFAULT CAST([] AS STRING[]),
+  action_log_target STRING[] DEFAULT CAST([] AS STRING[]),
+  action_log_result STRING[] DEFAULT CAST([] AS STRING[]),
+  action_log_error STRING[] DEFAULT CAST([] AS STRING[]),
+  errors_encountered_type STRING[] DEFAULT CAST([] AS STRING[]),
+  errors_encountered_message STRING[] DEFAULT CAST([] AS STRING[]),
+  errors_encountered_resolution STRING[] DEFAULT CAST([] AS STRING[]),
+  artifacts_produced STRING[] DEFAULT CAST([] AS STRING[]),
   git_commit STRING DEFAULT '',
   situation STRING DEFAULT '',
   reasoning STRING DEFAULT '',
@@ -87,19 +88,19 @@ CREATE NODE TABLE Memory (
   // semantic
   pattern STRING DEFAULT '',
   category STRING DEFAULT '',
-  conditions STRING[],
+  conditions STRING[] DEFAULT CAST([] AS STRING[]),
   correct_approach STRING DEFAULT '',
   incorrect_approach STRING DEFAULT '',
   usage_count INT64,
   last_used_at TIMESTAMP,
   // procedural
   trigger_pattern STRING DEFAULT '',
-  steps STRING[],
+  steps STRING[] DEFAULT CAST([] AS STRING[]),
   success_rate DOUBLE,
-  prerequisites STRING[],
-  common_errors_error STRING[],
-  common_errors_fix STRING[],
-  exit_criteria STRING[],
+  prerequisites STRING[] DEFAULT CAST([] AS STRING[]),
+  common_errors_error STRING[] DEFAULT CAST([] AS STRING[]),
+  common_errors_fix STRING[] DEFAULT CAST([] AS STRING[]),
+  exit_criteria STRING[] DEFAULT CAST([] AS STRING[]),
   last_validated_at TIMESTAMP,
   override_count INT64
 );
@@ -119,9 +120,9 @@ CREATE NODE TABLE Build (
   started_at TIMESTAMP,
   completed_at TIMESTAMP,
   task_count INT64,
-  agents STRING[],
+  agents STRING[] DEFAULT CAST([] AS STRING[]),
   log_sha256 STRING DEFAULT '',
-  consumed_keys STRING[],
+  consumed_keys STRING[] DEFAULT CAST([] AS STRING[]),
   is_complete BOOLEAN,
   extracted INT64,
   merged INT64,
@@ -170,7 +171,7 @@ CREATE NODE TABLE LifecycleRun (
   superseded INT64,
   retired INT64,
   started_at TIMESTAMP,
-  phases_left STRING[]
+  phases_left STRING[] DEFAULT CAST([] AS STRING[])
 );
 
 // How a procedure does in practice, under its memory's id: builds that did as it says, recalls after which it was used.

@@ -1,7 +1,7 @@
 """Rows as columns of the engine, and back.
 
 Rows hold canonical time strings, the engine naive UTC datetimes. Rows hold lists of records, the engine one list for each part
-of the record. What a row lacks is '' in a STRING column and null in any other (``schema/001_nodes.cypher`` says why).
+of the record. What a row lacks is '' in a STRING column, [] in a list, and null in any other (``schema/001_nodes.cypher`` says why).
 """
 
 from __future__ import annotations
@@ -57,10 +57,15 @@ def row_text(record: str, used: Mapping[str, Any]) -> str:
     return f"{record[:-1]},{rest[1:]}" if rest != "{}" else record
 
 
+def nothing_of(kind: str) -> Any:
+    """Return what stands for nothing in a column of a type."""
+    return [] if kind.endswith("[]") else "" if kind == "STRING" else None
+
+
 def to_param(value: Any, kind: str) -> Any:
     """Return a column's value as a query parameter; None stands for nothing."""
     if value is None:
-        return "" if kind == "STRING" else None
+        return nothing_of(kind)
     return from_iso(value).replace(tzinfo=None) if kind == "TIMESTAMP" else value
 
 
@@ -136,4 +141,5 @@ _AS_TEXT: dict[str, Callable[[Any], str]] = {
 @cache
 def _layout(table: Table) -> tuple[tuple[str, ...], dict[str, tuple[int, Callable[[Any], str]]]]:
     kinds = table.columns.items()
-    return ("",) * len(kinds), {name: (place, _AS_TEXT[kind]) for place, (name, kind) in enumerate(kinds)}
+    nothing = tuple("[]" if kind.endswith("[]") else "" for kind in table.columns.values())
+    return nothing, {name: (place, _AS_TEXT[kind]) for place, (name, kind) in enumerate(kinds)}

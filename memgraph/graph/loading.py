@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import orjson
 
 from memgraph.errors import GraphError, MissingExtraError
-from memgraph.graph.columns import columns_of, to_param
+from memgraph.graph.columns import columns_of, nothing_of, to_param
 from memgraph.graph.connection import Connection
 from memgraph.graph.schema import Table
 from memgraph.ports import Change, Row
@@ -19,7 +19,7 @@ _ENDS = ("from", "to")
 
 
 class Loader(Protocol):
-    """Copies new rows of one table. What a row lacks is '' in a STRING column, null in any other."""
+    """Copies new rows of one table. What a row lacks is '' in a STRING column, [] in a list, null in any other."""
 
     def __call__(self, connection: Connection, table: Table, changes: Sequence[Change], folder: Path) -> None:
         """Copy them; `folder` is for temporary files."""
@@ -29,7 +29,8 @@ class Loader(Protocol):
 def load_json(connection: Connection, table: Table, changes: Sequence[Change], folder: Path) -> None:
     """Copy rows from a JSON file: it keeps strings and lists as they are, and needs no further library."""
     names, rows = _rows(table, changes)
-    nothing = {name: "" for name in names if table.columns.get(name) == "STRING"}
+    nothing = {name: nothing_of(table.columns.get(name, "")) for name in names}
+    nothing = {name: value for name, value in nothing.items() if value is not None}
     rows[0] = {**dict.fromkeys(names), **nothing, **rows[0]}  # from the first the engine takes what to expect
     path = folder / f"{table.name}.json"
     with path.open("wb") as file:

@@ -122,7 +122,7 @@ def test_where_a_table_does_not_fit_a_terminal_each_row_is_a_block(monkeypatch, 
 
 def test_json_is_a_list_of_rows(run):
     first, second = json.loads(run("query", "--cypher", ALL, "--json").stdout)
-    assert first == {"content": HOSTILE, "at": NOW, "tags": ["a, b", "c"], "sure": 0.5, "project": None}
+    assert first == {"content": HOSTILE, "at": NOW, "tags": ["a, b", "c"], "sure": 0.5, "project": ""}
     assert second["project"] == "shop"
 
 
@@ -167,7 +167,7 @@ def test_csv_reads_back_as_it_was(run):
     assert names == ["content", "at", "tags", "sure", "project"]
     assert first == [HOSTILE, NOW, '["a, b", "c"]', "0.5", ""]
     assert json.loads(first[2]) == ["a, b", "c"]
-    assert second == ["x" * 800, NOW, "", "1.0", "shop"]
+    assert second == ["x" * 800, NOW, "[]", "1.0", "shop"]
 
 
 def test_parquet_keeps_the_types(run, tmp_path):

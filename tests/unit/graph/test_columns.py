@@ -41,7 +41,7 @@ def test_a_time_that_is_none_is_an_error_of_the_graph() -> None:
 
 def test_nothing_is_an_empty_text_and_null_elsewhere() -> None:
     assert to_param(None, "STRING") == ""
-    assert to_param(None, "STRING[]") is None
+    assert to_param(None, "STRING[]") == []
     assert to_param(None, "TIMESTAMP") is None
 
 

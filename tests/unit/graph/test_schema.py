@@ -52,12 +52,14 @@ def test_every_field_of_a_memory_has_a_column_of_its_type_and_no_column_is_witho
 
 
 def test_the_rules_that_keep_the_engine_from_losing_values() -> None:
-    """See ``schema/001_nodes.cypher``: no null in a text, and nothing but plain values and lists of them."""
+    """See ``schema/001_nodes.cypher``: no null in a text or a list, and nothing but plain values and lists of them."""
     for name, table in tables().items():
         for column, kind in table.columns.items():
             assert kind.removesuffix("[]") in {"STRING", "DOUBLE", "INT64", "BOOLEAN", "TIMESTAMP"}, (name, column)
             if kind == "STRING" and column != "id":
                 assert f"{column} STRING DEFAULT ''" in table.statement, (name, column)
+            if kind.endswith("[]"):
+                assert f"{column} {kind} DEFAULT CAST([] AS {kind})" in table.statement, (name, column)
 
 
 def _models(annotation: object) -> list[type]:
