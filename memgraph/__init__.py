@@ -13,7 +13,7 @@ _NAMES = {
     "memgraph.config": "AgentMemoryConfig ConsolidationConfig RetrievalBudget",
     "memgraph.errors": (
         "BudgetSpentError BusyError ClosedError ConfigError DamagedJournalError DiskFullError DuplicateIdError EmbeddingError ExtractionError GraphError "
-        "InvalidInputError JournalError KeyMissingError MemGraphError MissingExtraError ModelMismatchError NotAStoreError NotFoundError "
+        "InvalidInputError JournalError KeyMissingError MemGraphError MissingExtraError ModelMismatchError NotAStoreError NotFoundError OutdatedGraphError "
         "PayloadError ProviderError QueryError ReadOnlyError ScopeError SourceError StorageError TruncatedJournalError UnknownEventError "
         "VectorDamageError"
     ),

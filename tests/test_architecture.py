@@ -225,10 +225,10 @@ def test_imports_point_left():
     assert packages + modules == []
 
 
-def test_the_engine_is_imported_in_one_file():
-    """And in the program of its own process, which must start quickly."""
-    elsewhere = {"where": lambda module, _path: module != "memgraph.graph.child"}
-    assert every_module(vendor_imports, vendor="kuzu", home="memgraph.graph.kuzu", **elsewhere) == []
+@pytest.mark.parametrize("vendor", ["kuzu", "ladybug"])
+def test_the_engines_are_imported_by_their_names_alone(vendor):
+    """`memgraph.graph.connection` names both; a process imports one of them, when it opens a graph."""
+    assert every_module(vendor_imports, vendor=vendor, home="memgraph.graph.connection") == []
 
 
 @pytest.mark.parametrize("vendor", ["ollama", "httpx"])
@@ -266,7 +266,7 @@ def test_subpackages_hold_names_only():
         ("memgraph.store.crud", "from memgraph import AgentMemoryStore"),
         ("memgraph.store.crud", "import memgraph"),
         ("memgraph.store.crud", "from memgraph.testing import FakeClock"),
-        ("memgraph.graph.kuzu", "from memgraph.index.analyser import terms"),
+        ("memgraph.graph.engine", "from memgraph.index.analyser import terms"),
         ("memgraph.lifecycle.decay", "import memgraph.tasks"),
         ("memgraph.commands", "from memgraph.facade import MemGraph"),
         ("memgraph.errors", "from memgraph.model.base import Model"),
@@ -289,7 +289,7 @@ def test_the_layer_rule_can_fail(module, source):
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("memgraph.retrieval.rank", "from memgraph.graph.kuzu import X\nfrom memgraph.journal import y"),
+        ("memgraph.retrieval.rank", "from memgraph.graph.engine import X\nfrom memgraph.journal import y"),
         (
             "memgraph.store.crud",
             "from memgraph.store.commit import commit\nfrom . import catchup\nfrom .commit import x",
@@ -298,7 +298,7 @@ def test_the_layer_rule_can_fail(module, source):
         ("memgraph.ports", "from memgraph.model.memory import AgentMemory"),
         ("memgraph.facade", "from memgraph.commands import MemoryCommands"),
         ("memgraph.interfaces.cli.main", "from memgraph import MemGraph\nfrom memgraph.viz import series"),
-        ("memgraph.testing", "from memgraph.index.analyser import terms\nfrom memgraph.graph.kuzu import X"),
+        ("memgraph.testing", "from memgraph.index.analyser import terms\nfrom memgraph.graph.engine import X"),
         ("memgraph.testing", "from memgraph.index import analyser\nfrom memgraph import errors"),
         ("memgraph.store.crud", "import memgraphics\nfrom memgraphics import store"),
     ],
@@ -320,10 +320,13 @@ def test_relative_imports_of_a_package_are_read_from_the_package():
     ["import kuzu", "def f():\n    import kuzu as k", "from kuzu import Database", "import_module('kuzu.database')"],
 )
 def test_the_vendor_rule_can_fail(source):
-    assert len(vendor_imports(source, "memgraph.store.crud", "kuzu", home="memgraph.graph.kuzu")) == 1
-    assert vendor_imports(source, "memgraph.graph.kuzu", "kuzu", home="memgraph.graph.kuzu") == []
+    assert len(vendor_imports(source, "memgraph.store.crud", "kuzu", home="memgraph.graph.connection")) == 1
+    assert vendor_imports(source, "memgraph.graph.connection", "kuzu", home="memgraph.graph.connection") == []
     assert (
-        vendor_imports("from memgraph.graph.kuzu import X", "memgraph.store", "kuzu", home="memgraph.graph.kuzu") == []
+        vendor_imports(
+            "from memgraph.graph.engine import X", "memgraph.store", "kuzu", home="memgraph.graph.connection"
+        )
+        == []
     )
 
 

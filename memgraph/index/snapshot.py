@@ -30,6 +30,7 @@ _DAMAGE = (
 )  # fmt: skip
 """What reading a file that is not what was written may raise."""
 _CODE_BYTES = 64
+_DAMAGED = "the index snapshot %s is damaged, or another store's, and will be made anew"
 _LEFT_AFTER_S = 3600.0
 """A half-written snapshot this old has no writer any more."""
 
@@ -68,7 +69,7 @@ def load(path: Path, store_id: str, seal: Seal) -> Index | None:
         sealed = path.read_bytes()
         code, snapshot = sealed[:_CODE_BYTES], memoryview(sealed)[_CODE_BYTES:]
         if not seal.fits(code.decode("ascii", "replace"), snapshot):
-            logger.warning("the index snapshot %s is not one that this store has written; it will be made anew", path)
+            logger.warning(_DAMAGED, path)
             return None
         with np.load(BytesIO(snapshot), allow_pickle=False) as file:
             data = {name: file[name] for name in file.files}
@@ -79,8 +80,8 @@ def load(path: Path, store_id: str, seal: Seal) -> Index | None:
         index.offset = IndexOffset(**header["offset"])
     except FileNotFoundError:
         return None
-    except _DAMAGE as error:
-        logger.warning("the index snapshot %s is damaged (%s) and will be made anew", path, type(error).__name__)
+    except _DAMAGE:
+        logger.warning(_DAMAGED, path)
         return None
     return index
 

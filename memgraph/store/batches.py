@@ -10,6 +10,8 @@ from contextlib import contextmanager
 
 from memgraph.errors import GraphError
 from memgraph.logs import logger_of, timed
+from memgraph.model.base import Callback, checked
+from memgraph.ports import Progress
 from memgraph.store.projector import Projector
 
 logger = logger_of(__name__)
@@ -87,9 +89,10 @@ class Batches:
 
 
 class WritesInBatches:
-    """The part of a store that marks batches of writes."""
+    """The part of a store that marks batches of writes, and makes the graph anew."""
 
     _batches: Batches
+    _projector: Projector
     _check_open: Callable[[], None]
     flush: Callable[[], None]
 
@@ -110,3 +113,10 @@ class WritesInBatches:
         self._check_open()
         self.flush()
         return self._batches.compact()
+
+    def rebuild(self, progress: Progress | None = None) -> None:
+        """Replay the verified journal into a new graph and index."""
+        checked(Callback, progress, "progress")
+        self.flush()
+        self._projector.rebuild(progress)
+        self._batches.check()

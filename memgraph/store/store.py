@@ -33,7 +33,8 @@ from memgraph.store.reading import Reader
 from memgraph.store.reembedding import ReembedsVectors
 from memgraph.store.vector_repair import RepairsVectors
 from memgraph.store.vectors import check_model
-from memgraph.store.verifying import Verification, refuse, verify
+from memgraph.store.verification import Verification
+from memgraph.store.verifying import refuse, verify
 from memgraph.store.ways import Ways
 from memgraph.store.withheld import withheld
 from memgraph.store.writer import Writer
@@ -344,13 +345,6 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
     def hmac_of(self, text: str) -> str:
         """HMAC of a text under the store's key: recognisable, not readable."""
         return self._journal.hmac_of(checked(str, text, "text"))
-
-    def rebuild(self, progress: Progress | None = None) -> None:
-        """Replay the verified journal into a new graph and index."""
-        checked(Callback, progress, "progress")
-        self.flush()
-        self._projector.rebuild(progress)
-        self._batches.check()
 
     def verify(self, progress: Progress | None = None, *, deep: bool = False) -> int:
         """Verify journal, vectors and graph, with `deep` every row of the graph and the index too; return the number of events.

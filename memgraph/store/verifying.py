@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import nullcontext
 from random import SystemRandom
-from typing import NamedTuple
 
-from memgraph.errors import GraphError, VectorDamageError
+from memgraph.errors import DiskFullError, GraphError, VectorDamageError
 from memgraph.fold import EmptyView, Workspace, fold
 from memgraph.fold.projection import digest_after
 from memgraph.graph.schema import INTERNAL, STATE_TABLE, tables
@@ -22,85 +19,10 @@ from memgraph.ports import Change, Key, Progress, Row
 from memgraph.store.projector import Projector
 from memgraph.store.replaying import stored
 from memgraph.store.vectors import rows_in_use
+from memgraph.store.verification import Difference, Verification
 
-MOST_SHOWN = 20
-"""So many differences are kept; all are counted."""
 _STEP = 1_000
 """Progress is told once in so many rows."""
-
-
-class Difference(NamedTuple):
-    """One thing that is not what the journal says. Names places, never content.
-
-    Attributes
-    ----------
-    part : str
-        ``vectors``, ``graph`` or ``index``.
-    table, key, column : str
-        A graph's table, a row's key and its column; a vector's model, row number and memory; an index's part and memory.
-    """
-
-    part: str
-    table: str
-    key: str
-    column: str
-    problem: str
-
-    def __str__(self) -> str:
-        column = f", {self.column}" if self.column else ""
-        return f"{self.part}: {self.table} {self.key}{column}: {self.problem}"
-
-
-@dataclass(slots=True)
-class Verification:
-    """What was verified, and what was found wrong.
-
-    Attributes
-    ----------
-    events, vectors, nodes, edges, indexed : int
-        How many were compared. Without `is_deep` nodes are memories, edges the explicit links, and the index is left out.
-    digest : str
-        Of the journal's state.
-    graph_seq : int or None
-        The event that the graph stands at; None: it cannot be read.
-    differing : int
-        How many things differ; `first` are the first of them, `by_part` counts them.
-    torn_events, torn_bytes : int
-        A final commit that was cut short by a crash; the next writer drops it.
-    seconds : dict
-        Time taken by part.
-    """
-
-    is_deep: bool
-    digest: str = ""
-    events: int = 0
-    vectors: int = 0
-    nodes: int = 0
-    edges: int = 0
-    indexed: int = 0
-    graph_seq: int | None = None
-    differing: int = 0
-    by_part: Counter[str] = field(default_factory=Counter)
-    first: list[Difference] = field(default_factory=list)
-    torn_events: int = 0
-    torn_bytes: int = 0
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    def note(self, difference: Difference) -> None:
-        """Take a difference in."""
-        self.differing += 1
-        self.by_part[difference.part] += 1
-        if len(self.first) < MOST_SHOWN:
-            self.first.append(difference)
-
-    @contextmanager
-    def timed(self, part: str) -> Iterator[None]:
-        """Count a block's time as that of a part."""
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[part] = round(time.perf_counter() - start, 3)
 
 
 def verify(projector: Projector, *, deep: bool = False, progress: Progress | None = None) -> Verification:
@@ -140,13 +62,19 @@ def verify(projector: Projector, *, deep: bool = False, progress: Progress | Non
     return found
 
 
-def inspect(projector: Projector, *, sample: int, progress: Progress | None = None) -> Verification:
+def inspect(
+    projector: Projector, *, sample: int, with_graph: bool = True, progress: Progress | None = None
+) -> Verification:
     """Verify what `verify` does, of the graph as it lies: it is neither brought up nor rebuilt. The index is not looked at.
+
+    A graph that is ahead of the journal is compared with nothing.
 
     Parameters
     ----------
     sample : int
         Of so many memories, drawn at random, rows and columns are compared with a fold of their events, too.
+    with_graph : bool
+        Whether to look at the graph at all.
 
     Raises
     ------
@@ -157,17 +85,21 @@ def inspect(projector: Projector, *, sample: int, progress: Progress | None = No
     """
     found = Verification(is_deep=False)
     projection, drawn = None, frozenset[str]()
-    with projector.engine.open():
-        try:
-            projection = stored(projector.engine, projector.journal.store_id)
-            keys = sorted(str(key) for key, _ in projector.engine.scan("Memory"))
-            drawn = frozenset(SystemRandom().sample(keys, min(sample, len(keys))))
-        except GraphError as error:
-            if type(error) is not GraphError:
-                raise
-            found.note(Difference("graph", "all", "tables", "", error.loggable))
-        found.graph_seq = projection.seq if projection else None
-        told = _Told(until=found.graph_seq or 0, drawn=drawn)
+    with projector.engine.open() if with_graph else nullcontext():
+        if with_graph:
+            try:
+                projection = stored(projector.engine, projector.journal.store_id)
+                found.graph_seq = projection.seq
+                if projection.seq > projector.journal.tail.chain.seq:
+                    projection = None
+                else:
+                    drawn = _drawn(projector, sample)
+            except GraphError as error:
+                if isinstance(error, DiskFullError):
+                    raise
+                found.note(Difference("graph", "all", "tables", "", error.loggable))
+                projection = None
+        told = _Told(until=projection.seq if projection else 0, drawn=drawn)
         _journal(projector, told, found, progress)
         with found.timed("vectors"):
             _vectors(projector, told, found, None, progress)
@@ -177,6 +109,11 @@ def inspect(projector: Projector, *, sample: int, progress: Progress | None = No
                 _rows(projector, drawn, told.tables().get("Memory", {}), found)
                 _sums(projector, found)
     return found
+
+
+def _drawn(projector: Projector, sample: int) -> frozenset[str]:
+    keys = sorted(str(key) for key, _ in projector.engine.scan("Memory"))
+    return frozenset(SystemRandom().sample(keys, min(sample, len(keys))))
 
 
 def _journal(projector: Projector, told: _Told, found: Verification, progress: Progress | None) -> None:

@@ -5,6 +5,7 @@ Each store is opened in a process of its own, because the engine may take its pr
 
 from __future__ import annotations
 
+import io
 import os
 import random
 import shutil
@@ -190,11 +191,14 @@ def older_index(scene: Any, stranger: Any, earlier: Any) -> None:
 
 
 def index_of_another_version(scene: Any, stranger: Any, earlier: Any) -> None:
-    with np.load(scene.index) as file:
+    with scene.open() as store:
+        seal = store._journal.seal("index")
+    with np.load(io.BytesIO(scene.index.read_bytes()[64:])) as file:
         data = {name: file[name] for name in file.files}
     header = orjson.loads(data["header"].tobytes())
     data["header"] = np.frombuffer(orjson.dumps({**header, "index_version": 0}), dtype=np.uint8)
-    np.savez(scene.index, **data)
+    np.savez(buffer := io.BytesIO(), **data)
+    scene.index.write_bytes(seal.code(buffer.getvalue()).encode() + buffer.getvalue())
 
 
 def directory_as_index(scene: Any, stranger: Any, earlier: Any) -> None:
@@ -220,16 +224,16 @@ def crashed_and_graph_of_another_store(scene: Any, stranger: Any, earlier: Any) 
     shutil.copy(stranger.graph, scene.graph)
 
 
-QUIET = "graph or index are missing or old, or the index is another store's"
+QUIET = "graph or index are missing or old"
 GRAPH = "the graph is damaged, or another store's"
-INDEX = "the index is damaged"
+INDEX = "the index is damaged, or another store's"
 WAYS: dict[str, list[Callable[[Any, Any, Any], None]]] = {
     QUIET: [
         graph_gone,
         folder_gone,
         all_gone,
         older_graph,
-        index_of_another_store,
+        older_graph_file_alone,
         older_index,
         index_of_another_version,
         crashed_and_log_gone,
@@ -238,12 +242,11 @@ WAYS: dict[str, list[Callable[[Any, Any, Any], None]]] = {
     GRAPH: [
         graph_emptied,
         graph_of_another_store,
-        older_graph_file_alone,
         log_of_noise,
         directory_as_graph,
         crashed_and_graph_of_another_store,
     ],
-    INDEX: [directory_as_index, file_as_index_folder],
+    INDEX: [directory_as_index, file_as_index_folder, index_of_another_store],
 }
 
 

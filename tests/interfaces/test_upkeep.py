@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -75,20 +76,24 @@ class TestVerify:
         assert "the index of 2 memories" in kept("verify", "--deep").stdout
 
     def test_what_differs_first_and_how_many(self, kept: Run, tmp_path: Path) -> None:
-        from tests.engines import Engine
+        from memgraph import AgentMemoryConfig, AgentMemoryStore
 
-        engine = Engine(tmp_path / "store" / "graph")
-        with engine._session.use() as connection:
-            connection.execute("MATCH (m:Memory) SET m.title = 'tampered'")
-        engine.close()
+        config = AgentMemoryConfig(
+            home=tmp_path / "store", keys_home=tmp_path / "user" / "keys", embedding_model="none"
+        )
+        with ExitStack() as stack:  # no code over the file tells of what the engine itself does wrong
+            projector = stack.enter_context(AgentMemoryStore(config))._projector
+            stack.enter_context(projector.holding())
+            connection = stack.enter_context(projector.engine._session.use())
+            connection.run("MATCH (m:Memory) SET m.title = 'tampered'")
         result = kept("verify", "--deep", "--json")
         assert result.exit_code == 1
         document = told(result)
-        assert document["differing"] == 2
+        assert document["differing"] == 3  # two titles, and the sum of what is in the columns
         assert document["first"][0]["table"] == "Memory"
         assert document["first"][0]["column"] == "title"
         spoken = kept("verify", "--deep")
-        assert "2 differences" in spoken.stderr
+        assert "3 differences" in spoken.stderr
         assert "memgraph rebuild" in spoken.stderr
         assert "title: differs" in spoken.stdout
         assert "tampered" not in spoken.output + result.output

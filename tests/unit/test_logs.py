@@ -124,8 +124,8 @@ def test_nothing_remembered_asked_or_secret_is_logged(
         raise GraphError("the graph engine refused", engine_says=f"could not read {TEXT}")
 
     with monkeypatch.context() as broken:  # the engine quotes what it was given
-        broken.setattr("memgraph.graph.kuzu.Engine.apply", fail)
-        broken.setattr("memgraph.graph.kuzu.Engine.rebuild", fail)
+        broken.setattr("memgraph.graph.engine.EmbeddedEngine.apply", fail)
+        broken.setattr("memgraph.graph.engine.EmbeddedEngine.rebuild", fail)
         again = open_store()
         again.insert_memory({"type": "episodic", "content": TEXT})
         refused(again.digest)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memgraph.errors import BusyError, MemGraphError
+from memgraph.errors import BusyError, MemGraphError, StorageError
 from memgraph.interfaces.cli.options import installed_version
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memgraph.journal.journal import Journal
     from memgraph.journal.repair import Condition
     from memgraph.store.projector import Projector
-    from memgraph.store.verifying import Verification
+    from memgraph.store.verification import Verification
 
 KEY_VARIABLE = "MEMGRAPH_KEY"
 _OTHER_VARIABLES = {"MEMGRAPH_KEY", "MEMGRAPH_LOG"}
@@ -215,9 +215,8 @@ def _index(config: AgentMemoryConfig, journal: Journal, report: Diagnosis) -> No
     from memgraph.index import snapshot
 
     index = snapshot.load(config.home / "index" / "index.npz", journal.store_id, journal.seal("index"))
-    if (
-        index is not None and index.offset.seq <= journal.tail.chain.seq
-    ):  # else it is of events that are no longer there
+    # one that is ahead of the journal is of events that are no longer there
+    if index is not None and index.offset.seq <= journal.tail.chain.seq:
         index.use_vectors_of(journal.named.model)
         live = index.column("is_live")
         waiting = int((live & (index.column("vector_row") < 0)).sum())
@@ -230,18 +229,24 @@ def _graph(config: AgentMemoryConfig, journal: Journal, report: Diagnosis) -> No
     from memgraph.store.verifying import inspect
 
     told = report.found["graph"]
-    if report.found["locks"]["graph"]["held"]:
+    is_there = any((config.home / "graph").glob(f"*.{config.engine}"))
+    is_taken = report.found["locks"]["graph"]["held"]
+    if is_taken:
         report.unseen.append(_TAKEN)
         told["note"] = "another process has it"
-        return
+    elif not is_there:
+        told |= {"lag_events": journal.tail.chain.seq, "note": "the next use makes it"}
     settings = config.model_copy(update={"lock_timeout_s": 0.0, "graph_idle_s": 0.0})
     projector = open_projector(settings, journal)
     try:
         _upkeep(projector, report)
-        _verified(inspect(projector, sample=_SAMPLE), journal, report)
+        found = inspect(projector, sample=_SAMPLE, with_graph=is_there and not is_taken)
+        _verified(found, journal, report)
     except BusyError:
         report.unseen.append(_TAKEN)
         told["note"] = "another process has it"
+    except StorageError as error:
+        report.problem(str(error), "see to its permissions")
     except MemGraphError as error:
         report.problem(str(error))
     finally:

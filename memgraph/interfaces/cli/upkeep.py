@@ -15,7 +15,7 @@ from memgraph.interfaces.cli.output import count, emit, plain, progress
 from memgraph.model.timestamps import age, to_iso
 
 if TYPE_CHECKING:
-    from memgraph.store.verifying import Verification
+    from memgraph.store.verification import Verification
 
 
 @click.command(cls=Command)

@@ -20,6 +20,8 @@ import memgraph.journal.journal
 import memgraph.journal.segments
 from memgraph import AgentMemoryStore, MemoryCommands
 from memgraph.extraction.readers import BuildLogReader
+from memgraph.graph.connection import KUZU
+from memgraph.graph.writing import BulkLimits, RowWriter
 from memgraph.lifecycle import ingest
 from memgraph.model.ids import source_id
 
@@ -93,8 +95,13 @@ def singles() -> list[Step]:
 
 def bulk() -> list[Step]:
     """Commits of many events: by statements, and by COPY."""
-    sys.modules["memgraph.graph.kuzu"]._COPY_FROM_ROWS = 1_000  # type: ignore[attr-defined]
+
+    def copy_early(store: AgentMemoryStore) -> None:
+        engine = store._projector.engine
+        engine._writer = RowWriter(KUZU, engine._folder, BulkLimits(new_rows=1_000))
+
     return [
+        copy_early,
         lambda store: store.insert_memories([memory(number) for number in range(100, 120)]),
         lambda store: store.insert_memories([memory(number) for number in range(200, 315)]),
     ]
