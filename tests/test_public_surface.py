@@ -77,6 +77,7 @@ PUBLIC = [
     "ModelUsage",
     "NotAStoreError",
     "NotFoundError",
+    "OutdatedGraphError",
     "PayloadError",
     "PhaseReport",
     "ProceduralMemory",

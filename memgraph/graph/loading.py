@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -52,7 +53,7 @@ def load_arrow(connection: Connection, table: Table, changes: Sequence[Change], 
         pyarrow is not installed.
     """
     try:
-        import pyarrow as pa
+        pa: Any = import_module("pyarrow")
     except ImportError:
         raise MissingExtraError("Bulk writes to Ladybug", package="pyarrow", extra="ladybug") from None
     scalars = {

@@ -1,0 +1,135 @@
+"""A graph engine in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from typing import Any, NoReturn
+
+import orjson
+
+from memgraph.errors import ClosedError, GraphError, QueryError
+from memgraph.model.link import EXPLICIT_RELATIONS
+from memgraph.ports import Change, Key, Progress, Row
+
+
+class InMemoryEngine:
+    """Keeps the graph's rows in dictionaries. A `GraphEngine` without a query language, and without a file.
+
+    Attributes
+    ----------
+    calls : list of list of Change
+        The changes of each call of `apply` and `rebuild`, those that were refused included.
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[list[Change]] = []
+        self.generation = self._depth = 0
+        self._rows: dict[tuple[str, Key], Row] = {}
+        self._state: Row | None = None
+        self.is_held = self._is_closed = False
+
+    @contextmanager
+    def open(self) -> Iterator[InMemoryEngine]:
+        """Hold the engine for a block of calls; nests."""
+        if self._is_closed and not self.is_held:
+            raise ClosedError("the engine is closed; make another")
+        self.generation += not self.is_held
+        self.is_held = True
+        self._depth += 1
+        try:
+            yield self
+        finally:
+            self._depth -= 1
+
+    def get(self, table: str, key: Key) -> Row | None:
+        """Return one row by its primary key (an edge: by its ends)."""
+        with self.open():
+            return deepcopy(self._rows.get((table, key)))
+
+    def edges(self, table: str, keys: Collection[Key]) -> dict[Key, Row]:
+        """Return those of these edges that are there."""
+        return {key: row for key in keys if (row := self.get(table, key)) is not None}
+
+    def edges_at(self, memory_id: str) -> list[tuple[str, Key, Row]]:
+        """Return every edge at a memory, both ways."""
+        with self.open():
+            return [
+                (t, k, deepcopy(row)) for (t, k), row in self._rows.items() if isinstance(k, tuple) and memory_id in k
+            ]
+
+    def links_of(self, memory_id: str) -> list[tuple[str, Key, Row]]:
+        """Return every link between memories at this one, NEXT included, both ways."""
+        return [edge for edge in self.edges_at(memory_id) if edge[0] in {*EXPLICIT_RELATIONS, "NEXT"}]
+
+    def scan(self, table: str) -> Iterator[tuple[Key, Row]]:
+        """Iterate over all rows of a table."""
+        with self.open():
+            yield from [(key, deepcopy(row)) for (name, key), row in self._rows.items() if name == table]
+
+    scan_columns = scan
+
+    def columns(self, table: str, row: Row) -> Row:  # noqa: ARG002
+        """Return what `scan_columns` finds of a row: all of it."""
+        return row
+
+    def lost(self) -> list[str]:
+        """Return what differs from what was written: never anything."""
+        return []
+
+    def count_rows(self) -> int:
+        """Return how many rows all tables have."""
+        return len(self._rows)
+
+    def size_bytes(self) -> int:
+        """Return 0: it takes no room on the disk."""
+        return 0
+
+    def records(self) -> list[tuple[str, str]]:
+        """Return the ids of all memories and their rows as JSON text."""
+        return [(str(key), orjson.dumps(row).decode()) for key, row in self.scan("Memory")]
+
+    def state(self) -> Row | None:
+        """Return the projection's state row; None before the first write."""
+        with self.open():
+            return deepcopy(self._state)
+
+    def apply(self, changes: Sequence[Change], state: Mapping[str, Any]) -> None:
+        """Write the changes and the state, all or nothing; changes that do not fit the rows are a `GraphError`."""
+        self._write(dict(self._rows), changes, state)
+
+    def rebuild(self, changes: Iterable[Change], state: Mapping[str, Any], *, progress: Progress | None = None) -> None:
+        """Replace everything with these new rows and this state."""
+        changes = list(changes)
+        self._write({}, changes, state)
+        if progress:
+            progress(len(changes), len(changes))
+
+    def cypher(self, query: str, params: Mapping[str, Any]) -> NoReturn:  # noqa: ARG002
+        """Refuse: dictionaries have no query language."""
+        raise QueryError("the in-memory engine runs no Cypher; test queries against the real graph")
+
+    def release(self) -> None:
+        """Give it up, unless it is held further up; the next call takes it again."""
+        self.is_held = self._depth > 0
+
+    def close(self) -> None:
+        """Give it up for good; its rows are gone."""
+        self.release()
+        self._is_closed = True
+
+    def _write(self, rows: dict[tuple[str, Key], Row], changes: Sequence[Change], state: Mapping[str, Any]) -> None:
+        self.calls.append(list(changes))
+        with self.open():
+            for change in changes:
+                place = (change.table, change.key)
+                if (place in rows) != (change.old is not None):
+                    raise GraphError(f"{place} is {'there already' if place in rows else 'not there'}")
+                rows.pop(place, None)
+                if change.new is not None:
+                    rows[place] = deepcopy(change.new)
+            nodes = {key for _, key in rows}
+            if lacking := [end for _, key in rows if isinstance(key, tuple) for end in key if end not in nodes]:
+                raise GraphError(f"an edge has no node {lacking[0]} at its end")
+            self._rows, self._state = rows, deepcopy(dict(state))
