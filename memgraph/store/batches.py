@@ -16,6 +16,9 @@ from memgraph.store.projector import Projector
 
 logger = logger_of(__name__)
 
+_LOOK_EVENTS = 100
+"""Once in so many events it is looked up whether a comparison is due."""
+
 
 class Batches:
     """The batches of one store. Thread-safe."""
@@ -24,14 +27,18 @@ class Batches:
         self._projector = projector
         self._here = threading.local()
         self._had_one = False
+        self._has_checked = False
+        self._look_at_seq = 0
+        projector.after_commit = self._after_commit
 
     @contextmanager
     def batch(self) -> Iterator[None]:
         """Mark a block as one of many writes; at its end the graph is compared with what was written, if that costs little. Nests.
 
-        So many batches as it takes pay for a comparison: it takes at most 2 % of their time, unless 50,000 events have come.
+        The first batch is followed by a comparison that takes half a second at most. Later ones pay for it together: it takes at
+        most 2 % of their time, unless 50,000 events have come.
         """
-        if getattr(self._here, "is_inside", False):
+        if self._is_inside:
             yield
             return
         self._here.is_inside = True
@@ -43,6 +50,11 @@ class Batches:
         if self._projector.journal.tail.chain.seq != before:
             self._had_one = True
             self._end(time.monotonic() - began)
+
+    @property
+    def _is_inside(self) -> bool:
+        """Whether this thread is inside a batch."""
+        return getattr(self._here, "is_inside", False)
 
     def compact(self) -> bool:
         """Make the graph anew if it is more than three times as large as it then would be; tell whether it was."""
@@ -76,13 +88,25 @@ class Batches:
             seconds = time.monotonic() - began
             upkeep.checked(seq=projector.projection.seq, rows=projector.engine.count_rows(), seconds=seconds)
             projector.upkeep.write(upkeep)
+            self._has_checked = True
+
+    def _after_commit(self) -> None:
+        """Compare the graph once in so many commits that are part of no batch, by whichever process they were made."""
+        projector = self._projector
+        seq = projector.projection.seq
+        if seq < self._look_at_seq or self._is_inside:
+            return
+        if projector.upkeep.read().is_check_due_between(seq=seq, rows=projector.engine.count_rows()):
+            self.check()
+        self._look_at_seq = seq + _LOOK_EVENTS
 
     def _end(self, seconds: float) -> None:
         projector = self._projector
         with projector.holding():
             upkeep = projector.upkeep.read()
             upkeep.unchecked_s += seconds
-            if upkeep.is_check_due(seq=projector.projection.seq, rows=projector.engine.count_rows()):
+            seq, rows = projector.projection.seq, projector.engine.count_rows()
+            if upkeep.is_check_due(seq=seq, rows=rows, is_first=not self._has_checked):
                 self.check()
             else:
                 projector.upkeep.write(upkeep)
@@ -101,7 +125,7 @@ class WritesInBatches:
         """Mark a block as a batch of many writes. Nests.
 
         At its end the graph is compared with what was written to it, column by column, if that takes at most 2 % of the time that
-        batches have taken since the last comparison; a graph that differs is rebuilt. Imports, readers, sleep and large inserts are
+        batches have taken since the last comparison, or half a second after the first; a graph that differs is rebuilt. Imports, readers, sleep and large inserts are
         batches of their own. When the store is closed after one, a graph that has grown to three times its size is compacted.
         """
         self._check_open()

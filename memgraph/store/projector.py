@@ -57,6 +57,7 @@ class Projector:
         self.turns = Turns()
         self.rows = RowCache(self.ask, lambda: len(self._indexes.index or ()))
         self.named = journal.named
+        self.after_commit: Callable[[], None] = lambda: None
         self._generation = -1
         self._depth = 0
         self._has_failed = False
@@ -190,6 +191,8 @@ class Projector:
                 self._apply(commits)
             elif self.has_graph:  # an earlier commit of this block did not get into the graph
                 self._advance(None)
+            if self.has_graph:
+                self.after_commit()
         except GraphError as error:
             self.turns.close()
             logger.warning("the graph failed after a commit (%s); it will be caught up", error.loggable)
