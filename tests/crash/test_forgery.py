@@ -1,0 +1,256 @@
+"""What is edited in graph, log, index or notes, with times kept and by somebody who has no key, is never served and never derived from.
+
+The short form makes several edits at once; ``--long`` makes 1,000, and 400 flips of random bytes, one at a time (``-s`` shows a table).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import memgraph
+from memgraph import MemGraph
+from memgraph.interfaces.cli.group import cli
+from memgraph.testing import FakeEmbedder
+from tests.crash.forging import Attacker, Forgery, Known, flip
+from tests.engines import vendor_name
+
+BIRDS = "Albatross Bullfinch Cormorant Dotterel Eiderduck Flamingo Goldfinch Hornbill Kingfisher Lapwing Mockingbird Nightingale".split()
+TREES = "Alderwood Basswood Cottonwood Driftwood Elderberry Firethorn Greengage Hackberry Juniperus Larchwood Mahogany Nutmegtree".split()
+STEPS = "1. Run the checks. 2. Write the changelog. 3. Tag the release. 4. Push the tag."
+PAST = "2026-02-15"
+QUERY = "MATCH (m:Memory) RETURN m.id, m.content, m.title, m.tags, m.outcome"
+
+
+class Lab:
+    """A store of distinct texts, read and written through the command line."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.home = folder / "store"
+
+    def run(self, *args: str) -> tuple[int, str, str]:
+        """Run a command in this process, and return exit code, output and errors. A crash would end the tests."""
+        settings = {
+            "MEMGRAPH_HOME": str(self.home),
+            "MEMGRAPH_KEYS_HOME": str(self.folder / "keys"),
+            "MEMGRAPH_ENGINE": vendor_name(),
+            "MEMGRAPH_GRAPH_IDLE_S": "0",
+        }
+        result = CliRunner().invoke(cli, list(args), env=settings, prog_name="memgraph")
+        assert isinstance(result.exception, SystemExit | None), (args, result.exception)
+        return result.exit_code, result.stdout, result.stderr
+
+    def did(self, *args: str) -> str:
+        """Run a command that must succeed, and return its output."""
+        code, output, errors = self.run(*args)
+        assert code == 0, (args, errors)
+        return output
+
+    def open(self) -> memgraph.AgentMemoryStore:
+        """Open the store."""
+        config = memgraph.AgentMemoryConfig(
+            home=self.home, keys_home=self.folder / "keys", engine=vendor_name(), graph_idle_s=0.0
+        )
+        return memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(64))
+
+    def copy(self, folder: Path) -> Lab:
+        """Return a copy elsewhere."""
+        shutil.copytree(self.folder, folder)
+        return Lab(folder)
+
+    def journal(self) -> str:
+        return "".join(path.read_text("utf-8") for path in sorted((self.home / "journal").glob("*.jsonl")))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _fake_model() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("memgraph.store.store.default_embedder", lambda _model="minilm": FakeEmbedder(dimension=64))
+        yield
+
+
+@pytest.fixture(scope="module")
+def known() -> Known:
+    return Known([*BIRDS, *TREES], [f"{bird} and {tree}" for bird, tree in zip(BIRDS, TREES, strict=True)], BIRDS, [])
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory, known: Known) -> Lab:
+    """Make a store whose graph, log, index and view of the past all hold texts."""
+    lab = Lab(tmp_path_factory.mktemp("forgery") / "one")
+    with lab.open() as store:
+        for number, (bird, tree) in enumerate(zip(BIRDS, TREES, strict=True)):
+            episode = {
+                "type": "episodic", "content": f"The {bird} nests in the {tree}", "title": f"{bird} and {tree}",
+                "tags": [bird.lower(), "birds"], "outcome": "success", "project_id": "shop", "build_id": f"b{number}",
+                "occurred_at": f"2026-02-{number + 1:02}T09:00:00.000Z",
+            }  # fmt: skip
+            known.ids.append(store.insert_memory(episode).id)
+        for number in range(1, 4):
+            MemGraph(store).save_episode(
+                f"Release version 1.{number}", reasoning="All checks were green.", action=STEPS, outcome="success",
+                project="shop", build_id=f"r{number}",
+            )  # fmt: skip
+        store.rebuild()
+        with store.at(PAST) as past:
+            assert past.get_stats().total == len(BIRDS)
+        store.insert_memory({"type": "episodic", "content": "The Albatross has left the Basswood for the Nutmegtree"})
+        assert MemGraph(store).recall("where does the Lapwing nest").memories
+    assert Attacker(lab.home, vendor_name(), known, random.Random(0)).log.stat().st_size
+    return lab
+
+
+READERS: dict[str, Sequence[str]] = {
+    "recall": ("recall", "where do Kingfisher and Hornbill nest"),
+    "list": ("list", "--json"),
+    "search": ("search", "The Flamingo nests", "--limit", "20"),
+    "query": ("query", "--json", "--cypher", QUERY),
+    "export": ("export",),
+    "show": ("show", "ID"),
+    "stats": ("stats", "--json"),
+    "named query": ("query", "coverage_by_project", "--json"),
+    "as of": ("list", "--json", "--as-of", PAST),
+    "verify": ("verify", "--deep"),
+    "sleep": ("sleep",),
+    "compress": ("compress",),
+}
+
+_ALL = {*BIRDS, *TREES}
+SHOWN = {
+    **dict.fromkeys(("list", "query", "export", "search", "as of"), _ALL), "recall": {"Kingfisher"}, "show": {BIRDS[3], TREES[3]},
+}  # fmt: skip
+"""What readers must show."""
+GRAPH_WAYS = (
+    ("graph", "graph", "log", "note"),
+    ("log", *["graph, note resealed"] * 3),
+    ["graph, by the engine"] * 4,  # which takes the log into the file
+)
+FIRST = ("recall", "list", "search", "query", "export", "sleep")
+"""Who reads first in the short form."""
+
+
+def noticed(errors: str) -> str:
+    """Return what a command said of the damage, without paths and numbers."""
+    for what in (
+        "is not as it was left: it was changed since", "nothing vouches for", "the index snapshot", "made by an earlier",
+        "is not what was written", "said of itself",
+    ):  # fmt: skip
+        if what in errors:
+            return what
+    return (errors.strip() and f"OTHER: {errors.strip()[:80]}") or "nothing: not used, the journal is"
+
+
+def ask(lab: Lab, name: str, known: Known, forgeries: Sequence[Forgery]) -> str:
+    """Run a command on a store that was tampered with: it tells the truth. Return what it noticed."""
+    made = [(one.where, one.what) for one in forgeries]
+    code, output, errors = lab.run(*(known.ids[3] if part == "ID" else part for part in READERS[name]))
+    assert code == 0, (name, made, errors)
+    assert {word for word in SHOWN.get(name, ()) if word not in output} == set(), (name, made)
+    journal = lab.journal()
+    for mark in (mark for one in forgeries for mark in one.marks):
+        assert mark not in output + errors, (name, made)
+        assert mark not in journal, (name, made)
+    return noticed(errors)
+
+
+@pytest.fixture
+def copies(template: Lab, tmp_path: Path) -> Iterator[Callable[[], Lab]]:
+    """Return copies of the store, one at a time."""
+    made: list[Path] = []
+
+    def copy() -> Lab:
+        if made:
+            shutil.rmtree(made[-1])
+        made.append(tmp_path / f"copy{len(made)}")
+        return template.copy(made[-1])
+
+    return copy
+
+
+def test_nothing_forged_is_served_or_derived_from(
+    copies: Callable[[], Lab], known: Known, show: Any, is_long: bool
+) -> None:
+    chance = random.Random(20_260_201)
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    first: Counter[str] = Counter()
+    names = list(READERS)
+    began, edits = time.monotonic(), 0
+    while edits < (1_000 if is_long else 48):
+        lab = copies()
+        attacker = Attacker(lab.home, vendor_name(), known, chance)
+        places = list(attacker.places)
+        if is_long:
+            where = [places[edits % len(places)]]
+            name = "as of" if where[0].startswith("past") else chance.choice(names)
+        else:  # each way of changing the graph in turn, and all else beside it
+            name, way = FIRST[edits // 8], GRAPH_WAYS[edits // 8 % len(GRAPH_WAYS)]
+            where = [*way, "index", "upkeep", "past: graph", "past: index"]
+        forgeries = [attacker.forge(place) for place in where]
+        edits += len(forgeries)
+        first[name] += 1
+        how = ask(lab, name, known, forgeries)
+        for one in forgeries:
+            counts[one.where, one.what][how if is_long else "among others"] += 1
+        if is_long and edits % 50 == 0:
+            for other in names:
+                ask(lab, other, known, forgeries)
+    rows = [
+        (*key, ", ".join(f"{count} {how}" for how, count in found.items())) for key, found in sorted(counts.items())
+    ]
+    title = f"{edits} edits of the same length, times kept, in {time.monotonic() - began:.0f} s: none served, none derived from"
+    show(f"{title} ({vendor_name()})", ("where", "what", "how it was noticed"), rows)
+    show("Who read first", ("command", "times"), first.most_common())
+
+
+def test_sleep_derives_nothing_from_what_was_forged(template: Lab, tmp_path: Path, known: Known) -> None:
+    """A procedure would be proposed, signed and kept whose last step somebody has put into the graph."""
+    lab = template.copy(tmp_path / "copy")
+    path = Attacker(lab.home, vendor_name(), known, random.Random(0)).graph
+    before, data = path.stat(), path.read_bytes()
+    assert b"Push the tag" in data
+    path.write_bytes(data.replace(b"Push the tag", b"Mail the key"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    lab.did("sleep")
+    lab.did("verify", "--deep")
+    proposals = lab.did("proposals")
+    assert "Push the tag" in proposals
+    assert "Mail the key" not in proposals + lab.journal()
+
+
+def test_flipped_bytes_heal_or_change_nothing(
+    copies: Callable[[], Lab], known: Known, show: Any, is_long: bool
+) -> None:
+    chance = random.Random(400)
+    outcomes: dict[str, Counter[str]] = defaultdict(Counter)
+    commands = list(READERS)
+    began, total = time.monotonic(), 400 if is_long else 8
+    for number in range(total):
+        lab = copies()
+        attacker = Attacker(lab.home, vendor_name(), known, chance)
+        graph, past = attacker.graph.parent, next((lab.home / "past").iterdir())
+        paths = (
+            attacker.graph, attacker.log, lab.home / "index" / "index.npz", graph / "opened.json", graph / "upkeep.json",
+            past / "graph" / attacker.graph.name, past / "index" / "index.npz", past / "graph" / "opened.json",
+        )  # fmt: skip
+        path = paths[number % len(paths)]
+        where = flip(path, chance)
+        name = "as of" if path.is_relative_to(past) else chance.choice(commands)
+        how = ask(lab, name, known, [Forgery(where, "a byte")])
+        outcomes[str(path.relative_to(lab.home).parts[0]) + "/" + path.name][how] += 1
+        if is_long:
+            assert lab.run("doctor")[0] in {0, 1}, where
+            ask(lab, "verify", known, [])
+            lab.did("doctor")
+    rows = [(path, ", ".join(f"{count} {how}" for how, count in found.items())) for path, found in outcomes.items()]
+    title = f"{total} flips of random bytes, times kept, in {time.monotonic() - began:.0f} s ({vendor_name()})"
+    show(title, ("where", "how it was noticed"), rows)
