@@ -162,12 +162,10 @@ class Attacker:
         def change(said: dict[str, Any]) -> None:
             key = self._chance.choice([key for key, value in said.items() if isinstance(value, int | float | str)])
             value = said[key]
-            if isinstance(value, bool):
-                said[key] = value  # the code alone
-            elif isinstance(value, str):
+            if isinstance(value, str):
                 said[key] = "".join(chr(self._digit(ord(char))) for char in value)
-            else:
-                said[key] = type(value)("".join(chr(self._digit(ord(char))) for char in str(value)).lstrip("0") or 0)
+            elif not isinstance(value, bool):  # there the code alone is another
+                said[key] = type(value)(re.sub(r"[1-9]", lambda _: self._chance.choice("123456789"), str(value)))
 
         self._seal(name, change, part)
         return Forgery(where, "what it says")

@@ -152,6 +152,41 @@ def test_commits_one_by_one_are_followed_by_a_comparison_too(
     assert rebuilds(caplog) == []
 
 
+@pytest.mark.parametrize("made_by", ["release 0.1.0", "an older schema"])
+def test_a_graph_that_was_made_before_is_made_anew_at_first_use_with_one_notice(
+    open_store: Open,
+    tmp_path: Path,
+    doctor: Callable[[], Any],
+    caplog: pytest.LogCaptureFixture,
+    made_by: str,
+) -> None:
+    """It is no damage, and not counted as such."""
+    caplog.set_level(logging.WARNING, "memgraph")
+    store = open_store()
+    memory = store.insert_memory({"type": "episodic", "content": "kept through releases"})
+    digest = store.digest()
+    if made_by == "an older schema":
+        with store._projector.holding():
+            store._projector.engine.apply([], {**store._projector.projection.as_row(), "schema_version": "1"})
+    store.close()
+    if made_by == "release 0.1.0":  # no code over its note
+        graph = tmp_path / "store" / "graph" / "memgraph.kuzu"
+        status = graph.stat()
+        note = {"is_open": False, "pid": 1, "unclean": 0, "file": [status.st_size, status.st_mtime_ns], "log": None}
+        (graph.parent / "opened.json").write_text(json.dumps(note).ljust(512))
+    again = open_store()
+    assert again.get_memory(memory.id).content == "kept through releases"
+    assert again.digest() == digest
+    again.verify(deep=True)
+    again.close()
+    store = open_store()
+    store.verify(deep=True)
+    store.close()
+    (told,) = rebuilds(caplog)
+    assert ("earlier release" if made_by == "release 0.1.0" else "of another schema") in told
+    assert doctor()["damages"] == 0
+
+
 class TestPolicy:
     def test_the_first_batch_of_an_open_store_is_followed_by_a_comparison(self) -> None:
         upkeep = Upkeep()
