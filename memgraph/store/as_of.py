@@ -125,7 +125,8 @@ class LooksBack:
         with self._projector.turns.guard:
             if self._journal.has_changed():
                 self._journal.refresh()
-            return Excerpt(self._journal, past.sift, keys_home=self.config.keys_home, why=why)
+            name = _key(self._journal, past)
+            return Excerpt(self._journal, past.sift, keys_home=self.config.keys_home, name=name, why=why)
 
     def _moment(self, when: When) -> str:
         given, now = moment_of(when), self.now()

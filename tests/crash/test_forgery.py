@@ -227,6 +227,23 @@ def test_sleep_derives_nothing_from_what_was_forged(template: Lab, tmp_path: Pat
     assert "Mail the key" not in proposals + lab.journal()
 
 
+def test_a_view_of_the_past_is_taken_neither_for_the_store_nor_for_another_view(template: Lab, tmp_path: Path) -> None:
+    """All of them say that they stand at the journal's end, and are written with this store's key."""
+    lab = template.copy(tmp_path / "copy")
+    later, earlier = PAST, "2026-02-05"
+    lab.did("list", "--as-of", earlier)
+    (other,) = (lab.home / "past" / path.name for path in (template.home / "past").iterdir())
+    (view,) = (path for path in (lab.home / "past").iterdir() if path != other)
+    for victim in (lab.home, other):
+        for part in ("graph", "index"):
+            shutil.rmtree(victim / part)
+            shutil.copytree(view / part, victim / part)
+    for command in (("list", "--json"), ("list", "--json", "--as-of", later)):
+        output = lab.did(*command)
+        assert [bird for bird in BIRDS if bird not in output] == [], command
+    lab.did("verify", "--deep")
+
+
 def test_flipped_bytes_heal_or_change_nothing(
     copies: Callable[[], Lab], known: Known, show: Any, is_long: bool
 ) -> None:
