@@ -100,10 +100,9 @@ def template(tmp_path_factory: pytest.TempPathFactory, known: Known) -> Lab:
                 project="shop", build_id=f"r{number}",
             )  # fmt: skip
         store.rebuild()
-        with store.at(PAST) as past:
-            assert past.get_stats().total == len(BIRDS)
         store.insert_memory({"type": "episodic", "content": "The Albatross has left the Basswood for the Nutmegtree"})
         assert MemGraph(store).recall("where does the Lapwing nest").memories
+    lab.did("list", "--as-of", PAST)  # last: from here on it is kept under this name
     assert Attacker(lab.home, vendor_name(), known, random.Random(0)).log.stat().st_size
     return lab
 
@@ -196,8 +195,9 @@ def test_nothing_forged_is_served_or_derived_from(
         forgeries = [attacker.forge(place) for place in where]
         edits, trials = edits + len(forgeries), trials + 1
         first[name] += 1
+        # before anything is written, after which the view is no longer that of the journal's end
+        past = ask(lab, "as of", known, forgeries) if is_long or trials % 3 == 1 else ""
         said = ask(lab, name, known, forgeries)
-        past = ask(lab, "as of", known, forgeries) if is_long and name != "as of" else said
         for one in forgeries:
             how = noticed(past if one.where in PAST_PLACES else said, one.where)
             counts[one.where, one.what][how if is_long else "among others"] += 1
