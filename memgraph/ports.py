@@ -240,8 +240,14 @@ class GraphEngine(Protocol):
         """Replace everything with these new rows and this state."""
         ...
 
-    def cypher(self, query: str, params: Mapping[str, Any]) -> Rows:
-        """Run a reading query from outside and return its rows; anything else is refused."""
+    def cypher(
+        self, query: str, params: Mapping[str, Any], *, gives_way: Callable[[], bool] | None = None
+    ) -> Rows | Callable[[], Rows]:
+        """Run a reading query from outside and return its rows; anything else is refused.
+
+        Who can release the engine meanwhile gives `gives_way`, which tells whether a thread waits for it. A query that takes long
+        may then return a function instead: called after the release, it runs the query and returns its rows as they are now.
+        """
         ...
 
     def release(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,8 @@ class EmbeddedEngine:
     vendor : Vendor
     timeout_s, idle_s : float
         How long to wait for another process that has the graph; after how long without use it is released.
+    patience_s : float
+        How long others wait for a query before it goes on with a copy.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class EmbeddedEngine:
         *,
         timeout_s: float = 10.0,
         idle_s: float = 2.0,
+        patience_s: float = 1.0,
         bulk: BulkLimits | None = None,
         log: LogLimits | None = None,
     ) -> None:
@@ -67,7 +70,7 @@ class EmbeddedEngine:
         self._vendor = vendor
         self._seal = seal
         self._writer = RowWriter(vendor, folder, bulk or BulkLimits())
-        self._file = GraphFile(self._path, vendor, seal, log or LogLimits())
+        self._file = GraphFile(self._path, vendor, seal, log or LogLimits(), patience_s=patience_s)
         self._sums: Sums | None = None
         self._session: Session[Connection] = Session(
             folder.parent / "graph.lock",
@@ -267,8 +270,17 @@ class EmbeddedEngine:
         with self._session.use() as connection:
             self._checkpoint(connection)
 
-    def cypher(self, query: str, params: Mapping[str, Any]) -> Rows:
+    def cypher(
+        self, query: str, params: Mapping[str, Any], *, gives_way: Callable[[], bool] | None = None
+    ) -> Rows | Callable[[], Rows]:
         """Run a reading query from outside and return its rows as plain data.
+
+        Parameters
+        ----------
+        gives_way : callable, optional
+            Given by who can release the graph before the query is done: tells whether another thread of this process waits. When
+            one does, or another process, a query that takes long is stopped, and a function is returned that runs it again, with
+            all its time, on a copy of the graph.
 
         Raises
         ------
@@ -276,8 +288,9 @@ class EmbeddedEngine:
             The query is refused by the guard or by the engine.
         """
         check_parameters(checked := check_read_only(query), params)
+        is_wanted = gives_way and (lambda: gives_way() or self._session.is_wanted())
         with self._session.lent():
-            return self._file.query(checked, params)
+            return self._file.query(checked, params, is_wanted)
 
     def _open_file(self) -> Connection:
         is_new = self._file.before_opening()

@@ -37,7 +37,8 @@ class AnswersQueries:
     def cypher(self, query: str, /, **params: Any) -> Rows:
         """Run a reading Cypher query over the graph, in a process of its own: what it does there harms nobody.
 
-        It may take 30 s and 2 GB, and give 100,000 rows; `params` are values for exactly the names that it holds as ``$name``.
+        It may take 30 s and 2 GB, and give 100,000 rows; `params` are values for exactly the names that it holds as ``$name``. One
+        that others have waited for for a second begins again on a copy of the graph, and answers from what the graph held then.
 
         Returns
         -------
@@ -54,8 +55,12 @@ class AnswersQueries:
         """
         check_values(params)
         self.flush()
-        with self._projector.holding(), timed(logger, logging.DEBUG, "answered a query") as counts:
-            rows = self._projector.ask(lambda engine: engine.cypher(query, params))
+        projector = self._projector
+        with timed(logger, logging.DEBUG, "answered a query") as counts:
+            with projector.holding():
+                gives_way = projector.gives_way()
+                answer = projector.ask(lambda engine: engine.cypher(query, params, gives_way=gives_way))
+            rows = answer if isinstance(answer, Rows) else answer()
             counts["rows"] = len(rows)
             return rows
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any, NoReturn
@@ -106,7 +106,13 @@ class InMemoryEngine:
         if progress:
             progress(len(changes), len(changes))
 
-    def cypher(self, query: str, params: Mapping[str, Any]) -> NoReturn:  # noqa: ARG002
+    def cypher(
+        self,
+        query: str,  # noqa: ARG002
+        params: Mapping[str, Any],  # noqa: ARG002
+        *,
+        gives_way: Callable[[], bool] | None = None,  # noqa: ARG002
+    ) -> NoReturn:
         """Refuse: dictionaries have no query language."""
         raise QueryError("the in-memory engine runs no Cypher; test queries against the real graph")
 
