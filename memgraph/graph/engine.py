@@ -13,6 +13,7 @@ from memgraph.errors import GraphError
 from memgraph.graph.columns import OF_USE, from_engine, row_text, visible
 from memgraph.graph.connection import KUZU, Connection, Vendor
 from memgraph.graph.file import GraphFile, LogLimits, pool_to_copy
+from memgraph.graph.fresh import FreshEdges
 from memgraph.graph.guard import check_parameters, check_read_only
 from memgraph.graph.opened import sweep
 from memgraph.graph.replacing import edges_at, replaced
@@ -72,6 +73,7 @@ class EmbeddedEngine:
         self._writer = RowWriter(vendor, folder, bulk or BulkLimits())
         self._file = GraphFile(self._path, vendor, seal, log or LogLimits(), patience_s=patience_s)
         self._sums: Sums | None = None
+        self._fresh = FreshEdges(is_known=False)
         self._session: Session[Connection] = Session(
             folder.parent / "graph.lock",
             open_resource=self._open_file,
@@ -207,12 +209,14 @@ class EmbeddedEngine:
             stored = replaced(connection, stored)
             copies = self._writer.copies(self._path, stored)
             self._file.before_writing(self._path, changes)
-            if copies:  # without it a COPY that fails leaves the engine unable to close
+            # without a checkpoint a COPY that fails leaves the engine unable to close
+            if copies or self._fresh.need_checkpoint(connection, stored):
                 self._checkpoint(connection)
             with connection.transaction():
                 self._writer.write(connection, stored, copies=copies)
                 self._say(connection, state, sums)
             self._sums = sums
+            self._fresh.note(stored)
             if copies or self._file.has_long_log():
                 self._checkpoint(connection)
 
@@ -295,6 +299,7 @@ class EmbeddedEngine:
     def _open_file(self) -> Connection:
         is_new = self._file.before_opening()
         self._sums = None
+        self._fresh = FreshEdges(is_known=not self._file.has_log())
         connection = self._connected(self._path, self._file.pool_bytes())
         if is_new:
             self._checkpoint(connection)
@@ -315,6 +320,7 @@ class EmbeddedEngine:
     def _checkpoint(self, connection: Connection) -> None:
         """Bring the log into the file: what a kill leaves of a log is not trusted, so it shall be short."""
         connection.checkpoint()
+        self._fresh.clear()
         self._file.after_checkpoint()
 
     def _close_file(self, connection: Connection) -> None:

@@ -135,6 +135,10 @@ class GraphFile:
         memories = sum(change.table == "Memory" for change in changes)
         need(path, self._checkpoint_bytes() + memories * _BYTES_A_MEMORY + len(changes) * _BYTES_A_ROW)
 
+    def has_log(self) -> bool:
+        """Return whether the engine will play back a log when it opens the file."""
+        return self._log_bytes() > 0
+
     def has_long_log(self) -> bool:
         """Return whether the log is long enough, or of so many writes, that it is to be brought into the file."""
         return self._writes >= self._limits.most_writes or self._log_bytes() > self._limits.long_bytes

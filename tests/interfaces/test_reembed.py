@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from memgraph.errors import EmbeddingError
 from memgraph.interfaces.cli.group import cli
-from memgraph.interfaces.cli.reembed import with_model
+from memgraph.interfaces.cli.settling import with_setting
 from memgraph.testing import FakeEmbedder
 
 TEXTS = ["Deploy on Tuesdays only", "Use pnpm, never npm", "The staging database is read-only"]
@@ -173,7 +173,7 @@ def test_an_empty_store_does_not_change_to_a_model_that_is_not_there(
 )
 def test_one_line_of_the_file_is_changed_or_none(old: str, new: str | None) -> None:
     text = old.encode("utf-8", "surrogateescape")
-    made = with_model(text, "m")
+    made = with_setting(text, "embedding_model", "m")
     assert made == (new.encode() if new is not None else None)
     if made is not None:
         assert tomllib.loads(made.decode()) == {**tomllib.loads(old), "embedding_model": "m"}

@@ -12,22 +12,31 @@ from memgraph.interfaces.cli.group import Refused
 from memgraph.interfaces.cli.opening import opened
 from memgraph.interfaces.cli.options import Command, Settings, pass_settings
 from memgraph.interfaces.cli.output import count, emit, plain, progress
+from memgraph.interfaces.cli.settling import settle, settled
 from memgraph.model.timestamps import age, to_iso
 
 if TYPE_CHECKING:
     from memgraph.store.verification import Verification
 
 
+ENGINES = ("kuzu", "ladybug")
+
+
 @click.command(cls=Command)
+@click.option("--engine", type=click.Choice(ENGINES), help="Move to this engine, and set it in the settings file.")
 @pass_settings
-def rebuild(settings: Settings) -> None:
+def rebuild(settings: Settings, engine: str | None) -> None:
     """Replay the journal into a new graph and index."""
-    with opened(settings) as memory:
+    given: dict[str, Any] = {} if engine is None else {"engine": engine}
+    with opened(settings, **given) as memory:
         with progress(settings, "replaying") as bar:
             memory.store.rebuild(bar)
         total, digest = memory.commands.stats().total, memory.store.digest()
-    told = f"Rebuilt graph and index from the journal: {count(total, 'memory', 'memories')}."
-    emit(settings, {"memories": total, "digest": digest}, told)
+    place = {} if engine is None else settle(settings, "engine", engine)
+    where = "" if engine is None else f" with {engine}"
+    told = f"Rebuilt graph and index from the journal{where}: {count(total, 'memory', 'memories')}."
+    after = settled(place, "until then the next command rebuilds it with the other engine") if place else []
+    emit(settings, {"memories": total, "digest": digest, **place}, [told, *after])
 
 
 @click.command(cls=Command)

@@ -1,0 +1,154 @@
+"""What Kùzu 0.11.3 is known to lose, each in the smallest history that shows it: with the schema's rules nothing is lost.
+
+Found by the fuzz in ``tests/fuzz/engine``; ``schema/001_nodes.cypher`` has the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memgraph.model.ids import source_id
+from memgraph.ports import Change, Row
+from tests.engines import Engine
+from tests.fuzz.engine.compare import differences
+from tests.fuzz.engine.histories import Rows
+
+STATE = {"seq": 1}
+_TIMES = dict.fromkeys(("created_at", "updated_at", "occurred_at", "relevance_at"), "2026-02-01T09:00:00.000Z")
+LINK = {"score": 0.5, "reason": "seen", "created_at": "2026-02-01T09:00:00.000Z"}
+
+
+class Lived:
+    """An engine and what it must hold."""
+
+    def __init__(self, folder: Path) -> None:
+        self.engine = Engine(folder, idle_s=600.0)
+        self.rows = Rows()
+
+    def apply(self, *changes: Change) -> None:
+        self.rows.take(changes)
+        self.engine.apply(changes, STATE)
+
+    def added(self, number: int, **fields: Any) -> Change:
+        key = source_id("losses", number)
+        row = {"id": key, "type": "episodic", "content": f"memory {number}", "seq": number, **_TIMES, **fields}
+        return Change("Memory", key, None, row)
+
+    def updated(self, number: int, **fields: Any) -> Change:
+        key = source_id("losses", number)
+        old: Row = self.rows.tables["Memory"][key]
+        return Change("Memory", key, old, {**old, **fields})
+
+    def check(self) -> None:
+        assert list(differences(self.engine, self.rows)) == []
+        assert self.engine.lost() == []
+
+
+@pytest.fixture
+def lived(tmp_path: Path) -> Iterator[Lived]:
+    made = Lived(tmp_path / "graph")
+    yield made
+    made.engine.close()
+
+
+def commit(number: object) -> str:
+    return f"git-0123456789ab/{source_id('commit', number).replace('-', '')}00000000"
+
+
+def test_a_text_that_all_had_stays_when_one_was_set_and_others_come_without(lived: Lived) -> None:
+    """Whole ``git_commit`` columns were lost so, by ingesting a repository on a busy machine."""
+    lived.apply(*(lived.added(number, git_commit=commit(number)) for number in range(50)))
+    lived.engine.checkpoint()
+    lived.apply(lived.updated(49, git_commit=commit("new")))
+    lived.engine.checkpoint()
+    lived.apply(lived.added(50))
+    lived.engine.checkpoint()
+    lived.check()
+
+
+def test_the_parts_of_records_stay_together_when_texts_are_updated(lived: Lived) -> None:
+    """As lists in one STRUCT, they changed places between rows."""
+
+    def thing(number: int, *, about: bool) -> list[dict[str, Any]]:
+        return [{"name": f"n{number}", "kind": "commit", "about": about}]
+
+    lived.apply(*(lived.added(number, entities=thing(number, about=True)) for number in range(40)))
+    lived.apply(*(lived.added(number, entities=thing(number, about=False)) for number in range(100, 600)))
+    lived.engine.rebuild(lived.rows.as_changes(), STATE)
+    lived.apply(lived.updated(105, content="changed"))
+    lived.apply(*(lived.added(number, entities=thing(number, about=False)) for number in range(1_000, 1_500)))
+    lived.engine.checkpoint()
+    lived.check()
+
+
+def test_a_list_that_is_updated_beside_rows_that_come_stays(lived: Lived) -> None:
+    """A list that is SET and rows that are created before the next CHECKPOINT give rows the lists of others, from some 700 rows on."""
+    first = 0
+    for count in (140, 121, 72, 82, 80, 73, 62, 83):  # it needs just these
+        new = [lived.added(number, source_event_ids=[commit(number)]) for number in range(first, first + count)]
+        older = [lived.updated(first // 2, source_event_ids=[commit(first // 2), commit("more")])] if first else []
+        lived.apply(*new, *older)
+        first += count
+        lived.engine.checkpoint()
+    lived.check()
+
+
+@pytest.mark.parametrize("is_read_after", ["at once", "from the log", "from the file"])
+def test_edges_of_a_node_that_comes_anew_are_counted_once(lived: Lived, is_read_after: str) -> None:
+    """DETACH DELETE leaves edges without a node at one end, which only counting sees."""
+    lived.apply(*(lived.added(number, tags=["a"]) for number in range(5)))
+    for number in range(4):
+        ends = (source_id("losses", number), source_id("losses", number + 1))
+        lived.apply(Change("NEXT", ends, None, {}))
+        lived.apply(lived.updated(number + 1, tags=[f"b{number}"]))
+        lived.apply(lived.updated(number, tags=[f"c{number}"]))
+    if is_read_after == "from the file":
+        lived.engine.checkpoint()
+    if is_read_after != "at once":
+        lived.engine.release()
+    lived.check()
+    assert lived.engine.cypher("MATCH (:Memory)-[e:NEXT]->(:Memory) RETURN count(e) AS edges", {}) == [{"edges": 4}]
+
+
+@pytest.mark.parametrize("log_of", ["this process", "one before"])
+def test_a_table_survives_that_all_its_new_edges_are_deleted_again(lived: Lived, log_of: str) -> None:
+    """After the CHECKPOINT, the next reader of the table takes the process down, and so this test would."""
+    lived.apply(*(lived.added(number) for number in range(4)))
+    ends = [(source_id("losses", number), source_id("losses", number + 1)) for number in range(3)]
+    lived.apply(Change("SUPPORTS", ends[0], None, LINK))
+    lived.engine.checkpoint()
+    lived.apply(Change("SUPPORTS", ends[1], None, LINK))
+    lived.apply(Change("SUPPORTS", ends[2], None, LINK))
+    if log_of == "one before":
+        lived.engine.release()
+    lived.apply(Change("SUPPORTS", ends[1], LINK, None))
+    lived.apply(Change("SUPPORTS", ends[2], LINK, None))
+    lived.engine.checkpoint()
+    lived.check()  # not cypher(), which opens the file anew: that is safe
+
+
+def test_a_list_that_is_filtered_is_its_own_rows(lived: Lived) -> None:
+    """list_filter() gives rows the answers of others where a list is null."""
+    lived.apply(*(lived.added(number, **({"tags": [f"t{number}", "x"]} if number % 3 else {})) for number in range(60)))
+    found = lived.engine.cypher(
+        "MATCH (m:Memory) RETURN m.tags AS tags, list_filter(m.tags, t -> t <> 'x') AS kept", {}
+    )
+    assert len(found) == 60
+    assert all(row["kept"] == [tag for tag in row["tags"] if tag != "x"] for row in found)
+
+
+def test_a_text_of_a_memory_that_changes_often_does_not_make_the_file_grow(lived: Lived) -> None:
+    """After a SET in a STRING column the engine writes the whole column once more, and never gives the room back."""
+    long = "x" * 700
+    lived.apply(*(lived.added(number, content=f"{number} {long}", title="t") for number in range(1_500)))
+    lived.engine.rebuild(lived.rows.as_changes(), STATE)
+    before = lived.engine.size_bytes()
+    for turn in range(12):
+        lived.apply(lived.updated(turn, content=f"{turn} again {long}"))
+        lived.engine.checkpoint()
+    lived.check()
+    assert lived.engine.size_bytes() < before + (12 << 20)
