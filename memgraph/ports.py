@@ -245,8 +245,9 @@ class GraphEngine(Protocol):
     ) -> Rows | Callable[[], Rows]:
         """Run a reading query from outside and return its rows; anything else is refused.
 
-        Who can release the engine meanwhile gives `gives_way`, which tells whether a thread waits for it. A query that takes long
-        may then return a function instead: called after the release, it runs the query and returns its rows as they are now.
+        A caller that can release the engine before the query is done passes `gives_way`, which tells whether a thread waits for the
+        engine. A long query may then return a function instead of rows: called after the release, it runs the query on what the
+        engine held when it was asked.
         """
         ...
 

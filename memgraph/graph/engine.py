@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
@@ -71,7 +72,8 @@ class EmbeddedEngine:
         self._vendor = vendor
         self._seal = seal
         self._writer = RowWriter(vendor, folder, bulk or BulkLimits())
-        self._file = GraphFile(self._path, vendor, seal, log or LogLimits(), patience_s=patience_s)
+        self._file = GraphFile(self._path, vendor, seal, log or LogLimits())
+        self.patience_s = patience_s
         self._sums: Sums | None = None
         self._fresh = FreshEdges(is_known=False)
         self._session: Session[Connection] = Session(
@@ -292,9 +294,13 @@ class EmbeddedEngine:
             The query is refused by the guard or by the engine.
         """
         check_parameters(checked := check_read_only(query), params)
-        is_wanted = gives_way and (lambda: gives_way() or self._session.is_wanted())
         with self._session.lent():
-            return self._file.query(checked, params, is_wanted)
+            if gives_way is None:
+                return self._file.query(checked, params)
+            until = time.monotonic() + self.patience_s
+            return self._file.query(
+                checked, params, lambda: time.monotonic() > until and (gives_way() or self._session.is_wanted())
+            )
 
     def _open_file(self) -> Connection:
         is_new = self._file.before_opening()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -77,11 +76,10 @@ def pool_to_copy(memories: int) -> int:
 class GraphFile:
     """A graph's file and what lies beside it. The graph's lock is held when it is used."""
 
-    def __init__(self, path: Path, vendor: Vendor, seal: Seal, limits: LogLimits, *, patience_s: float) -> None:
+    def __init__(self, path: Path, vendor: Vendor, seal: Seal, limits: LogLimits) -> None:
         self.path = path
         self._vendor = vendor
         self._limits = limits
-        self._patience_s = patience_s
         self._log = log_of(path)
         self._note = OpenNote(path, seal)
         self._writes = 0
@@ -171,7 +169,7 @@ class GraphFile:
         Parameters
         ----------
         gives_way : callable, optional
-            Tells whether somebody else waits for the graph. A query that takes long is then stopped, and a function is returned
+            Tells whether the query is to give way to somebody who waits for the graph. It is then stopped, and a function is returned
             that runs it again, from the start, on a copy of the file: to be called when the graph has been released.
 
         Raises
@@ -195,7 +193,8 @@ class GraphFile:
             if gives_way is None:
                 return _ASIDE.query(request, limits)
             try:
-                return _ASIDE.query(request, replace(limits, gives_way=self._once_it_takes_long(gives_way)))
+                patient = replace(limits, gives_way=lambda: gives_way() and self._has_room_for_copy())
+                return _ASIDE.query(request, patient)
             except GaveWayError:
                 if copy := self._copied():
                     return partial(_query_copy, copy, request | {"path": str(copy.path / self.path.name)}, limits)
@@ -203,10 +202,6 @@ class GraphFile:
         except EndedError:
             self._note.suspect()  # was it the query, or the file?
             raise
-
-    def _once_it_takes_long(self, gives_way: Callable[[], bool]) -> Callable[[], bool]:
-        until = time.monotonic() + self._patience_s
-        return lambda: time.monotonic() > until and gives_way() and self._has_room_for_copy()
 
     def _has_room_for_copy(self) -> bool:
         """Return whether a copy leaves the graph the room that it needs itself."""

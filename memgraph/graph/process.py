@@ -37,7 +37,7 @@ class EndedError(QueryError):
 
 
 class GaveWayError(Exception):
-    """The child was stopped because its limits say that somebody else goes first. No error: never seen outside this package."""
+    """The request was dropped so that somebody else can have the graph. Never leaves this package."""
 
 
 @dataclass(frozen=True, slots=True)

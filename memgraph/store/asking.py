@@ -37,8 +37,8 @@ class AnswersQueries:
     def cypher(self, query: str, /, **params: Any) -> Rows:
         """Run a reading Cypher query over the graph, in a process of its own: what it does there harms nobody.
 
-        It may take 30 s and 2 GB, and give 100,000 rows; `params` are values for exactly the names that it holds as ``$name``. One
-        that others have waited for for a second begins again on a copy of the graph, and answers from what the graph held then.
+        It may take 30 s and 2 GB, and give 100,000 rows; `params` are values for exactly the names that it holds as ``$name``. A
+        query that has kept others waiting for a second starts again on a copy of the graph as it is then, so that they can go on.
 
         Returns
         -------

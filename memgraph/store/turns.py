@@ -10,7 +10,7 @@ _LOOK_S = 0.005
 
 
 class Guard:
-    """A re-entrant lock that tells whether another thread waits for it."""
+    """A re-entrant lock that knows whether another thread waits for it."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -22,7 +22,7 @@ class Guard:
         return bool(self._waiting)
 
     def acquire(self, timeout_s: float = -1.0) -> bool:
-        """Take it, within so many seconds if that is not negative; tell whether it was taken."""
+        """Take the lock; return whether it was taken within `timeout_s` seconds (negative: no limit)."""
         if self._lock.acquire(blocking=False):
             return True
         here = threading.get_ident()
@@ -33,7 +33,7 @@ class Guard:
             self._waiting.discard(here)
 
     def release(self) -> None:
-        """Give it back."""
+        """Release the lock."""
         self._lock.release()
 
     def __enter__(self) -> None:
