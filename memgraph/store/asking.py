@@ -31,7 +31,7 @@ class AnswersQueries:
 
     _projector: Projector
     _reader: Reader
-    flush: Callable[[], None]
+    _check_open: Callable[[], None]
     now: Callable[[], str]
 
     def cypher(self, query: str, /, **params: Any) -> Rows:
@@ -54,7 +54,8 @@ class AnswersQueries:
             It is no text.
         """
         check_values(params)
-        self.flush()
+        self._check_open()
+        self._reader.settle()
         projector = self._projector
         with timed(logger, logging.DEBUG, "answered a query") as counts:
             with projector.holding():
@@ -106,7 +107,8 @@ class AnswersQueries:
         checked(Name | None, project_id, "project_id")
         include = checked(str | set[str], include, "include")
         network: nx.MultiDiGraph[str] = nx.MultiDiGraph()
-        self.flush()
+        self._check_open()
+        self._reader.settle()
         with self._reader.frozen(links=True):
             index = self._reader.index
             slots = np.flatnonzero(shown(self._reader, project_id=project_id, include=include))
