@@ -196,6 +196,10 @@ class GraphEngine(Protocol):
         """Return (table, key, row) of every edge at a memory, both ways."""
         ...
 
+    def sources(self, table: str, target: str, limit: int) -> list[str]:
+        """Return at most `limit` keys of nodes that have an edge of a table to this one, in no particular order."""
+        ...
+
     def links_of(self, memory_id: str) -> list[tuple[str, Key, Row]]:
         """Return (table, key, row) of every edge between memories at this one, both ways."""
         ...

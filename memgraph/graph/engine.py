@@ -123,6 +123,14 @@ class EmbeddedEngine:
         with self._session.use() as connection:
             return list(edges_at(connection, "Memory", memory_id))
 
+    def sources(self, table: str, target: str, limit: int) -> list[str]:
+        """Return at most so many nodes that have an edge of a table to this one."""
+        one, other = tables()[table].ends or ("", "")
+        found = self._read(
+            f"MATCH (a:{one})-[:{table}]->(b:{other} {{id: $id}}) RETURN a.id LIMIT {limit:d}", {"id": target}
+        )
+        return [key for (key,) in found]
+
     def links_of(self, memory_id: str) -> list[tuple[str, Key, Row]]:
         """Return every link between memories at this one, NEXT included, both ways."""
         links: list[tuple[str, Key, Row]] = []

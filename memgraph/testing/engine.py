@@ -59,6 +59,14 @@ class InMemoryEngine:
                 (t, k, deepcopy(row)) for (t, k), row in self._rows.items() if isinstance(k, tuple) and memory_id in k
             ]
 
+    def sources(self, table: str, target: str, limit: int) -> list[str]:
+        """Return at most so many nodes that have an edge of a table to this one."""
+        with self.open():
+            found = [
+                key[0] for name, key in self._rows if name == table and isinstance(key, tuple) and key[1] == target
+            ]
+            return found[:limit]
+
     def links_of(self, memory_id: str) -> list[tuple[str, Key, Row]]:
         """Return every link between memories at this one, NEXT included, both ways."""
         return [edge for edge in self.edges_at(memory_id) if edge[0] in {*EXPLICIT_RELATIONS, "NEXT"}]
