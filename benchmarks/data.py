@@ -137,3 +137,7 @@ class Clock:
         """Return the time."""
         self._now += timedelta(seconds=1)
         return self._now
+
+    def advance(self, days: int) -> None:
+        """Let days go by."""
+        self._now += timedelta(days=days)

@@ -17,6 +17,8 @@ from benchmarks.data import PROJECTS, SEED, Author, Clock, GivenVectors, Memory,
 from benchmarks.figures import timed, timed_ms
 from benchmarks.machine import resident_mb, size_of
 from memgraph import AgentMemoryConfig, AgentMemoryStore, MemoryRetrieval, RetrievalConfig
+from memgraph.graph.engine import EmbeddedEngine
+from memgraph.journal.seal import Seal
 
 Result = dict[str, Any]
 _LONGEST_WAIT_S = 30.0
@@ -24,6 +26,13 @@ _LONGEST_LIFE_S = 600.0
 _IDS = "ids.json"
 _NO_WALK = RetrievalConfig(neighbour_weight=0.0, mention_weight=0.0)
 """The walk is done and counts nothing, so that what is looked for by its own word or vector is the best of all."""
+
+QUERIES = {
+    "query_count": "MATCH (m:Memory) WHERE m.id <> $id RETURN m.type, m.outcome, count(*)",
+    "query_walk": "MATCH (m:Memory {id: $id})-[:MENTIONS]->(e)<-[:MENTIONS]-(o:Memory) RETURN e.name, count(o)",
+    "query_text": "MATCH (m:Memory) WHERE m.id <> $id AND m.content CONTAINS 'timed out' RETURN count(m)",
+}
+"""What an analyst asks, by the figure's name."""
 
 
 def opened(folder: Path, embedder: GivenVectors | None = None) -> AgentMemoryStore:
@@ -46,10 +55,11 @@ def build(folder: str, size: int, batch: int) -> Iterator[Result]:
     author, taken = Author(), []
     with opened(Path(folder)) as store:
         store.insert_memory(author.memory())  # opens files, loads the engine
-        for count in calls(size, batch):
-            memories = author.memories(count)
-            taken.append(timed(partial(store.insert_memories, memories)))
-            rate = count / taken[-1]
+        with _time_in(EmbeddedEngine, "lost") as checking:
+            for count in calls(size, batch):
+                memories = author.memories(count)
+                taken.append(timed(partial(store.insert_memories, memories)))
+                rate = count / taken[-1]
         held = resident_mb()
         found = store.cypher("MATCH (m:Memory) RETURN count(m) AS memories")[0]["memories"]
         if found != size + 1:
@@ -58,6 +68,7 @@ def build(folder: str, size: int, batch: int) -> Iterator[Result]:
         closing = time.perf_counter()
     yield figure("bulk_close", time.perf_counter() - closing)
     yield figure("bulk", size / sum(taken))
+    yield figure("bulk_check", 100 * sum(checking) / sum(taken))
     if len(taken) > 1:
         yield figure("bulk_last_call", rate)
     for name in ("peak", "now"):
@@ -137,8 +148,11 @@ def read(folder: str, reads: int, within_s: float) -> Iterator[Result]:
     wanted = ids[:: max(1, len(ids) // reads)][:reads]
     with opened(Path(folder), embedder) as store:
         store.get_memory(ids[-1])  # opens the graph
-        for name in ("get_cold", "get_warm"):
-            yield figure(name, *timed_some([partial(store.get_memory, known) for known in wanted]))
+        with _time_in(Seal, "short_code") as checking:
+            cold = timed_some([partial(store.get_memory, known) for known in wanted])
+        yield figure("get_cold", *cold)
+        yield figure("row_check", 100 * sum(checking) / (sum(cold) / 1e3))
+        yield figure("get_warm", *timed_some([partial(store.get_memory, known) for known in wanted]))
         store.list_memories(limit=1)  # loads the index
         yield figure("list_all", *timed_some([partial(store.list_memories, limit=20)] * reads))
         listings = [partial(store.query_by_project, f"project-{n % PROJECTS}", limit=20) for n in range(reads)]
@@ -159,6 +173,10 @@ def read(folder: str, reads: int, within_s: float) -> Iterator[Result]:
             for n, (text, _) in enumerate(questions)
         ]
         yield figure("retrieve", *timed_some([partial(retrieve, query) for query in asked]))
+        for name, query in QUERIES.items():
+            yield figure(
+                name, *timed_some([partial(store.cypher, query, id=known) for known in wanted[: max(1, reads // 10)]])
+            )
 
 
 def replay(folder: str, repeats: int, within_s: float) -> Iterator[Result]:
@@ -203,6 +221,26 @@ def _until(sees: Callable[[], bool]) -> None:
     while not sees():
         if time.monotonic() > until:
             raise RuntimeError(f"what was inserted was not seen within {_LONGEST_WAIT_S:.0f} s")
+
+
+@contextmanager
+def _time_in(owner: type, name: str) -> Iterator[list[float]]:
+    """Yield a list that is told how long each call of a method takes while the block runs, seconds."""
+    taken: list[float] = []
+    method = getattr(owner, name)
+
+    def timing(*args: Any, **kwargs: Any) -> Any:
+        start = time.perf_counter()
+        try:
+            return method(*args, **kwargs)
+        finally:
+            taken.append(time.perf_counter() - start)
+
+    setattr(owner, name, timing)
+    try:
+        yield taken
+    finally:
+        setattr(owner, name, method)
 
 
 @contextmanager

@@ -144,7 +144,9 @@ class Run:
 
     def _fresh(self, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+        settings = folder / "store" / "config.toml"
+        settings.parent.mkdir(parents=True)
+        settings.write_text(f'engine = "{self._plan.engine}"\n')
 
 
 def installed_and_missing() -> tuple[list[str], list[str]]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 DIMENSION = 64
 START = "2026-02-01T09:00:00.000Z"
@@ -36,6 +37,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if "TMPDIR" not in os.environ and config.getini("tmp_path_retention_policy") != "all" and _has_room_in_memory():
         os.environ["TMPDIR"] = tempfile.tempdir = str(_IN_MEMORY)
+    settings.register_profile("memgraph", deadline=None)  # how long a machine takes is not what is tested
+    settings.load_profile("memgraph")
     os.environ["TESTED_ENGINE"] = config.getoption("--engine")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process compiles the whole package anew
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads spin while they wait: the cores are the tests'

@@ -118,6 +118,11 @@ class Connection:
         """Bring the log into the file."""
         self.run("CHECKPOINT")
 
+    def pool_share(self) -> float:
+        """Return how much of the buffer pool is in use, from 0 to 1."""
+        ((size, used),) = self.run("CALL bm_info() RETURN *")
+        return float(used / size)
+
     def leave_log(self) -> None:
         """Do not bring the log into the file at close, which writes to the file even where there is nothing to write."""
         with suppress(GraphError):

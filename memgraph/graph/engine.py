@@ -39,6 +39,9 @@ from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.rows import Rows
 from memgraph.ports import Change, Key, Progress, Row
 
+_CROWDED_POOL = 0.25
+"""How much of its buffer pool an engine may keep in use: Ladybug (0.22.0) does not give back what a COPY of edges took until it closes."""
+
 
 class EmbeddedEngine:
     """Rows in one database file under `folder`.
@@ -212,23 +215,13 @@ class EmbeddedEngine:
     def apply(self, changes: Sequence[Change], state: Mapping[str, Any]) -> None:
         """Write the changes and the state in one transaction."""
         stored = list(with_records(changes, self._seal.short_code))
-        with self._session.use() as connection:
-            if self._sums is None:
-                self.state()
-            sums = (self._sums or Sums()).after(stored, lambda texts: hash_sum(connection, texts))
-            stored = replaced(connection, stored)
-            copies = self._writer.copies(self._path, stored)
-            self._file.before_writing(self._path, changes)
-            # without a checkpoint a COPY that fails leaves the engine unable to close
-            if copies or self._fresh.need_checkpoint(connection, stored):
-                self._checkpoint(connection)
-            with connection.transaction():
-                self._writer.write(connection, stored, copies=copies)
-                self._say(connection, state, sums)
-            self._sums = sums
-            self._fresh.note(stored)
-            if copies or self._file.has_long_log():
-                self._checkpoint(connection)
+        with self._session.held():
+            with self._session.use() as connection:
+                self._file.before_writing(self._path, changes)
+                self._write(connection, stored, state)
+                is_crowded = connection.pool_share() > _CROWDED_POOL
+            if is_crowded:
+                self._session.reopen()
 
     def rebuild(self, changes: Iterable[Change], state: Mapping[str, Any], *, progress: Progress | None = None) -> None:
         """Replace everything: a new database is filled by COPY and then takes the old one's place."""
@@ -309,6 +302,23 @@ class EmbeddedEngine:
             return self._file.query(
                 checked, params, lambda: time.monotonic() > until and (gives_way() or self._session.is_wanted())
             )
+
+    def _write(self, connection: Connection, stored: Sequence[Change], state: Mapping[str, Any]) -> None:
+        if self._sums is None:
+            self.state()
+        sums = (self._sums or Sums()).after(stored, lambda texts: hash_sum(connection, texts))
+        changes = replaced(connection, stored)
+        copies = self._writer.copies(self._path, changes)
+        # without a checkpoint a COPY that fails leaves the engine unable to close
+        if copies or self._fresh.need_checkpoint(connection, changes):
+            self._checkpoint(connection)
+        with connection.transaction():
+            self._writer.write(connection, changes, copies=copies)
+            self._say(connection, state, sums)
+        self._sums = sums
+        self._fresh.note(changes)
+        if copies or self._file.has_long_log():
+            self._checkpoint(connection)
 
     def _open_file(self) -> Connection:
         is_new = self._file.before_opening()

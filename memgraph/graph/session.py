@@ -118,6 +118,12 @@ class Session(Generic[T]):
             self._close_open()
             yield
 
+    def reopen(self) -> None:
+        """Close the resource, to be opened anew at its next use, unless it is in use further up."""
+        with self._guard:
+            if not self._users:
+                self._close_open()
+
     @contextmanager
     def closed(self) -> Iterator[None]:
         """Hold the lock for a block with the resource closed, so that its files can be replaced.

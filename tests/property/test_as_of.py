@@ -17,7 +17,7 @@ from memgraph.fold.projection import digest_after
 from memgraph.store.as_of import Past, moment_of
 from memgraph.testing import FakeClock, FakeEmbedder
 
-few = settings(max_examples=3, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+few = settings(max_examples=3, database=None, suppress_health_check=[HealthCheck.too_slow])
 places = st.integers(0, 4)
 ways = st.sampled_from(
     ["suppress", "unsuppress", "archive", "unarchive", "invalidate", "revalidate", "delete_memory", "undelete"]

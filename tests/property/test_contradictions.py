@@ -22,7 +22,7 @@ VALUES = {
     SUBJECTS[2]: ("Anna", "Ben"),
 }
 SCOPE = ("project_id", "task_id", "privacy_tier", "domain")
-LAWS = settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
+LAWS = settings(max_examples=2, suppress_health_check=list(HealthCheck))
 
 facts = st.sampled_from(SUBJECTS).flatmap(
     lambda subject: st.fixed_dictionaries(
@@ -99,7 +99,7 @@ words = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(texts=st.lists(st.lists(words, min_size=1, max_size=14).map(" ".join), min_size=2, max_size=2))
 def test_any_two_texts_are_judged_and_a_text_never_conflicts_with_itself(texts: list[str]) -> None:
     one, other = (SemanticMemory(content=text) for text in texts)

@@ -18,9 +18,7 @@ import memgraph
 from memgraph.lifecycle import collect
 from memgraph.testing import FakeClock, FakeEmbedder
 
-few = settings(
-    max_examples=3, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow], phases=[Phase.generate]
-)
+few = settings(max_examples=3, database=None, suppress_health_check=[HealthCheck.too_slow], phases=[Phase.generate])
 memories = st.fixed_dictionaries(
     {
         "type": st.sampled_from(["episodic", "episodic", "semantic", "procedural"]),

@@ -132,7 +132,7 @@ def check_the_law(history: Sequence[Sequence[tuple[bool, int]]], numbers: Sequen
                 assert not any(f"-trial-{later}@" in build for build in builds for later in range(number + 1, 7))
 
 
-FEW = settings(max_examples=1, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=1, database=None, suppress_health_check=list(HealthCheck))
 
 
 @FEW

@@ -21,8 +21,8 @@ DIMENSION = 64
 START = "2026-02-01T09:00:00.000Z"
 KINDS = {"episodic": "EpisodicMemory", "semantic": "SemanticMemory", "procedural": "ProceduralMemory"}
 
-few = settings(max_examples=4, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
-many = settings(max_examples=200, deadline=None, database=None)
+few = settings(max_examples=4, database=None, suppress_health_check=[HealthCheck.too_slow])
+many = settings(max_examples=200, database=None)
 
 
 @contextmanager

@@ -74,7 +74,7 @@ def live(folder: Path, name: str, given_histories: Sequence[Sequence[Step]], tur
         }
 
 
-@settings(max_examples=4, deadline=None, database=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=4, database=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(given_histories=histories, seed=st.integers(0, 2**32 - 1))
 def test_the_order_of_independent_commits_does_not_matter(given_histories: list[list[Step]], seed: int) -> None:
     in_turn = [turn for turn, history in enumerate(given_histories) for _ in history]

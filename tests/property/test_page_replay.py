@@ -82,7 +82,7 @@ def listed(store: Any) -> set[str]:
     return {store.reader.index.ids.names[slot] for slot in np.flatnonzero(mask)}
 
 
-@settings(max_examples=2, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=2, database=None, suppress_health_check=[HealthCheck.too_slow])
 @given(taken=steps)
 @example(taken=CHAIN)
 @example(taken=[("supersede", 0, 1), ("suppress", 3, 0), ("delete_memory", 1, 0)])

@@ -78,7 +78,7 @@ def may_be_seen(memory: Any, scope: dict[str, Any]) -> bool:
     )
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
 @given(
     drawn=st.lists(memory_fields, min_size=1, max_size=12),
     linked=st.lists(links, max_size=6),

@@ -680,7 +680,6 @@ def lives(examples: int, steps: int, *phases: Phase) -> settings:
         phases=[Phase.explicit, Phase.generate, *phases],
         max_examples=examples,
         stateful_step_count=steps,
-        deadline=None,
         database=None,
         derandomize=True,
         print_blob=False,

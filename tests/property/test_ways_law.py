@@ -15,7 +15,7 @@ import memgraph
 from memgraph.testing import FakeClock, FakeEmbedder
 
 COUNT = 5
-few = settings(max_examples=3, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+few = settings(max_examples=3, database=None, suppress_health_check=[HealthCheck.too_slow])
 places = st.integers(0, COUNT - 1)
 relations = st.sampled_from(["SUPERSEDES", "SUPPORTS", "CONTRADICTS"])
 fields = ["suppress", "unsuppress", "archive", "unarchive", "invalidate", "revalidate"]

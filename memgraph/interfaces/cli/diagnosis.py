@@ -48,13 +48,14 @@ class Diagnosis:
 def diagnose(home: str | None) -> Diagnosis:
     """Look at everything there is."""
     report = Diagnosis()
-    report.found["versions"] = {
+    report.found["versions"] = versions = {
         "memgraph": installed_version(),
         **{name: installed_version(name) for name in ("kuzu", "numpy", "onnxruntime", "pydantic")},
         "python": platform.python_version(),
         "platform": platform.platform(terse=True),
     }
     config = _settings(home, report)
+    versions[config.engine] = installed_version(config.engine)
     store_id = _store(config, report)
     condition = None
     if store_id is not None:

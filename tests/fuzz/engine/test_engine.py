@@ -52,7 +52,8 @@ def engine(request: pytest.FixtureRequest) -> str:
 
 
 def test_a_few_histories(engine: str) -> None:
-    check(run(engine, 0, 2, 15), engine)
+    # Ladybug's buffer pool was full in the 30th step of this one, because it gives back nothing of what COPYs took until it closes
+    check(run(engine, 12, 13, 31), engine)
 
 
 @pytest.mark.long

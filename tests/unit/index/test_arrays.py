@@ -48,7 +48,7 @@ def content(multimap: Multimap, key: int) -> list[tuple[int, int]]:
     return list(zip(found.tolist(), weighed.tolist(), strict=True))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(steps=steps, floor=st.sampled_from([0, 3, 1_000]))
 def test_a_multimap_is_a_dict_of_lists(steps: list[tuple[str, Any]], floor: int) -> None:
     with pytest.MonkeyPatch.context() as patched:

@@ -213,7 +213,7 @@ history = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(history=history)
 def test_built_brought_up_and_loaded_are_one(history: list[tuple[str, dict[str, Any], Any]], tmp_path: Path) -> None:
     world = World()

@@ -104,7 +104,7 @@ def has_company(memories: Any, place: int, members: Any) -> bool:
     )  # fmt: skip
 
 
-@settings(max_examples=80, deadline=None, database=None)
+@settings(max_examples=80, database=None)
 @given(memories=drawn, leaving=st.lists(st.integers(0, 11), max_size=6))
 def test_counting_agrees_with_comparing_all_pairs(memories: Any, leaving: list[int]) -> None:
     index, members, asking = built(memories)

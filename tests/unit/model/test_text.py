@@ -36,7 +36,7 @@ def test_sentences_that_are_too_long_are_cut_between_words() -> None:
 pieces = st.lists(st.sampled_from(["yes.", "word ", "x" * 90, "。", "\n", "Ünï! "]), min_size=60, max_size=90)
 
 
-@settings(max_examples=40, deadline=None, database=None)
+@settings(max_examples=40, database=None)
 @given(pieces.map("".join))
 def test_it_is_never_too_long_and_always_the_same(text: str) -> None:
     found = summary_of(text)
