@@ -72,6 +72,9 @@ class Excerpt(Journal):
         """Refuse: nothing is written."""
         self.refuse()
 
+    def refused_writes(self) -> None:
+        """Return None: whatever the system allows, nothing is written here."""
+
     def refresh(self) -> None:
         """Do nothing: what came since is not of it."""
 

@@ -12,6 +12,7 @@ from memgraph.errors import GraphError
 from memgraph.logs import logger_of, timed
 from memgraph.model.base import Callback, checked
 from memgraph.ports import Progress
+from memgraph.store.place import Place
 from memgraph.store.projector import Projector
 
 logger = logger_of(__name__)
@@ -117,6 +118,7 @@ class WritesInBatches:
 
     _batches: Batches
     _projector: Projector
+    _place: Place
     _check_open: Callable[[], None]
     flush: Callable[[], None]
 
@@ -135,12 +137,21 @@ class WritesInBatches:
     def compact(self) -> bool:
         """Make the graph anew if it is more than three times as large as it then would be; tell whether it was. Nothing else changes."""
         self._check_open()
+        self._place.check_own()
         self.flush()
         return self._batches.compact()
 
     def rebuild(self, progress: Progress | None = None) -> None:
-        """Replay the verified journal into a new graph and index."""
+        """Replay the verified journal into a new graph and index.
+
+        Raises
+        ------
+        ReadOnlyError
+            The store may not be written.
+        """
         checked(Callback, progress, "progress")
+        self._check_open()
+        self._place.check_own()
         self.flush()
         self._projector.rebuild(progress)
         self._batches.check()

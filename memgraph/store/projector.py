@@ -91,13 +91,12 @@ class Projector:
         with self.turns.taken(beside=not links) as is_beside:
             if is_beside:
                 yield
-                return
-            if links or self._depth:
+            elif links or self._depth:
                 with self._held():
                     yield
-                return
-            with nullcontext() if self._is_at_hand() else self._held(), self.turns.reading():
-                yield
+            else:
+                with nullcontext() if self._is_at_hand() else self._held(), self.turns.reading():
+                    yield
 
     def _is_at_hand(self) -> bool:
         """Whether index and rows are in memory and at the journal's end: what another process does with the graph is the same."""
@@ -126,6 +125,10 @@ class Projector:
                 raise
             finally:
                 self._depth -= 1
+
+    def gives_way(self) -> Callable[[], bool] | None:
+        """Return what tells whether another thread waits; None if this thread's block cannot end for it. Inside `holding` only."""
+        return None if self._depth > 1 else lambda: self.turns.guard.is_awaited
 
     @property
     def has_graph(self) -> bool:
