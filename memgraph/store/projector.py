@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,7 +16,6 @@ from memgraph.journal.envelope import CommitDraft, Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.replay import Committed, Offset
 from memgraph.logs import logger_of, timed
-from memgraph.model.timestamps import to_iso
 from memgraph.ports import GraphEngine, Progress
 from memgraph.store.bulk import in_bulk
 from memgraph.store.cache import RowCache
@@ -268,9 +266,8 @@ class Projector:
 
     def _note_damage(self, why: GraphError) -> None:
         logger.warning("rebuilding the graph from the journal: %s", why.loggable)
-        if isinstance(why, OutdatedGraphError):
-            return
-        self.upkeep.note_damage(why.loggable, to_iso(datetime.now(UTC)))
+        if not isinstance(why, OutdatedGraphError):
+            self.upkeep.note_damage(why.loggable)
 
     def close(self) -> None:
         """Save the index if much has changed, remember how far the journal is verified, and let go of the graph."""

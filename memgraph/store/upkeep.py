@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from memgraph.errors import StorageError
 from memgraph.journal.files import write_private
 from memgraph.journal.seal import Seal
 from memgraph.logs import logger_of
+from memgraph.model.timestamps import to_iso
 
 logger = logger_of(__name__)
 
@@ -120,10 +122,10 @@ class UpkeepFile:
         self._path = path
         self._seal = seal
 
-    def note_damage(self, why: str, at: str) -> None:
-        """Note that the graph was not what was written to it, and is rebuilt."""
+    def note_damage(self, why: str) -> None:
+        """Note that the graph was not what was written to it, and is rebuilt now."""
         upkeep = self.read()
-        upkeep.damaged(why, at)
+        upkeep.damaged(why, to_iso(datetime.now(UTC)))
         self.write(upkeep)
 
     def note_fresh(self, *, size: int, rows: int) -> None:
