@@ -127,8 +127,9 @@ class WritesInBatches:
         """Mark a block as a batch of many writes. Nests.
 
         At its end the graph is compared with what was written to it, column by column, if that takes at most 2 % of the time that
-        batches have taken since the last comparison, or half a second after the first; a graph that differs is rebuilt. Imports, readers, sleep and large inserts are
-        batches of their own. When the store is closed after one, a graph that has grown to three times its size is compacted.
+        batches have taken since the last comparison, or half a second after the first; a graph that differs is rebuilt. Imports,
+        readers, sleep and large inserts are batches of their own. When the store is closed after one, a graph that has grown to
+        three times its size is compacted.
         """
         self._check_open()
         with self._batches.batch():
