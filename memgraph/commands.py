@@ -195,6 +195,7 @@ class MemoryCommands:
             For others: leave out what is suppressed, archived, sensitive or private, and what sleep made of it, as pages and
             pictures do (see `memgraph.store.showing`).
         """
+        self._store.check_graph()
         reader, model = self._store.reader, self._store.vector_model
         with reader.frozen(links=True):
             index = reader.index

@@ -18,10 +18,10 @@ WHERE b.consolidated_at IS NOT NULL
   AND ($project = '' OR b.project_id = $project) AND ($outcome = '' OR b.outcome = $outcome)
 OPTIONAL MATCH (m:Memory)-[:FROM_BUILD]->(b)
 WHERE m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
-WITH b, m, m.type = 'procedural' OR coalesce(m.source, '') IN ['compression', 'error analysis', 'procedures']
-     OR EXISTS { MATCH (m)-[:DERIVED_FROM]->(:Memory) } AS is_made
-WITH b, count(CASE WHEN m.type = 'episodic' THEN 1 END) AS episodes,
-     count(CASE WHEN m.type <> 'episodic' AND is_made THEN 1 END) AS generalisations
+OPTIONAL MATCH (m)-[:DERIVED_FROM]->(e:Memory)
+WITH b, count(DISTINCT CASE WHEN m.type = 'episodic' THEN m.id END) AS episodes,
+     count(DISTINCT CASE WHEN m.type = 'procedural' OR (m.type = 'semantic' AND (e.id IS NOT NULL
+       OR m.source IN ['compression', 'error analysis', 'procedures'])) THEN m.id END) AS generalisations
 RETURN b.name AS build, nullif(b.project_id, '') AS project, nullif(b.outcome, '') AS outcome, b.completed_at AS completed_at,
        b.extracted AS added, b.merged AS merged, episodes, generalisations
 ORDER BY completed_at DESC, project, build

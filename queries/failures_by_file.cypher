@@ -14,7 +14,7 @@ MATCH (m:Memory)-[:MENTIONS]->(e:Entity)
 WHERE e.kind = 'file' AND m.type = 'episodic' AND m.outcome = 'negative'
   AND m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR m.project_id = $project)
-  AND ($since IS NULL OR m.occurred_at >= $since)
+  AND (m.occurred_at >= $since OR $since IS NULL)
 WITH e.name AS file, count(*) AS failures, max(m.occurred_at) AS last_at, collect(m.reason) AS why
 RETURN file, failures, last_at, list_sort(list_distinct(coalesce(why, []))) AS reasons
 ORDER BY failures DESC, file

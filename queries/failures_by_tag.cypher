@@ -14,7 +14,7 @@ MATCH (m:Memory)-[:TAGGED]->(t:Tag)
 WHERE m.type = 'episodic' AND m.archived_at IS NULL AND NOT m.is_suppressed
   AND (m.invalid_at IS NULL OR m.invalid_at > $at)
   AND ($project = '' OR m.project_id = $project)
-  AND ($since IS NULL OR m.occurred_at >= $since)
+  AND (m.occurred_at >= $since OR $since IS NULL)
 WITH t.name AS tag, count(CASE WHEN m.outcome = 'negative' THEN 1 END) AS failures, count(*) AS episodes,
      max(m.occurred_at) AS last_at
 WHERE failures > 0

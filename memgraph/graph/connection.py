@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from memgraph.errors import BusyError, GraphError, MissingExtraError
+from memgraph.errors import BusyError, ConfigError, GraphError, MissingExtraError
 from memgraph.graph.columns import type_of
 
 ENGINE_ERRORS = (RuntimeError, IndexError, ValueError, TypeError, OverflowError, OSError, AttributeError, MemoryError)
@@ -48,11 +48,11 @@ class Vendor:
         ------
         MissingExtraError
             It is not installed.
-        GraphError
+        ConfigError
             This process uses the other engine already: both together take it down.
         """
         if others := sorted((VENDORS.keys() - {self.name}) & sys.modules.keys()):
-            raise GraphError(
+            raise ConfigError(
                 f"this process uses the engine {others[0]!r} already; use {self.name!r} in another process"
             )
         try:
@@ -180,6 +180,8 @@ class Connection:
 
 
 def _rows(result: Any) -> Iterator[list[Any]]:
-    while result.has_next():
-        yield result.get_next()
-    result.close()
+    try:
+        while result.has_next():
+            yield result.get_next()
+    finally:
+        result.close()

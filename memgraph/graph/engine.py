@@ -11,12 +11,13 @@ from typing import Any
 import orjson
 
 from memgraph.errors import GraphError
-from memgraph.graph.columns import OF_USE, from_engine, row_text, visible
+from memgraph.graph.columns import from_engine, visible
 from memgraph.graph.connection import KUZU, Connection, Vendor
 from memgraph.graph.file import GraphFile, LogLimits, pool_to_copy
 from memgraph.graph.fresh import FreshEdges
 from memgraph.graph.guard import check_parameters, check_read_only
 from memgraph.graph.opened import sweep
+from memgraph.graph.records import Records
 from memgraph.graph.replacing import edges_at, replaced
 from memgraph.graph.room import told
 from memgraph.graph.schema import STATE_TABLE, tables
@@ -25,10 +26,8 @@ from memgraph.graph.statements import (
     creation_of_tables,
     lookup,
     lookup_of_edges,
-    nodes,
     state_statement,
     sums_of,
-    wanted,
     with_records,
 )
 from memgraph.graph.sums import Sums
@@ -74,6 +73,7 @@ class EmbeddedEngine:
         self._path = folder / f"memgraph.{vendor.name}"
         self._vendor = vendor
         self._seal = seal
+        self._records = Records(seal)
         self._writer = RowWriter(vendor, folder, bulk or BulkLimits())
         self._file = GraphFile(self._path, vendor, seal, log or LogLimits())
         self.patience_s = patience_s
@@ -111,10 +111,11 @@ class EmbeddedEngine:
 
     def get(self, table: str, key: Key) -> Row | None:
         """Return one row by its primary key (an edge: by its ends)."""
+        if table == "Memory":
+            with self._session.use() as connection:
+                return self._records.one(connection, str(key))
         found = self._read(*lookup(table, key))
-        if not found:
-            return None
-        return self._memory(str(key), found[0]) if table == "Memory" else from_engine(found[0][0])
+        return from_engine(found[0][0]) if found else None
 
     def edges(self, table: str, keys: Collection[Key]) -> dict[Key, Row]:
         """Return those of these edges that are there, in one pass over the table."""
@@ -152,13 +153,13 @@ class EmbeddedEngine:
         if table != "Memory":
             yield from self.scan_columns(table)
             return
-        for key, *values in self._read(f"{nodes(table)} RETURN n.id, {wanted(table)}", {}):
-            yield key, self._memory(key, values)
+        for key, text in self.records():
+            yield key, orjson.loads(text)
 
     def records(self) -> list[tuple[str, str]]:
         """Return the ids of all memories and their rows as JSON text."""
-        found = self._read(f"{nodes('Memory')} RETURN n.id, {wanted('Memory')}", {})
-        return [(key, self._text(key, values)) for key, *values in found]
+        with self._session.use() as connection:
+            return self._records.all(connection, self._written().rows.get("Memory", 0))
 
     def scan_columns(self, table: str) -> Iterator[tuple[Key, Row]]:
         """Iterate over all rows of a table as an analyst sees them: a memory's from its columns, not from its record."""
@@ -304,9 +305,7 @@ class EmbeddedEngine:
             )
 
     def _write(self, connection: Connection, stored: Sequence[Change], state: Mapping[str, Any]) -> None:
-        if self._sums is None:
-            self.state()
-        sums = (self._sums or Sums()).after(stored, lambda texts: hash_sum(connection, texts))
+        sums = self._written().after(stored, lambda texts: hash_sum(connection, texts))
         changes = replaced(connection, stored)
         copies = self._writer.copies(self._path, changes)
         # without a checkpoint a COPY that fails leaves the engine unable to close
@@ -318,7 +317,7 @@ class EmbeddedEngine:
         self._sums = sums
         self._fresh.note(changes)
         if copies or self._file.has_long_log():
-            self._checkpoint(connection)
+            self._checkpoint(connection, has_copied=bool(copies))
 
     def _open_file(self) -> Connection:
         is_new = self._file.before_opening()
@@ -341,8 +340,10 @@ class EmbeddedEngine:
             raise
         return connection
 
-    def _checkpoint(self, connection: Connection) -> None:
+    def _checkpoint(self, connection: Connection, *, has_copied: bool = False) -> None:
         """Bring the log into the file: what a kill leaves of a log is not trusted, so it shall be short."""
+        if not has_copied:  # a COPY writes to the file
+            self._file.before_checkpoint()
         connection.checkpoint()
         self._fresh.clear()
         self._file.after_checkpoint()
@@ -358,22 +359,11 @@ class EmbeddedEngine:
         with self._session.use() as connection:
             return connection.run(query, params)
 
-    def _memory(self, key: str, values: Sequence[Any]) -> Row:
-        row: Row = orjson.loads(self._text(key, values))
-        return row
-
-    def _text(self, key: str, values: Sequence[Any]) -> str:
-        """Return a memory's row as JSON text from its record, the record's code, and what a use changes.
-
-        Raises
-        ------
-        GraphError
-            The record is not what this store has written for this memory.
-        """
-        record, code, *used = values
-        if self._seal.short_code(record.encode()) != code or f'"id":"{key}"' not in record:
-            raise GraphError(f"the row of memory {key} is not what was written")
-        return row_text(record, dict(zip(OF_USE, used, strict=True)))
+    def _written(self) -> Sums:
+        """Return the sums of what was written."""
+        if self._sums is None:
+            self.state()
+        return self._sums or Sums()
 
     def _say(self, connection: Connection, state: Mapping[str, Any], sums: Sums) -> None:
         """Write what the projection says of itself."""

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from memgraph.errors import GraphError
 from memgraph.graph.connection import MOST_DATABASE_BYTES, Vendor
 from memgraph.graph.opened import OpenNote, log_of, remove
 from memgraph.graph.process import EndedError, EngineProcess, GaveWayError, Limits
@@ -101,7 +102,10 @@ class GraphFile:
         if is_new:
             need(self.path, _CHECKPOINT_BYTES)
             for other in self.path.parent.glob(f"{self.path.stem}.*"):
-                remove(other)  # another engine's file, and what belongs to it
+                logger.warning(
+                    "removing %s: it is another engine's, and this store now uses %s", other, self._vendor.name
+                )
+                remove(other)
         self._note.opened()
         if is_new:
             logger.info("a new graph at %s", self.path)
@@ -115,6 +119,17 @@ class GraphFile:
         """Return how large a buffer pool serves the file."""
         size = self.path.stat().st_size if self.path.exists() else 0
         return max(BUFFER_POOL_BYTES, _POOL_OF_FILE * size)
+
+    def before_checkpoint(self) -> None:
+        """Make sure that nobody has written to the file since it was opened or last rewritten, before its bytes are sealed anew.
+
+        Raises
+        ------
+        GraphError
+            Somebody has.
+        """
+        if not self._note.is_unwritten():
+            raise GraphError(f"{self.path} was changed while it was open")
 
     def after_checkpoint(self) -> None:
         """Note that everything is in the file."""
@@ -142,12 +157,13 @@ class GraphFile:
         return self._writes >= self._limits.most_writes or self._log_bytes() > self._limits.long_bytes
 
     def can_take_log(self) -> bool:
-        """Return whether there is a log worth bringing into the file, and room for it.
+        """Return whether there is a log worth bringing into the file, room for it, and nobody else has written to the file.
 
         A short one is sooner played back at the next opening: it takes a millisecond or two a commit, and bringing it in rewrites
         much of the file.
         """
-        return self._log_bytes() > self._limits.short_bytes and room_left(self.path) >= self._checkpoint_bytes()
+        is_worth_it = self._log_bytes() > self._limits.short_bytes
+        return is_worth_it and room_left(self.path) >= self._checkpoint_bytes() and self._note.is_unwritten()
 
     def after_closing(self, *, is_rewritten: bool) -> None:
         """Note that file and log are as they shall be found."""

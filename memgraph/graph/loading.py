@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from memgraph.errors import GraphError, MissingExtraError
+from memgraph.errors import ConfigError, MissingExtraError
 from memgraph.graph.columns import columns_of, nothing_of, to_param
 from memgraph.graph.connection import Connection
 from memgraph.graph.schema import Table
@@ -87,11 +87,13 @@ def _target(table: Table, names: Sequence[str]) -> str:
     return table.name if table.ends else f"{table.name}({', '.join(names)})"
 
 
+def check_folder(path: Path) -> None:
+    """Raise `ConfigError` if COPY would not take the paths of files in a folder for what they are."""
+    if any(char in str(path) for char in "*?["):
+        raise ConfigError(f"{path}: Kùzu takes *, ? and [ in a path for patterns; move the store to another directory")
+
+
 def quoted(path: Path) -> str:
     """Return a path as COPY takes it."""
     text = str(path).replace("\\", "\\\\").replace("'", "\\'")
-    if any(char in text for char in "*?["):
-        raise GraphError(
-            f"{path}: the engine takes *, ? and [ in a path for patterns; move the store to another directory"
-        )
     return f"'{text}'"

@@ -9,7 +9,6 @@ log that counts: what the engine's own log holds beyond the file can always be h
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -20,6 +19,7 @@ import orjson
 
 from memgraph.errors import GraphError, OutdatedGraphError
 from memgraph.graph.room import refusal
+from memgraph.journal.files import clear, open_own, read_own
 from memgraph.journal.seal import Seal
 from memgraph.logs import logger_of
 
@@ -29,7 +29,6 @@ _NOTE_BYTES = 1024
 """Always as many, written in place: a full disk takes them still."""
 _MOST_UNCLEAN = 3
 """After so many processes in a row that died with the graph open, it may be the graph that they died of."""
-_BESIDE = (".wal", ".shadow", ".tmp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,7 @@ class OpenNote:
         note = self._read()
         self._known = _Note(self._path.name)
         if not _is_file(self._path):
-            remove_log(self._path)
+            remove_beside(self._path)
             return
         if note is None or note.name != self._path.name:
             self._refuse_unvouched()
@@ -98,8 +97,10 @@ class OpenNote:
         if note.is_open:
             logger.info("process %d did not close the graph; what it wrote last comes from the journal", note.pid)
             sweep(self._path)
-        if note.is_open or note.log is None or self._code(self._log) != note.log:
-            remove_log(self._path)  # whatever lies there is not of this file
+        is_log_known = (
+            not note.is_open and note.log is not None and _is_file(self._log) and self._code(self._log) == note.log
+        )
+        remove_beside(self._path, but=self._log if is_log_known else None)
         if note.is_suspect:
             logger.info("a query ended the engine; whether the graph opens is tried first")
             probe()
@@ -107,7 +108,7 @@ class OpenNote:
 
     def _refuse_unvouched(self) -> NoReturn:
         try:
-            is_older = "is_open" in orjson.loads(self._note.read_bytes())
+            is_older = "is_open" in orjson.loads(read_own(self._note))
         except (OSError, ValueError, TypeError):
             is_older = False
         if is_older:
@@ -131,6 +132,10 @@ class OpenNote:
     def opened(self) -> None:
         """Note that this process is about to have the file open."""
         self._put(is_open=True, is_suspect=False)
+
+    def is_unwritten(self) -> bool:
+        """Return whether the file is as it was last noted: the engine writes to it in a COPY and a CHECKPOINT, and nobody else may."""
+        return self._known.file is None or self._code(self._path) == self._known.file
 
     def written(self) -> None:
         """Note that the engine has rewritten the file, and emptied its log."""
@@ -157,7 +162,7 @@ class OpenNote:
         said = asdict(self._known)
         sealed = orjson.dumps({"note": said, "code": self._seal.code(orjson.dumps(said))})
         try:
-            descriptor = os.open(self._note, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            descriptor = open_own(self._note)
             try:
                 os.pwrite(descriptor, sealed.ljust(_NOTE_BYTES), 0)
             finally:
@@ -168,7 +173,7 @@ class OpenNote:
     def _read(self) -> _Note | None:
         """Return the note that this store's key has sealed, if there is one."""
         try:
-            sealed = orjson.loads(self._note.read_bytes())
+            sealed = orjson.loads(read_own(self._note))
             said = sealed["note"]
             return _Note(**said) if self._seal.fits(sealed["code"], orjson.dumps(said)) else None
         except (OSError, ValueError, TypeError, KeyError):
@@ -198,10 +203,11 @@ def sweep(path: Path) -> None:
         remove(victim)
 
 
-def remove_log(path: Path) -> None:
-    """Remove what the engine leaves beside its file."""
-    for suffix in _BESIDE:
-        remove(path.with_name(path.name + suffix))
+def remove_beside(path: Path, *, but: Path | None = None) -> None:
+    """Remove everything that the engine may take for a part of its file, but for a log that is known."""
+    for other in path.parent.glob(f"{path.name}.*"):
+        if other != but:
+            remove(other)
 
 
 def remove(path: Path) -> None:
@@ -213,9 +219,6 @@ def remove(path: Path) -> None:
         The system refuses.
     """
     try:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+        clear(path)
     except OSError as error:
         raise GraphError(f"{path} cannot be removed: {error.strerror}") from None

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from memgraph.errors import GraphError
 from memgraph.graph.connection import KUZU, Connection, Vendor
-from memgraph.graph.loading import load_arrow, load_json
+from memgraph.graph.loading import check_folder, load_arrow, load_json
 from memgraph.graph.room import told
 from memgraph.graph.schema import tables
 from memgraph.graph.statements import (
@@ -69,10 +69,17 @@ class RowWriter:
     ----------
     folder : Path
         For temporary files.
+
+    Raises
+    ------
+    ConfigError
+        The engine cannot load files from there.
     """
 
     def __init__(self, vendor: Vendor, folder: Path, limits: BulkLimits) -> None:
         self._load = load_json if vendor is KUZU else load_arrow
+        if vendor is KUZU:
+            check_folder(folder)
         self._folder = folder
         self._limits = limits
 

@@ -18,7 +18,7 @@ import orjson
 from memgraph.errors import StorageError
 from memgraph.index.analyser import ANALYSER_VERSION
 from memgraph.index.index import INDEX_VERSION, Index, IndexOffset
-from memgraph.journal.files import make_private_folder
+from memgraph.journal.files import make_own, make_private_folder, read_own, replace
 from memgraph.journal.seal import Seal
 from memgraph.logs import logger_of
 
@@ -43,11 +43,10 @@ def save(index: Index, path: Path, store_id: str, seal: Seal) -> None:
     try:
         buffer = BytesIO()
         np.savez(buffer, header=np.frombuffer(orjson.dumps(header), dtype=np.uint8), **index.arrays())  # type: ignore[arg-type]
-        with temporary.open("wb") as file:
-            temporary.chmod(0o600)
+        with os.fdopen(make_own(temporary), "wb") as file:
             file.write(seal.code(buffer.getbuffer()).encode())
             file.write(buffer.getbuffer())
-        temporary.replace(path)
+        replace(temporary, path)
         _sweep(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
@@ -66,7 +65,7 @@ def _sweep(path: Path) -> None:
 def load(path: Path, store_id: str, seal: Seal) -> Index | None:
     """Return the snapshot's index; None if there is none, or it is damaged, of another version, or not of this store."""
     try:
-        sealed = path.read_bytes()
+        sealed = read_own(path)
         code, snapshot = sealed[:_CODE_BYTES], memoryview(sealed)[_CODE_BYTES:]
         if not seal.fits(code.decode("ascii", "replace"), snapshot):
             logger.warning(_DAMAGED, path)

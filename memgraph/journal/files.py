@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import shutil
+import stat
 import sys
 import threading
 from contextlib import suppress
@@ -14,6 +16,8 @@ from memgraph.errors import StorageError
 
 sync_data = getattr(os, "fdatasync", os.fsync)
 """Flush a descriptor's data to the device (macOS has no fdatasync)."""
+_NO_FILE = {errno.ELOOP, errno.EMLINK, errno.EISDIR, errno.ENXIO}
+"""What opening a link, a directory or a pipe for writing ends with."""
 
 
 def make_private_folder(path: Path) -> None:
@@ -37,13 +41,13 @@ def write_private(path: Path, data: bytes) -> None:
     """Write a file whole or not at all (temporary file, fsync, rename), mode 0600."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        descriptor = make_own(temporary)
         try:
             write_all(descriptor, data)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        temporary.replace(path)
+        replace(temporary, path)
         sync_folder(path.parent)
     except OSError as error:
         with suppress(OSError):  # a read-only file system refuses even what is not there
@@ -67,11 +71,61 @@ def make_private_file(path: Path, data: bytes) -> None:
 
 def write_small(path: Path, data: bytes) -> None:
     """Overwrite a private file in place, without a guarantee: what it says is only a help."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    descriptor = open_own(path)
     try:
+        os.ftruncate(descriptor, 0)
         os.write(descriptor, data)
     finally:
         os.close(descriptor)
+
+
+def make_own(path: Path) -> int:
+    """Make a private file in the place of whatever is there, and return its descriptor for writing."""
+    clear(path)
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def open_own(path: Path) -> int:
+    """Open a private file to be written in place, and return its descriptor: never a file that has another name, too.
+
+    A link to another file, a second name of one, a pipe or a directory is removed, and a file is made.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except OSError as error:
+        if error.errno not in _NO_FILE:
+            raise
+        return make_own(path)
+    status = os.fstat(descriptor)
+    if stat.S_ISREG(status.st_mode) and status.st_nlink == 1:
+        return descriptor
+    os.close(descriptor)
+    return make_own(path)
+
+
+def read_own(path: Path) -> bytes:
+    """Return the bytes of a file; `OSError` for what is none: a pipe would be waited for, and a link leads elsewhere."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is not a file")
+        return file.read()
+
+
+def replace(made: Path, path: Path) -> None:
+    """Give a file that was made another's name; a directory there is removed."""
+    if path.is_dir() and not path.is_symlink():
+        clear(path)
+    made.replace(path)
+
+
+def clear(path: Path) -> None:
+    """Remove whatever is there: a link itself, a directory with all that is in it."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def write_all(descriptor: int, data: bytes) -> None:

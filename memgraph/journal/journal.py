@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
 import re
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,7 +31,7 @@ from memgraph.journal.files import only_readable, refused_writes
 from memgraph.journal.heads import Head, HeadFile
 from memgraph.journal.lock import ProcessLock
 from memgraph.journal.replay import Committed, Offset, damaged, walk
-from memgraph.journal.seal import Seal
+from memgraph.journal.seal import Seal, seal_of, text_hmac
 from memgraph.journal.segments import Line, Position, Segments
 from memgraph.journal.vectors import NamedVectors, VectorFile
 from memgraph.logs import logger_of
@@ -66,6 +66,8 @@ class Journal:
         self.folder = folder
         self.notices: list[str] = []
         self._key = key
+        self.has_key = key is not None
+        self._sealing_secret = key.secret if key else secrets.token_bytes(32)
         self._segments = Segments(folder)
         self._heads = HeadFile(keys_home, store_id)
         self._lock = ProcessLock(folder / "lock", "the journal's writer lock")
@@ -98,13 +100,11 @@ class Journal:
 
     def hmac_of(self, text: str) -> str:
         """HMAC-SHA256 of a text under the store's key, in hexadecimal: recognisable, not readable."""
-        secret = self._key.secret if self._key else b""
-        return hmac.digest(secret, b"memgraph text\x1f" + text.encode("utf-8", "surrogatepass"), "sha256").hex()
+        return text_hmac(self._key.secret if self._key else b"", text)
 
     def seal(self, purpose: str) -> Seal:
-        """Return what vouches for a file of this store: codes under a key derived from the store's own, another for each purpose."""
-        secret = self._key.secret if self._key else b""
-        return Seal(hmac.digest(secret, f"memgraph seal\x1f{purpose}\x1f{self.store_id}".encode(), "sha256"))
+        """Return what vouches for a file of this store, or for this object if the key is missing: codes under a key of each purpose."""
+        return seal_of(self._sealing_secret, purpose, self.store_id)
 
     @contextmanager
     def locked(self, *, before_waiting: Callable[[], None] = lambda: None) -> Iterator[None]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from memgraph.errors import BusyError, ClosedError, StorageError
-from memgraph.journal.files import write_small
+from memgraph.journal.files import read_own, write_small
 from memgraph.logs import logger_of
 
 logger = logger_of(__name__)
@@ -92,6 +92,6 @@ class ProcessLock:
     def holder(self) -> int | None:
         """Return the pid of the last process that took it."""
         try:
-            return int(self._pid_path.read_text())
+            return int(read_own(self._pid_path))
         except (OSError, ValueError):
             return None

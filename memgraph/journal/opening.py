@@ -26,7 +26,13 @@ _BEGUN = {"lock", "lock.pid"}
 """What a journal folder may hold that was never finished: the lock of who is making it."""
 _NO_EVENTS = {"config.toml", "graph.lock", "graph.lock.pid", "journal", "past"}
 """What a store's directory may hold that has no events."""
-_MADE_FROM_EVENTS = ("graph/memgraph.kuzu", "index/index.npz", "journal/vectors/*.f32", "journal/verified.json")
+_MADE_FROM_EVENTS = (
+    "graph/memgraph.kuzu",
+    "graph/memgraph.ladybug",
+    "index/index.npz",
+    "journal/vectors/*.f32",
+    "journal/verified.json",
+)
 
 
 def open_journal(

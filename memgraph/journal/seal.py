@@ -48,3 +48,13 @@ class Seal:
     def fits(self, code: object, data: bytes | memoryview) -> bool:
         """Tell whether a code is that of these bytes."""
         return isinstance(code, str) and hmac.compare_digest(code.encode(), self.code(data).encode())
+
+
+def seal_of(secret: bytes, purpose: str, store_id: str) -> Seal:
+    """Return the seal of a purpose, under a key derived from a store's secret."""
+    return Seal(hmac.digest(secret, f"memgraph seal\x1f{purpose}\x1f{store_id}".encode(), "sha256"))
+
+
+def text_hmac(secret: bytes, text: str) -> str:
+    """Return the HMAC-SHA256 of a text in hexadecimal."""
+    return hmac.digest(secret, b"memgraph text\x1f" + text.encode("utf-8", "surrogatepass"), "sha256").hex()

@@ -158,6 +158,7 @@ def _slept(
     began = time.monotonic()
     with store.exclusive():
         pass  # a store that cannot be written is refused at once, not at the first phase that would write
+    store.check_graph()
     night = Night(store, model, None if max_seconds is None else began + max_seconds)
     usage = RunUsage(lambda: (store.embedder, model))
     usage.restart()

@@ -117,7 +117,7 @@ class LooksBack:
     def _parts(self, keys: KeyProvider | None) -> tuple[Journal, Projector]:
         """Open the journal, and what is projected from it."""
         journal = open_store_journal(self.config, keys, lambda: to_iso(self._clock()))
-        self._place = place_of(self.config.home)
+        self._place = place_of(self.config.home, has_key=journal.has_key)
         return journal, open_projector(self.config, journal, self._place.folder)
 
     def _excerpt(self, past: Past) -> Excerpt:

@@ -45,8 +45,10 @@ class Place(NamedTuple):
             raise ReadOnlyError(only_readable(self.refused))
 
 
-def place_of(home: Path) -> Place:
+def place_of(home: Path, *, has_key: bool = True) -> Place:
     """Return where graph and index of a store can be used, copied if they may not be written where they are.
+
+    Without the store's key it cannot be known whether they are the store's: they are made anew in the other place, and left alone.
 
     Raises
     ------
@@ -55,13 +57,14 @@ def place_of(home: Path) -> Place:
     """
     graph = home / "graph"
     refused = refused_writes(home, home / "graph.lock", graph, *graph.glob("*"))
-    if refused is None:
+    if refused is None and has_key:
         return Place(home)
+    refused = refused or "the store's key is missing"
     try:
         parent = Path(gettempdir())
         remove_abandoned(parent, _PREFIX)
         copy = TemporaryFolder(parent, _PREFIX)
-        for path in (*graph.glob("*"), home / "index" / "index.npz"):
+        for path in (*graph.glob("*"), home / "index" / "index.npz") if has_key else ():
             if path.is_file() and os.access(path, os.R_OK):  # what is missing is made from the journal
                 make_private_folder(copy.path / path.parent.name)
                 shutil.copyfile(path, copy.path / path.parent.name / path.name)

@@ -227,19 +227,8 @@ class Projector:
                 stack.enter_context(self._admitting())
             stack.enter_context(in_bulk())
             counts = stack.enter_context(timed(logger, logging.INFO, "rebuilt graph and index"))
-            changes, projection = replayed(self.journal, self.journal.tail.chain.seq, progress)
-            counts |= {"events": projection.seq, "rows": len(changes)}
-            index = aside(
-                lambda: index_of(changes, projection),
-                lambda: self.engine.rebuild(changes, projection.as_row(), progress=progress),
-            )
-            self.upkeep.note_fresh(size=self.engine.size_bytes(), rows=len(changes))
-            with self.turns.view:
-                self.turns.close()
-                self.rows.clear()  # they may be of a graph that was damaged
-                self._indexes.index = index
+            counts["events"] = self._remake(self.journal.tail.chain.seq, progress).seq
             self._generation, self._has_failed = -1, False
-            self._indexes.save()
 
     def ask(self, question: Callable[[GraphEngine], T]) -> T:
         """Ask the graph; one that cannot answer is rebuilt from the journal and asked once more.
@@ -255,14 +244,24 @@ class Projector:
             return question(self.engine)
 
     def restore(self, why: GraphError) -> None:
-        """Make the graph anew as it stands, inside `holding`, because it is not what was written to it."""
+        """Make graph and index anew as they stand, inside `holding`, because the graph is not what was written to it."""
         self._note_damage(why)
-        changes, projection = replayed(self.journal, self.projection.seq)
-        self.engine.rebuild(changes, projection.as_row())
-        self.upkeep.note_fresh(size=self.engine.size_bytes(), rows=len(changes))
+        self.projection = self._remake(self.projection.seq)
+
+    def _remake(self, until_seq: int, progress: Progress | None = None) -> Projection:
+        """Replay the verified journal up to an event into a new graph and index: what was read from the old one may be wrong."""
+        changes, projection = replayed(self.journal, until_seq, progress)
+        index = aside(
+            lambda: index_of(changes, projection),
+            lambda: self.engine.rebuild(changes, projection.as_row(), progress=progress),
+        )
+        self.upkeep.note_fresh(size=self.engine.size_bytes(), rows=self.engine.count_rows())
         with self.turns.view:
-            self.projection = projection
+            self.turns.close()
             self.rows.clear()
+            self._indexes.index = index
+        self._indexes.save()
+        return projection
 
     def _note_damage(self, why: GraphError) -> None:
         logger.warning("rebuilding the graph from the journal: %s", why.loggable)

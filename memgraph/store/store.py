@@ -375,7 +375,7 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
         try:
             if not self._journal.is_read_only:
                 self._reader.settle()
-                self._batches.compact_after_batch()
+                self._batches.close()
         finally:
             self._is_closed = True
             self._writer.pending.stop()

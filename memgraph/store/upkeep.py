@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from memgraph.errors import StorageError
-from memgraph.journal.files import write_private
+from memgraph.journal.files import read_own, write_private
 from memgraph.journal.seal import Seal
 from memgraph.logs import logger_of
 from memgraph.model.timestamps import to_iso
@@ -38,9 +38,9 @@ _ENOUGH_ROWS = 20_000
 """In so many rows that part does not count."""
 _BLOATED = 3.0
 """Times its fresh size: then it is compacted."""
-_EMPTY_BYTES = 64 << 20
-_BYTES_A_ROW = 600
-"""What a fresh graph takes, until one was measured."""
+_EMPTY_BYTES = 24 << 20
+_BYTES_A_ROW = 300
+"""What a fresh graph takes, by measurement on Kùzu: 22 MB with 4,900 rows, 53 MB with 124,000. Ladybug takes half of it."""
 _MOST_KEPT = 20
 
 
@@ -105,10 +105,8 @@ class Upkeep:
 
     def fresh_size(self, rows: int) -> float:
         """Return about how many bytes a fresh graph of so many rows would take."""
-        if not self.fresh_rows:
-            return _EMPTY_BYTES + rows * _BYTES_A_ROW
-        a_row = max(0.0, self.fresh_bytes - _EMPTY_BYTES) / self.fresh_rows
-        return max(self.fresh_bytes, _EMPTY_BYTES + rows * max(a_row, _BYTES_A_ROW))
+        measured = self.fresh_bytes + (rows - self.fresh_rows) * _BYTES_A_ROW if self.fresh_rows else 0
+        return max(measured, _EMPTY_BYTES + rows * _BYTES_A_ROW)
 
     def is_bloated(self, *, size: int, rows: int) -> bool:
         """Tell whether the graph is more than three times as large as it would be if it were made anew."""
@@ -137,7 +135,7 @@ class UpkeepFile:
     def read(self) -> Upkeep:
         """Return what was kept, or what holds of a graph of which nothing is known."""
         try:
-            sealed: Mapping[str, Any] = orjson.loads(self._path.read_bytes())
+            sealed: Mapping[str, Any] = orjson.loads(read_own(self._path))
             if self._seal.fits(sealed["code"], orjson.dumps(sealed["upkeep"])):
                 return Upkeep(**sealed["upkeep"])
         except (OSError, ValueError, TypeError, KeyError):

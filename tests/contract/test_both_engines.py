@@ -16,6 +16,7 @@ HELD_BY_BOTH = [
     "tests/contract/test_graph_engine.py",
     "tests/unit/graph/test_losses.py",
     "tests/unit/graph/test_columns.py",
+    "tests/unit/test_queries.py",
 ]
 COMMANDS = """
 import json, sys

@@ -6,6 +6,7 @@ import re
 import shlex
 import sys
 from datetime import UTC, datetime
+from pathlib import Path
 
 import networkx as nx
 import polars as pl
@@ -20,6 +21,7 @@ from memgraph.model.events import BuildConsolidated, RecalledItem, RetrievalReco
 from memgraph.model.rows import Column, Rows
 from memgraph.model.sleep import MADE_BY_SLEEP
 from memgraph.testing import FakeClock, FakeEmbedder
+from tests.engines import vendor_name
 
 NOW = "2026-02-01T09:00:00.000Z"
 LATER = "2026-02-11T09:00:00.000Z"
@@ -235,10 +237,15 @@ def fill(store: AgentMemoryStore, clock: FakeClock) -> None:
     clock.set(LATER)
 
 
+def given_folder(folder: Path) -> AgentMemoryConfig:
+    """Return settings of a store in a folder, on the engine that is tested."""
+    return AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys", engine=vendor_name())
+
+
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
     folder = tmp_path_factory.mktemp("queries")
-    config, clock = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys"), FakeClock(start=NOW)
+    config, clock = given_folder(folder), FakeClock(start=NOW)
     with AgentMemoryStore(config, embedder=FakeEmbedder(dimension=64), clock=clock) as store:
         fill(store, clock)
         yield store
@@ -577,6 +584,20 @@ def test_of_a_project_that_is_not_there_nothing_is_told(told, name):
     if any(one.name == "project" for one in query.parameters):
         needed = {"entity": "cache.py"} if name == "about_entity" else {}
         assert told.query(name, project="nowhere", **needed) == []
+
+
+def test_a_build_that_left_nothing_is_listed_beside_one_that_taught(tmp_path):
+    """Kùzu leaves it out where EXISTS asks for an edge of a memory that an OPTIONAL MATCH has not found."""
+    with AgentMemoryStore(
+        given_folder(tmp_path), embedder=FakeEmbedder(dimension=64), clock=FakeClock(start=NOW)
+    ) as store:
+        store.commit("global", [build("b1", "success", "01-02", extracted=1), build("b2", "success", "01-03")])
+        shared = {"project_id": "shop", "build_id": "b1"}
+        episode = store.insert_memory({"type": "episodic", "content": "The tests failed", **shared})
+        lesson = store.insert_memory({"type": "semantic", "content": "Tests fail at night", **shared})
+        store.link(lesson.id, "DERIVED_FROM", episode.id)
+        rows = [(row["build"], row["episodes"], row["generalisations"]) for row in store.query("builds")]
+    assert rows == [("b2", 0, 0), ("b1", 1, 1)]
 
 
 def test_every_query_has_an_answer_written_by_hand():
