@@ -1,0 +1,206 @@
+"""What others do to the files of graph and index while a store is open, or put in their place, changes nothing that is true."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memgraph import BusyError, GraphError, NotFoundError
+
+Open = Callable[..., Any]
+TEXT = "Deploy on Tuesdays only, says Alice"
+
+
+@pytest.fixture
+def kept(open_store: Open) -> Iterator[Any]:
+    """A store of two memories and a link, with everything in the graph's file."""
+    store = open_store()
+    for text in (TEXT, "Alice knows the deployment"):
+        store.insert_memory({"type": "semantic", "content": text, "tags": ["deploy"]})
+    one, other = (memory.id for memory in store.get_all_memories())
+    store.link(one, "RELATED_TO", other, reason="both of Alice")
+    store.rebuild()
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def impatient() -> Iterator[None]:
+    """End a test that waits for what never comes."""
+
+    def expire(*_: object) -> None:
+        pytest.fail("it waits for ever")
+
+    before = signal.signal(signal.SIGALRM, expire)
+    signal.alarm(20)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def graph(store: Any) -> Path:
+    return Path(store.config.home) / "graph" / "memgraph.kuzu"
+
+
+def edit(path: Path, old: bytes, new: bytes) -> None:
+    status, data = path.stat(), path.read_bytes()
+    assert old in data
+    with path.open("r+b") as file:
+        file.write(data.replace(old, new))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def in_engine(store: Any, statement: str) -> None:
+    """Let the engine forget something by itself."""
+    with store._projector.holding(), store._projector.engine._session.use() as connection:
+        connection.run(statement)
+
+
+def contents(store: Any) -> set[str]:
+    return {row["c"] for row in store.cypher("MATCH (m:Memory) RETURN m.content AS c")}
+
+
+class TestOpenFiles:
+    def test_an_edit_is_not_sealed_by_the_next_checkpoint(self, kept: Any, open_store: Open) -> None:
+        assert kept.get_memory(kept.get_all_memories()[0].id)
+        edit(graph(kept), b"Tuesdays", b"FRIDAYS!")
+        with kept._projector.holding(), pytest.raises(GraphError, match="changed while it was open"):
+            kept._projector.engine.checkpoint()
+        kept.insert_memory({"type": "semantic", "content": "more"})
+        kept.close()
+        with open_store() as again:
+            assert contents(again) == {TEXT, "Alice knows the deployment", "more"}
+
+    def test_an_edit_is_not_sealed_at_close(self, kept: Any, open_store: Open) -> None:
+        engine = kept._projector.engine
+        engine._file._limits = type(engine._file._limits)(short_bytes=0)
+        kept.insert_memory({"type": "semantic", "content": "more"})
+        edit(graph(kept), b"Tuesdays", b"FRIDAYS!")
+        kept.close()
+        with open_store() as again:
+            assert contents(again) == {TEXT, "Alice knows the deployment", "more"}
+
+
+class TestHalves:
+    @pytest.mark.parametrize(
+        "statement",
+        [
+            "MATCH (r:MemoryRow) DELETE r",
+            "MATCH (m:Memory) DETACH DELETE m",
+            "MATCH (r:MemoryRow) SET r.record = NULL",
+        ],
+        ids=["no record", "no columns", "a null"],
+    )
+    @pytest.mark.parametrize("way", ["one", "all"])
+    def test_what_has_lost_its_other_half_is_mended(
+        self, kept: Any, statement: str, way: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        ids = [memory.id for memory in kept.get_all_memories()]
+        in_engine(kept, statement)
+        kept._projector.rows.clear()
+        if way == "one":
+            assert kept.get_memory(ids[0]).id == ids[0]
+        else:
+            assert sorted(memory.id for memory in kept.every_memory()) == sorted(ids)
+        assert sum("rebuilding the graph" in message for message in caplog.messages) == 1
+        with pytest.raises(NotFoundError):
+            kept.suppress("00000000-0000-4000-8000-000000000000")
+
+    def test_an_index_made_from_a_graph_that_lost_a_link_is_made_anew(self, kept: Any) -> None:
+        one, other = sorted(memory.id for memory in kept.get_all_memories())
+        kept.supersede(one, by=other)
+        in_engine(kept, "MATCH ()-[e:SUPERSEDES]->() DELETE e")
+        kept._projector._indexes.index = None
+        (kept.config.home / "index" / "index.npz").unlink(missing_ok=True)
+        kept.check_graph()
+        assert kept.verification(deep=True).differing == 0
+        assert len(kept.links(one)) == 2
+
+
+class TestOtherFiles:
+    @pytest.mark.parametrize("name", ["graph/opened.json", "graph/upkeep.json", "graph.lock.pid", "journal/lock.pid"])
+    @pytest.mark.parametrize("link", [os.symlink, os.link])
+    def test_a_link_to_the_journal_is_not_written_through(
+        self, kept: Any, open_store: Open, name: str, link: Callable[[Path, Path], None]
+    ) -> None:
+        home = kept.config.home
+        kept.close()
+        (segment,) = (home / "journal").glob("*.jsonl")
+        before = segment.read_bytes()
+        (home / name).unlink(missing_ok=True)
+        link(segment, home / name)
+        with open_store() as again:
+            again.insert_memory({"type": "semantic", "content": "more"})
+            again.rebuild()
+            assert contents(again) == {TEXT, "Alice knows the deployment", "more"}
+        assert segment.read_bytes().startswith(before)
+
+    @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["a pipe", "a directory"])
+    @pytest.mark.parametrize("name", ["graph/opened.json", "graph/upkeep.json", "index/index.npz", "graph.lock.pid"])
+    def test_what_is_no_file_is_replaced(
+        self, kept: Any, open_store: Open, name: str, make: Callable[[Path], None], impatient: None
+    ) -> None:
+        home = kept.config.home
+        kept.close()
+        (home / name).unlink(missing_ok=True)
+        make(home / name)
+        with open_store() as again:
+            assert len(again.list_memories()) == 2
+            again.rebuild()
+        assert (home / name).is_file()
+
+    @pytest.mark.parametrize("name", ["wal", "shadow", "tmp", "wal.checkpoint", "checkpoint.apply.lock"])
+    def test_nothing_beside_the_file_is_believed(self, kept: Any, open_store: Open, name: str) -> None:
+        kept.close()
+        planted = graph(kept).with_name(f"memgraph.kuzu.{name}")
+        planted.write_bytes(b"planted")
+        with open_store() as again:
+            assert contents(again) == {TEXT, "Alice knows the deployment"}
+        assert not planted.exists() or planted.read_bytes() != b"planted"
+
+
+class TestUpkeepAfterBatches:
+    def test_a_batch_that_was_written_succeeds_when_the_comparison_cannot_be_made(
+        self, kept: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        def busy() -> None:
+            raise BusyError("the graph", pid=1, timeout_s=0.1)
+
+        monkeypatch.setattr(kept._batches, "_compare_if_due", busy)
+        with caplog.at_level(logging.WARNING), kept.batch():
+            kept.insert_memory({"type": "semantic", "content": "more"})
+        assert any("not compared" in message for message in caplog.messages)
+        assert kept.get_stats().total == 3
+
+    def test_a_batch_that_was_broken_off_is_compared_at_close(
+        self, kept: Any, open_store: Open, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        kept.close()
+        store = open_store()
+
+        def broken_off() -> None:
+            with store.batch():
+                store.insert_memory({"type": "semantic", "content": "more"})
+                in_engine(store, "MATCH (m:Memory) SET m.title = 'lost'")
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            broken_off()
+        store.close()
+        assert any("does not hold what was written" in message for message in caplog.messages)
+
+
+def test_without_its_key_a_store_is_read_from_a_copy_made_anew(kept: Any, open_store: Open) -> None:
+    home, keys = kept.config.home, kept.config.keys_home
+    kept.close()
+    before = {path: path.read_bytes() for path in (home / "graph").iterdir() if path.is_file()}
+    (keys / "keys" / f"{kept.store_id}.json").unlink()
+    with open_store(security_mode="dev") as again:
+        assert contents(again) == {TEXT, "Alice knows the deployment"}
+    assert {path: path.read_bytes() for path in (home / "graph").iterdir() if path.is_file()} == before
