@@ -180,8 +180,6 @@ class Connection:
 
 
 def _rows(result: Any) -> Iterator[list[Any]]:
-    try:
-        while result.has_next():
-            yield result.get_next()
-    finally:
-        result.close()
+    while result.has_next():
+        yield result.get_next()
+    result.close()

@@ -18,7 +18,7 @@ import orjson
 from memgraph.errors import StorageError
 from memgraph.index.analyser import ANALYSER_VERSION
 from memgraph.index.index import INDEX_VERSION, Index, IndexOffset
-from memgraph.journal.files import make_own, make_private_folder, read_own, replace
+from memgraph.journal.files import clear_folder, make_own, make_private_folder, read_own
 from memgraph.journal.seal import Seal
 from memgraph.logs import logger_of
 
@@ -46,7 +46,8 @@ def save(index: Index, path: Path, store_id: str, seal: Seal) -> None:
         with os.fdopen(make_own(temporary), "wb") as file:
             file.write(seal.code(buffer.getbuffer()).encode())
             file.write(buffer.getbuffer())
-        replace(temporary, path)
+        clear_folder(path)
+        temporary.replace(path)
         _sweep(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)

@@ -47,7 +47,7 @@ def write_private(path: Path, data: bytes) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        replace(temporary, path)
+        temporary.replace(path)
         sync_folder(path.parent)
     except OSError as error:
         with suppress(OSError):  # a read-only file system refuses even what is not there
@@ -113,11 +113,10 @@ def read_own(path: Path) -> bytes:
         return file.read()
 
 
-def replace(made: Path, path: Path) -> None:
-    """Give a file that was made another's name; a directory there is removed."""
+def clear_folder(path: Path) -> None:
+    """Remove a directory that is in the place of a file."""
     if path.is_dir() and not path.is_symlink():
         clear(path)
-    made.replace(path)
 
 
 def clear(path: Path) -> None:

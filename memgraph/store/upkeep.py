@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from memgraph.errors import StorageError
-from memgraph.journal.files import read_own, write_private
+from memgraph.journal.files import clear_folder, read_own, write_private
 from memgraph.journal.seal import Seal
 from memgraph.logs import logger_of
 from memgraph.model.timestamps import to_iso
@@ -148,6 +148,7 @@ class UpkeepFile:
             return  # a graph that takes no room on the disk
         told = asdict(upkeep)
         try:
+            clear_folder(self._path)
             write_private(self._path, orjson.dumps({"upkeep": told, "code": self._seal.code(orjson.dumps(told))}))
-        except StorageError as error:
-            logger.warning("%s", error.loggable)
+        except (OSError, StorageError) as error:
+            logger.warning("%s", getattr(error, "loggable", error))
