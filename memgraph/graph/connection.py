@@ -180,6 +180,8 @@ class Connection:
 
 
 def _rows(result: Any) -> Iterator[list[Any]]:
-    while result.has_next():
-        yield result.get_next()
-    result.close()
+    try:
+        while result.has_next():
+            yield result.get_next()
+    finally:
+        result.close()

@@ -79,6 +79,7 @@ class EmbeddedEngine:
         self.patience_s = patience_s
         self._sums: Sums | None = None
         self._fresh = FreshEdges(is_known=False)
+        self._is_spoilt = False
         self._session: Session[Connection] = Session(
             folder.parent / "graph.lock",
             open_resource=self._open_file,
@@ -217,10 +218,15 @@ class EmbeddedEngine:
         """Write the changes and the state in one transaction."""
         stored = list(with_records(changes, self._seal.short_code))
         with self._session.held():
-            with self._session.use() as connection:
-                self._file.before_writing(self._path, changes)
-                self._write(connection, stored, state)
-                is_crowded = connection.pool_share() > _CROWDED_POOL
+            try:
+                with self._session.use() as connection:
+                    self._file.before_writing(self._path, changes)
+                    self._write(connection, stored, state)
+                    is_crowded = connection.pool_share() > _CROWDED_POOL
+            except BaseException:
+                self._is_spoilt = True
+                self._session.reopen()  # Kùzu (0.11.3) may crash where it reads on after a ROLLBACK
+                raise
             if is_crowded:
                 self._session.reopen()
 
@@ -322,6 +328,7 @@ class EmbeddedEngine:
     def _open_file(self) -> Connection:
         is_new = self._file.before_opening()
         self._sums = None
+        self._is_spoilt = False
         self._fresh = FreshEdges(is_known=not self._file.has_log())
         connection = self._connected(self._path, self._file.pool_bytes())
         if is_new:
@@ -349,7 +356,7 @@ class EmbeddedEngine:
         self._file.after_checkpoint()
 
     def _close_file(self, connection: Connection) -> None:
-        takes_log = self._file.can_take_log()
+        takes_log = not self._is_spoilt and self._file.can_take_log()
         if not takes_log:
             connection.leave_log()
         connection.close()

@@ -14,8 +14,8 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
 from random import Random
@@ -28,11 +28,13 @@ from memgraph.graph.file import LogLimits
 from memgraph.graph.writing import BulkLimits
 from memgraph.journal.seal import Seal
 from memgraph.model.memory import MemoryRecord
+from memgraph.ports import Change
 from tests.fuzz.engine.compare import differences, differences_around, touched_differences
 from tests.fuzz.engine.histories import History, Rows
 
 NODE_GROUP_ROWS = 131_072
 _SHORT_OF_GROUP = 40
+_FAILING = 0.08
 _WHOLE_EVERY = 25
 """In a large history all rows are compared once in so many steps, and those that a step has touched in each."""
 _SEAL = Seal(b"f" * 32)
@@ -84,6 +86,8 @@ def run(folder: Path, engine_name: str, seed: int, steps: int, template: Path | 
             step += 1
             changes = history.step()
             if changes:
+                if chance.random() < _FAILING:
+                    _fail(engine, changes)
                 engine.apply(changes, {"seq": step})
             done = _disturb(engine, history, chance, is_large=template is not None)
             if template is not None and step % _WHOLE_EVERY:
@@ -102,6 +106,12 @@ def run(folder: Path, engine_name: str, seed: int, steps: int, template: Path | 
         shutil.rmtree(folder, ignore_errors=True)
     rows = len(history.rows)
     return {"seed": seed, "steps": step, "rows": rows, "seconds": round(time.monotonic() - began, 1), "found": found}
+
+
+def _fail(engine: EmbeddedEngine, changes: Sequence[Change]) -> None:
+    """Let a write fail when all its rows are written and nothing is committed yet."""
+    with suppress(TypeError):
+        engine.apply(changes, {"seq": 0, "no JSON": object()})
 
 
 def _disturb(engine: EmbeddedEngine, history: History, chance: Random, *, is_large: bool) -> str:
