@@ -66,13 +66,17 @@ def _state(memory: MemGraph) -> dict[str, Any]:
             for one in store.every_memory()
         },
         "links": [link.model_dump(mode="json") for link in store.every_link()],
-        "stats": memory.commands.stats().model_dump(mode="json"),
+        "stats": _stats(memory),
         "lists": {
             state or "in force": [one.id for one in memory.commands.list(state=state, limit=10_000)]  # type: ignore[arg-type]
             for state in _STATES
         },
         "newest": [one.model_dump(mode="json") for one in memory.commands.list(sort_by="created", limit=5)],
     }
+
+
+def _stats(memory: MemGraph) -> dict[str, Any]:
+    return memory.commands.stats().model_dump(mode="json", exclude={"db_size_bytes"})  # of the engine's making
 
 
 def _views(memory: MemGraph, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,7 +86,9 @@ def _views(memory: MemGraph, asked: Mapping[str, Any]) -> dict[str, Any]:
         "queries": {
             name: jsonable(list(memory.store.query(name, **params))) for name, params in asked["queries"].items()
         },
-        "series": [one.to_dict() for one in learning_series(memory.store)],
+        "series": [
+            {"of": of, "found": [one.to_dict() for one in learning_series(memory.store, **of)]} for of in asked["series"]
+        ],
         "node_link_sha256": hashlib.sha256(orjson.dumps(graph, option=orjson.OPT_SORT_KEYS)).hexdigest(),
         "proposals": [one.model_dump(mode="json") for one in memory.proposals(state=None)],
         "contradictions": [one.model_dump(mode="json") for one in contradictions],
@@ -92,7 +98,7 @@ def _views(memory: MemGraph, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 def _past(memory: MemGraph, when: str) -> dict[str, Any]:
     with memory.at(when) as past:
-        return {"list": [one.id for one in past.commands.list(limit=10_000)], "stats": past.commands.stats().model_dump()}
+        return {"list": [one.id for one in past.commands.list(limit=10_000)], "stats": _stats(past)}
 
 
 def _recalled(memory: MemGraph, asked: Mapping[str, Any]) -> dict[str, Any]:
