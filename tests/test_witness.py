@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.witness import ANSWERS, answers, differences, opened
+from tests.witness import ANSWERS, answers, copied, differences, opened
 
 STORES = Path(__file__).parent / "fixtures" / "stores"
 RELEASES = sorted(path.name for path in STORES.iterdir() if (path / ANSWERS).exists())
 _SHOWN = 30
-
-
-def copied(release: str, folder: Path) -> Path:
-    """Copy a release's store, with the modes that git does not keep."""
-    shutil.copytree(STORES / release, folder)
-    for path in folder.rglob("*"):
-        path.chmod(0o700 if path.is_dir() else 0o600)
-    return folder
 
 
 def test_there_is_a_witness() -> None:
@@ -29,7 +20,7 @@ def test_there_is_a_witness() -> None:
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_store_of_an_earlier_release_answers_as_it_did(release: str, tmp_path: Path) -> None:
-    folder = copied(release, tmp_path / "copy")
+    folder = copied(STORES / release, tmp_path / "copy")
     kept = json.loads((folder / ANSWERS).read_text("utf-8"))
     with opened(folder, kept["asked"]) as memory:
         found = list(differences(kept["answers"], answers(memory, kept["asked"])))

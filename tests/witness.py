@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -26,7 +28,15 @@ _STATES = (None, "suppressed", "archived", "invalidated", "superseded")
 _SHOWN_CHARS = 200
 
 
-def opened(folder: Any, asked: Mapping[str, Any]) -> MemGraph:
+def copied(store: Path, folder: Path) -> Path:
+    """Copy a kept store, with the modes that git does not keep: opening writes beside the journal, and recalls into it."""
+    shutil.copytree(store, folder)
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    return folder
+
+
+def opened(folder: Path, asked: Mapping[str, Any]) -> MemGraph:
     """Open the store under a folder at the time, and with the embedding model, that its witness names."""
     clock, embedder = FakeClock(asked["at"]), FakeEmbedder(**asked["embedder"])
     return MemGraph.open(folder / "store", keys_home=folder / "keys", clock=clock, embedder=embedder)
@@ -87,7 +97,8 @@ def _views(memory: MemGraph, asked: Mapping[str, Any]) -> dict[str, Any]:
             name: jsonable(list(memory.store.query(name, **params))) for name, params in asked["queries"].items()
         },
         "series": [
-            {"of": of, "found": [one.to_dict() for one in learning_series(memory.store, **of)]} for of in asked["series"]
+            {"of": of, "found": [one.to_dict() for one in learning_series(memory.store, **of)]}
+            for of in asked["series"]
         ],
         "node_link_sha256": hashlib.sha256(orjson.dumps(graph, option=orjson.OPT_SORT_KEYS)).hexdigest(),
         "proposals": [one.model_dump(mode="json") for one in memory.proposals(state=None)],
