@@ -196,6 +196,10 @@ class GraphEngine(Protocol):
         """Return (table, key, row) of every edge at a memory, both ways."""
         ...
 
+    def sources(self, table: str, target: str, limit: int) -> list[str]:
+        """Return at most `limit` keys of nodes that have an edge of a table to this one, in no particular order."""
+        ...
+
     def links_of(self, memory_id: str) -> list[tuple[str, Key, Row]]:
         """Return (table, key, row) of every edge between memories at this one, both ways."""
         ...
@@ -240,8 +244,15 @@ class GraphEngine(Protocol):
         """Replace everything with these new rows and this state."""
         ...
 
-    def cypher(self, query: str, params: Mapping[str, Any]) -> Rows:
-        """Run a reading query from outside and return its rows; anything else is refused."""
+    def cypher(
+        self, query: str, params: Mapping[str, Any], *, gives_way: Callable[[], bool] | None = None
+    ) -> Rows | Callable[[], Rows]:
+        """Run a reading query from outside and return its rows; anything else is refused.
+
+        A caller that can release the engine before the query is done passes `gives_way`, which tells whether a thread waits for the
+        engine. A long query may then return a function instead of rows: called after the release, it runs the query on what the
+        engine held when it was asked.
+        """
         ...
 
     def release(self) -> None:

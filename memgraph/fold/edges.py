@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -104,6 +104,20 @@ def reattach(workspace: Workspace, old: Row, new: Row) -> None:
     for (table, key), edge in after.items():
         if before.get((table, key)) != edge and _has_ends(workspace, edge):
             _put(workspace, table, key, before, edge.row)
+    detach(workspace, (before[place] for place in sorted(before.keys() - after.keys())))
+
+
+def detach(workspace: Workspace, removed: Iterable[Attachment]) -> None:
+    """Remove the nodes at the ends of removed edges that no memory is attached to: no name outlives its memories.
+
+    A build that was consolidated stays: its record says what of it has been read.
+    """
+    for edge in removed:
+        row = workspace.get(edge.node.table, edge.node.key) if edge.node else None
+        if edge.node is None or row is None or "consolidated_at" in row:
+            continue
+        if not workspace.is_attached(edge.table, edge.node.key):
+            workspace.put(edge.node.table, edge.node.key, None)
 
 
 def _put(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memgraph.fold.edges import attach, chain_of, reattach
+from memgraph.fold.edges import attach, attachments, chain_of, detach, reattach
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
 from memgraph.journal.vectors import vectors_named
@@ -54,7 +54,10 @@ def reembedded(workspace: Workspace, _event: Event, payload: MemoryReembedded) -
 
 
 def deleted(workspace: Workspace, _event: Event, payload: MemoryDeleted) -> None:
-    """Fold ``memory.deleted``: the memory goes, with every edge at it; what came after it follows what came before."""
+    """Fold ``memory.deleted``: the memory goes, with its edges and the nodes that only it was attached to.
+
+    What came after it follows what came before.
+    """
     row = workspace.get("Memory", payload.id)
     if row is None:
         return
@@ -69,6 +72,7 @@ def deleted(workspace: Workspace, _event: Event, payload: MemoryDeleted) -> None
     node = workspace.get(*chain) if chain else None
     if chain and node and node.get("last_memory_id") == payload.id:
         _set_last(workspace, chain, previous_id)
+    detach(workspace, attachments(row))
 
 
 def undeleted(workspace: Workspace, event: Event, payload: MemoryUndeleted) -> None:

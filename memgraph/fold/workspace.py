@@ -9,6 +9,8 @@ from typing import Protocol
 from memgraph.ports import Change, Key, Row
 
 _UNREAD: Row = {}
+_FIRST_SOURCES, _MORE_SOURCES = 16, 8
+"""So many of a node's edges are read to see whether one is left, and so many times more where all of those are gone."""
 
 
 class View(Protocol):
@@ -24,6 +26,10 @@ class View(Protocol):
 
     def edges_at(self, memory_id: str) -> Iterable[tuple[str, Key, Row]]:
         """Return every edge at a memory, both ways."""
+        ...
+
+    def sources(self, table: str, target: str, limit: int) -> list[str]:
+        """Return at most so many nodes that have an edge of a table to this one."""
         ...
 
 
@@ -42,6 +48,10 @@ class EmptyView:
         """Return nothing."""
         return ()
 
+    def sources(self, table: str, target: str, limit: int) -> list[str]:  # noqa: ARG002
+        """Return nothing."""
+        return []
+
 
 class Workspace:
     """Changed rows over a view of old ones."""
@@ -51,6 +61,7 @@ class Workspace:
         self._old: dict[tuple[str, Key], Row | None] = {}
         self._new: dict[tuple[str, Key], Row | None] = {}
         self._edges_at: dict[str, set[tuple[str, Key]]] | None = None
+        self._sources: dict[tuple[str, str], tuple[list[str], int, bool]] = {}
 
     def get(self, table: str, key: Key) -> Row | None:
         """Return the row as it stands after the changes so far."""
@@ -77,7 +88,7 @@ class Workspace:
         if place not in self._old:
             self._old[place] = self._view.get(table, key)
         self._new[place] = row
-        self._note_ends(place)
+        self._note_ends(place, row)
 
     def add(self, table: str, key: Key, row: Row) -> None:
         """Set a row that cannot be there yet: saves the look-up."""
@@ -88,7 +99,7 @@ class Workspace:
         place = (table, key)
         self._old.setdefault(place, old)
         self._new[place] = new
-        self._note_ends(place)
+        self._note_ends(place, new)
 
     def ensure(self, table: str, key: Key, row: Row) -> None:
         """Add a row unless it is there."""
@@ -97,22 +108,46 @@ class Workspace:
 
     def edges_at(self, memory_id: str) -> Iterator[tuple[str, Key, Row]]:
         """Iterate over the edges at a memory as they stand after the changes so far."""
-        if self._edges_at is None:  # built when the first memory is deleted: most folds never need it
-            self._edges_at = defaultdict(set)
-            for table, key in self._new:
-                if isinstance(key, tuple):
-                    for end in key:
-                        self._edges_at[end].add((table, key))
-        seen = {(table, key) for table, key, _ in self._view.edges_at(memory_id)} | self._edges_at[memory_id]
+        seen = {(table, key) for table, key, _ in self._view.edges_at(memory_id)} | self._changed_at(memory_id)
         for table, key in sorted(seen):
             row = self.get(table, key)
             if row is not None:
                 yield table, key, row
 
-    def _note_ends(self, place: tuple[str, Key]) -> None:
+    def is_attached(self, table: str, target: str) -> bool:
+        """Tell whether a node has an edge of a table to this one after the changes so far."""
+        if any(name == table for name, _ in self._changed_at(target)):
+            return True
+        place = (table, target)
+        while True:
+            found, limit, is_all = self._sources.get(place, ([], 0, False))
+            while (
+                found and (table, (found[-1], target)) in self._new
+            ):  # it was removed: else it would have been found above
+                found.pop()
+            if found:
+                return True
+            if is_all:
+                return False
+            limit = limit * _MORE_SOURCES or _FIRST_SOURCES
+            found = list(self._view.sources(table, target, limit))
+            self._sources[place] = (found, limit, len(found) < limit)
+
+    def _changed_at(self, node_id: str) -> set[tuple[str, Key]]:
+        """Return the edges at a node that were added or changed, and are there."""
+        if self._edges_at is None:  # built when an edge is first removed: most folds never need it
+            self._edges_at = defaultdict(set)
+            for place, row in self._new.items():
+                self._note_ends(place, row)
+        return self._edges_at[node_id]
+
+    def _note_ends(self, place: tuple[str, Key], row: Row | None) -> None:
         if self._edges_at is not None and isinstance(place[1], tuple):
             for end in place[1]:
-                self._edges_at[end].add(place)
+                if row is None:
+                    self._edges_at[end].discard(place)
+                else:
+                    self._edges_at[end].add(place)
 
     def changes(self) -> Iterator[Change]:
         """Iterate over the rows that differ from the old ones."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,8 @@ class EmbeddedEngine:
     vendor : Vendor
     timeout_s, idle_s : float
         How long to wait for another process that has the graph; after how long without use it is released.
+    patience_s : float
+        How long others wait for a query before it goes on with a copy.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class EmbeddedEngine:
         *,
         timeout_s: float = 10.0,
         idle_s: float = 2.0,
+        patience_s: float = 1.0,
         bulk: BulkLimits | None = None,
         log: LogLimits | None = None,
     ) -> None:
@@ -72,6 +76,7 @@ class EmbeddedEngine:
         self._seal = seal
         self._writer = RowWriter(vendor, folder, bulk or BulkLimits())
         self._file = GraphFile(self._path, vendor, seal, log or LogLimits())
+        self.patience_s = patience_s
         self._sums: Sums | None = None
         self._fresh = FreshEdges(is_known=False)
         self._session: Session[Connection] = Session(
@@ -120,6 +125,14 @@ class EmbeddedEngine:
         """Return every edge at a memory, both ways."""
         with self._session.use() as connection:
             return list(edges_at(connection, "Memory", memory_id))
+
+    def sources(self, table: str, target: str, limit: int) -> list[str]:
+        """Return at most so many nodes that have an edge of a table to this one."""
+        one, other = tables()[table].ends or ("", "")
+        found = self._read(
+            f"MATCH (a:{one})-[:{table}]->(b:{other} {{id: $id}}) RETURN a.id LIMIT {limit:d}", {"id": target}
+        )
+        return [key for (key,) in found]
 
     def links_of(self, memory_id: str) -> list[tuple[str, Key, Row]]:
         """Return every link between memories at this one, NEXT included, both ways."""
@@ -264,8 +277,17 @@ class EmbeddedEngine:
         with self._session.use() as connection:
             self._checkpoint(connection)
 
-    def cypher(self, query: str, params: Mapping[str, Any]) -> Rows:
+    def cypher(
+        self, query: str, params: Mapping[str, Any], *, gives_way: Callable[[], bool] | None = None
+    ) -> Rows | Callable[[], Rows]:
         """Run a reading query from outside and return its rows as plain data.
+
+        Parameters
+        ----------
+        gives_way : callable, optional
+            Given by who can release the graph before the query is done: tells whether another thread of this process waits. When
+            one does, or another process, a query that takes long is stopped, and a function is returned that runs it again, with
+            all its time, on a copy of the graph.
 
         Raises
         ------
@@ -274,7 +296,12 @@ class EmbeddedEngine:
         """
         check_parameters(checked := check_read_only(query), params)
         with self._session.lent():
-            return self._file.query(checked, params)
+            if gives_way is None:
+                return self._file.query(checked, params)
+            until = time.monotonic() + self.patience_s
+            return self._file.query(
+                checked, params, lambda: time.monotonic() > until and (gives_way() or self._session.is_wanted())
+            )
 
     def _write(self, connection: Connection, stored: Sequence[Change], state: Mapping[str, Any]) -> None:
         if self._sums is None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from memgraph.graph.connection import MOST_DATABASE_BYTES, Vendor
-from memgraph.graph.opened import OpenNote, remove
-from memgraph.graph.process import EndedError, EngineProcess, Limits
+from memgraph.graph.opened import OpenNote, log_of, remove
+from memgraph.graph.process import EndedError, EngineProcess, GaveWayError, Limits
 from memgraph.graph.room import need
 from memgraph.journal.files import make_private_folder, room_left
 from memgraph.journal.seal import Seal
+from memgraph.journal.temporary import TemporaryFolder, remove_abandoned
 from memgraph.logs import logger_of
 from memgraph.model.rows import Rows
 from memgraph.ports import Change
@@ -39,7 +42,11 @@ _CHECKPOINT_BYTES = 32 << 20
 _BYTES_A_MEMORY = 8_000
 _BYTES_A_ROW = 300
 """What a bulk write takes at its peak, by measurement, and as much again."""
+_COPY = "query-"
+"""How the names of folders begin that hold a copy of the file for a query."""
 _ASIDE = EngineProcess()
+_ON_COPIES = EngineProcess()
+"""Runs long queries, so that short ones need not wait for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +80,7 @@ class GraphFile:
         self.path = path
         self._vendor = vendor
         self._limits = limits
-        self._log = path.with_name(path.name + ".wal")
+        self._log = log_of(path)
         self._note = OpenNote(path, seal)
         self._writes = 0
 
@@ -88,6 +95,7 @@ class GraphFile:
             There is no room for a new one; a graph that is there can be read on a full disk.
         """
         make_private_folder(self.path.parent)
+        remove_abandoned(self.path.parent, _COPY)
         self._note.admit(self._probe)
         is_new = not self.path.exists()
         if is_new:
@@ -153,8 +161,16 @@ class GraphFile:
         fresh.replace(self.path)
         self._note.closed(is_rewritten=True)
 
-    def query(self, query: str, params: Mapping[str, Any]) -> Rows:
+    def query(
+        self, query: str, params: Mapping[str, Any], gives_way: Callable[[], bool] | None = None
+    ) -> Rows | Callable[[], Rows]:
         """Run a checked query from outside in another process, which opens the file: here it is closed meanwhile.
+
+        Parameters
+        ----------
+        gives_way : callable, optional
+            Tells whether the query is to give way to somebody who waits for the graph. It is then stopped, and a function is returned
+            that runs it again, from the start, on a copy of the file: to be called when the graph has been released.
 
         Raises
         ------
@@ -172,11 +188,44 @@ class GraphFile:
             "most_rows": MAX_QUERY_ROWS,
             "most_bytes": MAX_ANSWER_BYTES,
         }
+        limits = Limits(QUERY_TIMEOUT_S + GRACE_S, BUFFER_POOL_BYTES + QUERY_MEMORY_BYTES)
         try:
-            return _ASIDE.query(request, Limits(QUERY_TIMEOUT_S + GRACE_S, BUFFER_POOL_BYTES + QUERY_MEMORY_BYTES))
+            if gives_way is None:
+                return _ASIDE.query(request, limits)
+            try:
+                patient = replace(limits, gives_way=lambda: gives_way() and self._has_room_for_copy())
+                return _ASIDE.query(request, patient)
+            except GaveWayError:
+                if copy := self._copied():
+                    return partial(_query_copy, copy, request | {"path": str(copy.path / self.path.name)}, limits)
+                return _ASIDE.query(request, limits)
         except EndedError:
             self._note.suspect()  # was it the query, or the file?
             raise
+
+    def _has_room_for_copy(self) -> bool:
+        """Return whether a copy leaves the graph the room that it needs itself."""
+        return room_left(self.path.with_name(_COPY)) >= self.size_bytes() + self._checkpoint_bytes()
+
+    def _copied(self) -> TemporaryFolder | None:
+        """Copy the closed file and its log aside; None where the system refuses.
+
+        Raises
+        ------
+        GraphError
+            The copy is not what was closed last.
+        """
+        try:
+            folder = TemporaryFolder(self.path.parent.absolute(), _COPY)
+            for path in (self.path, self._log):
+                if path.exists():
+                    shutil.copyfile(path, folder.path / path.name)
+        except OSError as error:
+            logger.info("a long query goes on, and others wait: the graph cannot be copied for it (%s)", error.strerror)
+            return None
+        self._note.check(folder.path / self.path.name)
+        logger.info("a long query goes on with a copy of the graph, which others wait for")
+        return folder
 
     def _probe(self) -> None:
         need(self.path, self._checkpoint_bytes())
@@ -195,3 +244,11 @@ class GraphFile:
 
     def _log_bytes(self) -> int:
         return self._log.stat().st_size if self._log.exists() else 0
+
+
+def _query_copy(folder: TemporaryFolder, request: Mapping[str, Any], limits: Limits) -> Rows:
+    """Run a query on a copy of the file, and remove the copy."""
+    try:
+        return _ON_COPIES.query(request, limits)
+    finally:
+        folder.remove()

@@ -64,7 +64,7 @@ class OpenNote:
 
     def __init__(self, path: Path, seal: Seal) -> None:
         self._path = path
-        self._log = path.with_name(path.name + ".wal")
+        self._log = log_of(path)
         self._note = path.with_name("opened.json")
         self._seal = seal
         self._known = _Note(path.name)
@@ -114,18 +114,19 @@ class OpenNote:
             raise OutdatedGraphError(f"{self._path} was made by an earlier release")
         raise GraphError(f"nothing vouches for {self._path}")
 
-    def check(self) -> None:
-        """Return if file and log are still as they were closed.
+    def check(self, path: Path | None = None) -> None:
+        """Return if the file and its log, or the copies of both at `path`, are as they were closed.
 
         Raises
         ------
         GraphError
             They are not.
         """
-        note = self._known
-        log = self._code(self._log) if _is_file(self._log) else None
-        if note.is_open or self._code(self._path) != note.file or log != note.log:
-            raise GraphError(f"{self._path} was changed while it was closed")
+        note, path = self._known, path or self._path
+        log_path = log_of(path)
+        log = self._code(log_path) if _is_file(log_path) else None
+        if note.is_open or self._code(path) != note.file or log != note.log:
+            raise GraphError(f"{path} was changed while it was closed")
 
     def opened(self) -> None:
         """Note that this process is about to have the file open."""
@@ -184,6 +185,11 @@ def _is_file(path: Path) -> bool:
     if not stat.S_ISREG(status.st_mode):
         raise GraphError(f"{path} is not a file")
     return True
+
+
+def log_of(path: Path) -> Path:
+    """Return where the engine keeps the log of its file."""
+    return path.with_name(f"{path.name}.wal")
 
 
 def sweep(path: Path) -> None:

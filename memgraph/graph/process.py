@@ -36,12 +36,32 @@ class EndedError(QueryError):
     """The child ended before it answered: the engine crashed in it, or the system killed it."""
 
 
+class GaveWayError(Exception):
+    """The request was dropped so that somebody else can have the graph. Never leaves this package."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the child may take: `silence_s` seconds until it answers, and again until it goes on; `resident_bytes` of memory."""
+    """What the child may take.
+
+    Attributes
+    ----------
+    silence_s : float
+        Seconds until it answers, and again until it goes on.
+    resident_bytes : int
+        Of memory.
+    gives_way : callable
+        Asked again and again while the child, or its turn, is waited for; once it returns true, the request is dropped.
+    """
 
     silence_s: float
     resident_bytes: int
+    gives_way: Callable[[], bool] = lambda: False
+
+    def check(self) -> None:
+        """Raise `GaveWayError` if somebody else goes first."""
+        if self.gives_way():
+            raise GaveWayError
 
 
 class EngineProcess:
@@ -64,6 +84,8 @@ class EngineProcess:
             The query failed, was refused, or had to be stopped.
         GraphError
             The graph does not open, or there can be no child.
+        GaveWayError
+            The limits say so.
         """
         rows = Rows()
         names: list[str] = []
@@ -118,15 +140,18 @@ class EngineProcess:
             message = frame(encoded(request))
         except (TypeError, ValueError) as error:
             raise QueryError(f"a parameter of the query {error}") from None
-        with self._turn:
-            try:
-                answer = self._first_answer(message, limits)
-                while not answer.keys() & {"end", "refused", "failed"}:
-                    take(answer)
-                    answer = self._received(limits)
-            except BaseException:
-                self.stop()  # whatever it is doing, nobody waits for it
-                raise
+        while not self._turn.acquire(timeout=_LOOK_S):
+            limits.check()
+        try:
+            answer = self._first_answer(message, limits)
+            while not answer.keys() & {"end", "refused", "failed"}:
+                take(answer)
+                answer = self._received(limits)
+        except BaseException:
+            self.stop()  # whatever it is doing, nobody waits for it
+            raise
+        finally:
+            self._turn.release()
         if "refused" in answer:
             raise QueryError(answer["refused"])
         if "failed" in answer:
@@ -217,6 +242,7 @@ class EngineProcess:
                     )
                 if is_ready:
                     return pipe
+                limits.check()
                 if time.monotonic() > until:
                     raise QueryError(f"the engine did not answer for {limits.silence_s:g} s and was stopped")
 

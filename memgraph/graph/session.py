@@ -89,7 +89,7 @@ class Session(Generic[T]):
                 self._last_use = time.monotonic()
                 # One that does not open is given back at once: who takes it next finds out anew what is there.
                 is_broken = self._opened_in != self.generation and self._resource is None
-                if self._depth == 0 and (self._idle_s == 0 or is_broken or self._is_wanted()):
+                if self._depth == 0 and (self._idle_s == 0 or is_broken or self.is_wanted()):
                     self._let_go()
 
     @contextmanager
@@ -172,11 +172,19 @@ class Session(Generic[T]):
             finally:
                 self._guard.release()
 
+    def is_wanted(self) -> bool:
+        """Tell whether somebody uttered a wish and, since it is not old, still waits."""
+        try:
+            uttered_ns = self._wanted.stat().st_mtime_ns
+        except OSError:
+            return False
+        return abs(time.time_ns() - uttered_ns) < _WISH_STALE_S * 1e9
+
     def _take_lock(self) -> None:
         if self._is_closed:
             raise ClosedError("the store is closed; open it again")
         until = time.monotonic() + _YIELD_S
-        while self._is_wanted() and time.monotonic() < until:
+        while self.is_wanted() and time.monotonic() < until:
             time.sleep(_POLL_S)
         if not self._lock.try_acquire():
             self._wait_for_lock()
@@ -198,14 +206,6 @@ class Session(Generic[T]):
     def _take_back_wish(self) -> None:
         with suppress(OSError):
             self._wanted.unlink()
-
-    def _is_wanted(self) -> bool:
-        """Tell whether somebody uttered a wish and, since it is not old, still waits."""
-        try:
-            uttered_ns = self._wanted.stat().st_mtime_ns
-        except OSError:
-            return False
-        return abs(time.time_ns() - uttered_ns) < _WISH_STALE_S * 1e9
 
     def _check_process(self) -> None:
         if self._pid != os.getpid():
@@ -239,7 +239,7 @@ class Session(Generic[T]):
             with self._guard:
                 if not self.is_held or self.generation != turn or self._depth:
                     continue
-                if time.monotonic() - self._last_use >= self._idle_s or self._is_wanted():
+                if time.monotonic() - self._last_use >= self._idle_s or self.is_wanted():
                     self._let_go()
                     return
 

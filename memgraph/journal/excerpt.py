@@ -11,6 +11,7 @@ from memgraph.errors import ReadOnlyError
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.replay import Committed, Offset
+from memgraph.journal.seal import Seal
 from memgraph.journal.segments import Line
 from memgraph.ports import Progress
 
@@ -29,11 +30,13 @@ class Excerpt(Journal):
         At its end, which is the excerpt's for good.
     sift : callable
         Returns, for one pass over the journal, what tells which events stay.
+    name : str
+        Another for each excerpt: no graph or index of one passes for that of another, nor for the journal's own.
     why : str
         What who writes is told.
     """
 
-    def __init__(self, journal: Journal, sift: Callable[[], Sift], *, keys_home: Path, why: str) -> None:
+    def __init__(self, journal: Journal, sift: Callable[[], Sift], *, keys_home: Path, name: str, why: str) -> None:
         key = journal._key  # noqa: SLF001 - a journal's own class
         super().__init__(
             journal.folder.parent,
@@ -44,12 +47,17 @@ class Excerpt(Journal):
         )
         self.tail, self.named = journal.tail, journal.named
         self._sift = sift
+        self._name = name
         self._why = why
 
     @property
     def is_read_only(self) -> bool:
         """It is."""
         return True
+
+    def seal(self, purpose: str) -> Seal:
+        """Return what vouches for a file of this excerpt alone."""
+        return super().seal(f"{purpose}\x1fexcerpt {self._name}")
 
     def refuse(self) -> NoReturn:
         """Refuse to write.
@@ -63,6 +71,9 @@ class Excerpt(Journal):
     def locked(self, *, before_waiting: Callable[[], None] = lambda: None) -> NoReturn:  # noqa: ARG002
         """Refuse: nothing is written."""
         self.refuse()
+
+    def refused_writes(self) -> None:
+        """Return None: whatever the system allows, nothing is written here."""
 
     def refresh(self) -> None:
         """Do nothing: what came since is not of it."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from memgraph.errors import StorageError
@@ -44,7 +46,8 @@ def write_private(path: Path, data: bytes) -> None:
         temporary.replace(path)
         sync_folder(path.parent)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # a read-only file system refuses even what is not there
+            temporary.unlink(missing_ok=True)
         raise StorageError(f"cannot be written: {error.strerror}", path=path) from None
 
 
@@ -76,6 +79,20 @@ def write_all(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
+
+
+def refused_writes(*paths: Path) -> str | None:
+    """Return which of these paths exists and may not be written, and why, in words; None if there is none."""
+    for path in paths:
+        if os.access(path, os.F_OK) and not os.access(path, os.W_OK):
+            is_read_only = os.statvfs(path).f_flag & os.ST_RDONLY
+            return f"{path}: {os.strerror(errno.EROFS if is_read_only else errno.EACCES)}"
+    return None
+
+
+def only_readable(refused: str) -> str:
+    """Return what to say of a store that may not be written, given what `refused_writes` says."""
+    return f"{refused}: the store can be read, not written; give this user write access to it, or use a copy of it"
 
 
 def room_left(path: Path) -> int:

@@ -9,7 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, StorageError, TruncatedJournalError
+from memgraph.errors import (
+    DamagedJournalError,
+    JournalError,
+    KeyMissingError,
+    ReadOnlyError,
+    StorageError,
+    TruncatedJournalError,
+)
 from memgraph.journal.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from memgraph.journal.envelope import (
     FIRST_SIGNATURE,
@@ -20,6 +27,7 @@ from memgraph.journal.envelope import (
     seal,
     unseal_alone,
 )
+from memgraph.journal.files import only_readable, refused_writes
 from memgraph.journal.heads import Head, HeadFile
 from memgraph.journal.lock import ProcessLock
 from memgraph.journal.replay import Committed, Offset, damaged, walk
@@ -77,8 +85,12 @@ class Journal:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the key is missing, so that nothing can be written."""
-        return self._key is None
+        """Whether nothing can be written, because the key is missing or the system refuses it."""
+        return self._key is None or self.refused_writes() is not None
+
+    def refused_writes(self) -> str | None:
+        """Return which file or folder of the journal may not be written, and why, in words; None if there is none."""
+        return refused_writes(self.folder, self.folder / "lock", self._segments.path(self.tail.position))
 
     def vectors(self, model: str, dimension: int) -> VectorFile:
         """Return the vector file of a model."""
@@ -109,9 +121,13 @@ class Journal:
             Another process holds it for too long.
         JournalError
             The journal cannot be trusted.
+        KeyMissingError, ReadOnlyError
+            It can be read, not written.
         """
         if self._key is None:
             raise KeyMissingError("the signing key of this store is missing: it can be read, not written")
+        if refused := self.refused_writes():
+            raise ReadOnlyError(only_readable(refused))
         if not self._lock.try_acquire():
             before_waiting()
             self._lock.acquire(self.lock_timeout_s)
@@ -282,7 +298,7 @@ class Journal:
 
     def checkpoint(self) -> None:
         """Remember how far the journal is verified. It saves time and nothing else, so a failure is only told."""
-        if self._key is not None and self.tail.chain.seq > self._checkpoint_seq:
+        if self._key is not None and self.tail.chain.seq > self._checkpoint_seq and self.refused_writes() is None:
             state = Checkpoint(self.tail.chain, self.tail.position, self._hash.hexdigest(), self.named)
             try:
                 write_checkpoint(self._checkpoint_path, state, self._key)

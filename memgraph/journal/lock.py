@@ -9,6 +9,9 @@ from filelock import FileLock, Timeout
 
 from memgraph.errors import BusyError, ClosedError, StorageError
 from memgraph.journal.files import write_small
+from memgraph.logs import logger_of
+
+logger = logger_of(__name__)
 
 FORKED = "the store was opened in another process, which this one was forked off; open it again here"
 
@@ -50,9 +53,8 @@ class ProcessLock:
             raise StorageError(f"cannot be locked: {error.strerror}", path=Path(self._lock.lock_file)) from None
         try:
             write_small(self._pid_path, str(os.getpid()).encode())
-        except OSError as error:
-            self._lock.release()
-            raise StorageError(f"cannot be written: {error.strerror}", path=self._pid_path) from None
+        except OSError as error:  # on a full disk, say: others are told no pid, or an old one
+            logger.info("%s cannot be written: %s", self._pid_path, error.strerror)
 
     def try_acquire(self) -> bool:
         """Take the lock if it is free now."""

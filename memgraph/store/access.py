@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from memgraph.errors import MemGraphError
+from memgraph.errors import DiskFullError, MemGraphError, ReadOnlyError, StorageError
 from memgraph.logs import logger_of
 from memgraph.model.base import MAX_COUNT
 from memgraph.model.events import AccessEffect, AccessRecorded
@@ -71,6 +71,7 @@ class PendingAccess:
         self._used: list[str] = []
         self._drains = 0
         self._timer: threading.Timer | None = None
+        self._is_told = False
 
     def __bool__(self) -> bool:
         return bool(self._uses or self._others)
@@ -137,6 +138,21 @@ class PendingAccess:
         drained = self._drained if self._drained_at == self._seq() else {}
         return [*drained.get(memory_id, ()), *self._uses.get(memory_id, ())]
 
+    def settle(self) -> None:
+        """Commit what is pending; where the system refuses it, it stays pending, which is logged once."""
+        try:
+            self._flush()
+        except (StorageError, DiskFullError, ReadOnlyError) as error:
+            self.skip(error.loggable)
+        else:
+            self._is_told = False
+
+    def skip(self, why: str) -> None:
+        """Log that uses are not recorded: once, until they are again."""
+        if not self._is_told:
+            logger.warning("uses of memories are not recorded: %s", why)
+        self._is_told = True
+
     def stop(self) -> None:
         """Stop the timer."""
         if self._timer is not None:
@@ -152,9 +168,10 @@ class PendingAccess:
     def _on_time(self) -> None:
         self._timer = None
         try:
-            self._flush()
+            self.settle()
         except MemGraphError as error:
             logger.warning("access records are kept for later: %s", error.loggable)
+        if self:
             self._start_timer()
 
 

@@ -42,7 +42,9 @@ from memgraph.model.reembedding import MemoryReembedded
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Clock, Embedder, KeyProvider, Progress
 from memgraph.store.opening import open_projector, open_store_journal
+from memgraph.store.place import Place, place_of
 from memgraph.store.projector import Projector
+from memgraph.store.reading import Reader
 from memgraph.store.views import KeptViews
 
 if TYPE_CHECKING:
@@ -63,11 +65,12 @@ class LooksBack:
     config: AgentMemoryConfig
     embedder: Embedder
     now: Callable[[], str]
-    flush: Callable[[], None]
+    _reader: Reader
     _check_open: Callable[[], None]
     _clock: Clock
     _journal: Journal
     _projector: Projector
+    _place: Place
 
     def at(self, when: When, *, recorded: bool = False, progress: Progress | None = None) -> PastStore:
         """Return the store as it was at a moment: to be read, not written, and closed when done with.
@@ -104,9 +107,9 @@ class LooksBack:
                 projector.close()
             past.check(when)
 
-        lease = KeptViews(self.config.home / "past").take(_key(journal, past), make)
+        lease = KeptViews(self._place.folder / "past").take(_key(journal, past), make)
         try:
-            return PastStore(journal, lease, past, config=self.config, embedder=self.embedder)
+            return PastStore(journal, lease, past, place=self._place, config=self.config, embedder=self.embedder)
         except BaseException:
             lease.release()
             raise
@@ -114,18 +117,20 @@ class LooksBack:
     def _parts(self, keys: KeyProvider | None) -> tuple[Journal, Projector]:
         """Open the journal, and what is projected from it."""
         journal = open_store_journal(self.config, keys, lambda: to_iso(self._clock()))
-        return journal, open_projector(self.config, journal)
+        self._place = place_of(self.config.home)
+        return journal, open_projector(self.config, journal, self._place.folder)
 
     def _excerpt(self, past: Past) -> Excerpt:
         """Return the journal, with all that is recorded so far, as what had happened by a moment."""
         if self._projector.turns.is_reading:
             raise RuntimeError("a view of the past was wanted inside a block of reads")
-        self.flush()
+        self._reader.settle()
         why = f"this is the store as it was at {past.as_of}: it can be read, not written; open the store itself"
         with self._projector.turns.guard:
             if self._journal.has_changed():
                 self._journal.refresh()
-            return Excerpt(self._journal, past.sift, keys_home=self.config.keys_home, why=why)
+            name = _key(self._journal, past)
+            return Excerpt(self._journal, past.sift, keys_home=self.config.keys_home, name=name, why=why)
 
     def _moment(self, when: When) -> str:
         given, now = moment_of(when), self.now()

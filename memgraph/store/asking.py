@@ -31,13 +31,14 @@ class AnswersQueries:
 
     _projector: Projector
     _reader: Reader
-    flush: Callable[[], None]
+    _check_open: Callable[[], None]
     now: Callable[[], str]
 
     def cypher(self, query: str, /, **params: Any) -> Rows:
         """Run a reading Cypher query over the graph, in a process of its own: what it does there harms nobody.
 
-        It may take 30 s and 2 GB, and give 100,000 rows; `params` are values for exactly the names that it holds as ``$name``.
+        It may take 30 s and 2 GB, and give 100,000 rows; `params` are values for exactly the names that it holds as ``$name``. A
+        query that has kept others waiting for a second starts again on a copy of the graph as it is then, so that they can go on.
 
         Returns
         -------
@@ -53,9 +54,14 @@ class AnswersQueries:
             It is no text.
         """
         check_values(params)
-        self.flush()
-        with self._projector.holding(), timed(logger, logging.DEBUG, "answered a query") as counts:
-            rows = self._projector.ask(lambda engine: engine.cypher(query, params))
+        self._check_open()
+        self._reader.settle()
+        projector = self._projector
+        with timed(logger, logging.DEBUG, "answered a query") as counts:
+            with projector.holding():
+                gives_way = projector.gives_way()
+                answer = projector.ask(lambda engine: engine.cypher(query, params, gives_way=gives_way))
+            rows = answer if isinstance(answer, Rows) else answer()
             counts["rows"] = len(rows)
             return rows
 
@@ -101,7 +107,8 @@ class AnswersQueries:
         checked(Name | None, project_id, "project_id")
         include = checked(str | set[str], include, "include")
         network: nx.MultiDiGraph[str] = nx.MultiDiGraph()
-        self.flush()
+        self._check_open()
+        self._reader.settle()
         with self._reader.frozen(links=True):
             index = self._reader.index
             slots = np.flatnonzero(shown(self._reader, project_id=project_id, include=include))

@@ -12,9 +12,13 @@ from memgraph.errors import GraphError
 from memgraph.logs import logger_of, timed
 from memgraph.model.base import Callback, checked
 from memgraph.ports import Progress
+from memgraph.store.place import Place
 from memgraph.store.projector import Projector
 
 logger = logger_of(__name__)
+
+_LOOK_EVENTS = 100
+"""Once in so many events it is looked up whether a comparison is due."""
 
 
 class Batches:
@@ -24,14 +28,18 @@ class Batches:
         self._projector = projector
         self._here = threading.local()
         self._had_one = False
+        self._has_checked = False
+        self._look_at_seq = 0
+        projector.after_commit = self._after_commit
 
     @contextmanager
     def batch(self) -> Iterator[None]:
         """Mark a block as one of many writes; at its end the graph is compared with what was written, if that costs little. Nests.
 
-        So many batches as it takes pay for a comparison: it takes at most 2 % of their time, unless 50,000 events have come.
+        The first batch is followed by a comparison that takes half a second at most. Later ones pay for it together: it takes at
+        most 2 % of their time, unless 50,000 events have come.
         """
-        if getattr(self._here, "is_inside", False):
+        if self._is_inside:
             yield
             return
         self._here.is_inside = True
@@ -43,6 +51,11 @@ class Batches:
         if self._projector.journal.tail.chain.seq != before:
             self._had_one = True
             self._end(time.monotonic() - began)
+
+    @property
+    def _is_inside(self) -> bool:
+        """Whether this thread is inside a batch."""
+        return getattr(self._here, "is_inside", False)
 
     def compact(self) -> bool:
         """Make the graph anew if it is more than three times as large as it then would be; tell whether it was."""
@@ -76,13 +89,25 @@ class Batches:
             seconds = time.monotonic() - began
             upkeep.checked(seq=projector.projection.seq, rows=projector.engine.count_rows(), seconds=seconds)
             projector.upkeep.write(upkeep)
+            self._has_checked = True
+
+    def _after_commit(self) -> None:
+        """Compare the graph once in so many commits that are part of no batch, by whichever process they were made."""
+        projector = self._projector
+        seq = projector.projection.seq
+        if seq < self._look_at_seq or self._is_inside:
+            return
+        if projector.upkeep.read().is_check_due_between(seq=seq, rows=projector.engine.count_rows()):
+            self.check()
+        self._look_at_seq = seq + _LOOK_EVENTS
 
     def _end(self, seconds: float) -> None:
         projector = self._projector
         with projector.holding():
             upkeep = projector.upkeep.read()
             upkeep.unchecked_s += seconds
-            if upkeep.is_check_due(seq=projector.projection.seq, rows=projector.engine.count_rows()):
+            seq, rows = projector.projection.seq, projector.engine.count_rows()
+            if upkeep.is_check_due(seq=seq, rows=rows, is_first=not self._has_checked):
                 self.check()
             else:
                 projector.upkeep.write(upkeep)
@@ -93,6 +118,7 @@ class WritesInBatches:
 
     _batches: Batches
     _projector: Projector
+    _place: Place
     _check_open: Callable[[], None]
     flush: Callable[[], None]
 
@@ -101,8 +127,9 @@ class WritesInBatches:
         """Mark a block as a batch of many writes. Nests.
 
         At its end the graph is compared with what was written to it, column by column, if that takes at most 2 % of the time that
-        batches have taken since the last comparison; a graph that differs is rebuilt. Imports, readers, sleep and large inserts are
-        batches of their own. When the store is closed after one, a graph that has grown to three times its size is compacted.
+        batches have taken since the last comparison, or half a second after the first; a graph that differs is rebuilt. Imports,
+        readers, sleep and large inserts are batches of their own. When the store is closed after one, a graph that has grown to
+        three times its size is compacted.
         """
         self._check_open()
         with self._batches.batch():
@@ -111,12 +138,21 @@ class WritesInBatches:
     def compact(self) -> bool:
         """Make the graph anew if it is more than three times as large as it then would be; tell whether it was. Nothing else changes."""
         self._check_open()
+        self._place.check_own()
         self.flush()
         return self._batches.compact()
 
     def rebuild(self, progress: Progress | None = None) -> None:
-        """Replay the verified journal into a new graph and index."""
+        """Replay the verified journal into a new graph and index.
+
+        Raises
+        ------
+        ReadOnlyError
+            The store may not be written.
+        """
         checked(Callback, progress, "progress")
+        self._check_open()
+        self._place.check_own()
         self.flush()
         self._projector.rebuild(progress)
         self._batches.check()

@@ -117,6 +117,11 @@ class RowCache:
         edges: list[tuple[str, Key, Row]] = self._ask(lambda engine: engine.edges_at(memory_id))
         return edges
 
+    def sources(self, table: str, target: str, limit: int) -> list[str]:
+        """Return at most so many nodes that have an edge of a table to this one."""
+        found: list[str] = self._ask(lambda engine: engine.sources(table, target, limit))
+        return found
+
     def absorbing(self, changes: Iterable[Change]) -> Callable[[], None]:
         """Return what takes in rows that were written: in a moment, however many they are."""
         written: dict[str, str] = {}

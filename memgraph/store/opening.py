@@ -47,9 +47,8 @@ def open_store_journal(config: AgentMemoryConfig, keys: KeyProvider | None, now:
     )
 
 
-def open_projector(config: AgentMemoryConfig, journal: Journal, folder: Path | None = None) -> Projector:
-    """Return the projections of a journal: a graph and an index, both under `folder` (default: the store's home)."""
-    folder = folder or config.home
+def open_projector(config: AgentMemoryConfig, journal: Journal, folder: Path) -> Projector:
+    """Return the projections of a journal: a graph and an index, both under `folder`."""
     engine = EmbeddedEngine(
         folder / "graph",
         journal.seal("graph"),

@@ -22,6 +22,7 @@ from memgraph.store.appending import Write
 from memgraph.store.as_of import Past, When
 from memgraph.store.disclosure import Disclosures, disclosures
 from memgraph.store.opening import open_projector
+from memgraph.store.place import Place
 from memgraph.store.projector import Projector
 from memgraph.store.store import AgentMemoryStore
 from memgraph.store.views import Lease
@@ -50,6 +51,7 @@ class PastStore(AgentMemoryStore):
         lease: Lease,
         past: Past,
         *,
+        place: Place,
         config: AgentMemoryConfig,
         embedder: Embedder,
     ) -> None:
@@ -57,6 +59,7 @@ class PastStore(AgentMemoryStore):
         self.is_recorded = past.recorded
         self._here = journal
         self._lease = lease
+        self._place = place
         super().__init__(config, embedder=embedder, clock=lambda: from_iso(past.as_of))
         self._reader.today = lambda: self._today
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,7 +16,6 @@ from memgraph.journal.envelope import CommitDraft, Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.replay import Committed, Offset
 from memgraph.logs import logger_of, timed
-from memgraph.model.timestamps import to_iso
 from memgraph.ports import GraphEngine, Progress
 from memgraph.store.bulk import in_bulk
 from memgraph.store.cache import RowCache
@@ -57,6 +55,7 @@ class Projector:
         self.turns = Turns()
         self.rows = RowCache(self.ask, lambda: len(self._indexes.index or ()))
         self.named = journal.named
+        self.after_commit: Callable[[], None] = lambda: None
         self._generation = -1
         self._depth = 0
         self._has_failed = False
@@ -90,13 +89,12 @@ class Projector:
         with self.turns.taken(beside=not links) as is_beside:
             if is_beside:
                 yield
-                return
-            if links or self._depth:
+            elif links or self._depth:
                 with self._held():
                     yield
-                return
-            with nullcontext() if self._is_at_hand() else self._held(), self.turns.reading():
-                yield
+            else:
+                with nullcontext() if self._is_at_hand() else self._held(), self.turns.reading():
+                    yield
 
     def _is_at_hand(self) -> bool:
         """Whether index and rows are in memory and at the journal's end: what another process does with the graph is the same."""
@@ -125,6 +123,10 @@ class Projector:
                 raise
             finally:
                 self._depth -= 1
+
+    def gives_way(self) -> Callable[[], bool] | None:
+        """Return what tells whether another thread waits; None if this thread's block cannot end for it. Inside `holding` only."""
+        return None if self._depth > 1 else lambda: self.turns.guard.is_awaited
 
     @property
     def has_graph(self) -> bool:
@@ -190,6 +192,8 @@ class Projector:
                 self._apply(commits)
             elif self.has_graph:  # an earlier commit of this block did not get into the graph
                 self._advance(None)
+            if self.has_graph:
+                self.after_commit()
         except GraphError as error:
             self.turns.close()
             logger.warning("the graph failed after a commit (%s); it will be caught up", error.loggable)
@@ -262,9 +266,8 @@ class Projector:
 
     def _note_damage(self, why: GraphError) -> None:
         logger.warning("rebuilding the graph from the journal: %s", why.loggable)
-        if isinstance(why, OutdatedGraphError):
-            return
-        self.upkeep.note_damage(why.loggable, to_iso(datetime.now(UTC)))
+        if not isinstance(why, OutdatedGraphError):
+            self.upkeep.note_damage(why.loggable)
 
     def close(self) -> None:
         """Save the index if much has changed, remember how far the journal is verified, and let go of the graph."""

@@ -101,6 +101,10 @@ class Reader:
         with self._projector.reading(links=links):
             yield
 
+    def settle(self) -> None:
+        """Commit the uses of memories that are pending, if the system lets it: a full disk can still be read."""
+        self._pending.settle()
+
     def get(self, memory_id: str) -> AgentMemory | None:
         """Return a memory that is not deleted."""
         return next(iter(self.read([stored_form(checked(str, memory_id, "id"))])), None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from types import TracebackType
 from typing import Any, Self
 
 from memgraph.config import AgentMemoryConfig, load_config
@@ -29,6 +28,7 @@ from memgraph.store.bulk import BULK_FROM
 from memgraph.store.drafts import check_commit
 from memgraph.store.opening import check_parts, utc_now
 from memgraph.store.outcome import check_outcome, events_of, is_recorded, newly_used
+from memgraph.store.place import Place
 from memgraph.store.reading import Reader
 from memgraph.store.reembedding import ReembedsVectors
 from memgraph.store.vector_repair import RepairsVectors
@@ -108,9 +108,7 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     @property
@@ -332,7 +330,7 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
 
     def digest(self) -> str:
         """Digest of the state: 64 hexadecimal digits, equal for equal memories and links however they came about."""
-        self.flush()
+        self.reader.settle()
         self._projector.catch_up()
         return f"{self._projector.projection.digest:064x}"
 
@@ -367,21 +365,22 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
             The journal itself does not verify.
         """
         checked(Callback, progress, "progress")
-        self.flush()
+        self.reader.settle()
         return verify(self._projector, deep=deep, progress=progress)
 
     def close(self) -> None:
-        """Commit what is pending and let go of everything. Closing twice is fine."""
+        """Commit what is pending and release everything. Idempotent."""
         if self._is_closed:
             return
         try:
             if not self._journal.is_read_only:
-                self._writer.flush()
+                self._reader.settle()
                 self._batches.compact_after_batch()
         finally:
             self._is_closed = True
             self._writer.pending.stop()
             self._projector.close()
+            self._place = Place(self._place.folder)  # a copy is removed unless a view of the past still uses it
 
     def _known(self, id: str) -> AgentMemory:
         memory = self._reader.get(id)
@@ -392,6 +391,8 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
     def _note(self, uses: Sequence[Use], record: RetrievalRecorded | None = None) -> None:
         if not self._journal.is_read_only:
             self._writer.pending.add(uses, record)
+        elif refused := self._journal.refused_writes():
+            self._writer.pending.skip(refused)
 
     def _check_open(self) -> None:
         if self._is_closed:

@@ -9,6 +9,40 @@ from contextlib import contextmanager
 _LOOK_S = 0.005
 
 
+class Guard:
+    """A re-entrant lock that knows whether another thread waits for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._waiting: set[int] = set()
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether a thread waits for it now."""
+        return bool(self._waiting)
+
+    def acquire(self, timeout_s: float = -1.0) -> bool:
+        """Take the lock; return whether it was taken within `timeout_s` seconds (negative: no limit)."""
+        if self._lock.acquire(blocking=False):
+            return True
+        here = threading.get_ident()
+        self._waiting.add(here)
+        try:
+            return self._lock.acquire(timeout=timeout_s)
+        finally:
+            self._waiting.discard(here)
+
+    def release(self) -> None:
+        """Release the lock."""
+        self._lock.release()
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
+
+
 class Turns:
     """The locks of a projector's threads.
 
@@ -18,7 +52,7 @@ class Turns:
     """
 
     def __init__(self) -> None:
-        self.guard = threading.RLock()
+        self.guard = Guard()
         self.view = threading.RLock()
         self._is_open = False
         self._here = threading.local()
@@ -47,13 +81,13 @@ class Turns:
         beside : bool
             False: wait for `guard` whatever the writer says.
         """
-        while not self.guard.acquire(blocking=False):
+        while not self.guard.acquire(0.0):
             with self.view:
                 if beside and self._is_open:
                     with self.reading():
                         yield True
                     return
-            if self.guard.acquire(timeout=_LOOK_S):
+            if self.guard.acquire(_LOOK_S):
                 break
         try:
             with self.view:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,24 @@ from memgraph.errors import StorageError
 from memgraph.journal.files import write_private
 from memgraph.journal.seal import Seal
 from memgraph.logs import logger_of
+from memgraph.model.timestamps import to_iso
 
 logger = logger_of(__name__)
 
-_SHARE_OF_BATCHES = 0.02
-"""At most so much of the time that batches take goes into comparing."""
+_SHARE = 0.02
+"""At most so much of the time that writing takes goes into comparing."""
 _MOST_EVENTS_UNCHECKED = 50_000
 """After so many the graph is compared whatever it takes."""
+_FEWEST_EVENTS = 500
+"""So many are committed one by one, at least, before the graph is compared between batches."""
+_S_AN_EVENT = 0.004
+"""What committing one by itself takes."""
+_MOST_S_OF_FIRST = 0.5
+"""The first batch of an open store is followed by a comparison if that takes no longer: some 60,000 memories."""
+_LEAST_S = 0.03
+"""What comparing takes however few rows there are."""
+_ENOUGH_ROWS = 20_000
+"""In so many rows that part does not count."""
 _BLOATED = 3.0
 """Times its fresh size: then it is compacted."""
 _EMPTY_BYTES = 64 << 20
@@ -43,7 +55,7 @@ class Upkeep:
     unchecked_s : float
         What batches have taken since, in seconds.
     check_s_a_row : float
-        What comparing took, by measurement.
+        What comparing took, by measurement in a graph of many rows.
     fresh_bytes, fresh_rows : int
         Size of the graph when it was last rebuilt, and rows of the fold then; 0: never.
     damages : int
@@ -60,18 +72,27 @@ class Upkeep:
     damages: int = 0
     rebuilds: list[dict[str, str]] = field(default_factory=list)
 
-    def is_check_due(self, *, seq: int, rows: int) -> bool:
-        """Tell whether the graph is to be compared at the end of a batch."""
+    def is_check_due(self, *, seq: int, rows: int, is_first: bool) -> bool:
+        """Tell whether the graph is to be compared at the end of a batch, the first of an open store or a later one."""
         if seq == self.checked_seq:
             return False
-        is_cheap = rows * self.check_s_a_row <= _SHARE_OF_BATCHES * self.unchecked_s
-        return is_cheap or seq - self.checked_seq > _MOST_EVENTS_UNCHECKED
+        most_s = max(_SHARE * self.unchecked_s, _MOST_S_OF_FIRST if is_first else 0.0)
+        return self._expected_s(rows) <= most_s or seq - self.checked_seq > _MOST_EVENTS_UNCHECKED
+
+    def is_check_due_between(self, *, seq: int, rows: int) -> bool:
+        """Tell whether the graph is to be compared after a commit that is part of no batch."""
+        events = seq - self.checked_seq
+        is_cheap = self._expected_s(rows) <= _SHARE * _S_AN_EVENT * events
+        return events >= _FEWEST_EVENTS and (is_cheap or events > _MOST_EVENTS_UNCHECKED)
 
     def checked(self, *, seq: int, rows: int, seconds: float) -> None:
         """Note a comparison."""
         self.checked_seq, self.unchecked_s = seq, 0.0
-        if rows:
+        if rows >= _ENOUGH_ROWS:
             self.check_s_a_row = seconds / rows
+
+    def _expected_s(self, rows: int) -> float:
+        return max(_LEAST_S, rows * self.check_s_a_row)
 
     def rebuilt(self, *, size: int, rows: int) -> None:
         """Note that the graph is fresh."""
@@ -101,10 +122,10 @@ class UpkeepFile:
         self._path = path
         self._seal = seal
 
-    def note_damage(self, why: str, at: str) -> None:
-        """Note that the graph was not what was written to it, and is rebuilt."""
+    def note_damage(self, why: str) -> None:
+        """Note that the graph was not what was written to it, and is rebuilt now."""
         upkeep = self.read()
-        upkeep.damaged(why, at)
+        upkeep.damaged(why, to_iso(datetime.now(UTC)))
         self.write(upkeep)
 
     def note_fresh(self, *, size: int, rows: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any, NoReturn
@@ -59,6 +59,14 @@ class InMemoryEngine:
                 (t, k, deepcopy(row)) for (t, k), row in self._rows.items() if isinstance(k, tuple) and memory_id in k
             ]
 
+    def sources(self, table: str, target: str, limit: int) -> list[str]:
+        """Return at most so many nodes that have an edge of a table to this one."""
+        with self.open():
+            found = [
+                key[0] for name, key in self._rows if name == table and isinstance(key, tuple) and key[1] == target
+            ]
+            return found[:limit]
+
     def links_of(self, memory_id: str) -> list[tuple[str, Key, Row]]:
         """Return every link between memories at this one, NEXT included, both ways."""
         return [edge for edge in self.edges_at(memory_id) if edge[0] in {*EXPLICIT_RELATIONS, "NEXT"}]
@@ -106,7 +114,13 @@ class InMemoryEngine:
         if progress:
             progress(len(changes), len(changes))
 
-    def cypher(self, query: str, params: Mapping[str, Any]) -> NoReturn:  # noqa: ARG002
+    def cypher(
+        self,
+        query: str,  # noqa: ARG002
+        params: Mapping[str, Any],  # noqa: ARG002
+        *,
+        gives_way: Callable[[], bool] | None = None,  # noqa: ARG002
+    ) -> NoReturn:
         """Refuse: dictionaries have no query language."""
         raise QueryError("the in-memory engine runs no Cypher; test queries against the real graph")
 

@@ -44,7 +44,7 @@ def read_history(store: AgentMemoryStore, *, details_of: Collection[str] = ()) -
     details_of : collection of str
         Ids of the memories of which relevance and links are wanted.
     """
-    store.flush()
+    store.reader.settle()
     reading, moments = _Reading(details_of), Moments()
     with no_collections():
         for _, events in groupby(store.reader.events_after(0), key=attrgetter("commit_id")):

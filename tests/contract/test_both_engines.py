@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,9 +17,56 @@ HELD_BY_BOTH = [
     "tests/unit/graph/test_losses.py",
     "tests/unit/graph/test_columns.py",
 ]
+COMMANDS = """
+import json, sys
+from click.testing import CliRunner
+from memgraph.interfaces.cli.group import cli
+
+for command in json.loads(sys.argv[1]):
+    result = CliRunner().invoke(cli, command, prog_name="memgraph")
+    print(json.dumps([result.exit_code, result.stdout, result.stderr]))
+"""
+needs_ladybug = pytest.mark.skipif(
+    find_spec("ladybug") is None, reason="ladybug is not installed (the extra `ladybug`)"
+)
 
 
-@pytest.mark.skipif(find_spec("ladybug") is None, reason="ladybug is not installed (the extra `ladybug`)")
+@needs_ladybug
+def test_a_store_that_moves_to_ladybug_and_back_is_the_same(
+    isolated_environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMGRAPH_EMBEDDING_MODEL", "none")
+    verify = ["verify", "--deep", "--json"]
+    query = ["query", "--json", "--cypher", "MATCH (m:Memory) RETURN m.* ORDER BY m.id"]
+
+    def run(*commands: list[str]) -> list[Any]:
+        """Run commands in one process."""
+        given = [sys.executable, "-c", COMMANDS, json.dumps(commands)]
+        done = subprocess.run(given, capture_output=True, text=True, timeout=120, check=True)
+        results = [json.loads(line) for line in done.stdout.splitlines()]
+        assert [result[0] for result in results] == [0] * len(commands), results
+        return [json.loads(stdout) for _, stdout, _ in results if stdout.startswith(("{", "["))]
+
+    def files() -> list[str]:
+        return sorted(path.name for path in (isolated_environment / "memgraph" / "graph").glob("memgraph.*"))
+
+    text = ("--reasoning", "It was red.", "--action", "1. Look. 2. Mend.", "--outcome", "success", "--project", "P")
+    episodes = [["episode", f"The build of `part{n}.py` broke", *text, "--build", f"b{n}"] for n in range(3)]
+    _, before, rows = run(*episodes, ["sleep"], ["recall", "--json", "the build broke"], verify, query)
+    assert before["differing"] == 0
+    moved, moved_rows, there, there_rows = run(
+        ["rebuild", "--engine", "ladybug"], verify, query, ["remember", "Ladybugs have spots"], verify, query
+    )
+    assert "memgraph.ladybug" in files()
+    assert not any(name.startswith("memgraph.kuzu") for name in files())
+    assert (moved["digest"], moved["differing"], moved_rows) == (before["digest"], 0, rows)
+    assert there["digest"] != before["digest"]
+    back, back_rows = run(["rebuild", "--engine", "kuzu"], verify, query)
+    assert not any(name.startswith("memgraph.ladybug") for name in files())
+    assert (back["digest"], back["differing"], back_rows) == (there["digest"], 0, there_rows)
+
+
+@needs_ladybug
 def test_ladybug_holds_what_kuzu_does() -> None:
     command = [
         sys.executable,

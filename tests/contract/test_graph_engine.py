@@ -17,7 +17,7 @@ from memgraph.graph.schema import INTERNAL, tables
 from memgraph.graph.writing import BulkLimits
 from memgraph.journal.envelope import Event
 from memgraph.model.events import MemoryAdded, MemoryLinked
-from memgraph.model.ids import source_id
+from memgraph.model.ids import natural_id, source_id
 from memgraph.model.memory import ActionStep, EncounteredError, Entity, ErrorFix, MemoryRecord
 from memgraph.ports import Change, GraphEngine, Key, Row
 from memgraph.testing import InMemoryEngine
@@ -338,6 +338,10 @@ class TestNeighbours:
         me = source_id("tests", 1)
         expected = [(c.table, c.key, c.new) for c in [*changes, recalled] if isinstance(c.key, tuple) and me in c.key]
         assert sorted(engine.edges_at(me)) == sorted(expected)  # type: ignore[type-var]
+        tag = natural_id("tag", "a")
+        assert sorted(engine.sources("TAGGED", tag, 9)) == sorted([me, source_id("tests", 3)])
+        assert len(engine.sources("TAGGED", tag, 1)) == 1
+        assert engine.sources("TAGGED", natural_id("tag", "b"), 9) == []
         links = [edge for edge in expected if edge[0] in {"SUPPORTS", "CONTRADICTS", "NEXT"}]
         assert len(links) == 3
         assert sorted(engine.links_of(me)) == sorted(links)  # type: ignore[type-var]

@@ -771,14 +771,21 @@ class TestPermissions:
         assert refusal["type"] == "StorageError", refusal
         assert row.fits(refusal["message"]), refusal
 
-    @pytest.mark.parametrize("name", ["journal", "journal/vectors"])
-    def test_what_may_not_be_written(
-        self, theirs: Any, nursery: Any, rows: Any, tmp_path: Path, template: Any, name: str
-    ) -> None:
-        row = rows["the store may not be written"]
-        place = theirs.home / name
+    def test_what_may_not_be_written(self, theirs: Any, nursery: Any, rows: Any, tmp_path: Path, template: Any) -> None:
+        row = rows["the store may not be written, or lies on a read-only file system"]
+        place = theirs.home / "journal"
+        for path in (*place.rglob("*"), place):
+            path.chmod(0o500 if path.is_dir() else 0o400)
+        *read, refusal = self.said(theirs, nursery, tmp_path, template)
+        assert read == ["read"]
+        assert refusal["type"] == "ReadOnlyError", refusal
+        assert row.fits(refusal["message"]), refusal
+
+    def test_vectors_that_may_not_be_written(self, theirs: Any, nursery: Any, tmp_path: Path, template: Any) -> None:
+        place = theirs.home / "journal" / "vectors"
         for path in (*place.glob("*"), place):
             path.chmod(0o500 if path.is_dir() else 0o400)
-        said = self.said(theirs, nursery, tmp_path, template)
-        assert said[-1]["type"] == "StorageError", said
-        assert row.fits(said[-1]["message"]), said
+        *read, refusal = self.said(theirs, nursery, tmp_path, template)
+        assert read == ["read"]
+        assert refusal["type"] == "StorageError", refusal
+        assert "Permission denied" in refusal["message"], refusal

@@ -28,6 +28,7 @@ from memgraph.fold import EmptyView, Projection, project
 from memgraph.journal.keys import FileKeys
 from memgraph.journal.opening import open_journal
 from memgraph.model.events import MemoryDeleted, MemoryLinked
+from memgraph.model.ids import canonical_name
 from memgraph.model.memory import parse_memory
 from memgraph.model.timestamps import to_iso
 from memgraph.testing import FakeAnnotator, FakeClock, FakeEmbedder
@@ -468,6 +469,8 @@ class StoreMachine(RuleBasedStateMachine):
         }
         tagged = store.cypher("MATCH (m:Memory)-[:TAGGED]->(t:Tag) RETURN count(*) AS n")[0]["n"]
         assert tagged == sum(len(fields["tags"]) for fields in self.model.memories.values())
+        tags = store.cypher("MATCH (t:Tag) RETURN count(*) AS n")[0]["n"]
+        assert tags == len({canonical_name(tag) for fields in self.model.memories.values() for tag in fields["tags"]})
         recalled = store.cypher("MATCH (:Recall)-[:RECALLED]->(m:Memory) RETURN count(*) AS n")[0]["n"]
         assert recalled == sum(map(len, self.model.recalled.values()))
 

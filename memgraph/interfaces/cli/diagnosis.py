@@ -227,6 +227,7 @@ def _index(config: AgentMemoryConfig, journal: Journal, report: Diagnosis) -> No
 
 def _graph(config: AgentMemoryConfig, journal: Journal, report: Diagnosis) -> None:
     from memgraph.store.opening import open_projector
+    from memgraph.store.place import place_of
     from memgraph.store.verifying import inspect
 
     told = report.found["graph"]
@@ -238,7 +239,13 @@ def _graph(config: AgentMemoryConfig, journal: Journal, report: Diagnosis) -> No
     elif not is_there:
         told |= {"lag_events": journal.tail.chain.seq, "note": "the next use makes it"}
     settings = config.model_copy(update={"lock_timeout_s": 0.0, "graph_idle_s": 0.0})
-    projector = open_projector(settings, journal)
+    try:
+        place = place_of(config.home)
+    except StorageError as error:
+        report.problem(str(error))
+        return
+    report.found["store"]["refused_writes"] = journal.refused_writes() or place.refused or None
+    projector = open_projector(settings, journal, place.folder)
     try:
         _upkeep(projector, report)
         found = inspect(projector, sample=_SAMPLE, with_graph=is_there and not is_taken)

@@ -36,6 +36,8 @@ def _lines(report: Diagnosis) -> Iterator[str]:
         yield f"            not settings of this program: {plain(', '.join(unknown))}"
     yield f"store       {plain(found['store']['path'])}"
     yield f"            {_identity(found['store'])}"
+    if refused := found["store"].get("refused_writes"):
+        yield f"            can be read, not written: {plain(refused)}"
     if "journal" in found:
         yield from _of_the_store(found)
     if "disk" in found:

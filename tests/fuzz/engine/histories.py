@@ -88,6 +88,10 @@ class Rows:
         """Return every edge at a memory, both ways."""
         return [(table, key, self.tables[table][key]) for table, key in self._edges.get(memory_id, ())]
 
+    def sources(self, table: str, target: str, limit: int) -> list[str]:
+        """Return at most so many nodes that have an edge of a table to this one."""
+        return [key[0] for name, key in self._edges.get(target, ()) if name == table and key[1] == target][:limit]
+
     def take(self, changes: Iterable[Change]) -> None:
         """Take in changed rows."""
         for change in changes:

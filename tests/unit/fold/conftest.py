@@ -34,6 +34,9 @@ class State:
     def edges_at(self, memory_id: str) -> Iterable[tuple[str, Key, Row]]:
         return [(t, k, row) for (t, k), row in self.rows.items() if isinstance(k, tuple) and memory_id in k]
 
+    def sources(self, table: str, target: str, limit: int) -> list[str]:
+        return [k[0] for t, k in self.rows if t == table and isinstance(k, tuple) and k[1] == target][:limit]
+
     def fold(self, *payloads: Payload) -> list[Change]:
         before = deepcopy(self.rows)
         workspace = Workspace(self)

@@ -198,7 +198,7 @@ class TestDeleted:
         edges = [key for (_, key) in state.rows if isinstance(key, tuple)]
         assert edges == [(memory_id(2), memory_id(3))]
         assert state.get("Memory", memory_id(1)) is None
-        assert state.table("Tag")  # things stay known
+        assert [state.table(table) for table in ("Tag", "Project")] == [{}, {}]
 
     def test_edges_made_in_the_same_commit_go_too(self, state: Any, added: Added, memory_id: Ids) -> None:
         link = MemoryLinked(source_id=memory_id(1), relation="SUPPORTS", target_id=memory_id(2), created_at=NOW)
@@ -210,7 +210,7 @@ class TestDeleted:
         project = natural_id("project", "P")
         state.fold(MemoryDeleted(id=memory_id(2)))
         assert state.get("Project", project)["last_memory_id"] == memory_id(1)
-        state.fold(MemoryDeleted(id=memory_id(1)))
+        state.fold(added(3, project_id="P", type="semantic"), MemoryDeleted(id=memory_id(1)))
         assert "last_memory_id" not in state.get("Project", project)
 
     def test_one_that_is_not_the_last_leaves_the_last(self, state: Any, added: Added, memory_id: Ids) -> None:

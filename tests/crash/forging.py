@@ -1,0 +1,232 @@
+"""Somebody who edits what memgraph has made of its journal: knows every format and recomputes every digest, but has no key.
+
+All edits keep the length of a file and its times, but for those that are made with the engine itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import random
+import re
+import string
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from blake3 import blake3
+
+WORD = re.compile(rb"[A-Za-z]{7,}")
+_CODE_DIGITS = 64
+_NOTE_BYTES = 1024
+_STATE = {
+    "the state's digest": rb'"digest":"([0-9a-f]{64})"',
+    "the state's sums": rb'"hashes":"(-?\d+)"',
+    "the state's event": rb'"signature":"([0-9a-f]+)"',
+    "the state's code": rb'"code":"([0-9a-f]{64})"',
+}
+
+
+@dataclass
+class Forgery:
+    """What was edited, and the words that nobody may ever see."""
+
+    where: str
+    what: str
+    marks: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What can be read in a store: words of its texts, titles, tags, and ids. `foreign` is an outcome that no memory has."""
+
+    words: list[str]
+    titles: list[str]
+    tags: list[str]
+    ids: list[str]
+    foreign: str = "partial"
+
+
+def put(path: Path, data: bytes) -> None:
+    """Overwrite a file in place by as many bytes, and set its times back."""
+    before = path.stat()
+    assert len(data) == before.st_size, path
+    with path.open("r+b") as file:
+        file.write(data)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+class Attacker:
+    """Edits the files of one store. The store is closed."""
+
+    def __init__(self, home: Path, engine: str, known: Known, chance: random.Random) -> None:
+        self._home = home
+        self._engine = engine
+        self._known = known
+        self._chance = chance
+        (self._past,) = (home / "past").iterdir()
+        self.places: dict[str, Callable[[str], Forgery]] = {
+            "graph": lambda where: self._in_rows(where, self.graph),
+            "log": lambda where: self._in_rows(where, self.log),
+            "graph, note resealed": self._with_note,
+            "graph, by the engine": self._by_engine,
+            "index": lambda where: self._in_index(where, home / "index" / "index.npz"),
+            "note": lambda where: self._in_note(where, "opened.json", "note"),
+            "upkeep": lambda where: self._in_note(where, "upkeep.json", "upkeep"),
+            "past: graph": lambda where: self._in_rows(where, self._past / "graph" / self.graph.name),
+            "past: index": lambda where: self._in_index(where, self._past / "index" / "index.npz"),
+        }
+
+    @property
+    def graph(self) -> Path:
+        return self._home / "graph" / f"memgraph.{self._engine}"
+
+    @property
+    def log(self) -> Path:
+        return self.graph.with_name(self.graph.name + ".wal")
+
+    def forge(self, place: str) -> Forgery:
+        """Make one edit at a place."""
+        return self.places[place](place)
+
+    def _in_rows(self, where: str, path: Path) -> Forgery:
+        data = path.read_bytes()
+        what = self._chance.choice(["a text", "a text once", "a title", "a tag", "an id", "an outcome", *_STATE])
+        if what in _STATE and (found := list(re.finditer(_STATE[what], data))):
+            begin, end = self._chance.choice(found).span(1)
+            other = bytes(self._digit(char) for char in data[begin:end])
+            put(path, data[:begin] + other + data[end:])
+            return Forgery(where, what)
+        old, new = self._replacement(what, data)
+        put(path, data.replace(old, new, 1 if what == "a text once" else -1))
+        return Forgery(where, what if what not in _STATE else "a text", [new.decode()])
+
+    def _replacement(self, what: str, data: bytes) -> tuple[bytes, bytes]:
+        """Return bytes of the file, and as many others."""
+        if what == "an outcome" and b"success" in data:
+            return b"success", self._known.foreign.encode()
+        kinds = {"a title": self._known.titles, "a tag": self._known.tags, "an id": self._known.ids}
+        wanted = [one for one in kinds.get(what, self._known.words) if one.encode() in data]
+        old = self._chance.choice(
+            wanted or [one for one in self._known.words + self._known.ids if one.encode() in data]
+        )
+        if old in self._known.ids:
+            place = self._chance.randrange(24, 36)
+            return old.encode(), (old[:place] + chr(self._digit(ord(old[place]))) + old[place + 1 :]).encode()
+        rest = "".join(self._chance.choices(string.ascii_lowercase, k=len(old) - 2))
+        return old.encode(), f"Zq{rest}".encode()
+
+    def _digit(self, char: int) -> int:
+        """Return another digit, where it was one."""
+        digits = b"0123456789" if chr(char).isdigit() else b"abcdef" if chr(char) in "abcdef" else bytes([char])
+        return self._chance.choice([one for one in digits if one != char] or [char])
+
+    def _code(self, data: bytes) -> str:
+        """Return a code as memgraph makes them, but for the key: with none, or one that is made of what anybody can read."""
+        public = json.loads((self._home / "journal" / "manifest.json").read_bytes())
+        keys = [None, bytes(32), *(hashlib.sha256(str(value).encode()).digest() for value in public.values())]
+        key = self._chance.choice([*keys, "sha256"])
+        if key == "sha256":
+            return hashlib.sha256(data).hexdigest()
+        return blake3(data, key=key).hexdigest() if key else blake3(data).hexdigest()
+
+    def _seal(self, name: str, change: Callable[[dict[str, Any]], None], part: str) -> None:
+        """Change a note, with a code over it."""
+        path = self.graph.with_name(name)
+        sealed = orjson.loads(path.read_bytes())
+        change(sealed[part])
+        data = orjson.dumps({part: sealed[part], "code": self._code(orjson.dumps(sealed[part]))})
+        put(path, data.ljust(path.stat().st_size)[: path.stat().st_size])
+
+    def _with_note(self, where: str) -> Forgery:
+        found = self._in_rows(where, self.graph)
+        self._vouch()
+        return found
+
+    def _vouch(self) -> None:
+        """Have the note say that the files are as they are."""
+        log = self._code(self.log.read_bytes()) if self.log.exists() else None
+
+        def change(note: dict[str, Any]) -> None:
+            note |= {"file": self._code(self.graph.read_bytes()), "log": log, "is_open": False, "unclean": 0}
+
+        self._seal("opened.json", change, "note")
+
+    def _in_note(self, where: str, name: str, part: str) -> Forgery:
+        def change(said: dict[str, Any]) -> None:
+            key = self._chance.choice([key for key, value in said.items() if isinstance(value, int | float | str)])
+            value = said[key]
+            if isinstance(value, str):
+                said[key] = "".join(chr(self._digit(ord(char))) for char in value)
+            elif not isinstance(value, bool):  # there the code alone is another
+                said[key] = type(value)(re.sub(r"[1-9]", lambda _: self._chance.choice("123456789"), str(value)))
+
+        self._seal(name, change, part)
+        return Forgery(where, "what it says")
+
+    def _in_index(self, where: str, path: Path) -> Forgery:
+        with np.load(io.BytesIO(path.read_bytes()[_CODE_DIGITS:]), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        header = arrays["header"].tobytes()
+        marks = []
+        if what := self._chance.choice(["a word", "an id", ""]):
+            names = self._known.ids if what == "an id" else [word.lower() for word in self._known.words]
+            old = self._chance.choice([name for name in names if name.encode() in header])
+            place = self._chance.randrange(24, 36) if what == "an id" else 2
+            new = old[:place] + "".join(chr(self._digit(ord(char))) if what == "an id" else "q" for char in old[place:])
+            arrays["header"] = np.frombuffer(header.replace(old.encode(), new.encode()), dtype=np.uint8)
+            marks = [new] if what == "an id" else []
+        else:
+            name = self._chance.choice([name for name, array in arrays.items() if array.size and name != "header"])
+            what = "numbers"
+            arrays[name] = np.roll(arrays[name][::-1], 1)
+        np.savez(buffer := io.BytesIO(), **arrays)  # type: ignore[arg-type]
+        put(path, self._code(buffer.getvalue()).encode() + buffer.getvalue())
+        return Forgery(where, what, marks)
+
+    def _by_engine(self, where: str) -> Forgery:
+        """Open the file with the engine; change column, record and sums as memgraph would; vouch for all of it."""
+        module = import_module(self._engine)
+        database = module.Database(str(self.graph), max_db_size=1 << 34, buffer_pool_size=1 << 28)
+        connection = module.Connection(database)
+
+        def run(query: str, **params: Any) -> list[Any]:
+            result = connection.execute(query, params)
+            rows = [result.get_next() for _ in range(result.get_num_tuples())]
+            result.close()
+            return rows
+
+        memory_id, record = self._chance.choice(run("MATCH (r:MemoryRow) RETURN r.id, r.record"))
+        row = orjson.loads(record)
+        word = self._chance.choice(WORD.findall(row["content"].encode())).decode()
+        mark = "Zq" + "".join(self._chance.choices(string.ascii_lowercase, k=len(word) - 2))
+        run("MATCH (m:Memory {id: $id}) SET m.content = $c", id=memory_id, c=row["content"].replace(word, mark))
+        forged = record.replace(word, mark)
+        code = int(self._code(forged.encode())[:16], 16) >> 1
+        run("MATCH (r:MemoryRow {id: $id}) SET r.record = $r, r.code = $c", id=memory_id, r=forged, c=code)
+        [[state]] = run("MATCH (p:Projection) RETURN p.state")
+        said = orjson.loads(state)["said"]
+        said["sums"]["hashes"] = str(int(said["sums"]["hashes"]) + self._chance.randrange(1 << 40))
+        sealed = orjson.dumps({"said": said, "code": self._code(orjson.dumps(said))}).decode()
+        run("MATCH (p:Projection) SET p.state = $s", s=sealed)
+        run("CHECKPOINT")
+        connection.close()
+        database.close()
+        self._vouch()
+        return Forgery(where, "a record, its code, the sums", [mark])
+
+
+def flip(path: Path, chance: random.Random) -> str:
+    """Flip a bit of a byte that says something, and keep the file's times."""
+    data = bytearray(path.read_bytes())
+    used = np.flatnonzero(np.frombuffer(bytes(data), dtype=np.uint8))  # most of a graph's file is empty
+    place = int(used[chance.randrange(len(used))])
+    data[place] ^= 1 << chance.randrange(8)
+    put(path, bytes(data))
+    return f"{path.name}, byte {place}"
