@@ -96,6 +96,7 @@ def _views(memory: MemGraph, asked: Mapping[str, Any]) -> dict[str, Any]:
         "queries": {
             name: jsonable(list(memory.store.query(name, **params))) for name, params in asked["queries"].items()
         },
+        "cypher": {text: jsonable(list(memory.store.cypher(text))) for text in asked["cypher"]},
         "series": [
             {"of": of, "found": [one.to_dict() for one in learning_series(memory.store, **of)]}
             for of in asked["series"]
