@@ -19,7 +19,7 @@ if __package__ in {None, ""}:  # run as a script: `benchmarks` is found from the
 from benchmarks.data import DIMENSION, SEED, Author, Clock
 from benchmarks.machine import size_of
 from memgraph import AgentMemoryConfig, AgentMemoryStore
-from memgraph.errors import MemGraphError
+from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.lifecycle import sleep
 from memgraph.testing import FakeEmbedder
 
@@ -53,7 +53,7 @@ class Life:
         (act,) = self._chance.choices([act for _, act in acts], [weight for weight, _ in acts])
         try:
             act() if self._ids else self._add()
-        except MemGraphError:  # linked to itself, superseded in a circle, deleted meanwhile
+        except (InvalidInputError, NotFoundError):  # linked to itself, superseded in a circle, deleted meanwhile
             self._add()
 
     def _add(self) -> None:

@@ -207,11 +207,11 @@ class EmbeddedEngine:
             sealed = orjson.loads(found[0][0])
             said = sealed["said"]
             if not self._seal.fits(sealed["code"], orjson.dumps(said)):
-                raise GraphError("what the graph says of itself was not written by this store")
+                raise GraphError("the graph's state record has no valid code")
             self._sums = Sums.from_row(said["sums"])
             state: Row = said["state"]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise GraphError("what the graph says of itself cannot be read", engine_says=str(error)) from None
+            raise GraphError("the graph's state record cannot be read", engine_says=str(error)) from None
         return state
 
     def apply(self, changes: Sequence[Change], state: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Edges that only the engine's log holds, because Kùzu must not be left to find, at a checkpoint, that all of them are gone again.
+"""Tracks edges created since the last checkpoint: Kùzu may crash if all of them are deleted before the next one.
 
 Where a table of edges has rows in the file, and every row that came since the last checkpoint has been deleted by another transaction,
 the checkpoint leaves a table whose next reader takes the process down (0.11.3: create an edge, CHECKPOINT, create another, delete it,

@@ -93,7 +93,7 @@ class OpenNote:
             raise GraphError(f"{_MOST_UNCLEAN} processes in a row ended without closing it")
         if self._code(self._path) != note.file:
             what = f"process {note.pid} ended while it was being rewritten" if note.is_open else "it was changed since"
-            raise GraphError(f"{self._path} is not as it was left: {what}")
+            raise GraphError(f"{self._path} is not as it was closed: {what}")
         if note.is_open:
             logger.info("process %d did not close the graph; what it wrote last comes from the journal", note.pid)
             sweep(self._path)
@@ -113,7 +113,7 @@ class OpenNote:
             is_older = False
         if is_older:
             raise OutdatedGraphError(f"{self._path} was made by an earlier release")
-        raise GraphError(f"nothing vouches for {self._path}")
+        raise GraphError(f"{self._path} has no valid seal")
 
     def check(self, path: Path | None = None) -> None:
         """Return if the file and its log, or the copies of both at `path`, are as they were closed.

@@ -1,4 +1,4 @@
-"""Nodes that the engine must not update: they go, with their edges, and come anew (``schema/001_nodes.cypher`` says why)."""
+"""Replaces nodes that the engine must not update: they are deleted and created again, with their edges. ``schema/001_nodes.cypher`` says why."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KEYS_AT_ONCE = 10
 
 
 def replaced(connection: Connection, changes: Sequence[Change]) -> list[Change]:
-    """Return changes that come to the same, in which no string of a memory, and no list, is updated.
+    """Rewrite changes so that no list, and no string of a memory, is updated in place.
 
     A node whose lists or strings change goes and comes anew, and so do its edges, which are read from the graph for it.
     """

@@ -1,7 +1,7 @@
 """When the graph is compared with what was written to it, when it is compacted, and how often it had to be rebuilt.
 
-Kept in ``graph/upkeep.json``, under a code of the store's. It is a help and no promise: one that is missing or was changed means
-that a comparison is due.
+Kept in ``graph/upkeep.json``, under a code of the store's. It is advisory: where it is missing, or its code
+is wrong, a comparison is due.
 """
 
 from __future__ import annotations

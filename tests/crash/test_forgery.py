@@ -136,7 +136,7 @@ MAIN = ("graph", "log", "graph, note resealed", "note", "graph, by the engine", 
 PAST_PLACES = ("past: graph", "past: index")
 OF_INDEX = "the index snapshot"
 OF_GRAPH = (
-    "is not as it was left: it was changed since", "nothing vouches for", "is not what was written", "says of itself", "earlier release",
+    "is not as it was closed: it was changed since", "has no valid seal", "is not what was written", "state record", "earlier release",
 )  # fmt: skip
 QUIET = "nothing said: not looked at, or the journal was used instead"
 FIRST = ("recall", "list", "search", "query", "export", "sleep")
