@@ -266,10 +266,12 @@ class EmbeddedEngine:
             for name, table in tables().items():
                 if name == STATE_TABLE:
                     continue
-                [[count, total]] = connection.run(sums_of(table))
-                if table.ends and count == expected.rows.get(name, 0):  # those that no node has are counted apart
-                    [[count]] = connection.run(f"MATCH ()-[e:{name}]->() RETURN count(*)")
-                found[name], hashes = count, hashes + int(total or 0)
+                written, total = expected.rows.get(name, 0), 0
+                if written or not table.ends:
+                    [[found[name], total]] = connection.run(sums_of(table))
+                if table.ends and found.get(name, 0) == written:  # edges without a node at one end are counted apart
+                    [[found[name]]] = connection.run(f"MATCH ()-[e:{name}]->() RETURN count(*)")
+                hashes += int(total or 0)
         differing = [
             f"{name} has {count:,} rows instead of {expected.rows.get(name, 0):,}"
             for name, count in found.items()
