@@ -183,9 +183,7 @@ class EmbeddedEngine:
 
     def count_rows(self) -> int:
         """Return how many rows all tables have, as far as was written."""
-        if self._sums is None:
-            self.state()
-        return sum((self._sums or Sums()).rows.values())
+        return sum(self._written().rows.values())
 
     def size_bytes(self) -> int:
         """Return the size of the file and its log."""
