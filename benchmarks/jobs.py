@@ -17,8 +17,8 @@ from benchmarks.data import PROJECTS, SEED, Author, Clock, GivenVectors, Memory,
 from benchmarks.figures import timed, timed_ms
 from benchmarks.machine import resident_mb, size_of
 from memgraph import AgentMemoryConfig, AgentMemoryStore, MemoryRetrieval, RetrievalConfig
+from memgraph.disk.seal import Seal
 from memgraph.graph.engine import EmbeddedEngine
-from memgraph.journal.seal import Seal
 
 Result = dict[str, Any]
 _LONGEST_WAIT_S = 30.0

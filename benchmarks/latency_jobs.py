@@ -22,8 +22,8 @@ from benchmarks.peers import opened as opened_peer
 from benchmarks.stories import Storyteller
 from memgraph import AgentMemoryStore, Link, MemoryRetrieval, RetrievalConfig
 from memgraph.model.retrieval import StageReport
-from memgraph.retrieval.filter import Scope
 from memgraph.retrieval.pipeline import ranked
+from memgraph.retrieval.scope import Scope
 
 Result = dict[str, Any]
 Values = defaultdict[str, list[float]]

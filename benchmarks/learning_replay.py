@@ -18,7 +18,7 @@ from benchmarks.learning_logs import Log, Question, Trial, TrialReader
 from benchmarks.retrieval_peers import Bm25
 from memgraph import AgentMemory, Embedder, MemGraph, MemoryRetrieval, RetrievalConfig
 from memgraph.retrieval import pipeline
-from memgraph.retrieval.budget import count_tokens, within_tokens
+from memgraph.retrieval.context.budget import count_tokens, within_tokens
 from memgraph.testing import FakeClock
 
 SHOWN = 5

@@ -16,7 +16,7 @@ from benchmarks.data import AGENTS, DIMENSION, SEED, Memory
 from benchmarks.machine import resident_mb
 from benchmarks.tables import table
 from memgraph import MemGraph
-from memgraph.lifecycle.compress import compress
+from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.testing import FakeEmbedder
 
 _TAGS = 2_000

@@ -26,7 +26,8 @@ from benchmarks.machine import described
 from benchmarks.tables import table
 from memgraph import AgentMemoryConfig, AgentMemoryStore, Link, parse_memory
 from memgraph.graph.queries import named_queries
-from memgraph.model.events import BuildConsolidated, RecalledItem, RetrievalRecorded
+from memgraph.model.events.intake import BuildConsolidated
+from memgraph.model.events.recalls import RecalledItem, RetrievalRecorded
 from memgraph.model.ids import source_id
 
 LIMIT_MS = 1_000.0
