@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from memgraph.config import default_settings
 from memgraph.interfaces.cli.config import _ELSEWHERE
+from memgraph.interfaces.cli.docs import topics
 from memgraph.interfaces.cli.group import COMMANDS
 from tests.crash.failures import FAILURES
 
@@ -81,11 +82,18 @@ def commands() -> str:
     return table(("command", "what it does"), [(f"`{name}`", entry.help) for name, entry in COMMANDS.items()])
 
 
+def links() -> str:
+    """Return the topics with their summaries, each linked to its page."""
+    rows = [(f"[{one.name}](memgraph/docs/{one.name}.md)", one.summary) for one in topics().values()]
+    return table(("topic", "what it covers"), rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "commands": commands,
     "environment": environment,
     "failures": failures,
     "settings": settings,
+    "topics": links,
 }
 
 
