@@ -38,6 +38,7 @@ REASONS: dict[str, Callable[[str], bool]] = {
     ),
     "writes into this checkout": lambda text: text == "python -m tests.documents\n",
     "installs packages": lambda text: "pip install" in text,
+    "a process has one engine": lambda text: all("--engine" in line for line in text.splitlines()),
     "needs an Ollama server": lambda text: all("ollama:" in line for line in text.splitlines()),
 }
 """Why a block may be left unrun, and how that can be seen in its text."""
@@ -84,7 +85,7 @@ def memories(terminal: Terminal) -> dict[str, str]:
 
 def recall(terminal: Terminal) -> dict[str, str]:
     found = terminal.asked(*terminal.recalled[1:])
-    return {"QUERY_ID": found["query_id"], "ID": found["memories"][0]["memory"]["id"]}
+    return {"QUERY_ID": found["query_id"], "ID": found["memories"][0]["id"]}
 
 
 def episode(terminal: Terminal) -> dict[str, str]:
@@ -125,12 +126,13 @@ def terminal(tmp_path: Path, isolated_environment: Path, monkeypatch: pytest.Mon
     (folder / "target").mkdir()
     (folder / "junit").rename(folder / "target" / "reports")
     (folder / "trials").mkdir()
-    for trial in folder.glob("alfworld_trial_*.json"):
-        trial.rename(folder / "trials" / trial.name)
+    for number in (0, 1):
+        (folder / f"alfworld_trial_{number}.json").rename(folder / "trials" / f"alfworld_trial_{number}.json")
     shutil.copytree(folder / "transcripts", isolated_environment / ".claude" / "projects" / "shop")
+    (folder / "import_csv.py").write_text("ENCODING = 'utf-8-sig'\n", "utf-8")
     history = {f"GIT_{who}_{what}": "a@b.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     message = "Fix the CSV import\n\nThe header was lost because of a byte order mark."
-    for command in (["init", "-q"], ["add", "ci.log"], ["commit", "-q", "-m", message]):
+    for command in (["init", "-q"], ["add", "import_csv.py"], ["commit", "-q", "-m", message]):
         subprocess.run(["git", *command], cwd=folder, env={**os.environ, **history}, check=True, capture_output=True)
     monkeypatch.chdir(folder)
     for user in (memgraph.embedding, sys.modules[AgentMemoryStore.__module__]):

@@ -10,7 +10,7 @@ import click
 from memgraph.interfaces.cli.options import Command, Settings, pass_settings
 from memgraph.interfaces.cli.output import count, emit
 
-_COMMENT = re.compile(r"^<!--.*?-->\n+", re.DOTALL | re.MULTILINE)
+_COMMENT = re.compile(r"^<!--.*?-->\n", re.DOTALL | re.MULTILINE)
 """An HTML comment on lines of its own: a note to tools that read the source."""
 
 
