@@ -20,30 +20,30 @@ _NAMES = {
     "memgraph.facade": "MemGraph",
     "memgraph.lifecycle": "ConsolidationPipeline",
     "memgraph.model.build": "BuildEventLog BuildTask Candidate ExtractionResult UserIntervention",
-    "memgraph.model.context": "AgentContext TaskContext",
-    "memgraph.model.contradictions": "Contradiction ContradictionResult",
+    "memgraph.model.results.context": "AgentContext TaskContext",
+    "memgraph.model.results.contradictions": "Contradiction ContradictionResult",
     "memgraph.model.link": "Link",
     "memgraph.model.memory": "AgentMemory Entity EpisodicMemory ProceduralMemory SemanticMemory parse_memory",
-    "memgraph.model.procedures": "ErrorAnalysis ProcedureResult Proposal RepeatedError",
+    "memgraph.model.results.procedures": "ErrorAnalysis ProcedureResult Proposal RepeatedError",
     "memgraph.model.relevance": "ForgettingCurveConfig",
-    "memgraph.model.results": (
-        "ChangedRecall CollectionPreview CollectionResult CompressionResult ConsolidationResult DecayResult FadedMemory MemoryCommandResult "
-        "MemoryExport MemoryListEntry MemoryStats "
-        "ReembedResult SavedEpisode SavedObservation VectorRepair"
+    "memgraph.model.results.learning": "CompressionResult ConsolidationResult SavedEpisode SavedObservation",
+    "memgraph.model.results.listing": "MemoryCommandResult MemoryExport MemoryListEntry MemoryStats",
+    "memgraph.model.results.maintenance": (
+        "ChangedRecall CollectionPreview CollectionResult DecayResult FadedMemory ReembedResult VectorRepair"
     ),
     "memgraph.model.retrieval": "Explanation Hop RetrievalConfig RetrievalQuery RetrievalResult ScoredMemory StageReport",
-    "memgraph.model.rows": "Column Rows",
+    "memgraph.model.results.rows": "Column Rows",
     "memgraph.model.similarity": "cosine_similarity",
-    "memgraph.model.sleep": "PhaseReport SleepReport",
-    "memgraph.model.usage": "ModelBudget ModelUsage",
+    "memgraph.model.results.sleep": "PhaseReport SleepReport",
+    "memgraph.model.model_usage": "ModelBudget ModelUsage",
     "memgraph.ports": (
         "Annotation Annotator Clock Embedder Extractor GraphEngine KeyProvider LanguageModel SigningKey TokenCounter"
     ),
     "memgraph.retrieval": "MemoryRetrieval",
-    "memgraph.retrieval.context": "agent_context task_context",
-    "memgraph.retrieval.formats": "create_enriched_system_prompt format_context_for_prompt",
+    "memgraph.retrieval.context.context": "agent_context task_context",
+    "memgraph.retrieval.context.formats": "create_enriched_system_prompt format_context_for_prompt",
     "memgraph.store": "AgentMemoryStore",
-    "memgraph.store.repairing": "repair_store",
+    "memgraph.store.maintenance.repair": "repair_store",
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from memgraph.embedding import embed_query
 from memgraph.errors import DuplicateIdError, EmbeddingError, InvalidInputError, NotFoundError
-from memgraph.index.succession import superseded
+from memgraph.index.supersession import superseded
 from memgraph.logs import logger_of
 from memgraph.model.base import Limit, Name, QueryText, checked
 from memgraph.model.link import Link
@@ -26,21 +26,21 @@ from memgraph.model.memory import (
     parse_memory,
 )
 from memgraph.model.relevance import confidence_label
-from memgraph.model.results import (
+from memgraph.model.results.listing import (
     EXPORT_VERSION,
     MemoryCommandResult,
     MemoryExport,
     MemoryListEntry,
     MemoryStats,
 )
-from memgraph.model.text import preview, split_text
 from memgraph.model.timestamps import age, to_iso
 from memgraph.ports import Embedder
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.likeness import holding, likeness
-from memgraph.retrieval.rank import best
+from memgraph.retrieval.stages.rank import best
 from memgraph.store import AgentMemoryStore
-from memgraph.store.showing import INCLUDABLE, shown
+from memgraph.store.visibility import INCLUDABLE, shown
+from memgraph.text.cutting import preview, split_text
 
 logger = logger_of(__name__)
 
@@ -193,7 +193,7 @@ class MemoryCommands:
         ----------
         shareable : bool
             For others: leave out what is suppressed, archived, sensitive or private, and what sleep made of it, as pages and
-            pictures do (see `memgraph.store.showing`).
+            pictures do (see `memgraph.store.visibility`).
         """
         self._store.check_graph()
         reader, model = self._store.reader, self._store.vector_model

@@ -17,8 +17,8 @@ from pydantic.alias_generators import to_camel
 
 from memgraph.errors import ConfigError, InvalidInputError
 from memgraph.model.base import Count, Model, Name, Text, Unit, storable
+from memgraph.model.model_usage import ModelBudget
 from memgraph.model.relevance import ForgettingCurveConfig
-from memgraph.model.usage import ModelBudget
 
 DEFAULT_HOME = "~/.memgraph"
 OLLAMA_PREFIX = "ollama:"

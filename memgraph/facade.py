@@ -27,31 +27,26 @@ from memgraph.lifecycle import (
     sleep,
     sleep_if_due,
 )
-from memgraph.lifecycle.antipatterns import analyse_errors
-from memgraph.lifecycle.procedures import learn_procedures
-from memgraph.lifecycle.proposals import approve_proposal, list_proposals, reject_proposal, reopen_proposal
+from memgraph.lifecycle.errors.antipatterns import analyse_errors
+from memgraph.lifecycle.procedures.learning import learn_procedures
+from memgraph.lifecycle.procedures.proposals import approve_proposal, list_proposals, reject_proposal, reopen_proposal
+from memgraph.model.agent_input import Episode, Feedback, Observation
 from memgraph.model.base import Callback, Prose, checked
-from memgraph.model.context import AgentContext, ContextFormat
-from memgraph.model.contradictions import Contradiction, ContradictionResult
 from memgraph.model.link import Link
 from memgraph.model.memory import AgentMemory, EpisodicMemory
-from memgraph.model.procedures import ErrorAnalysis, ProcedureResult, Proposal, ProposalState
-from memgraph.model.results import (
-    CollectionResult,
-    CompressionResult,
-    IngestReport,
-    SavedEpisode,
-    SavedObservation,
-)
+from memgraph.model.results.context import AgentContext, ContextFormat
+from memgraph.model.results.contradictions import Contradiction, ContradictionResult
+from memgraph.model.results.learning import CompressionResult, IngestReport, SavedEpisode, SavedObservation
+from memgraph.model.results.maintenance import CollectionResult
+from memgraph.model.results.procedures import ErrorAnalysis, ProcedureResult, Proposal, ProposalState
+from memgraph.model.results.sleep import SleepReport
 from memgraph.model.retrieval import RetrievalResult, ScoredMemory
-from memgraph.model.sleep import SleepReport
-from memgraph.model.tools import Episode, Feedback, Observation
 from memgraph.ports import Clock, Embedder, Extractor, KeyProvider, Progress
 from memgraph.retrieval import MemoryRetrieval
-from memgraph.retrieval.context import agent_context
-from memgraph.retrieval.formats import create_enriched_system_prompt, format_context_for_prompt
+from memgraph.retrieval.context.context import agent_context
+from memgraph.retrieval.context.formats import create_enriched_system_prompt, format_context_for_prompt
 from memgraph.store import AgentMemoryStore
-from memgraph.store.as_of import When
+from memgraph.store.past.as_of import When
 
 
 class MemGraph:
@@ -177,7 +172,7 @@ class MemGraph:
         episode_id : str, optional
             The episode it was learned from.
         details : Any
-            Further fields of `memgraph.model.tools.Observation`: outcome, valid_at, privacy_tier, trust_class, session_id, tags.
+            Further fields of `memgraph.model.agent_input.Observation`: outcome, valid_at, privacy_tier, trust_class, session_id, tags.
 
         Raises
         ------
@@ -196,7 +191,7 @@ class MemGraph:
         ----------
         outcome : {"success", "failure", "partial", "pending"}
         details : Any
-            Further fields of `memgraph.model.tools.Episode`: user_feedback, agent_name, mission_id, context, task_id, session_id,
+            Further fields of `memgraph.model.agent_input.Episode`: user_feedback, agent_name, mission_id, context, task_id, session_id,
             build_id, occurred_at, privacy_tier, trust_class, tags.
 
         Raises

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from memgraph.model.build import BuildEventLog, ExtractionResult
 from memgraph.model.memory import AgentMemory, Entity
-from memgraph.model.rows import Rows
-from memgraph.model.usage import UsageMeter
+from memgraph.model.model_usage import UsageMeter
+from memgraph.model.results.rows import Rows
 
 Clock = Callable[[], datetime]
 """Returns the current time as an aware UTC datetime."""

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from memgraph.config import default_settings
-from memgraph.interfaces.cli.config import _ELSEWHERE
 from memgraph.interfaces.cli.docs import topics
 from memgraph.interfaces.cli.group import COMMANDS
+from memgraph.interfaces.cli.maintenance.config import _ELSEWHERE
 from tests.crash.failures import FAILURES
 
 ROOT = Path(__file__).parents[1]

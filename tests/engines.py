@@ -9,9 +9,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from memgraph.disk.seal import Seal
 from memgraph.graph.connection import VENDORS
 from memgraph.graph.engine import EmbeddedEngine
-from memgraph.journal.seal import Seal
 
 VARIABLE = "TESTED_ENGINE"
 SEAL = Seal(b"t" * 32)

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import ast
 import socket
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "memgraph"
@@ -20,7 +23,8 @@ MODULES = {
 MAX_LINES = 400
 
 LAYERS = (
-    ("model", "errors", "ports", "config", "assets", "logs", "ollama"),
+    ("text", "model", "errors", "ports", "config", "assets", "logs", "ollama"),
+    ("disk",),
     ("journal",),
     ("fold",),
     ("graph", "index", "embedding", "extraction"),
@@ -33,6 +37,7 @@ LAYERS = (
 """Imports point to the left only."""
 SIBLINGS = {
     "model": {"errors"},
+    "text": {"model"},
     "ports": {"model"},
     "config": {"model", "errors"},
     "ollama": {"errors", "ports"},
@@ -41,6 +46,76 @@ SIBLINGS = {
     "interfaces": {"viz"},
 }
 """What a part may import of its own layer."""
+ROOMS: dict[str, tuple[str, ...]] = {
+    "extraction": ("secrets", "error_text", "statements", "components", "readers", "rules", "llm", "annotate default"),
+    "extraction.readers": (
+        "files",
+        "source",
+        "documents",
+        "history",
+        "trials",
+        "ci_failures",
+        "builds ci_log junit transcripts",
+    ),
+    "fold": (
+        "workspace",
+        "edges",
+        "records memories learning",
+        "fold",
+        "last_state projection",
+        "event_time",
+        "history",
+    ),
+    "graph": ("schema columns", "connection", "worker", "storage", "rows", "guard queries", "engine"),
+    "interfaces": ("cli",),
+    "interfaces.cli": ("base", "memories learning analysis maintenance viz", "demo docs", "group"),
+    "journal": (
+        "envelope",
+        "segments",
+        "vectors",
+        "head_file keys replay checkpoint",
+        "journal",
+        "excerpt opening",
+        "repair",
+    ),
+    "lifecycle": (
+        "run",
+        "communities",
+        "evidence",
+        "contradictions",
+        "dedup",
+        "generalisation",
+        "errors",
+        "procedures",
+        "collection",
+        "intake",
+        "sleep",
+    ),
+    "model": (
+        "timestamps ids",
+        "base",
+        "relevance similarity link model_usage",
+        "memory",
+        "build chronology retrieval agent_input",
+        "events",
+        "results",
+    ),
+    "retrieval": ("scope", "stages", "context", "pipeline", "likeness", "retrieval"),
+    "store": (
+        "projection",
+        "commit",
+        "disclosure undeletion",
+        "query",
+        "hidden_sources usage_outcomes",
+        "outcomes visibility states analysis",
+        "opening",
+        "maintenance",
+        "past store",
+    ),
+    "viz": ("files periods", "shown", "series", "charts export page"),
+}
+"""What stands in each package that has rooms, in order: names in one entry may import each other, all others only what is further left."""
+MAX_MODULES = 12
 ROOT = "memgraph"
 """The package's own ``__init__``: the public names, resolved when asked for."""
 OUTSIDE = {
@@ -66,10 +141,20 @@ def part_of(module: str) -> str:
     return module.split(".")[1] if "." in module else ROOT
 
 
-def imports(source: str, module: str, *, is_package: bool = False) -> Iterator[tuple[int, str]]:
-    """Yield (line, dotted name) of every import, wherever it stands, under TYPE_CHECKING and by import_module too."""
+@cache
+def tree_of(source: str) -> ast.Module:
+    return ast.parse(source)
+
+
+@cache
+def imports(source: str, module: str, *, is_package: bool = False) -> list[tuple[int, str]]:
+    """Return (line, dotted name) of every import, wherever it stands, under TYPE_CHECKING and by import_module too."""
+    return list(_imports(source, module, is_package=is_package))
+
+
+def _imports(source: str, module: str, *, is_package: bool) -> Iterator[tuple[int, str]]:
     base = module.split(".") if is_package else module.split(".")[:-1]
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree_of(source)):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -94,6 +179,14 @@ def resolve(name: str) -> str:
     return name
 
 
+def module_of(name: str) -> str:
+    """Return the longest prefix of a dotted name that is a module here, or the name."""
+    prefix = name
+    while prefix not in MODULES and "." in prefix:
+        prefix = prefix.rpartition(".")[0]
+    return prefix if prefix in MODULES else name
+
+
 def wrong_way_imports(source: str, module: str, *, is_package: bool = False) -> list[str]:
     part = part_of(module)
     if part not in RANK and part not in OUTSIDE:
@@ -108,6 +201,32 @@ def wrong_way_imports(source: str, module: str, *, is_package: bool = False) -> 
         if not any(inside == one or inside.startswith(f"{one}.") for one in ok) and part_of(target) != part:
             found.append(f"{module}:{line} imports {target}")
     return found
+
+
+def wrong_room_imports(source: str, module: str) -> list[str]:
+    """Find imports against the order of the rooms inside one package."""
+    found = []
+    for line, name in imports(source, module):
+        one, other = module.split("."), module_of(name).split(".")
+        shared = 0
+        while shared < min(len(one), len(other)) and one[shared] == other[shared]:
+            shared += 1
+        order = ROOMS.get(".".join(one[1:shared]))
+        if order is None or shared >= min(len(one), len(other)):
+            continue
+        place = {entry: rank for rank, entries in enumerate(order) for entry in entries.split()}
+        if place[other[shared]] > place[one[shared]]:
+            found.append(f"{module}:{line} imports {'.'.join(other)}")
+    return found
+
+
+def circles(modules: Mapping[str, str]) -> list[list[str]]:
+    """Return the modules, of these with their sources, that import each other in a circle; a package's own names aside."""
+    graph = nx.DiGraph()
+    for module, source in modules.items():
+        targets = {module_of(name) for _, name in imports(source, module)}
+        graph.add_edges_from((module, target) for target in targets if target in modules and target != module)
+    return [sorted(found) for found in nx.strongly_connected_components(graph) if len(found) > 1]
 
 
 def vendor_imports(source: str, module: str, vendor: str, *, home: str) -> list[str]:
@@ -125,6 +244,12 @@ def too_long(source: str, module: str) -> list[str]:
     return [f"{module} has {lines} lines"] if lines > MAX_LINES else []
 
 
+def crowded(paths: Iterable[Path]) -> list[str]:
+    """Find folders of more modules than one can keep in mind."""
+    counts = Counter(path.parent for path in paths if not is_init(path))
+    return [f"{folder.name} has {count} modules" for folder, count in counts.items() if count > MAX_MODULES]
+
+
 def _caught(handler: ast.ExceptHandler) -> set[str]:
     if handler.type is None:
         return {"everything"}
@@ -140,7 +265,7 @@ def _raises_on(handler: ast.ExceptHandler) -> bool:
 def broad_excepts(source: str, module: str) -> list[str]:
     """Find handlers that take all errors; one for BaseException that cleans up and raises on is no such handler."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree_of(source)):
         if isinstance(node, ast.ExceptHandler):
             caught = _caught(node) & {"everything", "Exception", "BaseException"}
             if caught and not (caught == {"BaseException"} and _raises_on(node)):
@@ -170,7 +295,7 @@ def forbidden_constructs(source: str, module: str) -> list[str]:
         for line, name in imports(source, module)
         if name.split(".")[0] in FORBIDDEN_MODULES
     ]
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree_of(source)):
         if not isinstance(node, ast.Call):
             continue
         if ast.unparse(node.func) in FORBIDDEN_CALLS:
@@ -184,7 +309,7 @@ def forbidden_constructs(source: str, module: str) -> list[str]:
 
 def more_than_names(source: str, module: str) -> list[str]:
     """Find what a subpackage's ``__init__`` holds beyond docstring, imports and ``__all__``."""
-    tree = ast.parse(source)
+    tree = tree_of(source)
     found = [] if ast.get_docstring(tree) else [f"{module} has no docstring"]
     for node in tree.body[1:] if ast.get_docstring(tree) else tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -225,6 +350,34 @@ def test_imports_point_left():
     assert packages + modules == []
 
 
+def test_every_room_has_a_place():
+    for package, order in ROOMS.items():
+        folder = PACKAGE / package.replace(".", "/")
+        there = {path.stem for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+        assert sorted(" ".join(order).split()) == sorted(there - {"__init__"}), package
+
+
+def test_packages_that_have_rooms_have_an_order():
+    rooms = {path.parent.parent for path in PACKAGE.rglob("__init__.py")} - {PACKAGE.parent, PACKAGE}
+    assert {".".join(room.relative_to(PACKAGE).parts) for room in rooms} == ROOMS.keys()
+
+
+def test_imports_keep_the_order_of_rooms():
+    assert every_module(wrong_room_imports, where=lambda _, path: not is_init(path)) == []
+
+
+def test_no_modules_import_each_other():
+    sources = {module: path.read_text("utf-8") for module, path in MODULES.items() if not is_init(path)}
+    found = [
+        circle for circle in circles(sources) if "memgraph.store.past.as_of" not in circle
+    ]  # a view of the past is a store
+    assert found == []
+
+
+def test_folders_are_not_crowded():
+    assert crowded(MODULES.values()) == []
+
+
 @pytest.mark.parametrize("vendor", ["kuzu", "ladybug"])
 def test_the_engines_are_imported_by_their_names_alone(vendor):
     """`memgraph.graph.connection` names both; a process imports one of them, when it opens a graph."""
@@ -256,7 +409,7 @@ def test_subpackages_hold_names_only():
     ("module", "source"),
     [
         ("memgraph.store.crud", "from memgraph.retrieval import pipeline"),
-        ("memgraph.store.crud", "import memgraph.retrieval.rank"),
+        ("memgraph.store.crud", "import memgraph.retrieval.stages.rank"),
         ("memgraph.store.crud", "from memgraph import retrieval"),
         ("memgraph.store.crud", "from ..retrieval import rank"),
         ("memgraph.store.crud", "from .. import retrieval"),
@@ -278,7 +431,7 @@ def test_subpackages_hold_names_only():
         ("memgraph", "from memgraph.interfaces.cli import main"),
         ("memgraph.testing", "from memgraph.store import AgentMemoryStore"),
         ("memgraph.testing", "from memgraph.index.postings import Postings"),
-        ("memgraph.viz.series", "from memgraph.interfaces import cli"),
+        ("memgraph.viz.series.series", "from memgraph.interfaces import cli"),
         ("memgraph.misplaced", "import json"),
     ],
 )
@@ -289,7 +442,7 @@ def test_the_layer_rule_can_fail(module, source):
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("memgraph.retrieval.rank", "from memgraph.graph.engine import X\nfrom memgraph.journal import y"),
+        ("memgraph.retrieval.stages.rank", "from memgraph.graph.engine import X\nfrom memgraph.journal import y"),
         (
             "memgraph.store.crud",
             "from memgraph.store.commit import commit\nfrom . import catchup\nfrom .commit import x",
@@ -305,6 +458,34 @@ def test_the_layer_rule_can_fail(module, source):
 )
 def test_the_layer_rule_allows_what_is_meant(module, source):
     assert wrong_way_imports(source, module) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("memgraph.store.commit.writer", "from memgraph.store.query import Reader"),
+        ("memgraph.store.projection.projector", "import memgraph.store.past.views"),
+        ("memgraph.lifecycle.evidence.evidence", "from memgraph.lifecycle.collection.collect import collect"),
+        ("memgraph.lifecycle.sleep", "from memgraph.lifecycle.intake.ingest import ingest"),
+    ],
+)
+def test_the_order_of_rooms_can_fail_and_be_kept(module, source):
+    wrong = wrong_room_imports(source, module)
+    assert len(wrong) == (0 if module.endswith(".sleep") else 1)
+
+
+def test_the_circle_rule_can_fail():
+    one, other = "memgraph.fold.fold", "memgraph.fold.edges"
+    assert circles({one: f"import {other}", other: "def late():\n    from memgraph.fold.fold import fold"}) == [
+        sorted([one, other])
+    ]
+    assert circles({one: f"import {other}", other: "import json"}) == []
+
+
+def test_the_rule_for_crowded_folders_can_fail():
+    modules = [Path("room") / f"m{number}.py" for number in range(13)]
+    assert crowded([*modules[1:], Path("room/__init__.py")]) == []
+    assert crowded(modules) == ["room has 13 modules"]
 
 
 def test_relative_imports_of_a_package_are_read_from_the_package():

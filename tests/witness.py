@@ -15,11 +15,11 @@ from typing import Any
 import orjson
 
 from memgraph import MemGraph
-from memgraph.model.rows import jsonable
+from memgraph.model.results.rows import jsonable
 from memgraph.testing import FakeClock, FakeEmbedder
-from memgraph.viz.graph import shown_graph
-from memgraph.viz.node_link import node_link
-from memgraph.viz.series import learning_series
+from memgraph.viz.export.graph import shown_graph
+from memgraph.viz.export.node_link import node_link
+from memgraph.viz.series.series import learning_series
 
 ANSWERS = "answers.json"
 _DIGITS = 6

@@ -6,7 +6,7 @@ from memgraph.config import OLLAMA_PREFIX, AgentMemoryConfig
 from memgraph.embedding.none import NoEmbedder
 from memgraph.embedding.ollama import OLLAMA_NAME_PREFIX, OllamaEmbedder
 from memgraph.embedding.onnx import MODEL_NAME, MiniLMEmbedder
-from memgraph.model.usage import UsageMeter
+from memgraph.model.model_usage import UsageMeter
 from memgraph.ports import Embedder
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.errors import EmbeddingError, ProviderError
-from memgraph.model.usage import UsageMeter
+from memgraph.model.model_usage import UsageMeter
 from memgraph.ollama import TIMEOUT_S, OllamaConnection
 
 BATCH_TEXTS = 32

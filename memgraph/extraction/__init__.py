@@ -1,10 +1,10 @@
 """What is read, and what is found in it: readers of sources, the rules that extract memories, the annotator."""
 
 from memgraph.extraction.annotate import RuleAnnotator
-from memgraph.extraction.failures import error_lines, failure_fingerprint
-from memgraph.extraction.model import ModelExtractor
-from memgraph.extraction.ollama import OllamaLanguageModel
-from memgraph.extraction.rules import RuleExtractor
+from memgraph.extraction.error_text import error_lines, failure_fingerprint
+from memgraph.extraction.llm.extractor import ModelExtractor
+from memgraph.extraction.llm.ollama import OllamaLanguageModel
+from memgraph.extraction.rules.extractor import RuleExtractor
 
 __all__ = [
     "ModelExtractor",

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from memgraph.extraction.components import components_of
-from memgraph.extraction.failures import error_lines, error_type, failure_fingerprint
+from memgraph.extraction.error_text import error_lines, error_type, failure_fingerprint
 from memgraph.extraction.statements import find_decision, is_fix, is_instruction, steps_in
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, Entity, EntityKind

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from memgraph.config import AgentMemoryConfig
-from memgraph.extraction.budget import Budgeted
-from memgraph.extraction.model import ModelExtractor
-from memgraph.extraction.ollama import REPLY_TOKENS, OllamaLanguageModel
-from memgraph.extraction.rules import RuleExtractor
-from memgraph.model.usage import UsageMeter
+from memgraph.extraction.llm.budget import Budgeted
+from memgraph.extraction.llm.extractor import ModelExtractor
+from memgraph.extraction.llm.ollama import REPLY_TOKENS, OllamaLanguageModel
+from memgraph.extraction.rules.extractor import RuleExtractor
+from memgraph.model.model_usage import UsageMeter
 from memgraph.ports import Embedder, Extractor, Metered
 
 

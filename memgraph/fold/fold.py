@@ -9,7 +9,8 @@ from typing import Any
 from memgraph.fold import learning, memories, records
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
-from memgraph.model.events import MemoryAdded, MemoryDerived, MemoryLinked, MemoryUnlinked
+from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
+from memgraph.model.events.memories import MemoryAdded
 from memgraph.ports import Key
 
 _HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
-from memgraph.model.payload import sparse
-from memgraph.model.procedures import (
+from memgraph.model.events.lifecycle import (
     ERROR_ANALYSIS,
     LEARNING,
     ErrorsAnalysed,
     ProcedureMeasured,
     ProceduresLearned,
 )
+from memgraph.model.events.payload import sparse
 
 _OF_THE_MEMORY = ("success_rate", "confidence", "override_count")
 _OF_THE_PRACTICE = ("tried", "succeeded", "uses", "uses_judged", "uses_succeeded")

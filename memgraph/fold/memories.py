@@ -5,21 +5,19 @@ from __future__ import annotations
 from memgraph.fold.edges import attach, attachments, chain_of, detach, reattach
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
-from memgraph.journal.vectors import vectors_named
-from memgraph.model.events import (
-    AccessRecorded,
+from memgraph.journal.vectors.vector_file import vectors_named
+from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
+from memgraph.model.events.memories import (
     MemoryAdded,
     MemoryDeleted,
-    MemoryDerived,
-    MemoryLinked,
     MemoryMerged,
     MemoryRevised,
     MemoryUndeleted,
-    MemoryUnlinked,
     VectorRef,
 )
-from memgraph.model.payload import sparse
-from memgraph.model.reembedding import MemoryReembedded
+from memgraph.model.events.payload import sparse
+from memgraph.model.events.recalls import AccessRecorded
+from memgraph.model.events.reembedding import MemoryReembedded
 from memgraph.ports import Row
 
 _OF_THE_VECTOR = frozenset({"embedding_model", "embedded_at", "vector_row", "vector_sha256"})

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
-from memgraph.model.compression import COMPRESSION, CompressionApplied
-from memgraph.model.contradictions import CONTRADICTIONS, ContradictionsSought
-from memgraph.model.events import BuildConsolidated, OutcomeRecorded, RetrievalRecorded, SourceRead
+from memgraph.model.events.intake import BuildConsolidated, SourceRead
+from memgraph.model.events.lifecycle import (
+    COMPRESSION,
+    CONTRADICTIONS,
+    SLEEP,
+    CompressionApplied,
+    ContradictionsSought,
+    SleepAdvanced,
+    phase_key,
+)
+from memgraph.model.events.payload import sparse
+from memgraph.model.events.recalls import OutcomeRecorded, RetrievalRecorded
 from memgraph.model.ids import natural_id
-from memgraph.model.payload import sparse
-from memgraph.model.sleep import SLEEP, SleepAdvanced, phase_key
 
 
 def retrieved(workspace: Workspace, _event: Event, payload: RetrievalRecorded) -> None:

@@ -10,19 +10,17 @@ from typing import Any
 
 import orjson
 
+from memgraph.disk.files import make_private_folder
+from memgraph.disk.seal import Seal
+from memgraph.disk.space import told
 from memgraph.errors import GraphError
 from memgraph.graph.columns import from_engine, visible
 from memgraph.graph.connection import KUZU, Connection, Vendor
-from memgraph.graph.file import GraphFile, LogLimits, pool_to_copy
-from memgraph.graph.fresh import FreshEdges
 from memgraph.graph.guard import check_parameters, check_read_only
-from memgraph.graph.opened import sweep
-from memgraph.graph.records import Records
-from memgraph.graph.replacing import edges_at, replaced
-from memgraph.graph.room import told
-from memgraph.graph.schema import STATE_TABLE, tables
-from memgraph.graph.session import Session
-from memgraph.graph.statements import (
+from memgraph.graph.rows.fresh_edges import FreshEdges
+from memgraph.graph.rows.records import Records
+from memgraph.graph.rows.replacing import edges_at, replaced
+from memgraph.graph.rows.statements import (
     creation_of_tables,
     lookup,
     lookup_of_edges,
@@ -30,12 +28,14 @@ from memgraph.graph.statements import (
     sums_of,
     with_records,
 )
-from memgraph.graph.sums import Sums
-from memgraph.graph.writing import BulkLimits, RowWriter, hash_sum
-from memgraph.journal.files import make_private_folder
-from memgraph.journal.seal import Seal
+from memgraph.graph.rows.sums import Sums
+from memgraph.graph.rows.writing import BulkLimits, RowWriter, hash_sum
+from memgraph.graph.schema import STATE_TABLE, tables
+from memgraph.graph.storage.database_file import GraphFile, LogLimits, pool_to_copy
+from memgraph.graph.storage.lease import Session
+from memgraph.graph.storage.open_note import sweep
 from memgraph.model.link import EXPLICIT_RELATIONS
-from memgraph.model.rows import Rows
+from memgraph.model.results.rows import Rows
 from memgraph.ports import Change, Key, Progress, Row
 
 _CROWDED_POOL = 0.25

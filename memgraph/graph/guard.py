@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from memgraph.errors import InvalidInputError, QueryError
-from memgraph.graph.wire import encoded
+from memgraph.graph.worker.wire import encoded
 
 MAX_QUERY_CHARS = 20_000
 MAX_BRACKET_DEPTH = 64

@@ -30,7 +30,7 @@ from typing import Any
 
 from memgraph import assets
 from memgraph.errors import InvalidInputError, MemGraphError, QueryError
-from memgraph.model.rows import Column
+from memgraph.model.results.rows import Column
 from memgraph.model.timestamps import from_iso, to_iso
 
 TYPES = ("STRING", "INT64", "DOUBLE", "BOOLEAN", "TIMESTAMP")

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import orjson
 
+from memgraph.disk.files import clear_folder, make_own, make_private_folder, read_own
+from memgraph.disk.seal import Seal
 from memgraph.errors import StorageError
 from memgraph.index.analyser import ANALYSER_VERSION
 from memgraph.index.index import INDEX_VERSION, Index, IndexOffset
-from memgraph.journal.files import clear_folder, make_own, make_private_folder, read_own
-from memgraph.journal.seal import Seal
 from memgraph.logs import logger_of
 
 logger = logger_of(__name__)

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
-from memgraph.journal.vectors import VectorFile
+from memgraph.journal.vectors.vector_file import VectorFile
 from memgraph.model.memory import Vector
 
 _GATHER_SHARE = 0.2
@@ -26,7 +26,7 @@ class VectorSearch:
     """Cosines against the rows of one model's file. Keeps the rows' norms; rows are kept as they were given. Thread-safe.
 
     A damaged row counts as no vector: one that is missing because something has cut the file, is all zeros, or is not finite.
-    That costs nothing beside the norms. Other damage takes a SHA-256 to be seen: see `memgraph.journal.vector_damage`.
+    That costs nothing beside the norms. Other damage takes a SHA-256 to be seen: see `memgraph.journal.vectors.damage`.
     """
 
     def __init__(self, file: VectorFile) -> None:

@@ -7,10 +7,10 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from memgraph.disk.files import write_private
 from memgraph.journal.envelope import Chain, canonical
-from memgraph.journal.files import write_private
 from memgraph.journal.segments import Position
-from memgraph.journal.vectors import NamedVectors
+from memgraph.journal.vectors.vector_file import NamedVectors
 from memgraph.ports import SigningKey
 
 

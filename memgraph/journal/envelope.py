@@ -18,8 +18,8 @@ from uuid import uuid4
 import orjson
 
 from memgraph.errors import InvalidInputError, PayloadError, ScopeError, UnknownEventError
-from memgraph.model.events import PAYLOADS
-from memgraph.model.payload import Actor, Payload, WriteScope
+from memgraph.model.events.payload import Actor, Payload, WriteScope
+from memgraph.model.events.registry import PAYLOADS
 from memgraph.model.timestamps import is_canonical
 from memgraph.ports import SigningKey
 

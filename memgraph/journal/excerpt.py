@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
+from memgraph.disk.seal import Seal
 from memgraph.errors import ReadOnlyError
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.replay import Committed, Offset
-from memgraph.journal.seal import Seal
 from memgraph.journal.segments import Line
 from memgraph.ports import Progress
 

@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from memgraph.disk.files import only_readable, refused_writes
+from memgraph.disk.lock import ProcessLock
+from memgraph.disk.seal import Seal, seal_of, text_hmac
 from memgraph.errors import (
     DamagedJournalError,
     JournalError,
@@ -27,13 +30,10 @@ from memgraph.journal.envelope import (
     seal,
     unseal_alone,
 )
-from memgraph.journal.files import only_readable, refused_writes
-from memgraph.journal.heads import Head, HeadFile
-from memgraph.journal.lock import ProcessLock
+from memgraph.journal.head_file import Head, HeadFile
 from memgraph.journal.replay import Committed, Offset, damaged, walk
-from memgraph.journal.seal import Seal, seal_of, text_hmac
 from memgraph.journal.segments import Line, Position, Segments
-from memgraph.journal.vectors import NamedVectors, VectorFile
+from memgraph.journal.vectors.vector_file import NamedVectors, VectorFile
 from memgraph.logs import logger_of
 from memgraph.ports import Progress, SigningKey
 

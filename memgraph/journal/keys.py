@@ -9,8 +9,8 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
+from memgraph.disk.files import make_private_file, make_private_folder
 from memgraph.errors import KeyMissingError, StorageError
-from memgraph.journal.files import make_private_file, make_private_folder
 from memgraph.ports import KeyProvider, SigningKey
 
 KEY_VARIABLE = "MEMGRAPH_KEY"

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from uuid import uuid4
 
+from memgraph.disk.files import make_private_folder, write_private
+from memgraph.disk.lock import ProcessLock
 from memgraph.errors import JournalError, KeyMissingError, NotAStoreError, StorageError
 from memgraph.journal.envelope import CommitDraft
-from memgraph.journal.files import make_private_folder, write_private
 from memgraph.journal.journal import Journal
-from memgraph.journal.lock import ProcessLock
 from memgraph.logs import logger_of, timed
-from memgraph.model.events import StoreCreated
+from memgraph.model.events.store import StoreCreated
 from memgraph.model.ids import stored_form
 from memgraph.ports import KeyProvider, SigningKey
 

@@ -14,13 +14,13 @@ from typing import Literal
 from memgraph.errors import JournalError, TruncatedJournalError
 from memgraph.journal.checkpoint import read_checkpoint
 from memgraph.journal.envelope import CommitDraft
-from memgraph.journal.heads import Head, HeadFile
+from memgraph.journal.head_file import Head, HeadFile
 from memgraph.journal.journal import Journal
 from memgraph.journal.opening import lost_journal, made_from_events
 from memgraph.journal.replay import Committed
-from memgraph.journal.vectors import NamedVectors
-from memgraph.model.events import AcceptedWitness, JournalRepaired, StoreCreated
-from memgraph.model.payload import MAX_WHOLE, Payload
+from memgraph.journal.vectors.vector_file import NamedVectors
+from memgraph.model.events.payload import MAX_WHOLE, Payload
+from memgraph.model.events.store import AcceptedWitness, JournalRepaired, StoreCreated
 from memgraph.ports import SigningKey
 
 WitnessState = Literal["agrees", "missing", "damaged", "ahead", "other"]

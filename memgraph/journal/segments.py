@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from memgraph.disk.files import room_left, sync_data, sync_folder, write_all
 from memgraph.errors import StorageError
 from memgraph.journal.envelope import MAX_LINE_BYTES
-from memgraph.journal.files import room_left, sync_data, sync_folder, write_all
 
 SEGMENT_BYTES = 64 << 20
 """A segment that has grown past this is followed by a new one."""

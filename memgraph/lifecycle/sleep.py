@@ -16,18 +16,19 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from memgraph.errors import InvalidInputError, MemGraphError
-from memgraph.lifecycle.antipatterns import analyse_errors
-from memgraph.lifecycle.collect import collect
-from memgraph.lifecycle.compress import compress
-from memgraph.lifecycle.contradictions import find_contradictions
-from memgraph.lifecycle.near_duplicates import merge_near_duplicates
-from memgraph.lifecycle.procedures import learn_procedures
-from memgraph.lifecycle.temporal import validate_facts
-from memgraph.lifecycle.usage import RunUsage
+from memgraph.lifecycle.collection.collect import collect
+from memgraph.lifecycle.contradictions.search import find_contradictions
+from memgraph.lifecycle.contradictions.temporal import validate_facts
+from memgraph.lifecycle.dedup.near_duplicates import merge_near_duplicates
+from memgraph.lifecycle.errors.antipatterns import analyse_errors
+from memgraph.lifecycle.generalisation.compress import compress
+from memgraph.lifecycle.procedures.learning import learn_procedures
+from memgraph.lifecycle.run.usage import RunUsage
 from memgraph.logs import logger_of
 from memgraph.model.base import Model, Name, Seconds, checked
+from memgraph.model.events.lifecycle import SLEEP, SleepAdvanced
 from memgraph.model.memory import MEMORY_TYPES
-from memgraph.model.sleep import SLEEP, PhaseReport, SleepAdvanced, SleepReport
+from memgraph.model.results.sleep import PhaseReport, SleepReport
 from memgraph.model.timestamps import days_between
 from memgraph.ports import LanguageModel, Progress
 from memgraph.store import AgentMemoryStore

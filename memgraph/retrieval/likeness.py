@@ -10,9 +10,9 @@ import numpy as np
 from memgraph.index.analyser import analyse
 from memgraph.index.index import Index
 from memgraph.model.memory import Vector
-from memgraph.retrieval.filter import Mask
-from memgraph.retrieval.rank import best
-from memgraph.retrieval.search import Scores
+from memgraph.retrieval.scope import Mask
+from memgraph.retrieval.stages.rank import best
+from memgraph.retrieval.stages.state import Scores
 from memgraph.store import AgentMemoryStore
 
 _READ = 50

@@ -11,12 +11,13 @@ import numpy as np
 from memgraph.model.memory import Vector
 from memgraph.model.retrieval import Explanation, Hop, RetrievalConfig, StageReport
 from memgraph.model.timestamps import epoch_days
-from memgraph.retrieval import names, rank, seed, walk
-from memgraph.retrieval.certainty import certainty_of
-from memgraph.retrieval.filter import Scope, admit
-from memgraph.retrieval.search import Counts, Search
+from memgraph.retrieval.scope import Scope
+from memgraph.retrieval.stages import name_seeds, rank, seeds, walk
+from memgraph.retrieval.stages.certainty import certainty_of
+from memgraph.retrieval.stages.filter import admit
+from memgraph.retrieval.stages.state import Counts, Search
 from memgraph.store import AgentMemoryStore
-from memgraph.store.withheld import withheld
+from memgraph.store.hidden_sources import withheld
 
 
 class Stage(NamedTuple):
@@ -28,14 +29,14 @@ class Stage(NamedTuple):
 
 STAGES = (
     Stage("filter", admit),
-    Stage("meaning", seed.by_meaning),
-    Stage("words", seed.by_words),
-    Stage("speakers", names.speakers),
-    Stage("things", names.things),
-    Stage("tags", names.tags),
-    Stage("triggers", names.triggers),
-    Stage("times", names.times),
-    Stage("fuse", seed.fuse),
+    Stage("meaning", seeds.by_meaning),
+    Stage("words", seeds.by_words),
+    Stage("speakers", name_seeds.speakers),
+    Stage("things", name_seeds.things),
+    Stage("tags", name_seeds.tags),
+    Stage("triggers", name_seeds.triggers),
+    Stage("times", name_seeds.times),
+    Stage("fuse", seeds.fuse),
     Stage("sequence", walk.sequence),
     Stage("naming", walk.naming),
     Stage("links", walk.links),

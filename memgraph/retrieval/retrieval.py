@@ -11,12 +11,13 @@ from memgraph.errors import EmbeddingError, InvalidInputError
 from memgraph.index.analyser import ANALYSER_VERSION
 from memgraph.logs import logger_of, timed
 from memgraph.model.base import Finite, Limit, Name, QueryText, checked, checked_list
-from memgraph.model.events import DecayApplied, RecalledItem, RetrievalRecorded
+from memgraph.model.chronology import in_order
+from memgraph.model.events.lifecycle import DecayApplied
+from memgraph.model.events.recalls import RecalledItem, RetrievalRecorded
 from memgraph.model.ids import new_id
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory, PrivacyTier, TrustClass, Vector, to_vector
-from memgraph.model.order import in_order
 from memgraph.model.relevance import LABEL_TEXT, ConfidenceLabel, ForgettingCurveConfig, confidence_label, decayed
-from memgraph.model.results import DecayResult
+from memgraph.model.results.maintenance import DecayResult
 from memgraph.model.retrieval import (
     MAX_SEARCHED_CHARS,
     Opposed,
@@ -26,12 +27,12 @@ from memgraph.model.retrieval import (
     ScoredMemory,
 )
 from memgraph.ports import Embedder, TokenCounter
-from memgraph.retrieval.budget import count_tokens, within_tokens
-from memgraph.retrieval.certainty import certainty_word
-from memgraph.retrieval.filter import Scope
+from memgraph.retrieval.context.budget import count_tokens, within_tokens
+from memgraph.retrieval.context.prefix import format_prefix
 from memgraph.retrieval.pipeline import ranked
-from memgraph.retrieval.prefix import format_prefix
-from memgraph.retrieval.walk import opposed_among
+from memgraph.retrieval.scope import Scope
+from memgraph.retrieval.stages.certainty import certainty_word
+from memgraph.retrieval.stages.walk import opposed_among
 from memgraph.store import AgentMemoryStore
 
 logger = logger_of(__name__)

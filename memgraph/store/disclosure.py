@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from memgraph.journal.envelope import Event
-from memgraph.model.events import MemoryAdded, MemoryDeleted, MemoryMerged, MemoryRevised, MemoryUndeleted
+from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryMerged, MemoryRevised, MemoryUndeleted
 from memgraph.model.ids import canonical_name
 
 

@@ -16,7 +16,7 @@ from memgraph.journal.keys import default_keys
 from memgraph.journal.opening import open_journal
 from memgraph.model.base import Callback, checked
 from memgraph.ports import KeyProvider
-from memgraph.store.projector import Projector
+from memgraph.store.projection.projector import Projector
 
 
 def check_parts(*, embedder: object, clock: object, keys: object, annotator: object) -> None:

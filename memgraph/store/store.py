@@ -12,32 +12,32 @@ from memgraph.errors import ClosedError, InvalidInputError, NotFoundError
 from memgraph.extraction.annotate import RuleAnnotator
 from memgraph.journal.envelope import Event
 from memgraph.model.base import Callback, checked, checked_list
-from memgraph.model.events import OutcomeRecorded, RetrievalRecorded
+from memgraph.model.events.payload import Actor, WriteScope
+from memgraph.model.events.recalls import OutcomeRecorded, RetrievalRecorded
 from memgraph.model.link import Link
 from memgraph.model.memory import AgentMemory, MemoryType
-from memgraph.model.payload import Actor, WriteScope
-from memgraph.model.results import MemoryStats
+from memgraph.model.results.listing import MemoryStats
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Annotator, Clock, Embedder, KeyProvider, Progress
-from memgraph.store.access import Use
-from memgraph.store.appending import Write
-from memgraph.store.as_of import LooksBack
-from memgraph.store.asking import AnswersQueries
-from memgraph.store.batches import Batches, WritesInBatches
-from memgraph.store.bulk import BULK_FROM
-from memgraph.store.drafts import check_commit
+from memgraph.store.analysis import AnswersQueries
+from memgraph.store.commit.access import Use
+from memgraph.store.commit.append import Write
+from memgraph.store.commit.records import check_commit
+from memgraph.store.commit.vectors import check_model
+from memgraph.store.commit.writer import Writer
+from memgraph.store.hidden_sources import withheld
+from memgraph.store.maintenance.reembedding import ReembedsVectors
+from memgraph.store.maintenance.vector_repair import RepairsVectors
+from memgraph.store.maintenance.verification import Verification
+from memgraph.store.maintenance.verifying import refuse, verify
 from memgraph.store.opening import check_parts, utc_now
-from memgraph.store.outcome import check_outcome, events_of, is_recorded, newly_used
-from memgraph.store.place import Place
-from memgraph.store.reading import Reader
-from memgraph.store.reembedding import ReembedsVectors
-from memgraph.store.vector_repair import RepairsVectors
-from memgraph.store.vectors import check_model
-from memgraph.store.verification import Verification
-from memgraph.store.verifying import refuse, verify
-from memgraph.store.ways import Ways
-from memgraph.store.withheld import withheld
-from memgraph.store.writer import Writer
+from memgraph.store.outcomes import check_outcome, events_of, is_recorded, newly_used
+from memgraph.store.past.as_of import LooksBack
+from memgraph.store.projection.batches import Batches, WritesInBatches
+from memgraph.store.projection.bulk import BULK_FROM
+from memgraph.store.projection.place import Place
+from memgraph.store.query import Reader
+from memgraph.store.states import Ways
 
 
 class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVectors, WritesInBatches, Ways):

@@ -11,16 +11,17 @@ from typing import Any, NamedTuple
 import orjson
 
 from memgraph.errors import NotFoundError
-from memgraph.fold.past import Known, last_known
+from memgraph.fold.last_state import Known, last_known
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.segments import Line
-from memgraph.journal.vector_damage import holds
-from memgraph.model.events import MemoryDeleted, MemoryLinked, MemoryUndeleted, RecallAgain, VectorRef
+from memgraph.journal.vectors.damage import holds
+from memgraph.model.events.links import MemoryLinked
+from memgraph.model.events.memories import MemoryDeleted, MemoryUndeleted, RecallAgain, VectorRef
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import MemoryRecord
 from memgraph.ports import Row
-from memgraph.store.vectors import VectorModel, has_vector
+from memgraph.store.commit.vectors import VectorModel, has_vector
 
 IsLive = Callable[[str], bool]
 _ADDED = b'"type":"memory.added"'

@@ -1,4 +1,4 @@
-"""Which memories pictures and exports show, of those that may be shown at all (see `memgraph.store.showing`)."""
+"""Which memories pictures and exports show, of those that may be shown at all (see `memgraph.store.visibility`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from memgraph.model.memory import AgentMemory
 from memgraph.model.timestamps import epoch_days
 from memgraph.store import AgentMemoryStore
-from memgraph.store.showing import shown
+from memgraph.store.visibility import shown
 from memgraph.viz.periods import bounds
 
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from memgraph.model.base import MAX_CONTENT_CHARS
-from memgraph.model.text import split_text
+from memgraph.text.cutting import split_text
 
 Doc = Mapping[str, Any]
 Search = Callable[[str, int], Sequence[int]]

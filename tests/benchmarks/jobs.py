@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from memgraph import AgentMemoryConfig, AgentMemoryStore, MemoryRetrieval, RetrievalConfig
+from memgraph.disk.seal import Seal
 from memgraph.graph.engine import EmbeddedEngine
-from memgraph.journal.seal import Seal
 from tests.benchmarks import child
 from tests.benchmarks.data import PROJECTS, SEED, Author, Clock, GivenVectors, Memory, Vector
 from tests.benchmarks.figures import timed, timed_ms

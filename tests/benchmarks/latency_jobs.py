@@ -17,8 +17,8 @@ import numpy as np
 
 from memgraph import AgentMemoryStore, Link, MemoryRetrieval, RetrievalConfig
 from memgraph.model.retrieval import StageReport
-from memgraph.retrieval.filter import Scope
 from memgraph.retrieval.pipeline import ranked
+from memgraph.retrieval.scope import Scope
 from tests.benchmarks.data import DIMENSION, Vector
 from tests.benchmarks.figures import timed, timed_ms
 from tests.benchmarks.jobs import calls, figure, opened

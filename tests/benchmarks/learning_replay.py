@@ -15,7 +15,7 @@ import numpy as np
 
 from memgraph import AgentMemory, Embedder, MemGraph, MemoryRetrieval, RetrievalConfig
 from memgraph.retrieval import pipeline
-from memgraph.retrieval.budget import count_tokens, within_tokens
+from memgraph.retrieval.context.budget import count_tokens, within_tokens
 from memgraph.testing import FakeClock
 from tests.benchmarks.corpus import Part
 from tests.benchmarks.learning_logs import Log, Question, Trial, TrialReader

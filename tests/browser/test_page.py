@@ -12,7 +12,7 @@ import pytest
 from memgraph import AgentMemoryStore, MemoryCommands
 from memgraph.config import AgentMemoryConfig
 from memgraph.testing import FakeClock, FakeEmbedder, FakeKeys
-from memgraph.viz.page import write_page
+from memgraph.viz.page.page import write_page
 from tests.unit.viz.conftest import fill_trials
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

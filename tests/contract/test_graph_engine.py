@@ -13,10 +13,11 @@ import pytest
 
 from memgraph.errors import ClosedError, GraphError, QueryError
 from memgraph.fold import EmptyView, Workspace, fold
+from memgraph.graph.rows.writing import BulkLimits
 from memgraph.graph.schema import INTERNAL, tables
-from memgraph.graph.writing import BulkLimits
 from memgraph.journal.envelope import Event
-from memgraph.model.events import MemoryAdded, MemoryLinked
+from memgraph.model.events.links import MemoryLinked
+from memgraph.model.events.memories import MemoryAdded
 from memgraph.model.ids import natural_id, source_id
 from memgraph.model.memory import ActionStep, EncounteredError, Entity, ErrorFix, MemoryRecord
 from memgraph.ports import Change, GraphEngine, Key, Row
@@ -635,7 +636,7 @@ def test_an_embedded_engine_says_so_when_there_is_no_room(
 
     engine = Engine(tmp_path / "graph", bulk=EARLY)
     engine.apply(stocked(3), STATE)
-    monkeypatch.setattr("memgraph.graph.writing.TemporaryDirectory", full)
+    monkeypatch.setattr("memgraph.graph.rows.writing.TemporaryDirectory", full)
     with pytest.raises(GraphError, match="No space"):
         getattr(engine, way)(stocked(150)[len(stocked(3)) :] if way == "apply" else stocked(150), {"seq": 2})
     assert everything(engine) == rows_of(stocked(3))

@@ -9,7 +9,7 @@ from pytest_httpserver import HTTPServer
 
 from memgraph.errors import ProviderError
 from memgraph.extraction import OllamaLanguageModel
-from memgraph.extraction.budget import Budgeted
+from memgraph.extraction.llm.budget import Budgeted
 from memgraph.ports import LanguageModel
 from memgraph.testing import FakeLanguageModel
 from tests.ollama_server import OllamaServer, refused

@@ -14,7 +14,7 @@ import pytest
 import memgraph
 from memgraph.journal.keys import FileKeys
 from memgraph.journal.opening import open_journal
-from memgraph.model.events import MemoryAdded
+from memgraph.model.events.memories import MemoryAdded
 from memgraph.testing import FakeClock, FakeEmbedder
 
 DIMENSION = 16

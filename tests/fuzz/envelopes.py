@@ -29,12 +29,11 @@ from memgraph.journal.keys import FileKeys, key_from_secret
 from memgraph.journal.opening import open_journal
 from memgraph.journal.replay import Offset
 from memgraph.journal.segments import Position
-from memgraph.model import events as kinds
-from memgraph.model.compression import CompressionApplied
-from memgraph.model.contradictions import ContradictionsSought
+from memgraph.model.events import registry as kinds
+from memgraph.model.events.lifecycle import CompressionApplied, ContradictionsSought
+from memgraph.model.events.payload import Payload
+from memgraph.model.events.reembedding import MemoryReembedded, PlacedVector
 from memgraph.model.memory import MemoryRecord
-from memgraph.model.payload import Payload
-from memgraph.model.reembedding import MemoryReembedded, PlacedVector
 from memgraph.model.timestamps import to_iso
 from memgraph.testing import FakeKeys
 from tests.fuzz.harness import Target, afterwards

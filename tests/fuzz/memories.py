@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import memgraph
 from memgraph.interfaces.cli.group import cli
-from memgraph.model.events import MemoryDeleted
+from memgraph.model.events.memories import MemoryDeleted
 from memgraph.model.memory import parse_memory
 from memgraph.testing import FakeClock, FakeEmbedder
 from tests.fuzz.harness import Target, afterwards

@@ -438,7 +438,7 @@ def test_memory_text_is_printed_harmlessly(done, run):
 
 
 def test_memory_text_is_harmless_on_a_terminal(done, monkeypatch, capsys, tmp_path):
-    from memgraph.interfaces.cli import output
+    from memgraph.interfaces.cli.base import output
 
     done("remember", HOSTILE)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)

@@ -15,8 +15,8 @@ from click.testing import CliRunner, Result
 
 from memgraph.config import _ENVIRONMENT, AgentMemoryConfig, config_path, default_settings, load_config
 from memgraph.errors import ConfigError
-from memgraph.interfaces.cli.config import default_text
 from memgraph.interfaces.cli.group import cli
+from memgraph.interfaces.cli.maintenance.config import default_text
 
 Run = Callable[..., Result]
 

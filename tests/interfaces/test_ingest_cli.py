@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from memgraph.interfaces.cli.group import cli
-from memgraph.interfaces.cli.ingest import KINDS
+from memgraph.interfaces.cli.learning.ingest import KINDS
 from memgraph.testing import FakeEmbedder
 
 FAILED = (

@@ -16,9 +16,9 @@ from rich.cells import cell_len
 
 from memgraph import AgentMemoryConfig, AgentMemoryStore
 from memgraph.graph.queries import named_queries
+from memgraph.interfaces.cli.base.tables import print_csv, print_table, visible
 from memgraph.interfaces.cli.group import cli
-from memgraph.interfaces.cli.tables import print_csv, print_table, visible
-from memgraph.model.rows import Column, Rows
+from memgraph.model.results.rows import Column, Rows
 from memgraph.testing import FakeClock, FakeEmbedder
 
 NOW = "2026-02-01T09:00:00.000Z"
@@ -202,7 +202,7 @@ def test_parameters_are_of_the_headers_types(run):
     [("3", 3), ("-2.5", -2.5), ("true", True), ("null", None), ('"3"', "3"), ("[1]", "[1]"), ("NaN", "NaN"), ("a=b", "a=b"), ("", "")],
 )  # fmt: skip
 def test_ad_hoc_parameters_are_scalars_of_json_or_text(text, value):
-    from memgraph.interfaces.cli.query import _scalar
+    from memgraph.interfaces.cli.analysis.query import _scalar
 
     assert _scalar(text) == value
     assert type(_scalar(text)) is type(value)

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from memgraph.interfaces.cli import recall as module
 from memgraph.interfaces.cli.group import cli
+from memgraph.interfaces.cli.memories import recall as module
 from memgraph.model.retrieval import Explanation, Hop, RetrievalResult, StageReport
-from memgraph.retrieval.formats import FORMATS
+from memgraph.retrieval.context.formats import FORMATS
 from memgraph.testing import FakeEmbedder
 
 Run = Callable[..., Result]

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from memgraph.errors import EmbeddingError
 from memgraph.interfaces.cli.group import cli
-from memgraph.interfaces.cli.settling import with_setting
+from memgraph.interfaces.cli.maintenance.settling import with_setting
 from memgraph.testing import FakeEmbedder
 
 TEXTS = ["Deploy on Tuesdays only", "Use pnpm, never npm", "The staging database is read-only"]

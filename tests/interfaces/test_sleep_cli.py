@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 import memgraph
 from memgraph.interfaces.cli.group import cli
-from memgraph.interfaces.cli.sleep import _PHASES, _line
+from memgraph.interfaces.cli.learning.sleep import _PHASES, _line
 from memgraph.lifecycle.sleep import PHASES
-from memgraph.model.sleep import PhaseReport
+from memgraph.model.results.sleep import PhaseReport
 from memgraph.testing import FakeClock, FakeEmbedder
 
 Run = Callable[..., Any]

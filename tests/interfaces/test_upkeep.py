@@ -188,7 +188,7 @@ class TestRepair:
         self, kept: Run, segment: Callable[[], Path], monkeypatch: pytest.MonkeyPatch, answer: str, accepted: bool
     ) -> None:
         cut(segment(), 2)
-        monkeypatch.setattr("memgraph.interfaces.cli.repair._is_terminal", lambda: True)
+        monkeypatch.setattr("memgraph.interfaces.cli.maintenance.repair._is_terminal", lambda: True)
         result = kept("repair", "--accept-head", stdin=answer)
         assert result.exit_code == 1  # events were lost, or nothing was done
         assert ("are lost" in result.stderr) == accepted
@@ -309,7 +309,7 @@ class TestDoctor:
         program = (
             "import sys, memgraph\n"
             "from pathlib import Path\n"
-            "from memgraph.journal.lock import ProcessLock\n"
+            "from memgraph.disk.lock import ProcessLock\n"
             "home = Path(sys.argv[1])\n"
             "held = [ProcessLock(home / 'journal' / 'lock', 'x'), ProcessLock(home / 'graph.lock', 'y')]\n"
             "[lock.acquire(1) for lock in held]\n"
@@ -354,7 +354,8 @@ class TestDoctor:
 
     def test_a_disk_that_is_nearly_full(self, kept: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
-            "memgraph.interfaces.cli.diagnosis.shutil.disk_usage", lambda _path: type("Usage", (), {"free": 1_000})()
+            "memgraph.interfaces.cli.maintenance.diagnosis.shutil.disk_usage",
+            lambda _path: type("Usage", (), {"free": 1_000})(),
         )
         (found,) = problems(kept)
         assert "1,000 bytes free" in found["problem"]

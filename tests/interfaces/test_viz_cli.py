@@ -123,14 +123,14 @@ def test_the_ending_says_what_is_exported(done: Callable[..., str], tmp_path: Pa
 def test_what_cannot_be_done_is_refused(
     run: Callable[..., Any], args: tuple[str, ...], code: int, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memgraph.viz.charts.charts", lambda *_, **__: {"overview.png": b""})
+    monkeypatch.setattr("memgraph.viz.charts.charts.charts", lambda *_, **__: {"overview.png": b""})
     result = run(*args)
     assert (result.exit_code, said in result.output) == (code, True), result.output
     assert len(result.output.strip().splitlines()) <= 4
 
 
 def test_its_help_imports_nothing_heavy() -> None:
-    code = "import sys; from memgraph.interfaces.cli.viz import viz; viz(['--help'], standalone_mode=False); print(*sys.modules, sep='\\n')"
+    code = "import sys; from memgraph.interfaces.cli.viz.viz import viz; viz(['--help'], standalone_mode=False); print(*sys.modules, sep='\\n')"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"numpy", "pydantic", "kuzu", "matplotlib", "pyarrow"} & set(ended.stdout.splitlines())
     assert all(name in ended.stdout for name in ("series", "charts", "export"))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import memgraph
 from memgraph.testing import FakeClock, FakeEmbedder
-from memgraph.viz.page_data import PageData, page_data
+from memgraph.viz.page.data import PageData, page_data
 
 DAY = 86_400
 LESSONS = (

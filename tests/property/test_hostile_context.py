@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 import memgraph
-from memgraph.retrieval.formats import FORMATS
+from memgraph.retrieval.context.formats import FORMATS
 
 LINE_ENDS = ["\n", "\n\n", "\r", "\x0b", "\x85", "\u2028", "\u2029", "\x1b[31m", "\t", "\u202e", "\u2066"]
 MARKDOWN = [

@@ -17,12 +17,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memgraph.index.columns import TIERS, TRUST
-from memgraph.lifecycle.antipatterns import analyse_errors
-from memgraph.lifecycle.collect import ARCHIVE_REASON as FADED
-from memgraph.lifecycle.compress import compress
-from memgraph.lifecycle.procedures import learn_procedures
-from memgraph.lifecycle.proposals import approve_proposal, list_proposals
-from memgraph.model.sleep import MADE_BY_SLEEP
+from memgraph.lifecycle.errors.antipatterns import analyse_errors
+from memgraph.lifecycle.generalisation.compress import compress
+from memgraph.lifecycle.procedures.learning import learn_procedures
+from memgraph.lifecycle.procedures.proposals import approve_proposal, list_proposals
+from memgraph.model.events.lifecycle import FADED
+from memgraph.model.results.sleep import MADE_BY_SLEEP
 
 LAWS = settings(max_examples=2, suppress_health_check=list(HealthCheck))
 MORE = settings(LAWS, max_examples=60)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import memgraph
 from memgraph.testing import FakeClock, FakeEmbedder
-from memgraph.viz.page_data import PageData, page_data
+from memgraph.viz.page.data import PageData, page_data
 
 FIRST_DAY = 2
 ways = st.sampled_from(

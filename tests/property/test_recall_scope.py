@@ -15,8 +15,8 @@ import memgraph
 from memgraph.config import AgentMemoryConfig
 from memgraph.model.timestamps import from_iso
 from memgraph.retrieval import MemoryRetrieval
-from memgraph.retrieval.filter import Scope
 from memgraph.retrieval.pipeline import ranked
+from memgraph.retrieval.scope import Scope
 from memgraph.testing import FakeClock, FakeEmbedder
 
 NOW = "2026-02-01T09:00:00.000Z"

@@ -27,7 +27,8 @@ import memgraph
 from memgraph.fold import EmptyView, Projection, project
 from memgraph.journal.keys import FileKeys
 from memgraph.journal.opening import open_journal
-from memgraph.model.events import MemoryDeleted, MemoryLinked
+from memgraph.model.events.links import MemoryLinked
+from memgraph.model.events.memories import MemoryDeleted
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import parse_memory
 from memgraph.model.timestamps import to_iso
@@ -667,7 +668,7 @@ class StoreMachine(RuleBasedStateMachine):
 def template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """Make the store that each example begins with: empty, but for a memory that was and is gone."""
     caplog.set_level(logging.CRITICAL, "memgraph")  # thousands of stores are healed and rebuilt
-    monkeypatch.setattr("memgraph.store.access.FLUSH_AFTER_S", 3600.0)  # only the machine says when
+    monkeypatch.setattr("memgraph.store.commit.access.FLUSH_AFTER_S", 3600.0)  # only the machine says when
     folder = tmp_path / "template"
     config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
     with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(DIMENSION), clock=FakeClock(START)) as store:

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from memgraph import AgentMemoryConfig, AgentMemoryStore
-from memgraph.model.events import BuildConsolidated, MemoryMerged, RecordPatch
+from memgraph.model.events.intake import BuildConsolidated
+from memgraph.model.events.memories import MemoryMerged, RecordPatch
 from memgraph.testing import FakeClock, FakeEmbedder
-from memgraph.viz.measures import SEEN
-from memgraph.viz.series import Series, learning_series
+from memgraph.viz.series.measures import SEEN
+from memgraph.viz.series.series import Series, learning_series
 
 NOW = "2026-06-30T12:00:00.000Z"
 

@@ -13,7 +13,8 @@ import pytest
 
 import memgraph
 from memgraph.extraction.readers import BuildLogReader
-from memgraph.model.events import MemoryUnlinked, RetrievalRecorded
+from memgraph.model.events.links import MemoryUnlinked
+from memgraph.model.events.recalls import RetrievalRecorded
 from memgraph.testing import FakeClock, FakeEmbedder
 
 ONE, OTHER = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"

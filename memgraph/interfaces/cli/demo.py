@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memgraph.errors import SourceError
-from memgraph.interfaces.cli.group import Refused
-from memgraph.interfaces.cli.ingest import history_reader, told
-from memgraph.interfaces.cli.opening import opened
-from memgraph.interfaces.cli.options import Command, Settings, pass_settings
-from memgraph.interfaces.cli.output import count, emit_json, plain, progress, without_vectors, wrapped
+from memgraph.interfaces.cli.base.commands import Refused
+from memgraph.interfaces.cli.base.opening import opened
+from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
+from memgraph.interfaces.cli.base.output import count, emit_json, plain, progress, without_vectors, wrapped
+from memgraph.interfaces.cli.learning.ingest import history_reader, told
 
 if TYPE_CHECKING:
     from memgraph.extraction.readers import Reader
     from memgraph.facade import MemGraph
     from memgraph.model.memory import AgentMemory
-    from memgraph.model.results import IngestReport
+    from memgraph.model.results.learning import IngestReport
     from memgraph.model.retrieval import RetrievalResult
-    from memgraph.viz.page import PageReport
+    from memgraph.viz.page.page import PageReport
 
 _PAGE = "memgraph-demo.html"
 _TELLING = 5
@@ -48,7 +48,7 @@ def demo(settings: Settings, path: str | None, file: str) -> None:
 
     At the end it writes a page in which one can watch what was learned.
     """
-    from memgraph.viz.page import write_page
+    from memgraph.viz.page.page import write_page
 
     reader = _reader(path)
     with _store(settings) as memory:

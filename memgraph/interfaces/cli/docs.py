@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import click
 
-from memgraph.interfaces.cli.options import Command, Settings, pass_settings
-from memgraph.interfaces.cli.output import count, emit
+from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
+from memgraph.interfaces.cli.base.output import count, emit
 
 _COMMENT = re.compile(r"^<!--.*?-->\n", re.DOTALL | re.MULTILINE)
 """An HTML comment on lines of its own: a note to tools that read the source."""

@@ -9,20 +9,19 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from memgraph.errors import MemGraphError
-from memgraph.interfaces.cli.options import shared_options
-from memgraph.interfaces.cli.streams import OutputError, open_standard_streams
+from memgraph.interfaces.cli.base.commands import EXIT_FAILED, Entry, LazyGroup, Refused
+from memgraph.interfaces.cli.base.options import shared_options
+from memgraph.interfaces.cli.base.streams import OutputError, open_standard_streams
 
 STOPPED = "stopped: what was committed is kept; run the same command again to go on"
 NO_DIRECTORY = "the current directory is no longer there; change to another one"
-_EXIT_FAILED = 1
 _EXIT_UNTOLD = 74
 """The command has done what it was asked, but its answer could not be written (``EX_IOERR`` of ``sysexits.h``)."""
 _EXIT_INTERRUPTED = 130
@@ -30,96 +29,70 @@ _EXIT_BROKEN_PIPE = 141
 _EXIT_TERMINATED = 143
 
 
-class Entry(NamedTuple):
-    """Where a command stands: ``module`` under this package, the command object's name in it, and its help."""
-
-    module: str
-    attribute: str
-    help: str
-
-
 COMMANDS: dict[str, Entry] = {
-    "ingest": Entry("ingest", "ingest", "Turn a git history or build logs into memories."),
-    "recall": Entry("recall", "recall", "Print what to put before the prompt of TASK; TASK '-' reads standard input."),
-    "search": Entry("search", "search", "List the memories nearest to TEXT, of whatever type."),
-    "remember": Entry("remember", "remember", "Keep TEXT for good; TEXT '-' reads standard input."),
-    "forget": Entry("remember", "forget", "Suppress the memory with this id, or nearest to QUERY."),
-    "unforget": Entry("ways", "unforget", "Take `forget` back, by id or by text."),
-    "ask": Entry("remember", "ask", "Tell what is remembered of what happened."),
-    "observe": Entry("tools", "observe", "Keep what was learned, or confirm what is known."),
-    "episode": Entry("tools", "episode", "Keep what was done about SITUATION and what came of it."),
-    "feedback": Entry("tools", "feedback", "Say what the user thought of an episode."),
-    "outcome": Entry("tools", "outcome", "Say what became of a recall, and which of its memories were used."),
-    "list": Entry("listing", "list_", "List memories, one a line."),
-    "show": Entry("listing", "show", "Show one memory with its links."),
-    "stats": Entry("listing", "stats", "Count what is in the store."),
-    "query": Entry("query", "query", "Ask the graph: a named query, or Cypher."),
-    "queries": Entry("queries", "queries", "List the named queries, or show one."),
-    "compress": Entry("compress", "compress", "Make generalisations of what was seen in three builds or more."),
-    "proposals": Entry("proposals", "proposals", "List, approve or reject procedures that were learned."),
-    "contradictions": Entry("contradictions", "contradictions", "Show what contradicts each other, and decide it."),
-    "sleep": Entry("sleep", "sleep", "Let the store sleep: merge, generalise, learn, resolve, put away."),
-    "collect": Entry("collect", "collect", "Put away what has faded, but for what must not be forgotten."),
-    "archive": Entry("ways", "archive", "Put a memory away, out of lists and recall."),
-    "unarchive": Entry("ways", "unarchive", "Take `archive` back."),
-    "invalidate": Entry("ways", "invalidate", "Say that a memory is no longer true."),
-    "revalidate": Entry("ways", "revalidate", "Take `invalidate` back."),
-    "supersede": Entry("ways", "supersede", "Say that a memory is replaced by a newer one."),
-    "unsupersede": Entry("ways", "unsupersede", "Take `supersede` back."),
-    "delete": Entry("ways", "delete", "Remove a memory from every view; its history stays."),
-    "undelete": Entry("ways", "undelete", "Bring a deleted memory back, with its links."),
-    "link": Entry("ways", "link", "Link two memories."),
-    "unlink": Entry("ways", "unlink", "Remove a link between two memories."),
-    "export": Entry("transfer", "export", "Write all memories and links as JSON to FILE, or to standard output."),
-    "import": Entry("transfer", "import_", "Add the memories of an export that are not known yet."),
-    "embed": Entry("embed", "embed", "Embed what was kept without vectors; --repair: make damaged vectors again."),
-    "reembed": Entry("reembed", "reembed", "Change the store to another embedding MODEL, with all its memories."),
-    "format-age": Entry("upkeep", "format_age", "Say how long ago TIME was."),
-    "rebuild": Entry("upkeep", "rebuild", "Make graph and index anew from the journal."),
-    "verify": Entry("upkeep", "verify", "Check every event, every vector and the graph."),
-    "doctor": Entry("doctor", "doctor", "Say where the store is, how it is, and what to do where something is wrong."),
-    "repair": Entry("repair", "repair", "Say what keeps the store from being opened, and accept its journal as it is."),
-    "viz": Entry("viz", "viz", "Write what was learned as pictures, a page, series over time, or a graph's file."),
-    "config": Entry("config", "config", "Write a commented config.toml, or show the settings in force."),
+    "ingest": Entry("learning.ingest", "ingest", "Turn a git history or build logs into memories."),
+    "recall": Entry(
+        "memories.recall", "recall", "Print what to put before the prompt of TASK; TASK '-' reads standard input."
+    ),
+    "search": Entry("memories.search", "search", "List the memories nearest to TEXT, of whatever type."),
+    "remember": Entry("memories.remember", "remember", "Keep TEXT for good; TEXT '-' reads standard input."),
+    "forget": Entry("memories.remember", "forget", "Suppress the memory with this id, or nearest to QUERY."),
+    "unforget": Entry("memories.states", "unforget", "Take `forget` back, by id or by text."),
+    "ask": Entry("memories.remember", "ask", "Tell what is remembered of what happened."),
+    "observe": Entry("memories.agent_input", "observe", "Keep what was learned, or confirm what is known."),
+    "episode": Entry("memories.agent_input", "episode", "Keep what was done about SITUATION and what came of it."),
+    "feedback": Entry("memories.agent_input", "feedback", "Say what the user thought of an episode."),
+    "outcome": Entry(
+        "memories.agent_input", "outcome", "Say what became of a recall, and which of its memories were used."
+    ),
+    "list": Entry("memories.listing", "list_", "List memories, one a line."),
+    "show": Entry("memories.listing", "show", "Show one memory with its links."),
+    "stats": Entry("memories.listing", "stats", "Count what is in the store."),
+    "query": Entry("analysis.query", "query", "Ask the graph: a named query, or Cypher."),
+    "queries": Entry("analysis.queries", "queries", "List the named queries, or show one."),
+    "compress": Entry(
+        "learning.compress", "compress", "Make generalisations of what was seen in three builds or more."
+    ),
+    "proposals": Entry("learning.proposals", "proposals", "List, approve or reject procedures that were learned."),
+    "contradictions": Entry(
+        "learning.contradictions", "contradictions", "Show what contradicts each other, and decide it."
+    ),
+    "sleep": Entry("learning.sleep", "sleep", "Let the store sleep: merge, generalise, learn, resolve, put away."),
+    "collect": Entry("learning.collect", "collect", "Put away what has faded, but for what must not be forgotten."),
+    "archive": Entry("memories.states", "archive", "Put a memory away, out of lists and recall."),
+    "unarchive": Entry("memories.states", "unarchive", "Take `archive` back."),
+    "invalidate": Entry("memories.states", "invalidate", "Say that a memory is no longer true."),
+    "revalidate": Entry("memories.states", "revalidate", "Take `invalidate` back."),
+    "supersede": Entry("memories.states", "supersede", "Say that a memory is replaced by a newer one."),
+    "unsupersede": Entry("memories.states", "unsupersede", "Take `supersede` back."),
+    "delete": Entry("memories.states", "delete", "Remove a memory from every view; its history stays."),
+    "undelete": Entry("memories.states", "undelete", "Bring a deleted memory back, with its links."),
+    "link": Entry("memories.states", "link", "Link two memories."),
+    "unlink": Entry("memories.states", "unlink", "Remove a link between two memories."),
+    "export": Entry(
+        "maintenance.transfer", "export", "Write all memories and links as JSON to FILE, or to standard output."
+    ),
+    "import": Entry("maintenance.transfer", "import_", "Add the memories of an export that are not known yet."),
+    "embed": Entry(
+        "maintenance.embed", "embed", "Embed what was kept without vectors; --repair: make damaged vectors again."
+    ),
+    "reembed": Entry(
+        "maintenance.reembed", "reembed", "Change the store to another embedding MODEL, with all its memories."
+    ),
+    "format-age": Entry("maintenance.upkeep", "format_age", "Say how long ago TIME was."),
+    "rebuild": Entry("maintenance.upkeep", "rebuild", "Make graph and index anew from the journal."),
+    "verify": Entry("maintenance.upkeep", "verify", "Check every event, every vector and the graph."),
+    "doctor": Entry(
+        "maintenance.doctor", "doctor", "Say where the store is, how it is, and what to do where something is wrong."
+    ),
+    "repair": Entry(
+        "maintenance.repair", "repair", "Say what keeps the store from being opened, and accept its journal as it is."
+    ),
+    "viz": Entry("viz.viz", "viz", "Write what was learned as pictures, a page, series over time, or a graph's file."),
+    "config": Entry("maintenance.config", "config", "Write a commented config.toml, or show the settings in force."),
     "docs": Entry("docs", "docs", "Print the documentation of TOPIC; without TOPIC, list the topics."),
     "demo": Entry("demo", "demo", "Learn from a real history in a throw-away store and show what comes of it."),
 }
-
-
-class Refused(click.ClickException):
-    """A command that could not do what it was asked: one line on stderr, exit code 1."""
-
-    exit_code = _EXIT_FAILED
-
-    def show(self, file: Any = None) -> None:
-        """Print the reason as one line."""
-        click.echo(f"memgraph: {' '.join(self.message.split())}", file=file, err=file is None)
-
-
-class LazyGroup(click.Group):
-    """A group whose commands are named in a table and imported when one is run."""
-
-    def __init__(self, *args: Any, table: Mapping[str, Entry], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._table = table
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Return the names in the table's order."""
-        return list(self._table)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
-        """Import a command, with the table's help."""
-        entry = self._table.get(cmd_name)
-        if entry is None:
-            return None
-        command: click.Command = getattr(import_module(f"memgraph.interfaces.cli.{entry.module}"), entry.attribute)
-        command.help = entry.help
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Write the table without importing what it names."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.help) for name, entry in self._table.items()])
 
 
 class _Root(LazyGroup):
@@ -168,16 +141,16 @@ def _exit_code(run: Any) -> int:
         return _EXIT_UNTOLD
     except MemGraphError as error:
         Refused(str(error)).show()
-        return _EXIT_FAILED
+        return EXIT_FAILED
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         Refused(NO_DIRECTORY if _is_lost() else f"{where}{error.strerror or error}").show()
-        return _EXIT_FAILED
+        return EXIT_FAILED
     except SystemExit as exit_:  # click leaves so when a pipe breaks, and `main` when the process is to end
         if exit_.code == _EXIT_TERMINATED:
             _Interrupted().show()
         _discard_stdout()
-        return exit_.code if isinstance(exit_.code, int) else _EXIT_FAILED
+        return exit_.code if isinstance(exit_.code, int) else EXIT_FAILED
     return code if isinstance(code, int) else 0
 
 

@@ -23,7 +23,7 @@ def main() -> None:
     }  # fmt: skip
     os.chdir(home)
     memgraph.store.store.default_embedder = lambda *_: FakeEmbedder(DIMENSION)
-    sys.modules["memgraph.lifecycle.ingest"].BATCH_BUILDS = 3  # type: ignore[attr-defined]
+    sys.modules["memgraph.lifecycle.intake.ingest"].BATCH_BUILDS = 3  # type: ignore[attr-defined]
     fuse = Fuse(int(place), signal.Signals(int(number)))
     fuse.lay()
     try:

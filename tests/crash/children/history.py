@@ -21,7 +21,7 @@ import memgraph.journal.segments
 from memgraph import AgentMemoryStore, MemoryCommands
 from memgraph.extraction.readers import BuildLogReader
 from memgraph.graph.connection import KUZU
-from memgraph.graph.writing import BulkLimits, RowWriter
+from memgraph.graph.rows.writing import BulkLimits, RowWriter
 from memgraph.lifecycle import ingest
 from memgraph.model.ids import source_id
 
@@ -118,7 +118,7 @@ def importing(tasks: tuple[str | None, ...] = (None,)) -> list[Step]:
 
 def intake() -> list[Step]:
     """A source, in batches; again, it goes on."""
-    sys.modules["memgraph.lifecycle.ingest"].BATCH_BUILDS = 3  # type: ignore[attr-defined]
+    sys.modules["memgraph.lifecycle.intake.ingest"].BATCH_BUILDS = 3  # type: ignore[attr-defined]
 
     def step(store: AgentMemoryStore) -> None:
         path = store.config.home.parent / "builds.jsonl"

@@ -14,32 +14,23 @@ from uuid import UUID
 
 from memgraph.fold import Workspace, fold
 from memgraph.journal.envelope import Event
-from memgraph.model.compression import CompressionApplied
-from memgraph.model.contradictions import ContradictionsSought
-from memgraph.model.events import (
-    AccessEffect,
-    AccessRecorded,
-    BuildConsolidated,
+from memgraph.model.base import MAX_ITEMS
+from memgraph.model.events.intake import BuildConsolidated, SourceRead
+from memgraph.model.events.lifecycle import CompressionApplied, ContradictionsSought, ProcedureMeasured, SleepAdvanced
+from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
+from memgraph.model.events.memories import (
     MemoryAdded,
     MemoryDeleted,
-    MemoryDerived,
-    MemoryLinked,
     MemoryMerged,
     MemoryRevised,
     MemoryUndeleted,
-    MemoryUnlinked,
-    OutcomeRecorded,
-    RecalledItem,
-    RetrievalRecorded,
-    SourceRead,
     VectorRef,
 )
+from memgraph.model.events.payload import Payload
+from memgraph.model.events.recalls import AccessEffect, AccessRecorded, OutcomeRecorded, RecalledItem, RetrievalRecorded
+from memgraph.model.events.reembedding import MemoryReembedded, PlacedVector
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import MemoryRecord
-from memgraph.model.payload import Payload
-from memgraph.model.procedures import ProcedureMeasured
-from memgraph.model.reembedding import MemoryReembedded, PlacedVector
-from memgraph.model.sleep import SleepAdvanced
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Change, Key, Row
 
@@ -441,7 +432,7 @@ class History:
         if not self._memories:
             return []
         found = []
-        for one in self._some_memories(len(self._memories)):
+        for one in self._some_memories(len(self._memories))[:MAX_ITEMS]:
             self._vectors += 1
             found.append(PlacedVector(id=one, row=self._vectors, sha256=f"{self.chance.getrandbits(256):064x}"))
         return [MemoryReembedded(model=self.chance.choice(("m1", "m2", "m3")), embedded_at=self._now(), vectors=found)]

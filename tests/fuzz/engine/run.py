@@ -21,12 +21,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from memgraph.disk.seal import Seal
 from memgraph.errors import GraphError
 from memgraph.graph.connection import VENDORS
 from memgraph.graph.engine import EmbeddedEngine
-from memgraph.graph.file import LogLimits
-from memgraph.graph.writing import BulkLimits
-from memgraph.journal.seal import Seal
+from memgraph.graph.rows.writing import BulkLimits
+from memgraph.graph.storage.database_file import LogLimits
 from memgraph.model.memory import MemoryRecord
 from memgraph.ports import Change
 from tests.fuzz.engine.compare import differences, differences_around, touched_differences

@@ -10,7 +10,8 @@ import pytest
 
 from memgraph.fold import Workspace, fold
 from memgraph.journal.envelope import Event
-from memgraph.model.events import MemoryAdded, Payload
+from memgraph.model.events.memories import MemoryAdded
+from memgraph.model.events.payload import Payload
 from memgraph.model.ids import source_id
 from memgraph.model.memory import MemoryRecord
 from memgraph.ports import Change, Key, Row

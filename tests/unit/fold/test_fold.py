@@ -10,30 +10,23 @@ import pytest
 from memgraph.fold import EmptyView, Workspace, fold
 from memgraph.fold.fold import _HANDLERS, _WITHOUT_ROWS
 from memgraph.journal.envelope import Event
-from memgraph.model.events import (
-    PAYLOADS,
-    AccessEffect,
-    AccessRecorded,
-    BuildConsolidated,
-    DecayApplied,
-    EmbeddingSwitched,
+from memgraph.model.events.intake import BuildConsolidated, SourceRead
+from memgraph.model.events.lifecycle import DecayApplied
+from memgraph.model.events.links import MemoryDerived, MemoryLinked
+from memgraph.model.events.memories import (
     MemoryAdded,
     MemoryDeleted,
-    MemoryDerived,
-    MemoryLinked,
     MemoryMerged,
     MemoryRevised,
-    OutcomeRecorded,
-    RecalledItem,
     RecordPatch,
-    RetrievalRecorded,
-    SourceRead,
-    StoreCreated,
     VectorRef,
 )
+from memgraph.model.events.recalls import AccessEffect, AccessRecorded, OutcomeRecorded, RecalledItem, RetrievalRecorded
+from memgraph.model.events.reembedding import MemoryReembedded, PlacedVector
+from memgraph.model.events.registry import PAYLOADS
+from memgraph.model.events.store import EmbeddingSwitched, StoreCreated
 from memgraph.model.ids import natural_id
 from memgraph.model.memory import Entity
-from memgraph.model.reembedding import MemoryReembedded, PlacedVector
 
 NOW, LATER = "2026-02-01T09:00:00.000Z", "2026-02-02T09:00:00.000Z"
 Added = Callable[..., MemoryAdded]

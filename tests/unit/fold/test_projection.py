@@ -13,7 +13,7 @@ from memgraph.fold.projection import digest_after
 from memgraph.journal.envelope import Chain, Event
 from memgraph.journal.replay import Offset
 from memgraph.journal.segments import Position
-from memgraph.model.events import MemoryAdded, MemoryDeleted
+from memgraph.model.events.memories import MemoryAdded, MemoryDeleted
 from memgraph.ports import Change
 
 NOW = "2026-02-01T09:00:00.000Z"

@@ -91,8 +91,8 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Any:
 @given(rows=st.lists(ROWS, min_size=1, max_size=5, unique_by=lambda row: row["id"]))
 def test_the_engine_makes_the_same_texts_of_columns(engine: Any, rows: list[dict[str, Any]]) -> None:
     """Else every comparison with what was written would find a difference."""
-    from memgraph.graph.statements import sums_of
-    from memgraph.graph.writing import hash_sum
+    from memgraph.graph.rows.statements import sums_of
+    from memgraph.graph.rows.writing import hash_sum
     from memgraph.ports import Change
 
     engine.apply([Change("Memory", row["id"], None, row) for row in rows], {"seq": 1})

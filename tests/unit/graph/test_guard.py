@@ -10,8 +10,8 @@ import pytest
 
 from memgraph.errors import QueryError
 from memgraph.graph import engine as module
-from memgraph.graph import file as limits
 from memgraph.graph.guard import MAX_QUERY_CHARS, check_read_only
+from memgraph.graph.storage import database_file as limits
 
 HOSTILE = {
     "create": "CREATE (:Tag {id: 'x'})",

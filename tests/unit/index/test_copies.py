@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from memgraph.index.comparing import differences
+from memgraph.index.comparison import differences
 from memgraph.index.index import Index
 from memgraph.ports import Row
 

@@ -15,25 +15,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memgraph.disk.seal import Seal
 from memgraph.fold import Workspace, fold
 from memgraph.index import snapshot
 from memgraph.index.analyser import analyse
 from memgraph.index.index import RELATION_CODE, Index, IndexOffset
-from memgraph.index.succession import superseded
+from memgraph.index.supersession import superseded
 from memgraph.journal.envelope import Event
-from memgraph.journal.seal import Seal
-from memgraph.model.events import (
-    AccessEffect,
-    AccessRecorded,
-    MemoryAdded,
-    MemoryDeleted,
-    MemoryLinked,
-    MemoryRevised,
-    MemoryUndeleted,
-    MemoryUnlinked,
-    Payload,
-    RecordPatch,
-)
+from memgraph.model.events.links import MemoryLinked, MemoryUnlinked
+from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryRevised, MemoryUndeleted, RecordPatch
+from memgraph.model.events.payload import Payload
+from memgraph.model.events.recalls import AccessEffect, AccessRecorded
 from memgraph.model.ids import natural_id, source_id
 from memgraph.model.memory import Entity, MemoryRecord
 from memgraph.ports import Change, Key, Row

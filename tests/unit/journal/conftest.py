@@ -13,7 +13,8 @@ from memgraph.journal.journal import Journal
 from memgraph.journal.keys import FileKeys
 from memgraph.journal.opening import open_journal
 from memgraph.journal.replay import Committed
-from memgraph.model.events import MemoryAdded, Payload
+from memgraph.model.events.memories import MemoryAdded
+from memgraph.model.events.payload import Payload
 from memgraph.model.ids import source_id
 from memgraph.model.memory import MemoryRecord
 

@@ -13,7 +13,7 @@ from memgraph.errors import DamagedJournalError, JournalError, TruncatedJournalE
 from memgraph.journal import journal as module
 from memgraph.journal import replay, segments
 from memgraph.journal.journal import Journal
-from memgraph.model.events import MemoryAdded
+from memgraph.model.events.memories import MemoryAdded
 
 Open = Callable[..., Journal]
 Paths = Callable[[Journal], Path]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memgraph.model.events import PAYLOADS
+from memgraph.model.events.registry import PAYLOADS
 
 RECORDED = Path(__file__).with_name("event_schemas.json")
 

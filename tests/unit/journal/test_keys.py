@@ -13,7 +13,7 @@ import pytest
 from memgraph.errors import KeyMissingError
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys import EnvKeys, FileKeys, default_keys, key_from_secret
-from memgraph.model.events import MemoryAdded
+from memgraph.model.events.memories import MemoryAdded
 
 SECRET = "ab" * 32
 

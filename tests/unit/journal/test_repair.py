@@ -15,7 +15,8 @@ from memgraph import repair_store
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, MemGraphError, TruncatedJournalError
 from memgraph.journal.journal import Journal
 from memgraph.journal.repair import Condition, accept, examine
-from memgraph.model.events import JournalRepaired, MemoryAdded
+from memgraph.model.events.memories import MemoryAdded
+from memgraph.model.events.store import JournalRepaired
 
 Open = Callable[..., Journal]
 Paths = Callable[[Journal], Path]

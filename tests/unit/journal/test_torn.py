@@ -11,7 +11,7 @@ import pytest
 
 from memgraph.errors import DamagedJournalError, TruncatedJournalError
 from memgraph.journal.journal import Journal
-from memgraph.model.events import MemoryAdded
+from memgraph.model.events.memories import MemoryAdded
 
 Open = Callable[..., Journal]
 Paths = Callable[[Journal], Path]

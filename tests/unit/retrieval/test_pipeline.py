@@ -12,10 +12,10 @@ import pytest
 import memgraph
 from memgraph.index.analyser import ANALYSER_VERSION
 from memgraph.model.retrieval import StageReport
-from memgraph.retrieval.certainty import certainty_word
-from memgraph.retrieval.filter import Scope
 from memgraph.retrieval.pipeline import STAGES, ranked
 from memgraph.retrieval.retrieval import SETTINGS_VERSION
+from memgraph.retrieval.scope import Scope
+from memgraph.retrieval.stages.certainty import certainty_word
 
 FROZEN = Path(__file__).with_name("frozen_rankings.json")
 TEXTS = [

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 import memgraph
-from memgraph.lifecycle.antipatterns import SOURCE as ERROR_ANALYSIS
-from memgraph.lifecycle.compress import compress
-from memgraph.lifecycle.experience import SOURCE as COMPRESSION
-from memgraph.lifecycle.procedures import SOURCE as PROCEDURES
-from memgraph.model.sleep import MADE_BY_SLEEP
+from memgraph.lifecycle.errors.antipatterns import SOURCE as ERROR_ANALYSIS
+from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION
+from memgraph.lifecycle.generalisation.compress import compress
+from memgraph.lifecycle.procedures.learning import SOURCE as PROCEDURES
+from memgraph.model.results.sleep import MADE_BY_SLEEP
 
 TASK = "deploy the shop to the cluster"
 PLACES = ("Ada's laptop", "the blue runner", "the office", "a train")

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from memgraph.graph import file
+from memgraph.graph.storage import database_file as file
 from memgraph.ports import Change
 from tests.engines import Engine
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from memgraph import InvalidInputError, MemoryRetrieval
-from memgraph.lifecycle.compress import compress
+from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.testing import FakeClock
-from memgraph.viz.graph import shown_graph
-from memgraph.viz.node_link import node_link
-from memgraph.viz.page import write_page
-from memgraph.viz.series import learning_series
+from memgraph.viz.export.graph import shown_graph
+from memgraph.viz.export.node_link import node_link
+from memgraph.viz.page.page import write_page
+from memgraph.viz.series.series import learning_series
 from memgraph.viz.shown import shown_ids, shown_memories
 from tests.unit.viz.conftest import _opened
 

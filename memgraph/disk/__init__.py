@@ -1,0 +1,1 @@
+"""Files beneath everything: private and atomic writes, locks, seals, temporary folders, free space."""

@@ -1,0 +1,1 @@
+"""Extraction with a language model, within a budget."""

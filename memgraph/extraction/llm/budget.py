@@ -1,0 +1,64 @@
+"""A language model inside a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from memgraph.model.model_usage import UsageMeter
+from memgraph.ports import CountingLanguageModel, LanguageModel, ModelReply, TokenCounter
+
+
+def cautious_tokens(text: str) -> int:
+    """Return how many tokens a text takes at most, nearly: one for three bytes, for logs and code are dense."""
+    return -(-len(text.encode("utf-8", "replace")) // 3)
+
+
+class Budgeted:
+    """Asks a language model, counts what that costs, and asks no more when the budget is spent. A `LanguageModel`.
+
+    Parameters
+    ----------
+    model : LanguageModel
+        If it is a `CountingLanguageModel`, its own counts are used, else and where it does not say, the counter's.
+    meter : UsageMeter, optional
+        Holds the budget, and counts.
+    """
+
+    def __init__(
+        self, model: LanguageModel, *, meter: UsageMeter | None = None, counter: TokenCounter = cautious_tokens
+    ) -> None:
+        self._model = model
+        self.meter = meter or UsageMeter()
+        self._counter = counter
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return str(getattr(self._model, "name", type(self._model).__name__))
+
+    def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> str:
+        """Return the reply's text.
+
+        Raises
+        ------
+        BudgetSpentError
+            The model was not asked.
+        ProviderError
+            It was, and failed; that counts as a call.
+        """
+        self.meter.check()
+        with self.meter.call() as tokens:
+            reply = self._asked(messages, schema)
+            tokens.prompt = _or(reply.prompt_tokens, lambda: sum(self._counter(one["content"]) for one in messages))
+            tokens.completion = _or(reply.completion_tokens, lambda: self._counter(reply.text))
+        return reply.text
+
+    def _asked(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None) -> ModelReply:
+        if isinstance(self._model, CountingLanguageModel):
+            return self._model.reply(messages, schema)
+        return ModelReply(self._model.complete(messages, schema), None, None)
+
+
+def _or(said: int | None, estimate: Callable[[], int]) -> int:
+    return estimate() if said is None else said

@@ -1,0 +1,323 @@
+"""Logs of CI runs, as text: a file is a build, a command that was run a task, a recognised failure a task."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from memgraph.errors import InvalidInputError, SourceError
+from memgraph.extraction.readers.ci_failures import Failure, recognisers
+from memgraph.extraction.readers.documents import MAX_BUILD_TASKS, Part, in_parts, numbered_id, part_of, whole
+from memgraph.extraction.readers.files import ending, text_lines
+from memgraph.extraction.readers.source import (
+    MAX_OUTPUT_CHARS,
+    MAX_SAID_CHARS,
+    SourceRecord,
+    beginning,
+    changed_at,
+    cleaned,
+    named,
+    one_line,
+    project_of,
+    time_of,
+    without_ansi,
+)
+from memgraph.model.build import BuildTask, TaskOutcome
+
+_AGENT = "ci"
+_HEAD_LINES, _TAIL_LINES = 20, 100
+_MAX_COMMANDS = 5 * MAX_BUILD_TASKS
+_MAX_FAILURES = 10_000
+_MAX_LINE_CHARS = 4_000
+_MAX_TOLD_CHARS = 1_000
+"""Of a line in which a failure is looked for."""
+_MAX_SUMMARY_CHARS = 400
+_MAX_HELD_CHARS = 50_000_000
+"""Of all commands with what they printed; those after that are held shortly."""
+_SHORT_CHARS = 400
+_COLUMNS = re.compile(r"[^\t]{1,200}\t[^\t]{1,200}\t(?=\ufeff?\d{4}-)")
+"""Job and step, as ``gh run view --log`` puts them before each line."""
+_STAMP = re.compile(
+    r"\ufeff?\[?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d))\]? ?(?:\d\d[OE][ +])?"
+)
+_GROUP = re.compile(r"##\[group\]Run (.+)")
+_ACTION = re.compile(r"[\w.-]+/[\w./-]+@\S+|\./\S+$")
+_SETTINGS = re.compile(r"(?:shell|with|env): ?")
+_PROMPT = re.compile(r"(?:\$|\++) ([\w./~\"'-][^\n]*)")
+_SCRIPT = re.compile(r"> (?:@[\w.-]+/)?[\w.-]+@\S+ (\S.*)")
+_EXIT = re.compile(
+    r"(?:##\[error\])?(?:Error: |ERROR: |error: )?(?:Process completed with exit code|Job failed: exit (?:code|status)|"
+    r"Process exited with (?:code|status)|The command \".{1,2000}\" exited with|exit (?:status|code):?|"
+    r"Command failed with exit code|script returned exit code) (\d{1,5})\.?"
+)
+_SUMMARY = re.compile(
+    r"=+ .*\b[1-9]\d* (?:failed|errors?)\b.* =+|test result: FAILED\..*|FAIL\s+\S+\s+(?:[\d.]+s|\[.+\])|"
+    r"Found [1-9]\d* errors?(?: in .*)?\.?|BUILD FAILED.*|make(?:\[\d+\])?: \*\*\* .*"
+)
+_NODE_FAILED = re.compile(r"(?:#|ℹ) fail [1-9]\d*")
+"""What ``node --test`` ends with: of a command it says that it failed, alone it says too little to be a log."""
+_NOISE = re.compile(r"##\[(?:group|endgroup|debug)\]|section_(?:start|end):\d+:")
+
+
+@dataclass
+class _Command:
+    """A command and what it printed: line by line while that is read, then its output."""
+
+    text: str
+    title: str
+    when: str | None
+    head: list[str] = field(default_factory=list)
+    tail: deque[str] = field(default_factory=lambda: deque(maxlen=_TAIL_LINES))
+    code: int | None = None
+    went_wrong: bool = False
+    is_explained: bool = False
+    output: str = ""
+
+    def add(self, line: str) -> None:
+        if len(self.head) < _HEAD_LINES:
+            self.head.append(line)
+        else:
+            self.tail.append(line)
+
+    def close(self, limit: int) -> int:
+        """Keep of the command what a task of it holds, in texts of `limit` characters; return how many are kept."""
+        self.output = cleaned("\n".join([*self.head, *self.tail]), min(limit, MAX_OUTPUT_CHARS))
+        self.text = cleaned(self.text, min(limit, MAX_SAID_CHARS))
+        self.title = one_line(self.title) or "command"
+        self.head.clear()
+        self.tail.clear()
+        return len(self.output) + len(self.text) + len(self.title)
+
+    @property
+    def outcome(self) -> TaskOutcome:
+        return "failure" if self.code or (self.code is None and self.went_wrong) else "success"
+
+
+class CiLogReader:
+    """Reads the text that a CI run left behind.
+
+    The commands are those that the log shows being run (a step's group in GitHub Actions, ``$ …``, ``+ …``,
+    ``> package@version script``); each failed if a non-zero exit or a failure is told before the next one. Failures of
+    pytest, tsc, cargo, go test and npm are tasks of their own, instead of the command that ended with them; what npm
+    says of a script is left out where the script's own failure is recognised. Colours and time stamps are removed. A
+    log without a time is dated by its file.
+
+    Parameters
+    ----------
+    path : path-like
+        Text, packed with gzip or not. Invalid UTF-8 is replaced, lines over 64 kB are cut.
+    project_id : str, optional
+        By default the file's name without its endings.
+    """
+
+    kind = "ci-log"
+
+    def __init__(self, path: str | Path, *, project_id: str | None = None) -> None:
+        self._path = Path(path).absolute()
+        self.project_id = project_of(self._path, project_id)
+
+    @property
+    def locator(self) -> str:
+        """Absolute path of the file."""
+        return str(self._path)
+
+    @property
+    def source_id(self) -> str:
+        """``ci-log:`` and the absolute path."""
+        return f"ci-log:{self._path}"
+
+    def count(self) -> int | None:
+        """Return None: a log is read whole."""
+        return None
+
+    def records(self, cursor: str | None) -> Iterator[SourceRecord]:
+        """Yield one record per log; see `Reader.records`."""
+        return whole(self._path, cursor, self._parts)
+
+    def _parts(self, stream: BinaryIO, mark: str) -> Iterator[Part]:
+        log = _Log()
+        for line in text_lines(stream):
+            log.add(line)
+        if not log.is_one:
+            raise SourceError("no command and no failure recognised: not the log of a CI run", path=self._path)
+        tasks = log.tasks()
+        stem = self._path.name.removesuffix(".gz").removesuffix(ending(self._path))
+        for number, some in in_parts(tasks):
+            fields = {
+                "build_id": numbered_id(f"ci-{named(stem, 'log')}-{mark[:12]}"[:380], number),
+                "project_id": self.project_id,
+                "tasks": some,
+                "build_summary": log.summary,
+                "build_outcome": log.outcome,
+                "started_at": log.started or changed_at(self._path),
+                "completed_at": max(log.now or changed_at(self._path), log.started or ""),
+                "source": "ci log",
+                "trust_class": "tool",
+            }
+            yield part_of("log", fields, log.lines if number == 1 else 0)
+
+
+class _Log:
+    """A log while it is read, line by line."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+        self.started = self.now = self.summary = ""
+        self._commands: list[_Command] = []
+        self._held = 0
+        self._preamble = _Command("", "", None)
+        self._failures: dict[str, tuple[Failure, str | None, _Command]] = {}
+        self._recognisers = recognisers()
+        self._group: list[str] | None = None
+        self._is_script = self._is_settings = self._went_wrong = False
+        self._code: int | None = None
+
+    def add(self, raw: str) -> None:
+        """Take in one line as it stands in the file."""
+        self.lines += 1
+        line = self._plain(raw)
+        if self._group is not None:
+            self._in_group(line)
+        elif not self._begins(line):
+            self._output(line)
+
+    @property
+    def is_one(self) -> bool:
+        """Whether anything in it shows that it is a log."""
+        return bool(self._commands or self._went_wrong or self._code is not None)
+
+    @property
+    def outcome(self) -> TaskOutcome:
+        """How the run ended: by its last exit code, else by whether anything failed."""
+        if self._code is not None:
+            return "failure" if self._code else "success"
+        return "failure" if self._went_wrong else "success"
+
+    def tasks(self) -> list[BuildTask]:
+        """Return the commands, then the failures."""
+        found: list[BuildTask] = []
+        self._close()
+        # npm tells of every script that failed; where what the script ran has told it, that adds nothing
+        failures = {key: told for key, told in self._failures.items() if not (_is_npms(key) and told[2].is_explained)}
+        told_by = {id(command) for _, _, command in failures.values()}
+        for number, command in enumerate(self._commands):
+            if command.outcome == "failure" and (command.is_explained or id(command) in told_by):
+                continue  # the failures that it ended with say more
+            try:
+                found.append(
+                    BuildTask(
+                        task_id=f"command-{number}",
+                        agent_name=_AGENT,
+                        description=command.title,
+                        command=command.text,
+                        output=command.output,
+                        outcome=command.outcome,
+                        occurred_at=command.when,
+                    )
+                )
+            except InvalidInputError:  # cannot be with cleaned texts; if so, it costs this command alone
+                continue
+        for key, (failure, when, _) in failures.items():
+            found.append(
+                BuildTask(
+                    task_id=key,
+                    agent_name=_AGENT,
+                    description=one_line(failure.title) or key,
+                    output=cleaned("\n".join(failure.lines), MAX_OUTPUT_CHARS),
+                    outcome="failure",
+                    occurred_at=when,
+                )
+            )
+        return found
+
+    def _plain(self, raw: str) -> str:
+        line = _COLUMNS.sub("", raw, count=1) if "\t" in raw[:400] else raw
+        if match := _STAMP.match(line):
+            self.now = time_of(match[1][:19] + "Z" if match[1].endswith("Z") else match[1]) or self.now
+            self.started = self.started or self.now
+            line = line[match.end() :]
+        # a terminal shows what follows the last carriage return
+        return beginning(without_ansi(line).rstrip().rpartition("\r")[2].removeprefix("[command]"), _MAX_LINE_CHARS)
+
+    def _in_group(self, line: str) -> None:
+        group = self._group or []
+        is_end = line.startswith("##[endgroup]")
+        if not is_end and not _SETTINGS.match(line) and len(group) < _HEAD_LINES * 5:
+            group.append(line)
+            self._group = group
+            return
+        title, *script = group
+        is_action = _ACTION.match(title)
+        self._run("" if is_action else "\n".join(script) or title, f"Run {title}")
+        self._group = None
+        self._is_settings = not is_end
+
+    def _begins(self, line: str) -> bool:
+        """Whether a line says that a command is run."""
+        if self._is_settings:
+            self._is_settings = not line.startswith("##[endgroup]")
+            return True
+        if match := _GROUP.fullmatch(line):
+            self._group = [match[1]]
+        elif match := _SCRIPT.fullmatch(line):
+            self._run("", f"npm script {match[1]}")
+            self._is_script = True
+            return True
+        elif self._is_script and line.startswith("> ") and self._commands:
+            self._commands[-1].text = line[2:]
+        elif match := _PROMPT.fullmatch(line):
+            self._run(match[1], match[1])
+        else:
+            self._is_script = self._is_script and not line.strip()
+            return False
+        self._is_script = False
+        return True
+
+    def _run(self, text: str, title: str) -> None:
+        if len(self._commands) < _MAX_COMMANDS:
+            self._close()
+            self._commands.append(_Command(text, title, self.now or None))
+
+    def _close(self) -> None:
+        """Let go of the lines of the command that has ended."""
+        if self._commands:
+            limit = MAX_OUTPUT_CHARS if self._held < _MAX_HELD_CHARS else _SHORT_CHARS
+            self._held += self._commands[-1].close(limit)
+
+    def _output(self, line: str) -> None:
+        if _NOISE.match(line):
+            return
+        current = self._commands[-1] if self._commands else self._preamble
+        if line.strip():
+            current.add(line.removeprefix("##[error]"))
+        wrong = False
+        if match := _EXIT.fullmatch(line.strip()):
+            self._code = int(match[1])
+            wrong = bool(self._code)
+            current.code = self._code
+        elif len(line) <= _MAX_SUMMARY_CHARS and _SUMMARY.fullmatch(line):
+            self.summary = one_line(line.strip("= "))
+            wrong = True
+        elif self._commands and _NODE_FAILED.fullmatch(line):
+            wrong = True
+        for recogniser in self._recognisers:
+            if failure := recogniser.feed(beginning(line, _MAX_TOLD_CHARS)):
+                wrong = True
+                self._failed(failure, current)
+        self._went_wrong = self._went_wrong or wrong
+        current.went_wrong = current.went_wrong or wrong
+
+    def _failed(self, failure: Failure, command: _Command) -> None:
+        key = named(failure.key, "failure")
+        if key not in self._failures and len(self._failures) < _MAX_FAILURES:
+            self._failures[key] = (failure, self.now or None, command)
+        if key in self._failures and not _is_npms(key):
+            command.is_explained = True
+
+
+def _is_npms(key: str) -> bool:
+    return key.startswith("npm ")

@@ -1,0 +1,252 @@
+"""A live git repository, read by git itself: never through a shell, a hook, a pager or a network."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import IO
+
+from memgraph.errors import SourceError
+from memgraph.extraction.readers.history.commit_sessions import RECENT_COMMITS, Commit, RecentCommits, grouped, is_sha
+from memgraph.extraction.readers.source import SourceRecord, project_of
+
+# No code that a repository's or a user's configuration names may run, and no answer may depend on that configuration.
+_SAFE = (
+    *("-c", "core.fsmonitor="),
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "log.showSignature=false"),
+    *("-c", "log.diffMerges=off"),
+    *("-c", "protocol.allow=never"),
+    "--no-pager",
+)
+_FORMAT = "--format=%H%n%an%n%aI%n%B"
+_LOG = ("-z", "--name-status", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--encoding=UTF-8")
+_STATUS = re.compile(r"[ACDMRTUXB]\d{0,3}")
+_MAX_TOKEN_BYTES = 1024 * 1024
+_CHUNK_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """The commits reachable from `head` and not from `base`, oldest first, behind `done`. Empty strings: all, none."""
+
+    base: str
+    head: str
+    done: str = ""
+
+    def cursor(self, sha: str) -> str:
+        return f"{self.base}:{self.head}:{sha}"
+
+    @property
+    def revisions(self) -> tuple[str, ...]:
+        return (self.head, f"^{self.base}") if self.base else (self.head,)
+
+
+class GitReader:
+    """Reads the history of a repository's checked-out branch.
+
+    A first run reads all of ``HEAD``, oldest first by commit date; a later one what is left of that, then what HEAD has
+    gained. So commits of a branch that is merged later come at the end, whatever their dates, and nothing read before
+    changes its place. A cursor whose commits are gone or no longer in HEAD's history (a rebase, another branch, a
+    shallow clone cut elsewhere) means reading all of it again: consolidating twice changes nothing.
+
+    Parameters
+    ----------
+    path : path-like
+        A work tree, a directory in one, or a bare repository.
+    project_id : str, optional
+        By default the name of the repository's directory.
+    """
+
+    kind = "git"
+
+    def __init__(self, path: str | Path, *, project_id: str | None = None) -> None:
+        self._path = Path(path).resolve()
+        self._given_project = project_id
+        self._root: str | None = None
+
+    @property
+    def locator(self) -> str:
+        """Absolute path of the repository's top directory."""
+        return str(self._top)
+
+    @property
+    def project_id(self) -> str:
+        """Project of the builds."""
+        return project_of(self._top, self._given_project)
+
+    @property
+    def source_id(self) -> str:
+        """``git:`` and the sha of the branch's first commit: the same for every clone."""
+        if self._root is None and self._head():
+            self._root = self._asked("rev-list", "--max-parents=0", "--first-parent", "HEAD", "--")
+        return f"git:{self._root or self._top}"
+
+    def count(self) -> int | None:
+        """Return the number of commits that HEAD reaches."""
+        return int(self._asked("rev-list", "--count", "HEAD", "--") or 0) if self._head() else 0
+
+    def records(self, cursor: str | None) -> Iterator[SourceRecord]:
+        """Yield one record per group of commits; see `Reader.records`."""
+        head = self._head()
+        if head is None:
+            return
+        spans = self._spans(cursor or "", head)
+        resumed = len(spans) > 1
+        recent = RecentCommits()
+        if resumed and spans[0].done:
+            self._recall(spans[0].done, recent)
+        yield from grouped(
+            chain.from_iterable(map(self._commits, spans)),
+            project_id=self.project_id,
+            cursor=(cursor or "") if resumed else "",
+            recent=recent,
+        )
+
+    def _spans(self, cursor: str, head: str) -> list[_Span]:
+        """Return what is left of the span that the cursor names, and what HEAD has gained since; else everything."""
+        parts = cursor.split(":")
+        if len(parts) == 3 and all(not part or is_sha(part) for part in parts) and parts[1] and parts[2]:
+            span = _Span(*parts)
+            if self._is_ancestor(span.head, head) and self._is_ancestor(span.done, span.head):
+                return [span, _Span(span.head, head)]
+        return [_Span("", head)]
+
+    def _commits(self, span: _Span) -> Iterator[tuple[Commit | str, str]]:
+        if span.base == span.head:
+            return
+        # The order is settled by a cheap walk first; only what comes behind `done` is then compared with its parents.
+        with tempfile.TemporaryFile() as shas:
+            with self._running("rev-list", "--reverse", "--date-order", *span.revisions, "--") as listing:
+                passed = not span.done
+                for line in listing:
+                    if passed:
+                        shas.write(line)
+                    passed = passed or line.strip().decode() == span.done
+            if not shas.tell():
+                return  # without any commit named, git would take HEAD
+            shas.seek(0)
+            with self._running("log", "--no-walk=unsorted", "--stdin", *_LOG, _FORMAT, stdin=shas) as output:
+                for commit in _parsed(_tokens(output)):
+                    sha = commit.sha if isinstance(commit, Commit) else ""
+                    yield commit, span.cursor(sha)
+
+    def _recall(self, done: str, recent: RecentCommits) -> None:
+        """Tell `recent` the commits up to `done`, without looking at their files."""
+        limit = f"--max-count={RECENT_COMMITS}"
+        with self._running("log", "-z", limit, "--date-order", "--format=%H%n%s", done, "--") as output:
+            earlier = [token.partition("\n") for token in _tokens(output)]
+        for sha, _, subject in reversed(earlier):
+            recent.add(sha, subject.strip())
+
+    @cached_property
+    def _top(self) -> Path:
+        top = self._asked("rev-parse", "--show-toplevel", required=False)
+        if top is None:  # a bare repository has no work tree
+            top = self._asked("rev-parse", "--absolute-git-dir")
+        return Path(top or self._path)
+
+    def _head(self) -> str | None:
+        self._asked("rev-parse", "--git-dir")
+        return self._asked("rev-parse", "--verify", "--quiet", "HEAD^{commit}", required=False)
+
+    def _is_ancestor(self, sha: str, head: str) -> bool:
+        return self._asked("merge-base", "--is-ancestor", sha, head, required=False) is not None
+
+    def _asked(self, *arguments: str, required: bool = True) -> str | None:
+        """Return git's answer; None when it says no and need not say yes."""
+        try:
+            with self._running(*arguments) as output:
+                return output.read().decode("utf-8", errors="replace").strip()
+        except SourceError:
+            if required:
+                raise
+            return None
+
+    @contextmanager
+    def _running(self, *arguments: str, stdin: IO[bytes] | None = None) -> Iterator[IO[bytes]]:
+        """Run git and yield its output; a reader that stops early ends it.
+
+        Raises
+        ------
+        SourceError
+            Git is not installed, or refused.
+        """
+        # variables such as GIT_DIR, which hooks set, would make git read another repository
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        environment |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
+        with tempfile.TemporaryFile() as complaints:
+            try:
+                process = subprocess.Popen(
+                    ["git", *_SAFE, "-C", str(self._path), *arguments],  # noqa: S607 (git is where PATH says)
+                    stdin=stdin or subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=complaints,
+                    env=environment,
+                )
+            except OSError as error:
+                raise SourceError(f"git cannot be run: {error.strerror}", path=self._path) from None
+            assert process.stdout is not None  # noqa: S101 (a pipe was asked for)
+            finished = False
+            try:
+                yield process.stdout
+                finished = not process.stdout.read(1)
+            finally:
+                if not finished:
+                    process.kill()
+                process.stdout.close()
+                status = process.wait()
+            if status != 0:
+                complaints.seek(0)
+                said = complaints.read(4096).decode("utf-8", errors="replace").strip().split("\n")[0]
+                raise SourceError(f"git {arguments[0]} failed: {said or f'status {status}'}", path=self._path)
+
+
+def _tokens(output: IO[bytes]) -> Iterator[str]:
+    """Yield what stands between NULs, each cut at a limit."""
+    held = b""
+    while chunk := output.read(_CHUNK_BYTES):
+        *whole, rest = chunk.split(b"\0")
+        for token in whole:
+            yield (held + token)[:_MAX_TOKEN_BYTES].decode("utf-8", errors="replace")
+            held = b""
+        held = (held + rest)[:_MAX_TOKEN_BYTES]
+    if held:
+        yield held.decode("utf-8", errors="replace")
+
+
+def _parsed(tokens: Iterator[str]) -> Iterator[Commit | str]:
+    """Put tokens together: a header is never as short as a status, and what follows a status is a path."""
+    header: str | None = None
+    files: list[str] = []
+    for token in tokens:
+        status = token.lstrip("\n")
+        if header is not None and _STATUS.fullmatch(status):
+            path = next(tokens, "")
+            if status[0] in "RC":
+                path = next(tokens, path)
+            files.append(path)
+            continue
+        if header is not None:
+            yield _commit(header, files)
+        header, files = status, []
+    if header is not None:
+        yield _commit(header, files)
+
+
+def _commit(header: str, files: list[str]) -> Commit | str:
+    sha, author, date, message = [*header.split("\n", 3), "", "", ""][:4]
+    try:
+        when = datetime.fromisoformat(date).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return f"commit {sha[:12]}: no date that can be read"
+    return Commit(sha, author, when, message, tuple(files))

@@ -1,0 +1,71 @@
+"""What the readers of Reflexion's three formats share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from memgraph.extraction.readers.documents import Part
+from memgraph.extraction.readers.source import SourceRecord, overall, project_of, undated
+from memgraph.model.build import BuildTask
+
+AGENT = "reflexion"
+
+
+class TrialReader(ABC):
+    """What the readers of trials have in common: a path, and a project that the runs of one benchmark share.
+
+    Parameters
+    ----------
+    path : path-like
+        Packed with gzip or not.
+    project_id : str, optional
+        By default the benchmark's name, so that what one trial taught is found in the next.
+    """
+
+    kind = "trials"
+
+    def __init__(self, path: str | Path, *, project_id: str | None = None) -> None:
+        self._path = Path(path).absolute()
+        self.project_id = self.kind if project_id is None else project_of(self._path, project_id)
+
+    @property
+    def locator(self) -> str:
+        """Absolute path of the file."""
+        return str(self._path)
+
+    @property
+    def source_id(self) -> str:
+        """The kind and the absolute path: such a file says nothing about the run it is from."""
+        return f"{self.kind}:{self._path}"
+
+    def count(self) -> int | None:
+        """Return None: the file is read whole."""
+        return None
+
+    @abstractmethod
+    def records(self, cursor: str | None) -> Iterator[SourceRecord]:
+        """Yield one record per build; see `Reader.records`."""
+
+
+def trial_fields(
+    build_id: str, project_id: str, tasks: list[BuildTask], *, first: int, last: int | None = None
+) -> dict[str, Any]:
+    """Return the fields of a build of trials `first` to `last` (else `first` alone)."""
+    return {
+        "build_id": build_id,
+        "project_id": project_id,
+        "tasks": tasks,
+        "build_outcome": overall(tasks),
+        "started_at": undated(first),
+        "completed_at": undated(first if last is None else last),
+        "source": "trial",
+    }
+
+
+def with_unread(part: Part, place: str, data: dict[str, Any], *lists: str) -> Part:
+    """Return a build's part that also says which of these fields are there and are no lists."""
+    wrong = [name for name in lists if data.get(name) is not None and not isinstance(data[name], list)]
+    return part._replace(problem=f"{place}: {', '.join(wrong)}: not a list") if wrong and part.build else part

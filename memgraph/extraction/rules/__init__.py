@@ -1,0 +1,1 @@
+"""The embedded extractor: rules by kind of source."""

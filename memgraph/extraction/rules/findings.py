@@ -1,0 +1,288 @@
+"""A finding of the rules, and the memory that is composed of it: one or two sentences that stand on their own."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from memgraph.extraction.components import component_name, components_of, main_file
+from memgraph.extraction.error_text import error_type, failure_fingerprint
+from memgraph.extraction.readers.history.commit_sessions import is_sha
+from memgraph.extraction.statements import Decision, alternatives_in, reasons_in, sentences
+from memgraph.model.base import MAX_CONTENT_CHARS
+from memgraph.model.build import BuildEventLog, BuildTask, UserIntervention
+from memgraph.model.memory import (
+    ActionStep,
+    AgentMemory,
+    EncounteredError,
+    EpisodicMemory,
+    Outcome,
+    ProceduralMemory,
+    SemanticMemory,
+)
+
+_MAX_FILES = 20
+_MAX_TAGS = 6
+_MAX_WHY_CHARS = 360
+_OUTCOME: dict[str, Outcome] = {
+    "failure": "negative",
+    "revert": "negative",
+    "lesson": "negative",
+    "correction": "negative",
+    "partial": "neutral",
+}
+_OUTCOME |= {
+    "insight": "unknown",
+    "instruction": "unknown",
+    "intervention": "unknown",
+    "removal": "neutral",
+    "procedure": "positive",
+}
+_LEAD = {"fix": "Fix", "breaking": "Breaking change", "release": "Release", "partial": "Partly done"}
+_CHAFF = re.compile(
+    r"^\W*(?:[A-Za-z][\w-]{1,20}(?: (?:to|from|also))?:?\s+)?(?:[\w./-]{0,60}#\d+|https?://\S+)(?:[\s,;&]+(?:and )?[\w./-]{0,60}#\d+){0,20}\W*$"
+    r"|^-{3,}$|^\W*\[pre-commit|^for more information, see|^updates?:$|^This reverts commit|^\W*(?:wip|typo|fix|lint|format\w*)\W*$|^\d+ files? changed|^\(cherry picked",
+    re.IGNORECASE,
+)
+
+_CODE_BLOCK = re.compile(r"^ {0,3}```[^`]{0,4000}```\s*$", re.MULTILINE)
+
+
+class Setting:
+    """What all findings of one build log share."""
+
+    def __init__(self, log: BuildEventLog) -> None:
+        self.log = log
+        self.is_git = log.source == "git"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something worth remembering.
+
+    Attributes
+    ----------
+    kind, salience, key, text, reason
+        What it is, how much it matters, which part of the log it is, what was done or said, why it is kept.
+    task, said, earlier
+        The task or intervention it comes from; the failed task that a recovery mends.
+    told : str
+        The memory's text, where the rule that found it has composed one.
+    actions : tuple of ActionStep
+        What was done, step by step, where that is known.
+    fingerprint : str or None
+        What tells the failure, where no error does.
+    """
+
+    kind: str
+    salience: float
+    key: str
+    text: str
+    reason: str
+    task: BuildTask | None = None
+    scopes: tuple[str, ...] = ()
+    decision: Decision | None = None
+    errors: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    said: UserIntervention | None = None
+    earlier: BuildTask | None = None
+    told: str = ""
+    actions: tuple[ActionStep, ...] = ()
+    fingerprint: str | None = None
+
+
+def composed(finding: Finding, setting: Setting) -> AgentMemory:
+    """Return the memory of a finding; `reason` says why it was made, `source_event_ids` where it comes from."""
+    log, task = setting.log, finding.task
+    event = task.task_id if task else finding.key.rsplit(":", 1)[0]
+    files = task.files_changed[:_MAX_FILES] if task else []
+    when = finding.said.timestamp if finding.said else (task and task.occurred_at) or log.completed_at
+    agents = [task.agent_name] if task else []
+    if finding.earlier and finding.earlier.agent_name not in agents:
+        agents.append(finding.earlier.agent_name)
+    fields: dict[str, Any] = {
+        "content": _fitting(_content(finding, setting)),
+        "outcome": _OUTCOME.get(finding.kind, "positive"),
+        "occurred_at": when,
+        "project_id": log.project_id,
+        "build_id": log.build_id,
+        "source_event_ids": [f"{log.build_id}/{event}"[:400]],
+        "evidence_build_ids": [log.build_id],
+        "agents_involved": agents,
+        "tags": _tags(finding),
+        "title": _title(finding),
+        "session_id": log.session_id,
+        "source": log.source,
+        "trust_class": log.trust_class,
+        "reason": finding.reason,
+    }
+    if fields["outcome"] == "negative" and (finding.fingerprint or finding.errors):
+        fields["failure_fingerprint"] = finding.fingerprint or failure_fingerprint(finding.errors[0])
+    if finding.steps:
+        return ProceduralMemory(**fields, trigger_pattern=_one_line(finding.text)[:400], steps=list(finding.steps))
+    if finding.kind == "instruction":
+        return SemanticMemory(**fields, category="instruction", pattern=_one_line(finding.text)[:2_000])
+    return EpisodicMemory(
+        **fields,
+        event_date=when,
+        location=_where(finding)[:400] or None,
+        files_involved=files,
+        action_log=list(finding.actions),
+        decision=finding.decision.sentence if finding.decision else None,
+        alternatives_considered=list(
+            finding.decision.alternatives if finding.decision else alternatives_in(finding.text)
+        ),
+        git_commit=task.task_id if task and setting.is_git else None,
+        errors_encountered=[
+            EncounteredError(
+                type=error_type(error) or "error",
+                message=error,
+                resolution=_one_line(finding.text)[:400] if finding.kind == "recovery" else None,
+            )
+            for error in finding.errors
+        ],
+        user_feedback=_one_line(finding.text)[:2_000] if finding.said else None,
+    )
+
+
+def _content(finding: Finding, setting: Setting) -> str:
+    task, text = finding.task, _one_line(finding.text)
+    if finding.told:
+        return finding.told
+    if finding.said:
+        return _said(finding)
+    if finding.steps:
+        steps = "; ".join(f"{number}. {step}" for number, step in enumerate(finding.steps, start=1))
+        return f"{_sentence(f'How to: {text}')} Steps: {steps}"
+    if task is None:
+        return _sentence(f"Build {setting.log.build_id} of {setting.log.project_id}: {text}")
+    where = _where(finding)
+    if finding.kind == "failure":
+        place = f" ({where})" if where else ""
+        error = " / ".join(finding.errors) or _gist(task.output, ()) or "no error was recorded"
+        return _sentence(f"{task.agent_name} failed at “{text[:250]}”{place}: {error}")
+    if finding.kind == "recovery" and finding.earlier:
+        error = finding.errors[0] if finding.errors else "a failure without a recorded error"
+        solved = _sentence(f"“{text[:250]}” succeeded after {finding.earlier.agent_name} had failed with {error}")
+        return f"{solved} What worked: {_gist(task.output, ()) or text[:250]}"
+    if finding.kind == "revert":
+        return _reverted(finding, task, where)
+    # who and where are fields of the memory: in its text they would make all changes to one file look alike
+    lead = _LEAD.get(finding.kind, "")
+    first = _sentence(text if not lead or text.casefold().startswith(lead.casefold()) else f"{lead}: {text}")
+    place = _place(finding)
+    told = f"{first} {_gist(task.output, (text,))}".strip()
+    return f"{told} ({place})" if place and place.casefold() not in told.casefold() else told
+
+
+def _said(finding: Finding) -> str:
+    assert finding.said is not None  # noqa: S101 (asked for what was said)
+    action, context = _one_line(finding.said.action), _one_line(finding.said.context)
+    if finding.steps:
+        steps = "; ".join(f"{number}. {step}" for number, step in enumerate(finding.steps, start=1))
+        return f"The user stated the steps{f' for {context[:200]}' if context else ''}: {steps}"
+    lead = {"instruction": "Instruction by the user", "correction": "The user corrected"}.get(
+        finding.kind, "The user stepped in"
+    )
+    first = _sentence(f"{lead}: {action[:500]}")
+    return f"{first} {_sentence(f'Context: {context}')}" if context else first
+
+
+def _reverted(finding: Finding, task: BuildTask, where: str) -> str:
+    commit = f" ({'commit ' if _is_commit(task.reverts) else ''}{task.reverts[:12]})" if task.reverts else ""
+    place = f" in {where}" if where else ""
+    first = _sentence(f"{task.agent_name} reverted “{_one_line(finding.text)[:250]}”{commit}{place}")
+    why = _gist(task.output, (task.description, finding.text))
+    return f"{first} Why: {why}" if why else first
+
+
+def _gist(body: str, known: tuple[str, ...]) -> str:
+    """Return what a body adds to its subject: the sentences that say why first, else its beginning."""
+    lines = [
+        line for line in _CODE_BLOCK.sub("\n\n", body[:8_000]).splitlines() if not _CHAFF.match(line.strip()[:300])
+    ]
+    told = frozenset(_folded(" ".join(known)).split())
+    # squashed commits repeat the subject as a list item
+    prose = [part for part in sentences("\n".join(lines)) if len(set(_folded(part).split()) - told) > 1]
+    prose = [part for part in prose if len(part.split()) > 2 and not part.endswith(":")]  # a colon announces code
+    why = set(reasons_in("\n".join(prose)))
+    ranked = sorted(range(len(prose)), key=lambda index: (prose[index] not in why, index))
+    chosen: list[int] = []
+    length = 0
+    for index in ranked:
+        if length + len(prose[index]) > _MAX_WHY_CHARS and chosen:
+            break
+        chosen.append(index)
+        length += len(prose[index])
+    return " ".join(_sentence(prose[index]) for index in sorted(chosen))
+
+
+def _where(finding: Finding) -> str:
+    """Return the place in words: the main file, a few files, or the component and how many files."""
+    files = finding.task.files_changed if finding.task else []
+    main = main_file(files, finding.text)
+    if main and len(files) <= 3:
+        others = [file for file in files if file != main]
+        return ", ".join([main, *others]) if len(others) < 2 else f"{main} and {len(others)} other files"
+    if main:
+        return f"{main} and {len(files) - 1} other files"
+    names = list(finding.scopes) or components_of(files, limit=2)
+    extent = f" ({len(files)} files)" if files else ""
+    return f"{', '.join(names)}{extent}" if names else f"{len(files)} files" if files else ""
+
+
+def _place(finding: Finding) -> str:
+    """Return the name of the file or component that a change is about, in the fewest words."""
+    files = finding.task.files_changed if finding.task else []
+    main = main_file(files, finding.text)
+    if main:
+        return main.rsplit("/", 1)[-1]
+    names = list(finding.scopes) or components_of(files, limit=1)
+    return names[0] if names else ""
+
+
+def _title(finding: Finding) -> str | None:
+    files = finding.task.files_changed if finding.task else []
+    if main := main_file(files, finding.text):
+        return main[:400]
+    names = list(finding.scopes) or components_of(files, limit=1)
+    return names[0][:400] if names else None
+
+
+def _tags(finding: Finding) -> list[str]:
+    scopes = [name for scope in finding.scopes if (name := component_name(scope))]
+    files = finding.task.files_changed if finding.task else []
+    if finding.said:
+        scopes = ["user"]
+    kinds = [finding.kind]
+    if finding.errors and (kind := error_type(finding.errors[0])):
+        kinds.append(kind.casefold())
+    return list(dict.fromkeys([*kinds, *scopes, *components_of(files)]))[:_MAX_TAGS]
+
+
+def _is_commit(text: str | None) -> bool:
+    return text is not None and is_sha(text)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text[:4_000].split())
+
+
+def _folded(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return text if text.endswith((".", "!", "?", "”", ":", ";")) else f"{text}."
+
+
+def _fitting(text: str) -> str:
+    """Cut at the last sentence or word that fits."""
+    text = _one_line(text)
+    if len(text) <= MAX_CONTENT_CHARS:
+        return text
+    cut = text[: MAX_CONTENT_CHARS - 1]
+    end = cut.rfind(". ")
+    return cut[: end + 1] if end > MAX_CONTENT_CHARS // 2 else f"{cut[: cut.rfind(' ')] if ' ' in cut else cut}…"

@@ -1,0 +1,138 @@
+"""What repeated trials teach: what failed and which lesson was drawn, and which lesson then led to success."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from memgraph.extraction.error_text import error_lines, task_fingerprint
+from memgraph.extraction.rules.findings import Finding
+from memgraph.extraction.rules.sessions import from_session
+from memgraph.extraction.statements import sentences
+from memgraph.model.build import BuildEventLog, BuildTask
+from memgraph.model.memory import ActionStep
+
+_MAX_TASKS = 20_000
+_MAX_ACTIONS = 40
+_MAX_LESSON_CHARS = 440
+_MAX_PROVEN_CHARS = 200
+_MAX_RESULT_CHARS = 200
+_MAX_WHAT_CHARS = 320
+_MAX_READ_CHARS = 4_000
+_LESSON = re.compile(
+    r"\b(?:should|shouldn't|next (?:trial|time|attempt)|will|would|instead|need(?:ed|s)? to|must|avoid|always|never|rather than|"
+    r"wrong|mistake|incorrect|failed|because|did not|didn't|stuck|forgot|missed|assum\w{1,4})\b",
+    re.IGNORECASE,
+)
+_PREAMBLE = re.compile(
+    r'("""|\'\'\')(?:(?!\1).){0,4000}\1|^(?:(?:from [\w.]{1,80} )?import [^\n]{1,200}|[ \t]{0,40}#[^\n]{0,400})$',
+    re.DOTALL | re.MULTILINE,
+)
+"""Of code: what repeats the task, what every solution begins with, and comments, which in one line would swallow what follows."""
+
+
+def from_trial(log: BuildEventLog) -> Iterator[Finding]:
+    """Yield lessons, and successes that acted on one; of a trial with tool calls also what these teach.
+
+    A trial that fails although it acted on a lesson is a failure, too, also where no new lesson was drawn from it.
+    """
+    calls = [task for task in log.tasks[:_MAX_TASKS] if task.command]
+    asked = " ".join(said.action for said in log.user_interventions[:4])
+    for task in log.tasks[:_MAX_TASKS]:
+        if task.command:
+            continue
+        what = _shortened(asked or task.description)
+        if task.lesson:
+            yield _lesson_of(task, what)
+        elif task.outcome == "success" and task.reasoning:
+            yield _success_of(task, what)
+        elif task.outcome == "success" and calls:
+            yield _solution_of(task, what, calls)
+        elif task.outcome != "success" and (calls or asked or task.reasoning or error_lines(task.output)):
+            yield _failure_of(task, what, calls, is_conversation=bool(asked))
+    if calls:
+        yield from from_session(
+            log.model_copy(update={"tasks": calls, "user_interventions": [], "build_outcome": "partial"})
+        )
+
+
+def _lesson_of(task: BuildTask, what: str) -> Finding:
+    told = f"Failed trial: {what} Lesson: {_lesson(task.lesson)}"
+    reason = "a lesson was drawn from a failed trial"
+    same = task_fingerprint(task.description)
+    return Finding("lesson", 8.5, f"{task.task_id[:380]}:lesson", what, reason, task, told=told, fingerprint=same)
+
+
+def _success_of(task: BuildTask, what: str) -> Finding:
+    result = _cut(_PREAMBLE.sub(" ", task.output[:_MAX_READ_CHARS]), _MAX_RESULT_CHARS)
+    # the lesson itself is kept as well: what is new is what came of it
+    lesson = _lesson(task.reasoning, _MAX_PROVEN_CHARS if result else _MAX_LESSON_CHARS)
+    told = f"Solved after a failed trial: {what} What it acted on: {lesson}"
+    told += f" Result: {result}" if result else ""
+    reason = "a trial succeeded after a lesson"
+    return Finding("recovery", 8.7, f"{task.task_id[:380]}:recovery", what, reason, task, told=told)
+
+
+def _solution_of(task: BuildTask, what: str, calls: Sequence[BuildTask]) -> Finding:
+    told = f"Solved: {what} What was done: {_names(calls)}."
+    key = f"{task.task_id[:380]}:solution"
+    return Finding("solution", 6.5, key, what, "a trial succeeded", task, told=told, actions=_actions(calls))
+
+
+def _names(calls: Sequence[BuildTask]) -> str:
+    return ", ".join(list(dict.fromkeys(call.description.split("(", 1)[0].strip() for call in calls))[:12])
+
+
+def _actions(calls: Sequence[BuildTask]) -> tuple[ActionStep, ...]:
+    """Return which tools were called, in order; the same one several times in a row is one step."""
+    steps: list[ActionStep] = []
+    for call in calls:
+        name = call.description.split("(", 1)[0].strip()[:200]
+        error = next(iter(error_lines(call.output, limit=1)), None) if call.outcome == "failure" else None
+        if steps and steps[-1].action == name:
+            steps[-1] = steps[-1].model_copy(update={"error": error})  # the last of them counts
+        else:
+            steps.append(ActionStep(t=float(len(steps)), action=name, error=error))
+    return tuple(steps[:_MAX_ACTIONS])
+
+
+def _failure_of(task: BuildTask, what: str, calls: Sequence[BuildTask], *, is_conversation: bool) -> Finding:
+    """Tell of a failure nobody drew a lesson from: what was asked, what was done, and what went wrong on the way."""
+    wrong = [call for call in calls if call.outcome == "failure"]
+    errors = tuple(line for failed in (wrong[-1:] if calls else [task]) for line in error_lines(failed.output, limit=1))
+    told = f"Failed trial: {what}"
+    told += f" What it acted on: {_lesson(task.reasoning)}" if task.reasoning else ""
+    if calls:
+        told += f" What was done: {_names(calls)} (calls: {len(calls)}, failed: {len(wrong)})."
+    elif is_conversation:
+        told += " What was done: no tool was called."
+    told += f" Last error: {errors[0]}" if errors else ""
+    key, done = f"{task.task_id[:380]}:failure", _actions(calls)
+    same = None if errors else task_fingerprint(task.description)
+    reason = "a trial failed"
+    return Finding("failure", 8.0, key, what, reason, task, errors=errors, told=told, actions=done, fingerprint=same)
+
+
+def _shortened(text: str) -> str:
+    """Return what was asked, as one sentence or more."""
+    said = _cut(text[:_MAX_READ_CHARS], _MAX_WHAT_CHARS)
+    return said if said.endswith((".", "!", "?", "…")) else f"{said}."
+
+
+def _cut(text: str, limit: int) -> str:
+    """Return a text in one line, cut between words."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else f"{line[: max(line.rfind(' ', 0, limit), 1)]} …"
+
+
+def _lesson(text: str, limit: int = _MAX_LESSON_CHARS) -> str:
+    """Return the sentences that say what was wrong and what is to be done, in their order."""
+    parts = sentences(text)
+    telling = [part for part in parts if _LESSON.search(part)] or parts
+    chosen: list[str] = []
+    # what is to be done is said at the end: from there backwards, as much as fits
+    for part in reversed(telling):
+        if chosen and sum(map(len, chosen)) + len(part) > limit:
+            break
+        chosen.append(part if part.endswith((".", "!", "?")) else f"{part}.")
+    return " ".join(reversed(chosen))

@@ -1,0 +1,259 @@
+"""Who has the graph: opened on demand, shared by turns between processes, released when idle.
+
+The engine lets one process in at a time. A process therefore opens the graph for a block of calls and keeps it a little
+longer, because opening costs some 20 ms; it lets go after the idle time, or at once when another process asks by touching
+the file ``graph.wanted``. Who waits touches it again and again, and who gets the graph removes it, so only a touch that is
+not old is somebody's wish: it may be left behind, or removed too early, without harm.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+from weakref import WeakSet
+
+from memgraph.disk.lock import FORKED, ProcessLock
+from memgraph.errors import BusyError, ClosedError, MemGraphError
+from memgraph.logs import logger_of
+
+logger = logger_of(__name__)
+
+_POLL_S = 0.02
+_AT_EXIT_S = 1.0
+_YIELD_S = 0.2
+"""For so long, who has just let go for another process stays away."""
+_WISH_AGAIN_S = 0.05
+_WISH_STALE_S = 1.0
+"""Who still waits would have touched the wish since."""
+T = TypeVar("T")
+_SESSIONS: WeakSet[Session[Any]] = WeakSet()
+
+
+class Session(Generic[T]):
+    """Opens and closes a resource that one process may hold at a time. Thread-safe."""
+
+    def __init__(
+        self,
+        lock_path: Path,
+        *,
+        open_resource: Callable[[], T],
+        close_resource: Callable[[T], None],
+        timeout_s: float,
+        idle_s: float,
+    ) -> None:
+        self._lock = ProcessLock(lock_path, "the graph")
+        self._wanted = lock_path.with_suffix(".wanted")
+        self._open_resource = open_resource
+        self._close_resource = close_resource
+        self._timeout_s = timeout_s
+        self._idle_s = idle_s
+        self._guard = threading.RLock()
+        self._resource: T | None = None
+        self.is_held = False
+        self._depth = 0
+        self._users = 0
+        self.generation = 0
+        self._opened_in = 0
+        self._last_use = 0.0
+        self._is_closed = False
+        self._pid = os.getpid()
+        _SESSIONS.add(self)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the lock for a block: nobody else has the resource; nests within a thread.
+
+        Raises
+        ------
+        BusyError
+            Another process holds it for longer than the timeout.
+        ClosedError
+            The session was closed, or this process was forked off the one that made it.
+        """
+        self._check_process()
+        with self._guard:
+            if not self.is_held:
+                self._take_lock()
+                self._begin()
+            self._depth += 1
+            try:
+                yield
+            finally:
+                self._depth -= 1
+                self._last_use = time.monotonic()
+                # One that does not open is given back at once: who takes it next finds out anew what is there.
+                is_broken = self._opened_in != self.generation and self._resource is None
+                if self._depth == 0 and (self._idle_s == 0 or is_broken or self.is_wanted()):
+                    self._let_go()
+
+    @contextmanager
+    def use(self) -> Iterator[T]:
+        """Hold the resource for a block; nests within a thread. Raises what `held` raises, and what opening it does."""
+        with self.held():
+            resource = self._opened()
+            self._users += 1
+            try:
+                yield resource
+            finally:
+                self._users -= 1
+
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """Hold the lock for a block with the resource closed, so that a process of ours can open it.
+
+        It was opened before in this turn, so what it is has been found out; it is opened again when it is next used, also
+        by those who hold the lock further up.
+        """
+        with self.held():
+            if self._users:
+                raise RuntimeError("the resource is in use further up")
+            if self._opened_in != self.generation:
+                self._opened()
+            self._close_open()
+            yield
+
+    def reopen(self) -> None:
+        """Close the resource, to be opened anew at its next use, unless it is in use further up."""
+        with self._guard:
+            if not self._users:
+                self._close_open()
+
+    @contextmanager
+    def closed(self) -> Iterator[None]:
+        """Hold the lock for a block with the resource closed, so that its files can be replaced.
+
+        Who holds the lock further up goes on holding it, and opens the resource again at its next use.
+        """
+        with self._guard:
+            if self._users:
+                raise RuntimeError("the resource is in use further up")
+            try:
+                with self.held():
+                    try:
+                        self._close_open()
+                    except MemGraphError as error:  # it is replaced anyhow
+                        logger.info("the graph was not closed as it should be: %s", error.loggable)
+                    yield
+            finally:
+                self.release()
+
+    def release(self) -> None:
+        """Close the resource and give the lock back, unless it is in use further up."""
+        if self._pid != os.getpid():
+            return  # both are the other process's: it goes on using them
+        with self._guard:
+            if not self.is_held or self._depth:
+                return
+            try:
+                self._close_open()
+            finally:
+                self.is_held = False
+                self._lock.release()
+
+    def close(self) -> None:
+        """Release for good."""
+        if self._pid != os.getpid():
+            return
+        with self._guard:
+            self._is_closed = True
+            self.release()
+
+    def release_at_exit(self) -> None:
+        """Release, unless a thread still uses it."""
+        if self._guard.acquire(timeout=_AT_EXIT_S):
+            try:
+                self.release()
+            finally:
+                self._guard.release()
+
+    def is_wanted(self) -> bool:
+        """Tell whether somebody uttered a wish and, since it is not old, still waits."""
+        try:
+            uttered_ns = self._wanted.stat().st_mtime_ns
+        except OSError:
+            return False
+        return abs(time.time_ns() - uttered_ns) < _WISH_STALE_S * 1e9
+
+    def _take_lock(self) -> None:
+        if self._is_closed:
+            raise ClosedError("the store is closed; open it again")
+        until = time.monotonic() + _YIELD_S
+        while self.is_wanted() and time.monotonic() < until:
+            time.sleep(_POLL_S)
+        if not self._lock.try_acquire():
+            self._wait_for_lock()
+        self._take_back_wish()  # one's own is met; that of who still waits will be back
+
+    def _wait_for_lock(self) -> None:
+        until = time.monotonic() + self._timeout_s
+        while True:
+            with suppress(OSError):
+                self._wanted.touch(mode=0o600)
+            left_s = until - time.monotonic()
+            try:
+                return self._lock.acquire(max(0.0, min(left_s, _WISH_AGAIN_S)))
+            except BusyError as error:
+                if left_s <= _WISH_AGAIN_S:
+                    self._take_back_wish()
+                    raise BusyError("the graph", pid=error.pid, timeout_s=self._timeout_s) from None
+
+    def _take_back_wish(self) -> None:
+        with suppress(OSError):
+            self._wanted.unlink()
+
+    def _check_process(self) -> None:
+        if self._pid != os.getpid():
+            raise ClosedError(FORKED)
+
+    def _begin(self) -> None:
+        """Begin a turn: the lock was just taken."""
+        self.is_held = True
+        self.generation += 1
+        self._last_use = time.monotonic()
+        if self._idle_s:
+            threading.Thread(
+                target=self._release_when_idle, args=(self.generation,), name="memgraph-idle", daemon=True
+            ).start()
+
+    def _opened(self) -> T:
+        if self._resource is None:
+            self._opened_in = 0
+            self._resource = self._open_resource()
+            self._opened_in = self.generation
+        return self._resource
+
+    def _close_open(self) -> None:
+        resource, self._resource = self._resource, None
+        if resource is not None:
+            self._close_resource(resource)
+
+    def _release_when_idle(self, turn: int) -> None:
+        while self.is_held and self.generation == turn:
+            time.sleep(_POLL_S)
+            with self._guard:
+                if not self.is_held or self.generation != turn or self._depth:
+                    continue
+                if time.monotonic() - self._last_use >= self._idle_s or self.is_wanted():
+                    self._let_go()
+                    return
+
+    def _let_go(self) -> None:
+        """Release after the work is done, which a failure to close must not make look failed."""
+        try:
+            self.release()
+        except MemGraphError as error:  # who opens it next finds out what is there
+            logger.warning("the graph was not closed as it should be: %s", error.loggable)
+
+
+@atexit.register
+def _release_all() -> None:
+    """Let a program that closes nothing leave its graphs closed."""
+    for session in list(_SESSIONS):
+        with suppress(MemGraphError):
+            session.release_at_exit()

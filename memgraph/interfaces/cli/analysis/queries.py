@@ -1,0 +1,76 @@
+"""``queries``: the named queries, what they tell and what they take."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memgraph.interfaces.cli.base.options import Settings, Subgroup, pass_settings
+from memgraph.interfaces.cli.base.output import emit, emit_json, wrapped
+
+if TYPE_CHECKING:
+    from memgraph.graph.queries import NamedQuery, Parameter
+
+
+@click.group(cls=Subgroup, invoke_without_command=True)
+@click.pass_context
+def queries(ctx: click.Context) -> None:
+    """List them, when no command is named."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_)
+
+
+@queries.command("list")
+@pass_settings
+def list_(settings: Settings) -> None:
+    """List the named queries: name, parameters with their defaults, purpose."""
+    from memgraph.graph.queries import named_queries
+
+    found = list(named_queries().values())
+    if settings.as_json:
+        emit_json([_document(one) for one in found])
+        return
+    for one in found:
+        click.echo(" ".join([one.name, *map(_taken, one.parameters)]))
+        click.echo(wrapped(one.purpose, indent="    "))
+    click.echo("\n`memgraph query NAME --param NAME=VALUE` asks one, `memgraph queries show NAME` prints its Cypher.")
+
+
+@queries.command()
+@click.argument("name")
+@pass_settings
+def show(settings: Settings, name: str) -> None:
+    """Print a named query: its header, which says what it takes and gives, and its Cypher."""
+    from memgraph.graph.queries import named_query
+
+    found = named_query(name)
+    emit(settings, {**_document(found), "cypher": found.text}, found.text.rstrip("\n"))
+
+
+def _taken(parameter: Parameter) -> str:
+    return parameter.name if parameter.default is None else f"[{parameter.name}={parameter.default}]"
+
+
+def _document(query: NamedQuery) -> dict[str, Any]:
+    return {
+        "name": query.name,
+        "purpose": query.purpose,
+        "parameters": [_parameter(one) for one in query.parameters],
+        "columns": [{**column._asdict(), "about": query.notes.get(column.name)} for column in query.columns],
+        "example": query.example,
+        "cost": query.cost,
+    }
+
+
+def _parameter(one: Parameter) -> dict[str, Any]:
+    """Return a parameter as JSON has it; `default` is there where it has one: ``now`` is the store's clock."""
+    from memgraph.graph.queries import value_of
+
+    told = {"name": one.name, "type": one.type, "about": one.about, "required": one.default is None}
+    if one.default is not None:
+        told["default"] = value_of(one.type, one.default.strip("'"))
+    if one.one_of:
+        told["one_of"] = list(one.one_of)
+    bounds = {"at_least": one.at_least, "at_most": one.at_most}
+    return told | {name: bound for name, bound in bounds.items() if bound is not None}

@@ -1,0 +1,1 @@
+"""What every command needs: options, opening a store, input and output."""

@@ -1,0 +1,55 @@
+"""What commands are made of: a group that imports a command when it is run, and a refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import click
+
+EXIT_FAILED = 1
+
+
+class Entry(NamedTuple):
+    """Where a command stands: ``module`` under this package, the command object's name in it, and its help."""
+
+    module: str
+    attribute: str
+    help: str
+
+
+class Refused(click.ClickException):
+    """A command that could not do what it was asked: one line on stderr, exit code 1."""
+
+    exit_code = EXIT_FAILED
+
+    def show(self, file: Any = None) -> None:
+        """Print the reason as one line."""
+        click.echo(f"memgraph: {' '.join(self.message.split())}", file=file, err=file is None)
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are named in a table and imported when one is run."""
+
+    def __init__(self, *args: Any, table: Mapping[str, Entry], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._table = table
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names in the table's order."""
+        return list(self._table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        """Import a command, with the table's help."""
+        entry = self._table.get(cmd_name)
+        if entry is None:
+            return None
+        command: click.Command = getattr(import_module(f"memgraph.interfaces.cli.{entry.module}"), entry.attribute)
+        command.help = entry.help
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the table without importing what it names."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in self._table.items()])

@@ -1,0 +1,31 @@
+"""What is read from standard input where an argument is ``-``."""
+
+from __future__ import annotations
+
+import sys
+
+from memgraph.interfaces.cli.base.commands import Refused
+
+MAX_STDIN_CHARS = 1_000_000
+
+
+def standard_input(instead: str) -> str:
+    """Return the text on standard input.
+
+    Parameters
+    ----------
+    instead : str
+        What to do with a text that is too long.
+
+    Raises
+    ------
+    Refused
+        It is no UTF-8, or longer than 1,000,000 characters.
+    """
+    try:
+        text = sys.stdin.read(MAX_STDIN_CHARS + 1)
+    except UnicodeDecodeError as error:
+        raise Refused(f"standard input is not UTF-8 text (byte {error.start})") from None
+    if len(text) > MAX_STDIN_CHARS:
+        raise Refused(f"standard input holds more than {MAX_STDIN_CHARS:,} characters; {instead}")
+    return text

@@ -1,0 +1,134 @@
+"""Opens the store that the command line names, and shows what the library logs."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memgraph.errors import ConfigError, InvalidInputError
+from memgraph.interfaces.cli.base.options import OPTION_OF, Settings
+
+if TYPE_CHECKING:
+    from memgraph.facade import MemGraph
+
+LOG_VARIABLE = "MEMGRAPH_LOG"
+_LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+
+
+@contextmanager
+def opened(settings: Settings, *, is_lasting: bool = True, **config: Any) -> Iterator[MemGraph]:
+    """Open the store for a block, or a view of it as it was; what the library warns of goes to stderr, or all that it logs."""
+    if settings.is_recorded and settings.as_of is None:
+        raise click.UsageError("--recorded says what --as-of WHEN means: give both")
+    with logs_shown(settings), _options_named():
+        from memgraph.config import config_path
+        from memgraph.facade import MemGraph
+        from memgraph.interfaces.cli.base.output import notice
+
+        home = config_path(settings.home).parent
+        was_there = (home / "journal").exists()
+        if settings.as_of is not None and not was_there:
+            from memgraph.interfaces.cli.base.commands import Refused
+
+            raise Refused(f"there is no store at {home}, so there is no past to look at")
+        with MemGraph.open(settings.home, **config) as memory:
+            if settings.as_of is None:
+                yield memory
+            else:
+                with _past(settings, memory) as past:
+                    yield past
+        if is_lasting and not was_there:  # a name that was mistyped shall not look like a memory that is empty
+            notice(f"made a new store at {home}")
+
+
+@contextmanager
+def _options_named() -> Iterator[None]:
+    """Name a refused argument as the command line does."""
+    try:
+        yield
+    except InvalidInputError as error:
+        if error.field not in OPTION_OF:
+            raise
+        raise InvalidInputError(error.problem, field=OPTION_OF[error.field], value=error.value) from None
+
+
+def _past(settings: Settings, memory: MemGraph) -> MemGraph:
+    from memgraph.interfaces.cli.base.output import progress
+
+    with progress(settings, "going back") as bar:
+        return memory.at(settings.as_of or "", recorded=settings.is_recorded, progress=bar)
+
+
+@contextmanager
+def logs_shown(settings: Settings) -> Iterator[None]:
+    """Print the library's warnings (a healed journal, a rebuilt graph) as notices; its log where that was asked for.
+
+    Raises
+    ------
+    ConfigError
+        ``MEMGRAPH_LOG`` names no level.
+    """
+    level = _level(settings)
+    logger = logging.getLogger("memgraph")
+    handler: logging.Handler = _Notices(logging.WARNING)
+    if level is not None:
+        handler = _Log()
+        handler.setLevel(level)
+        handler.setFormatter(
+            logging.Formatter("%(asctime)s.%(msecs)03d %(levelname)s %(name)s: %(message)s", "%H:%M:%S")
+        )
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(min(level if level is not None else logging.WARNING, before or logging.WARNING))
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+
+
+def _level(settings: Settings) -> int | None:
+    """Return what is to be logged; None: nothing was asked for. ``-v`` goes before the environment."""
+    if settings.verbosity:
+        return logging.INFO if settings.verbosity == 1 else logging.DEBUG
+    named = os.environ.get(LOG_VARIABLE, "").strip().lower()
+    if not named:
+        return None
+    if named not in _LEVELS:
+        raise ConfigError(f"{LOG_VARIABLE} is {named!r}; it must be one of {', '.join(_LEVELS)}")
+    return _LEVELS[named]
+
+
+class _Log(logging.Handler):
+    """Prints each record as one harmless line."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        from memgraph.interfaces.cli.base.output import stderr_line
+
+        stderr_line(self.format(record))
+
+
+class _Notices(logging.Handler):
+    """Prints each message once."""
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self._said: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        from memgraph.interfaces.cli.base.output import notice
+
+        message = record.getMessage()
+        if message not in self._said:
+            self._said.add(message)
+            notice(message)

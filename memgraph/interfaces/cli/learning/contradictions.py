@@ -1,0 +1,126 @@
+"""``contradictions``: which memories cannot both be so, and what the user says of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memgraph.interfaces.cli.base.opening import opened
+from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, Subgroup, pass_settings, past_options
+from memgraph.interfaces.cli.base.output import count, emit, emit_json, plain, progress, without_vectors, wrapped
+from memgraph.interfaces.cli.base.projects import hint_at_projects
+
+if TYPE_CHECKING:
+    from memgraph.model.memory import AgentMemory
+    from memgraph.model.results.contradictions import Contradiction, ContradictionResult
+
+_one = click.argument("one", metavar="ID")
+_other = click.argument("other", metavar="OTHER")
+_reason = click.option("--reason", metavar="TEXT", help="Why; kept with it.")
+_SHORT = 8
+_DAY = 10
+
+
+@click.group(cls=Subgroup, invoke_without_command=True, params=past_options())
+@click.pass_context
+def contradictions(ctx: click.Context) -> None:
+    """List what is open, when no command is named."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_)
+
+
+@contradictions.command("list", cls=ReadingCommand)
+@click.option("--project", metavar="NAME", help="Only of this project.")
+@click.option("--decided", is_flag=True, help="Those instead in which one memory replaces the other.")
+@pass_settings
+def list_(settings: Settings, project: str | None = None, decided: bool = False) -> None:
+    """List the pairs of memories that contradict each other and are both in force, the surest first."""
+    with opened(settings) as memory:
+        found = memory.contradictions(project=project, decided=decided)
+        hint_at_projects(memory, project)
+    if settings.as_json:
+        emit_json([_document(one) for one in found])
+        return
+    for one in found:
+        for line in _told(one):
+            click.echo(line)
+    if found and not decided:
+        click.echo("`memgraph contradictions resolve ID OTHER --keep ID` decides one; `dismiss ID OTHER`: it is none.")
+    if not found:
+        click.echo("Nothing was decided." if decided else "Nothing contradicts anything else.")
+
+
+@contradictions.command("find")
+@pass_settings
+def find(settings: Settings) -> None:
+    """Compare what is new since the last time with what is in force."""
+    with opened(settings) as memory, progress(settings, "comparing") as bar:
+        result = memory.find_contradictions(progress=bar)
+    emit(settings, result, _summary(result))
+
+
+@contradictions.command("resolve")
+@_one
+@_other
+@click.option("--keep", required=True, metavar="ID", help="Which of the two is so.")
+@_reason
+@pass_settings
+def resolve(settings: Settings, one: str, other: str, keep: str, reason: str | None) -> None:
+    """Decide a contradiction: the memory to keep replaces the other one."""
+    with opened(settings) as memory:
+        ids = [memory.store.find_id(given) for given in (one, other, keep)]
+        link = memory.resolve_contradiction(*ids[:2], keep=ids[2], reason=reason)
+        kept, gone = memory.store.read_memories([link.source_id, link.target_id])
+    undo = f"unsupersede {gone.id} --by {kept.id}"
+    message = f"'{_preview(kept)}' replaces '{_preview(gone)}'; undo: memgraph {undo}"
+    _answer(settings, "contradictions resolve", message, {"kept": kept.id, "superseded": gone.id})
+
+
+@contradictions.command("dismiss")
+@_one
+@_other
+@_reason
+@pass_settings
+def dismiss(settings: Settings, one: str, other: str, reason: str | None) -> None:
+    """Say that two memories do not contradict each other; they are not proposed again."""
+    with opened(settings) as memory:
+        ids = [memory.store.find_id(given) for given in (one, other)]
+        link = memory.dismiss_contradiction(*ids, reason=reason)
+        source, target = memory.store.read_memories([link.source_id, link.target_id])
+    undo = f"link {source.id} CONTRADICTS {target.id}"
+    message = f"No contradiction: '{_preview(source)}' and '{_preview(target)}'; undo: memgraph {undo}"
+    _answer(settings, "contradictions dismiss", message, {"ids": [source.id, target.id]})
+
+
+def _told(one: Contradiction) -> list[str]:
+    lines = [plain(f"{one.reason or 'they were linked by hand'}")]
+    for memory in (one.newer, one.older):
+        since = (memory.valid_at or memory.occurred_at or "")[:_DAY]
+        lines.append(wrapped(memory.content, first=f"  {(memory.id or '')[:_SHORT]}  {since}  ", indent=" " * 22))
+    return lines
+
+
+def _document(one: Contradiction) -> dict[str, Any]:
+    fields: dict[str, Any] = one.model_dump(mode="json", exclude={"newer", "older"})
+    return {**fields, "newer": without_vectors(one.newer), "older": without_vectors(one.older)}
+
+
+def _summary(result: ContradictionResult) -> list[str]:
+    lines = [f"Compared {count(result.looked_at, 'memory', 'memories')} with those in force."]
+    if result.found:
+        found = count(result.found, "contradiction")
+        lines.append(f"{found} found; in {result.superseded:,} the newer memory replaces the older one.")
+    return lines
+
+
+def _preview(memory: AgentMemory) -> str:
+    from memgraph.text.cutting import preview
+
+    return preview(memory.content)
+
+
+def _answer(settings: Settings, command: str, message: str, data: dict[str, Any]) -> None:
+    from memgraph.model.results.listing import MemoryCommandResult
+
+    emit(settings, MemoryCommandResult(command=command, success=True, message=message, data=data), plain(message))

@@ -1,0 +1,302 @@
+"""``ingest``: a source's history becomes memories."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from importlib import import_module
+from operator import add
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memgraph.errors import SourceError
+from memgraph.interfaces.cli.base.commands import Refused
+from memgraph.interfaces.cli.base.opening import opened
+from memgraph.interfaces.cli.base.options import Command, Settings, Subgroup, pass_settings
+from memgraph.interfaces.cli.base.output import count, emit, notice, plain, progress
+from memgraph.interfaces.cli.base.usage import usage_told
+
+if TYPE_CHECKING:
+    from memgraph.extraction.readers import Reader
+    from memgraph.facade import MemGraph
+    from memgraph.model.results.learning import IngestReport
+
+_REASONS_SHOWN = 5
+_NOTHING = "none of the {} sources holds anything that can be read"
+_NO_REPOSITORY = (
+    "is no git repository; a saved log is a file that holds what `git log --name-status` prints: name the files themselves, "
+    "`memgraph ingest git FILE...`"
+)
+
+
+def history_reader(path: Path, project: str | None = None) -> Reader:
+    """Return the reader of a history: a directory is a repository, a file the saved text of a log."""
+    from memgraph.extraction.readers import GitReader, SavedGitLogReader
+
+    if path.is_file():
+        return SavedGitLogReader(path, project_id=project)
+    return GitReader(path, project_id=project)
+
+
+def _reader(name: str) -> Callable[[Path, str | None], Reader]:
+    """Return what makes a reader of this name, imported when it is used."""
+
+    def make(path: Path, project: str | None) -> Reader:
+        reader: Reader = getattr(import_module("memgraph.extraction.readers"), name)(path, project_id=project)
+        return reader
+
+    return make
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of source.
+
+    Attributes
+    ----------
+    about : str
+        The command's help.
+    reader : callable
+        Makes the reader of (path, project or None).
+    endings : frozenset of str
+        Which files below a directory are such sources; none: a directory is itself one.
+    reads_hidden : bool
+        Whether hidden files below a directory are, too.
+    folder_is_project : bool
+        Whether all files below a directory belong to one project, by default named like it.
+    """
+
+    about: str
+    reader: Callable[[Path, str | None], Reader]
+    endings: frozenset[str] = frozenset()
+    reads_hidden: bool = False
+    folder_is_project: bool = False
+
+
+KINDS = {
+    "git": Kind("Read a repository, or the saved text of `git log --name-status`.", history_reader),
+    "builds": Kind(
+        "Read build logs: a JSON object or array, or JSON lines.",
+        _reader("BuildLogReader"),
+        frozenset({".json", ".jsonl", ".ndjson"}),
+    ),
+    "transcripts": Kind(
+        "Read Claude Code's transcripts; without PATH all of them.",
+        _reader("TranscriptReader"),
+        frozenset({".jsonl"}),
+        reads_hidden=True,
+    ),
+    "trajectories": Kind("Read SWE-agent's trajectories.", _reader("TrajectoryReader"), frozenset({".traj"})),
+    "reflexion": Kind(
+        "Read Reflexion's trials: ALFWorld, MBPP or HotPotQA.",
+        _reader("reflexion_reader"),
+        frozenset({".json", ".jsonl", ".txt"}),
+    ),
+    "tau-bench": Kind(
+        "Read tau-bench's results: a JSON array, or JSON lines.",
+        _reader("TauBenchReader"),
+        frozenset({".json", ".jsonl"}),
+    ),
+    "junit": Kind(
+        "Read test reports in JUnit's XML.", _reader("JunitReader"), frozenset({".xml"}), folder_is_project=True
+    ),
+    "ci-log": Kind(
+        "Read CI logs as text: pytest, tsc, cargo, go test and npm are recognised.",
+        _reader("CiLogReader"),
+        frozenset({".log", ".txt"}),
+        folder_is_project=True,
+    ),
+}
+
+
+@click.group(cls=Subgroup)
+def ingest() -> None:
+    """Turn sources into memories. Run again, it goes on where it stopped.
+
+    A PATH may be packed with gzip, or a directory: all fitting files below it are read, links are not followed.
+    """
+
+
+def _command(name: str, kind: Kind) -> click.Command:
+    @pass_settings
+    def command(settings: Settings, paths: tuple[str, ...], project: str | None) -> None:
+        run(settings, name, [Path(path) for path in paths] or [_transcripts()], project)
+
+    needs_path = name != "transcripts"
+    params: list[click.Parameter] = [
+        click.Argument(["paths"], nargs=-1, required=needs_path, metavar="PATH..." if needs_path else "[PATH]..."),
+        click.Option(["--project"], metavar="NAME", help="The memories' project (else the source's name)."),
+    ]
+    return Command(name, params=params, callback=command, help=kind.about)
+
+
+for _name, _kind in KINDS.items():
+    ingest.add_command(_command(_name, _kind))
+
+
+def _transcripts() -> Path:
+    """Return where Claude Code keeps its transcripts."""
+    named = os.environ.get("CLAUDE_CONFIG_DIR", "").strip()
+    return (Path(named) if named else Path.home() / ".claude") / "projects"
+
+
+def run(settings: Settings, name: str, paths: Sequence[Path], project: str | None) -> None:
+    """Ingest sources and print what came of each; one that cannot be read does not keep the others from it."""
+    kind = KINDS[name]
+    found: list[tuple[Path, str | None]] = []
+    reports: list[tuple[Path, IngestReport]] = []
+    unreadable: list[SourceError] = []
+    for path in paths:
+        try:
+            found += [(file, project or own) for file, own in _sources(kind, name, path)]
+        except SourceError as error:
+            if len(paths) == 1:
+                raise
+            notice(str(error))
+            unreadable.append(error)
+    if not found:
+        raise Refused(_NOTHING.format(len(paths)))
+    with opened(settings) as memory:
+        for path, its_project in found:
+            try:
+                reports.append((path, _ingested(settings, memory, kind, path, its_project)))
+            except SourceError as error:
+                if len(found) == 1:
+                    raise
+                notice(str(error))
+                unreadable.append(error)
+        if reports:
+            last, report = reports[-1]
+            made = memory.consolidation.compress_if_due()
+            told_too = "; ".join(filter(None, [report.notice, made.notice])) or None
+            reports[-1] = last, report.model_copy(update={"compressed": made.compressed, "notice": told_too})
+        is_one = len(found) == 1 and len(paths) == 1 and name in {"git", "builds"}
+        if is_one:
+            emit(settings, reports[0][1], told(reports[0][1]))
+        else:
+            total = _total(name, [report for _, report in reports])
+            emit(settings, _document(reports, total, unreadable), [*_each(reports), *_all_told(total, reports)])
+    for text in {report.notice for _, report in reports if report.notice}:
+        notice(text)
+    if not any(_was_read(report) for _, report in reports):
+        if len(found) > 1:
+            raise Refused(_NOTHING.format(len(found)))
+        raise SourceError("holds nothing that can be read", path=found[0][0])
+
+
+def _sources(kind: Kind, name: str, path: Path) -> list[tuple[Path, str | None]]:
+    """Return the sources that a path names, with the project of those that share one."""
+    from memgraph.extraction.readers.files import files_below
+
+    if not kind.endings or not path.is_dir():
+        return [(path, None)]
+    files = files_below(path, kind.endings, hidden=kind.reads_hidden)
+    if not files:
+        raise SourceError(f"holds no file for {name} ({', '.join(sorted(kind.endings))})", path=path)
+    return [(file, (path.resolve().name or None) if kind.folder_is_project else None) for file in files]
+
+
+def _ingested(settings: Settings, memory: MemGraph, kind: Kind, path: Path, project: str | None) -> IngestReport:
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise SourceError("has a name that is no UTF-8; rename it", path=path) from None
+    try:
+        reader = kind.reader(path, project)
+        with progress(settings, f"reading {plain(reader.project_id)}") as bar:
+            return memory.ingest(reader, progress=bar, compress=False)
+    except SourceError as error:
+        if "not a git repository" not in str(error):
+            raise
+        raise SourceError(_NO_REPOSITORY, path=path) from None
+
+
+def _was_read(report: IngestReport) -> bool:
+    return bool(report.builds or not report.skipped)
+
+
+def _total(name: str, reports: Sequence[IngestReport]) -> IngestReport:
+    """Return the sum of reports."""
+    from memgraph.model.results.learning import IngestReport
+
+    builds = sum(report.builds for report in reports)
+    used = [report.usage for report in reports if report.usage is not None]
+    reasons: Counter[str] = Counter()
+    for report in reports:
+        reasons.update(report.reasons)
+    return IngestReport(
+        source=f"{name}: {count(len(reports), 'source')}",
+        read=sum(report.read for report in reports),
+        builds=builds,
+        extracted=sum(report.extracted for report in reports),
+        merged=sum(report.merged for report in reports),
+        forgotten=sum(report.forgotten for report in reports),
+        left_out=sum(report.left_out for report in reports),
+        skipped=sum(report.skipped for report in reports),
+        secrets_redacted=sum(report.secrets_redacted for report in reports),
+        kept_share=sum(report.kept_share * report.builds for report in reports) / builds if builds else 0.0,
+        compressed=sum(report.compressed for report in reports),
+        reasons=dict(reasons),
+        seconds=round(sum(report.seconds for report in reports), 3),
+        usage=reduce(add, used) if used else None,
+    )
+
+
+def _document(
+    reports: Sequence[tuple[Path, IngestReport]], total: IngestReport, unreadable: Sequence[SourceError]
+) -> dict[str, Any]:
+    return {
+        "reports": [{"path": str(path), **report.model_dump(mode="json")} for path, report in reports],
+        "total": total.model_dump(mode="json"),
+        "unreadable": [str(error) for error in unreadable],
+    }
+
+
+def _each(reports: Sequence[tuple[Path, IngestReport]]) -> list[str]:
+    """Return a line per source."""
+    return [f"{plain(str(path))}: {_counts(report) if report.read else 'nothing new'}" for path, report in reports]
+
+
+def _counts(report: IngestReport) -> str:
+    added = f"{count(report.extracted, 'memory', 'memories')} added"
+    skipped = f", {report.skipped:,} skipped" if report.skipped else ""
+    return f"{count(report.builds, 'build')}, {added}, {report.merged:,} merged{skipped}"
+
+
+def _all_told(total: IngestReport, reports: Sequence[tuple[Path, IngestReport]]) -> list[str]:
+    if len(reports) < 2:
+        return told(total)[1:]
+    return [f"{count(len(reports), 'source')}: " + (told(total)[0] if total.read else "nothing new."), *told(total)[1:]]
+
+
+def told(report: IngestReport) -> list[str]:
+    """Return a report in words."""
+    if not report.read:
+        return ["Nothing new to read."]
+    merged = f", {count(report.merged, 'merged into a known one', 'merged into known ones')}" if report.merged else ""
+    source = f"{count(report.read, 'record')} as {count(report.builds, 'build')}"
+    lines = [f"Read {source} in {report.seconds:.1f} s: {count(report.extracted, 'memory', 'memories')} added{merged}."]
+    if report.builds > 1 and report.extracted + report.merged:
+        lines.append(f"{report.kept_share:.0%} of the builds left something to remember.")
+    if report.left_out:
+        lines.append(f"Left out {count(report.left_out, 'finding')} less telling than the best of its build.")
+    if report.forgotten:
+        lines.append(f"Left out {count(report.forgotten, 'memory', 'memories')} that say again what was forgotten.")
+    if report.compressed:
+        made = count(report.compressed, "generalisation", "generalisations")
+        lines.append(f"Made {made} of what was seen in three builds or more.")
+    if report.secrets_redacted:
+        lines.append(f"Took out {count(report.secrets_redacted, 'secret')} before anything was written.")
+    lines += usage_told(report.usage)
+    if report.skipped:
+        lines.append(f"Skipped {count(report.skipped, 'part')} that could not be read:")
+        shown = list(report.reasons.items())[:_REASONS_SHOWN]
+        lines += [f"  {plain(reason)}" for reason, _ in shown]
+        if more := report.skipped - sum(number for _, number in shown):
+            lines.append(f"  … and {more:,} more")
+    return lines

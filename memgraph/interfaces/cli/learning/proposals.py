@@ -1,0 +1,86 @@
+"""``proposals``: procedures that were learned, and what the user thinks of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from memgraph.interfaces.cli.base.opening import opened
+from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, Subgroup, pass_settings, past_options
+from memgraph.interfaces.cli.base.output import count, emit, emit_json, plain, wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from memgraph.facade import MemGraph
+    from memgraph.model.results.procedures import Proposal
+
+_id = click.argument("id_", metavar="ID")
+_SHORT = 8
+
+
+@click.group(cls=Subgroup, invoke_without_command=True, params=past_options())
+@click.pass_context
+def proposals(ctx: click.Context) -> None:
+    """List what is proposed, when no command is named."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_)
+
+
+@proposals.command("list", cls=ReadingCommand)
+@click.option("--project", metavar="NAME", help="Only of this project.")
+@click.option("--all", "all_", is_flag=True, help="Those in force and those rejected, too.")
+@pass_settings
+def list_(settings: Settings, project: str | None = None, all_: bool = False) -> None:
+    """List what waits for approval, that with the most evidence first."""
+    with opened(settings) as memory:
+        found = memory.proposals(state=None if all_ else "proposed", project=project)
+    if settings.as_json:
+        emit_json([one.model_dump(mode="json") for one in found])
+        return
+    for one in found:
+        for line in told(one):
+            click.echo(line)
+    if not found:
+        click.echo("No procedure was learned." if all_ else "Nothing waits for approval.")
+
+
+@proposals.command()
+@_id
+@pass_settings
+def approve(settings: Settings, id_: str) -> None:
+    """Bring a procedure into force: from now on it is recalled."""
+    _decide(settings, id_, lambda memory, found: memory.approve_proposal(found), "In force", "reopen")
+
+
+@proposals.command()
+@_id
+@pass_settings
+def reject(settings: Settings, id_: str) -> None:
+    """Reject a procedure: it is proposed again only if three more builds bear it out."""
+    _decide(settings, id_, lambda memory, found: memory.reject_proposal(found), "Rejected", "reopen")
+
+
+@proposals.command()
+@_id
+@pass_settings
+def reopen(settings: Settings, id_: str) -> None:
+    """Take an approval or a rejection back: it waits again."""
+    _decide(settings, id_, lambda memory, found: memory.reopen_proposal(found), "Waits for approval again", "approve")
+
+
+def _decide(settings: Settings, id_: str, decide: Callable[[MemGraph, str], Proposal], done: str, undo: str) -> None:
+    with opened(settings) as memory:
+        found = decide(memory, memory.store.find_id(id_))
+    emit(settings, found, f"{done}: when {plain(found.trigger)}. `memgraph proposals {undo} {found.id}` takes it back.")
+
+
+def told(one: Proposal) -> list[str]:
+    """Return a proposal in words: when, how, with what success, and what may go wrong on the way."""
+    rate = "" if one.success_rate is None else f", it worked in {one.success_rate:.0%}"
+    state = "" if one.state == "proposed" else f" ({one.state})"
+    steps = [wrapped(step, indent="      ", first=f"  {number:>2}. ") for number, step in enumerate(one.steps, start=1)]
+    errors = [wrapped(known, indent="      ", first="   !  ") for known in one.common_errors]
+    head = f"{one.id[:_SHORT]}{state}  When {plain(one.trigger)}: seen in {count(one.builds, 'build')}{rate}"
+    return [head, *steps, *errors]

@@ -1,0 +1,144 @@
+"""``config init`` and ``config show``: the settings as a commented file, and those in force."""
+
+from __future__ import annotations
+
+import json
+import os
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memgraph.interfaces.cli.base.commands import Refused
+from memgraph.interfaces.cli.base.options import Command, Settings, Subgroup, pass_settings
+from memgraph.interfaces.cli.base.output import emit, plain
+
+if TYPE_CHECKING:
+    from memgraph.config import Setting
+
+_WIDTH = 100
+_ELSEWHERE = {
+    "MEMGRAPH_HOME": "the store's directory, where this file lies",
+    "MEMGRAPH_KEY": "the signing key itself, 64 hexadecimal digits or more, instead of a key file",
+    "MEMGRAPH_LOG": "debug, info, warning or error: what the command line logs on standard error",
+}
+_SECRET = {"MEMGRAPH_KEY"}
+_HEADER = (
+    "Settings of this memgraph store. Each is here with its default, as a comment: take the '# ' away and change it. "
+    "Arguments of a call and the environment come before this file, the defaults after it. `memgraph config show` tells what "
+    "is in force, and why."
+)
+
+
+@click.group(cls=Subgroup)
+def config() -> None:
+    """Write or show the settings."""
+
+
+@config.command("init", cls=Command)
+@click.option("--force", is_flag=True, help="Replace the file that is there.")
+@pass_settings
+def init(settings: Settings, force: bool) -> None:
+    """Write a config.toml into the store's directory, every setting explained and at its default."""
+    from memgraph.config import config_path
+    from memgraph.disk.files import make_private_folder, write_private
+    from memgraph.journal.opening import refuse_foreign
+
+    path = config_path(settings.home)
+    refuse_foreign(path.parent)
+    if path.exists() and not force:
+        raise Refused(f"{path} is there already; --force replaces it")
+    make_private_folder(path.parent)
+    write_private(path, default_text().encode())
+    emit(settings, {"path": str(path)}, f"Wrote {plain(str(path))}.")
+
+
+@config.command("show", cls=Command)
+@pass_settings
+def show(settings: Settings) -> None:
+    """Print each setting's value and where it comes from. Secrets are never shown."""
+    from memgraph.config import config_path, settings_in_force
+
+    found = settings_in_force({"home": settings.home})
+    path = config_path(settings.home)
+    variables = {name: _variable(name) for name in _ELSEWHERE if name != "MEMGRAPH_HOME"}
+    document = {
+        "file": {"path": str(path), "present": path.is_file()},
+        "settings": {
+            one.name: {"value": _plain_value(one.value), "source": one.source, "variable": one.variable}
+            for one in found
+        },
+        "environment": variables,
+    }
+    width = max(len(one.name) for one in found)
+    lines = [f"file  {plain(str(path))}: {'present' if path.is_file() else 'none'}"]
+    lines += [f"{one.name:<{width}}  {plain(_toml(one.value))}  ({_origin(one)})" for one in found]
+    lines += [f"{name:<{width}}  {told or 'not set'}  (environment)" for name, told in variables.items()]
+    emit(settings, document, lines)
+
+
+def default_text() -> str:
+    """Return the text of a settings file that changes nothing, made from the model of the settings."""
+    from memgraph.config import AgentMemoryConfig, default_settings
+
+    schema = AgentMemoryConfig.model_json_schema(by_alias=False)
+    lines = [*_comment(_HEADER), "#", *_comment("Only in the environment:")]
+    for name, meaning in _ELSEWHERE.items():
+        lines += _comment(f"  {name}: {meaning}")
+    table = ""
+    defaults = [one for one in default_settings() if one.name != "home"]
+    for one in sorted(defaults, key=lambda one: "." in one.name):  # a table takes in all lines after its name
+        head, _, name = one.name.rpartition(".")
+        field = schema["properties"][head or name]
+        if head:
+            if head != table:
+                lines += ["", *_comment(str(field["description"])), f"[{head}]"]
+            field = schema["$defs"][field["$ref"].rpartition("/")[2]]["properties"][name]
+        table = head
+        lines += ["", *_comment(f"{one.meaning}{_values(field)}")]
+        if one.variable:
+            lines += _comment(f"Environment: {one.variable}")
+        lines.append(f"# {name} = {_toml(one.default)}")
+    return "\n".join(lines) + "\n"
+
+
+def _comment(text: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent="# ", subsequent_indent="# ")
+
+
+def _values(field: dict[str, Any]) -> str:
+    """Say what a setting may be, from its JSON schema."""
+    if "enum" in field:
+        return f" One of {', '.join(_toml(value) for value in field['enum'])}."
+    if field.get("type") == "boolean":
+        return " Either true or false."
+    bounds = list(_bounds(field))
+    return f" {' and '.join(bounds).capitalize()}." if bounds else ""
+
+
+def _bounds(field: dict[str, Any]) -> Iterator[str]:
+    words = {"minimum": "at least", "exclusiveMinimum": "more than", "maximum": "at most"}
+    for name, word in words.items():
+        if name in field and field[name] < 2**31 - 1:
+            yield f"{word} {field[name]:g}"
+
+
+def _toml(value: Any) -> str:
+    """Return a value as TOML writes it: JSON's strings, numbers and words are TOML's, too."""
+    return json.dumps(_plain_value(value), ensure_ascii=False)
+
+
+def _plain_value(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value
+
+
+def _origin(one: Setting) -> str:
+    return f"environment: {one.variable}" if one.source == "environment" else one.source
+
+
+def _variable(name: str) -> str | None:
+    """Return what an environment variable says, a secret only as being set."""
+    value = os.environ.get(name)
+    return "set" if value and name in _SECRET else value or None

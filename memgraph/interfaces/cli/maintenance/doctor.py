@@ -1,0 +1,109 @@
+"""``doctor``: where everything lies and how it is, also when the store cannot be opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from memgraph.interfaces.cli.base.commands import Refused
+from memgraph.interfaces.cli.base.opening import logs_shown
+from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
+from memgraph.interfaces.cli.base.output import count, emit, plain
+from memgraph.interfaces.cli.maintenance.diagnosis import KEY_VARIABLE, Diagnosis, diagnose
+
+
+@click.command(cls=Command)
+@pass_settings
+def doctor(settings: Settings) -> None:
+    """Report on the store, its keys, journal, locks, graph and index, the model, the disk and the versions."""
+    with logs_shown(settings):
+        report = diagnose(settings.home)
+    problems = [{"problem": what, "what_to_do": todo} for what, todo in report.problems]
+    document = {**report.found, "problems": problems, "healthy": not problems, "not_looked_at": report.unseen}
+    emit(settings, document, list(_lines(report)))
+    if problems:
+        raise Refused(f"{count(len(problems), 'problem')} found")
+
+
+def _lines(report: Diagnosis) -> Iterator[str]:
+    found = report.found
+    yield from (f"{name:<12}{value}" for name, value in found["versions"].items())
+    config = found["config"]
+    yield f"config      {plain(config['path'])}: {'present' if config['present'] else 'none, so the defaults hold'}"
+    if unknown := config["unknown_variables"]:
+        yield f"            not settings of this program: {plain(', '.join(unknown))}"
+    yield f"store       {plain(found['store']['path'])}"
+    yield f"            {_identity(found['store'])}"
+    if refused := found["store"].get("refused_writes"):
+        yield f"            can be read, not written: {plain(refused)}"
+    if "journal" in found:
+        yield from _of_the_store(found)
+    if "disk" in found:
+        yield f"disk        {found['disk']['free_bytes'] >> 20:,} MiB free"
+    yield from _of_the_model(found)
+    if not report.problems:
+        yield f"no problem found; not looked at: {', '.join(report.unseen)}" if report.unseen else "all well"
+    for what, todo in report.problems:
+        yield ""
+        yield f"problem: {plain(what)}"
+        if todo:
+            yield f"  to do: {plain(todo)}"
+
+
+def _identity(store: dict[str, Any]) -> str:
+    if store["id"] is None:
+        return "no store there yet: the first `memgraph remember` or `memgraph ingest` makes it"
+    memories = f", {count(store['memories'], 'memory', 'memories')}" if "memories" in store else ""
+    return f"id {plain(store['id'])}{memories}"
+
+
+def _of_the_store(found: dict[str, Any]) -> Iterator[str]:
+    for name in ("key", "head"):
+        present = "present" if found[name]["present"] else "missing"
+        if found[name].get("from_environment"):
+            present += f" (not needed: {KEY_VARIABLE} is set)"
+        yield f"{name:<12}{plain(found[name]['path'])}: {present}"
+    journal = found["journal"]
+    yield f"journal     {count(journal['events'], 'event')}, {journal['bytes']:,} bytes"
+    if torn := journal["torn"]:
+        lost = f"{count(torn['events'], 'event')}, {count(torn['bytes'], 'byte')}"
+        yield f"            its final commit was cut short ({lost}); the next write drops it"
+    for place, (name, lock) in enumerate(found["locks"].items()):
+        yield f"{'' if place else 'locks':<12}{name} {_holder(lock)}"
+    if vectors := found.get("vectors"):
+        state = f"{vectors['damaged']:,} damaged" if vectors["damaged"] else "verified"
+        yield f"vectors     {vectors['named']:,}, {state}"
+    if "bytes" in found["graph"]:
+        yield f"graph       {found['graph']['bytes'] / 1e6:,.0f} MB{_damages(found['graph'])}"
+    for name in ("graph", "index"):
+        lag, note = found[name]["lag_events"], plain(found[name]["note"])
+        state = "cannot be told" if lag is None else "none" if not lag else count(lag, "event")
+        yield f"{f'{name} lag':<12}{state}{f' ({note})' if note else ''}"
+
+
+def _damages(graph: dict[str, Any]) -> str:
+    """Say how often the graph was rebuilt because it was not what was written to it."""
+    if not graph["damages"]:
+        return ""
+    last = graph["last_damage"]
+    times = "once" if graph["damages"] == 1 else f"{graph['damages']:,} times"
+    return f"; rebuilt {times} because it was damaged, last on {last['at'][:10]}: {plain(last['why'])}"
+
+
+def _holder(lock: dict[str, Any]) -> str:
+    if not lock["held"]:
+        return "free"
+    alive = {True: "alive", False: "no longer alive: another one has it now", None: "unknown"}[lock["alive"]]
+    return f"held by process {lock['pid']} ({alive}) since {lock['since']}"
+
+
+def _of_the_model(found: dict[str, Any]) -> Iterator[str]:
+    model = found["model"]
+    state = "available" if model["available"] else "not available" if model["dimension"] else "found by text alone"
+    dimension = f", {count(model['dimension'], 'dimension')}" if model["dimension"] else ""
+    yield f"model       {model['name']}{dimension}: {state}"
+    if waiting := found["store"].get("awaiting_vectors"):
+        todo = "run `memgraph embed`" if model["dimension"] else "set embedding_model to minilm to embed them"
+        yield f"            {count(waiting, 'memory has', 'memories have')} no vector ({todo})"

@@ -1,0 +1,77 @@
+"""``export`` and ``import``: a store's content as one JSON document."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from memgraph.interfaces.cli.base.commands import Refused
+from memgraph.interfaces.cli.base.opening import opened
+from memgraph.interfaces.cli.base.options import Command, ReadingCommand, Settings, pass_settings
+from memgraph.interfaces.cli.base.output import count, emit, notice, plain
+
+MAX_IMPORT_BYTES = 1 << 30
+
+
+@click.command(cls=ReadingCommand)
+@click.argument("file", default="-")
+@click.option(
+    "--shareable",
+    is_flag=True,
+    help="For others: without what is suppressed, archived, sensitive or private, and what sleep made of it.",
+)
+@pass_settings
+def export(settings: Settings, file: str, shareable: bool) -> None:
+    """Write an export, readable by its owner alone, whole or not at all."""
+    with opened(settings) as memory:
+        exported = memory.commands.export_memories(shareable=shareable)
+    if forgotten := sum(one.is_suppressed for one in exported.memories):
+        told = count(forgotten, "forgotten memory", "forgotten memories")
+        notice(f"a backup: it holds {told} too, and what sleep made of such; --shareable leaves all that out")
+    if file == "-":
+        click.echo(exported.model_dump_json())
+        return
+    from memgraph.viz.files import write_files
+
+    path = Path(file)
+    write_files({path: exported.model_dump_json().encode()})
+    document = {"file": str(path), "memories": exported.total_memories, "links": len(exported.links)}
+    told = f"Exported {count(exported.total_memories, 'memory', 'memories')} and {count(len(exported.links), 'link')}"
+    emit(settings, document, f"{told} to {plain(str(path))}.")
+
+
+@click.command("import", cls=Command)
+@click.argument("file")
+@pass_settings
+def import_(settings: Settings, file: str) -> None:
+    """Read an export; '-' reads standard input."""
+    document = _read(file)
+    with opened(settings) as memory:
+        result = memory.commands.import_memories(document)
+    emit(settings, result, result.message)
+
+
+def _read(file: str) -> dict[str, Any]:
+    import orjson
+
+    try:
+        if file == "-":
+            data = sys.stdin.buffer.read(MAX_IMPORT_BYTES + 1)
+        else:
+            with Path(file).open("rb") as stream:
+                data = stream.read(MAX_IMPORT_BYTES + 1)
+    except OSError as error:
+        raise Refused(f"{file} cannot be read: {error.strerror}") from None
+    if len(data) > MAX_IMPORT_BYTES:
+        raise Refused(f"{file} is larger than {MAX_IMPORT_BYTES >> 20:,} MB; import it in parts")
+    try:
+        document = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        why = "it ends too early" if error.pos >= len(data.rstrip()) - 1 else f"{error.msg}, line {error.lineno}"
+        raise Refused(f"{file} is not a whole JSON document ({why}); export it again") from None
+    if not isinstance(document, dict):
+        raise Refused(f"{file} is not an export: it holds no object with version and memories")
+    return document

@@ -1,0 +1,99 @@
+"""``rebuild``, ``verify``, ``format-age``."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memgraph.errors import InvalidInputError
+from memgraph.interfaces.cli.base.commands import Refused
+from memgraph.interfaces.cli.base.opening import opened
+from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
+from memgraph.interfaces.cli.base.output import count, emit, plain, progress
+from memgraph.interfaces.cli.maintenance.settling import settle, settled
+from memgraph.model.timestamps import age, to_iso
+
+if TYPE_CHECKING:
+    from memgraph.store.maintenance.verification import Verification
+
+
+ENGINES = ("kuzu", "ladybug")
+
+
+@click.command(cls=Command)
+@click.option("--engine", type=click.Choice(ENGINES), help="Move to this engine, and set it in the settings file.")
+@pass_settings
+def rebuild(settings: Settings, engine: str | None) -> None:
+    """Replay the journal into a new graph and index."""
+    given: dict[str, Any] = {} if engine is None else {"engine": engine}
+    with opened(settings, **given) as memory:
+        with progress(settings, "replaying") as bar:
+            memory.store.rebuild(bar)
+        total, digest = memory.commands.stats().total, memory.store.digest()
+    place = {} if engine is None else settle(settings, "engine", engine)
+    where = "" if engine is None else f" with {engine}"
+    told = f"Rebuilt graph and index from the journal{where}: {count(total, 'memory', 'memories')}."
+    after = settled(place, "until then the next command rebuilds it with the other engine") if place else []
+    emit(settings, {"memories": total, "digest": digest, **place}, [told, *after])
+
+
+@click.command(cls=Command)
+@click.option("--deep", is_flag=True, help="Also every row of the graph against a replay, and the index.")
+@pass_settings
+def verify(settings: Settings, deep: bool) -> None:
+    """Check the journal from its first event, and vectors and graph against it."""
+    with opened(settings) as memory, progress(settings, "verifying") as bar:
+        found = memory.store.verification(bar, deep=deep)
+    emit(settings, _document(found), _told(found))
+    if found.differing:
+        more = f", first {found.first[0]}" if settings.as_json else ""
+        raise Refused(f"{count(found.differing, 'difference')} from the journal{more}; {_advice(found)}")
+
+
+def _document(found: Verification) -> dict[str, Any]:
+    names = ("events", "vectors", "nodes", "edges", "indexed", "digest", "differing", "seconds")
+    return {
+        "deep": found.is_deep,
+        **{name: getattr(found, name) for name in names},
+        "first": [difference._asdict() for difference in found.first],
+        "torn": {"events": found.torn_events, "bytes": found.torn_bytes},
+    }
+
+
+def _told(found: Verification) -> list[str]:
+    parts = [count(found.events, "event"), count(found.vectors, "vector")]
+    if found.is_deep:
+        parts += [count(found.nodes, "node"), count(found.edges, "edge"), f"the index of {count(found.indexed, 'memory', 'memories')}"]  # fmt: skip
+    else:
+        parts += [count(found.nodes, "memory", "memories"), f"{count(found.edges, 'link')} of the graph"]
+    lines = [f"Verified {', '.join(parts[:-1])} and {parts[-1]} in {sum(found.seconds.values()):.1f} s."]
+    lines += [f"  {plain(str(difference))}" for difference in found.first]
+    if found.differing > len(found.first):
+        lines.append(f"  … and {found.differing - len(found.first):,} more")
+    if found.torn_events:
+        torn = f"{count(found.torn_events, 'event')}, {count(found.torn_bytes, 'byte')}"
+        lines.append(f"After the last event lies a commit that was cut short ({torn}); the next write drops it.")
+    return lines
+
+
+def _advice(found: Verification) -> str:
+    advice = []
+    if any(difference.part == "vectors" for difference in found.first):
+        advice.append("`memgraph embed --repair` makes the vectors again")
+    if any(difference.part != "vectors" for difference in found.first):
+        advice.append("`memgraph rebuild` makes graph and index anew")
+    return " and ".join(advice)
+
+
+@click.command("format-age", cls=Command)
+@click.argument("time")
+@pass_settings
+def format_age(settings: Settings, time: str) -> None:
+    """Print an age such as ``3 days ago``."""
+    try:
+        told = age(to_iso(time), to_iso(datetime.now(UTC)))
+    except ValueError:
+        raise InvalidInputError("is not an ISO 8601 time", field="TIME", value=time) from None
+    emit(settings, {"time": time, "age": told}, told)

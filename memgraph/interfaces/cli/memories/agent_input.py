@@ -1,0 +1,108 @@
+"""``observe``, ``episode``, ``feedback``, ``outcome``: what an agent says of what it does, from a shell or a hook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memgraph.interfaces.cli.base.opening import opened
+from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
+from memgraph.interfaces.cli.base.output import emit, notice, plain
+
+if TYPE_CHECKING:
+    from memgraph.facade import MemGraph
+
+_project = click.option("--project", metavar="NAME", help="The project it belongs to; without, it is shared knowledge.")
+_context = click.option("--context", metavar="DOMAIN", help="The domain it belongs to, such as travel or testing.")
+_session = click.option("--session", "session_id", metavar="NAME", help="The session it came up in.")
+_tier = click.option(
+    "--tier", "privacy_tier", type=click.Choice(["public", "sensitive", "private"]), help="Who may see it."
+)
+_tags = click.option("--tag", "tags", metavar="TAG", multiple=True, help="May be given several times.")
+_OUTCOMES = click.Choice(["success", "failure", "partial", "pending"])
+
+
+def _about(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that say what a memory belongs to."""
+    for option in (_tags, _tier, _session, _context, _project):
+        command = option(command)
+    return command
+
+
+@click.command(cls=Command)
+@click.argument("text")
+@_about
+@click.option("--confidence", type=float, default=0.7, show_default=True, help="How sure it is, 0 to 1.")
+@click.option("--outcome", type=_OUTCOMES, help="How what it tells of comes out: failure for what does not work.")
+@click.option("--valid-at", metavar="TIME", help="Since when it is so, ISO 8601.  [default: now]")
+@click.option("--episode", "episode_id", metavar="ID", help="The episode it was learned from.")
+@pass_settings
+def observe(settings: Settings, /, text: str, episode_id: str | None, **given: Any) -> None:
+    """Keep what was learned, or merge it into the memory that says the same."""
+    with opened(settings) as memory:
+        episode_id = memory.store.find_id(episode_id) if episode_id is not None else None
+        saved = memory.save_observation(text, episode_id=episode_id, **_given(given))
+    if saved.notice:
+        notice(saved.notice)
+    said = {"created": f"Observed: {saved.memory_id}", "consolidated": f"Known already, confirmed: {saved.memory_id}"}
+    emit(settings, saved, said.get(saved.action, []))
+
+
+@click.command(cls=Command)
+@click.argument("situation")
+@click.option("--reasoning", required=True, metavar="TEXT", help="How it was approached, and why.")
+@click.option("--action", required=True, metavar="TEXT", help="What was done.")
+@click.option("--outcome", required=True, type=_OUTCOMES, help="What came of it.")
+@_about
+@click.option("--feedback", "user_feedback", metavar="TEXT", help="What the user said of it.")
+@click.option("--agent", "agent_name", metavar="NAME", help="Who did it.")
+@click.option("--mission", "mission_id", metavar="NAME", help="As part of what.")
+@click.option("--task", "task_id", metavar="NAME", help="The task whose own it is.")
+@click.option("--build", "build_id", metavar="NAME", help="The build it was part of.")
+@pass_settings
+def episode(settings: Settings, /, situation: str, **given: Any) -> None:
+    """Keep what was wanted, how it was approached, what was done and what came of it."""
+    with opened(settings) as memory:
+        saved = memory.save_episode(situation, **_given(given))
+    later = f"when the user has judged it: memgraph feedback {saved.episode_id} love|like|meh"
+    emit(settings, saved, f"Recorded: {saved.episode_id}; {later}")
+
+
+@click.command(cls=Command)
+@click.argument("id_", metavar="ID")
+@click.argument("word", metavar="love|like|meh", type=click.Choice(["love", "like", "meh"]))
+@click.option("--comment", metavar="TEXT", help="What the user said besides.")
+@pass_settings
+def feedback(settings: Settings, id_: str, word: str, comment: str | None) -> None:
+    """Say what the user thought of an episode."""
+    with opened(settings) as memory:
+        found = memory.update_episode_with_feedback(memory.store.find_id(id_), word, comment=comment)
+    document = {"episode_id": found.id, "outcome": found.outcome, "user_feedback": found.user_feedback}
+    emit(settings, document, plain(f"Now {found.outcome}: {found.content}"))
+
+
+@click.command(cls=Command)
+@click.argument("query_id", metavar="QUERY_ID")
+@click.argument("word", metavar="success|failure|partial|pending|love|like|meh")
+@click.option("--used", metavar="ID", multiple=True, help="A memory of that recall that was used; several times.")
+@click.option("--overridden", metavar="ID", multiple=True, help="One that was not followed; several times.")
+@pass_settings
+def outcome(settings: Settings, query_id: str, word: str, used: tuple[str, ...], overridden: tuple[str, ...]) -> None:
+    """Say what became of a recall; `recall --json` and `recall --explain` tell its query id."""
+    with opened(settings) as memory:
+        ids = {"used": _ids(memory, used), "overridden": _ids(memory, overridden)}
+        memory.record_outcome(query_id, word, **ids)
+    document = {"query_id": query_id, "outcome": word, **ids}
+    emit(settings, document, plain(f"Recorded: {word}, {len(ids['used'])} used, {len(ids['overridden'])} overridden"))
+
+
+def _ids(memory: MemGraph, beginnings: tuple[str, ...]) -> list[str]:
+    return [memory.store.find_id(one) for one in beginnings]
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that were given."""
+    given = {name: value for name, value in options.items() if value not in (None, ())}
+    return given | ({"tags": list(given["tags"])} if "tags" in given else {})

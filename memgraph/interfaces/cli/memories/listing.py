@@ -1,0 +1,129 @@
+"""``list``, ``show``, ``stats``: what is in the store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memgraph.errors import NotFoundError
+from memgraph.interfaces.cli.base.opening import opened
+from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, pass_settings
+from memgraph.interfaces.cli.base.output import emit, emit_json, listing, plain, without_vectors, wrapped
+from memgraph.interfaces.cli.base.projects import hint_at_projects
+from memgraph.text.cutting import preview
+
+if TYPE_CHECKING:
+    from memgraph.model.link import Link
+    from memgraph.model.memory import AgentMemory, MemoryType
+
+_TYPES = ("episodic", "semantic", "procedural")
+_ORDERS = ("relevance", "created", "accessed")
+_STATES = ("suppressed", "archived", "invalidated", "superseded")
+_SHOWN_FIRST = ("type", "outcome", "reason", "project_id", "tags", "agents_involved", "occurred_at", "relevance_score")
+_NOT_SHOWN = frozenset({"id", "content", "embedding", "relevance_anchor", "relevance_at", "supporting_memory_ids"})
+
+
+@click.command("list", cls=ReadingCommand)
+@click.option("--type", "kind", type=click.Choice(_TYPES), help="Only memories of this type.")
+@click.option("--project", metavar="NAME", help="Only this project's memories.")
+@click.option("--include-suppressed", is_flag=True, help="Also what was forgotten.")
+@click.option("--state", type=click.Choice(_STATES), help="Only what is out in this way.")
+@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Most memories to list.")
+@click.option("--sort-by", type=click.Choice(_ORDERS), default="relevance", show_default=True, help="What comes first.")
+@pass_settings
+def list_(
+    settings: Settings,
+    kind: MemoryType | None,
+    project: str | None,
+    include_suppressed: bool,
+    state: Any,
+    limit: int,
+    sort_by: Any,
+) -> None:
+    """List memories."""
+    with opened(settings) as memory:
+        entries = memory.commands.list(
+            type=kind,
+            project=project,
+            include_suppressed=include_suppressed,
+            state=state,
+            limit=limit,
+            sort_by=sort_by,
+        )
+        hint_at_projects(memory, project)
+    if settings.as_json:
+        emit_json([entry.model_dump(mode="json") for entry in entries])
+        return
+    listing(
+        [
+            (
+                entry.content,
+                (entry.id, entry.type, f"{entry.relevance_score:.2f}", entry.age, "pinned" if entry.is_pinned else ""),
+            )
+            for entry in entries
+        ]
+    )
+
+
+@click.command(cls=ReadingCommand)
+@click.argument("id_", metavar="ID")
+@pass_settings
+def show(settings: Settings, id_: str) -> None:
+    """Show a memory, field by field, and what it is linked to."""
+    with opened(settings) as memory:
+        memory_id = memory.store.find_id(id_)
+        found = memory.commands.show(memory_id)
+        if found is None:
+            raise NotFoundError("memory", id_)
+        links = memory.store.links(memory_id)
+        ends = {other for link in links for other in (link.source_id, link.target_id)} - {memory_id}
+        content_of = {end.id: end.content for end in memory.store.read_memories(sorted(ends))}
+    document = {"memory": without_vectors(found), "links": [link.model_dump(mode="json") for link in links]}
+    emit(settings, document, [*_fields(found), *(_linked(link, found, content_of) for link in links)])
+
+
+@click.command(cls=ReadingCommand)
+@pass_settings
+def stats(settings: Settings) -> None:
+    """Print counts over what is neither archived nor deleted."""
+    with opened(settings) as memory:
+        counts = memory.commands.stats()
+        waiting = memory.store.awaiting_vectors()
+    by_type = ", ".join(f"{number:,} {kind}" for kind, number in counts.by_type.items())
+    lines = [
+        f"memories           {counts.total:,} ({by_type})",
+        f"pinned             {counts.pinned_count:,}",
+        f"suppressed         {counts.suppressed_count:,}",
+        f"average relevance  {counts.avg_relevance:.2f}",
+        f"awaiting vectors   {waiting:,}",
+        f"size on disk       {counts.db_size_bytes / 1e6:,.1f} MB",
+    ]
+    emit(settings, {**counts.model_dump(mode="json"), "awaiting_vectors": waiting}, lines)
+
+
+def _fields(memory: AgentMemory) -> list[str]:
+    """Return the content, then every field that says something."""
+    values = without_vectors(memory)
+    names = [*_SHOWN_FIRST, *sorted(values.keys() - set(_SHOWN_FIRST) - _NOT_SHOWN)]
+    lines = [f"{memory.id}", wrapped(memory.content, indent="  "), ""]
+    lines += [f"{name:<22}{_shown(values[name])}" for name in names if values.get(name) not in (None, [], "", False)]
+    return lines
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return plain(", ".join(str(_of(item)) for item in value))
+    return f"{value:.3g}" if isinstance(value, float) else plain(str(value))
+
+
+def _of(item: Any) -> Any:
+    """Return the telling part of a small record."""
+    return next(iter(item.values()), "") if isinstance(item, dict) else item
+
+
+def _linked(link: Link, memory: AgentMemory, content_of: dict[str | None, str]) -> str:
+    outward = link.source_id == memory.id
+    other = link.target_id if outward else link.source_id
+    arrow = f"—{link.relation}→" if outward else f"←{link.relation}—"
+    return f"{arrow} {other}  {plain(preview(content_of.get(other, '')))}"

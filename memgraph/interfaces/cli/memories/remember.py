@@ -1,0 +1,52 @@
+"""``remember``, ``forget``, ``ask``: what a person says to a memory."""
+
+from __future__ import annotations
+
+import click
+
+from memgraph.interfaces.cli.base.commands import Refused
+from memgraph.interfaces.cli.base.input import standard_input
+from memgraph.interfaces.cli.base.opening import opened
+from memgraph.interfaces.cli.base.options import Command, ReadingCommand, Settings, pass_settings
+from memgraph.interfaces.cli.base.output import emit, emit_json, plain
+
+
+@click.command(cls=Command)
+@click.argument("text")
+@click.option("--tag", "tags", metavar="TAG", multiple=True, help="May be given several times.")
+@click.option("--project", metavar="NAME", help="The project it belongs to; without, it is shared knowledge.")
+@pass_settings
+def remember(settings: Settings, text: str, tags: tuple[str, ...], project: str | None) -> None:
+    """Keep a text, pinned."""
+    if text == "-":
+        text = standard_input("remember it in parts")
+    if not text.strip():
+        raise Refused("there is no text to remember")
+    with opened(settings) as memory:
+        result = memory.commands.remember(text, list(tags) or None, project_id=project)
+    emit(settings, result, plain(result.message))
+
+
+@click.command(cls=Command)
+@click.argument("query")
+@pass_settings
+def forget(settings: Settings, query: str) -> None:
+    """Suppress the nearest memory; it is kept in the journal."""
+    with opened(settings) as memory:
+        result = memory.commands.forget(query)
+    if settings.as_json:
+        emit_json(result)
+    if not result.success:
+        raise Refused(result.message)
+    if not settings.as_json:
+        click.echo(plain(result.message))
+
+
+@click.command(cls=ReadingCommand)
+@click.argument("query")
+@pass_settings
+def ask(settings: Settings, query: str) -> None:
+    """Print up to five episodes, nearest first."""
+    with opened(settings) as memory:
+        result = memory.commands.ask(query)
+    emit(settings, result, [plain(line) for line in result.message.split("\n")])

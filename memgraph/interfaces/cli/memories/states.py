@@ -1,0 +1,201 @@
+"""Ways out of the views and back: ``archive`` and ``unarchive``, ``delete`` and ``undelete``, and so on.
+
+Each says how to take it back. An id may be given by its first eight characters or more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memgraph.errors import NotFoundError
+from memgraph.interfaces.cli.base.commands import Refused
+from memgraph.interfaces.cli.base.opening import opened
+from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
+from memgraph.interfaces.cli.base.output import emit, emit_json, plain
+
+if TYPE_CHECKING:
+    from memgraph.facade import MemGraph
+    from memgraph.model.memory import AgentMemory
+
+_id = click.argument("id_", metavar="ID")
+_reason = click.option("--reason", metavar="TEXT", help="Why; kept with it.")
+
+
+@click.command(cls=Command)
+@click.argument("query", metavar="ID-OR-TEXT")
+@pass_settings
+def unforget(settings: Settings, query: str) -> None:
+    """Take ``forget`` back."""
+    with opened(settings) as memory:
+        result = memory.commands.unforget(query)
+        still = _still(memory, result.data["id"]) if result.success else ""
+    if settings.as_json:
+        emit_json(result)
+    if not result.success:
+        raise Refused(result.message)
+    if not settings.as_json:
+        click.echo(plain(result.message + still))
+
+
+@click.command(cls=Command)
+@_id
+@_reason
+@click.option("--summary", metavar="TEXT", help="What is to be known of it instead.")
+@pass_settings
+def archive(settings: Settings, id_: str, reason: str | None, summary: str | None) -> None:
+    """Put a memory away."""
+    with opened(settings) as memory:
+        found = memory.store.archive(memory.store.find_id(id_), reason=reason, summary=summary)
+    _tell(settings, "archive", found, "Archived", f"unarchive {found.id}")
+
+
+@click.command(cls=Command)
+@_id
+@pass_settings
+def unarchive(settings: Settings, id_: str) -> None:
+    """Take ``archive`` back."""
+    with opened(settings) as memory:
+        found = memory.store.unarchive(memory.store.find_id(id_))
+        still = _still(memory, found.id)
+    _tell(settings, "unarchive", found, "No longer archived", f"archive {found.id}", still)
+
+
+@click.command(cls=Command)
+@_id
+@_reason
+@click.option("--at", metavar="TIME", help="From when on, ISO 8601; until then it is valid.  [default: now]")
+@pass_settings
+def invalidate(settings: Settings, id_: str, reason: str | None, at: str | None) -> None:
+    """Say that a memory is no longer true."""
+    with opened(settings) as memory:
+        found = memory.store.invalidate(memory.store.find_id(id_), reason=reason, at=at)
+    _tell(settings, "invalidate", found, f"Invalid from {found.invalid_at}", f"revalidate {found.id}")
+
+
+@click.command(cls=Command)
+@_id
+@pass_settings
+def revalidate(settings: Settings, id_: str) -> None:
+    """Take ``invalidate`` back."""
+    with opened(settings) as memory:
+        found = memory.store.revalidate(memory.store.find_id(id_))
+        still = _still(memory, found.id)
+    _tell(settings, "revalidate", found, "Valid again", f"invalidate {found.id}", still)
+
+
+@click.command(cls=Command)
+@click.argument("older", metavar="OLDER")
+@click.option("--by", required=True, metavar="NEWER", help="The memory that replaces it.")
+@_reason
+@pass_settings
+def supersede(settings: Settings, older: str, by: str, reason: str | None) -> None:
+    """Say that a memory is replaced by a newer one."""
+    with opened(settings) as memory:
+        link = memory.store.supersede(memory.store.find_id(older), by=memory.store.find_id(by), reason=reason)
+        (found,) = memory.store.read_memories([link.target_id])
+    undo = f"unsupersede {link.target_id} --by {link.source_id}"
+    _tell(settings, "supersede", found, f"Superseded by {link.source_id}", undo, by=link.source_id)
+
+
+@click.command(cls=Command)
+@click.argument("older", metavar="OLDER")
+@click.option("--by", metavar="NEWER", help="Only by this memory.  [default: by any]")
+@pass_settings
+def unsupersede(settings: Settings, older: str, by: str | None) -> None:
+    """Take ``supersede`` back."""
+    with opened(settings) as memory:
+        older_id = memory.store.find_id(older)
+        newer = memory.store.unsupersede(older_id, by=memory.store.find_id(by) if by is not None else None)
+        (found,) = memory.store.read_memories([older_id])
+        still = _still(memory, found.id)
+    if not newer:
+        raise Refused(f"memory {older_id} is not superseded by {'that one' if by else 'any'}")
+    undo = "; memgraph ".join(f"supersede {older_id} --by {one}" for one in newer)
+    _tell(settings, "unsupersede", found, "No longer superseded", undo, still, by=newer)
+
+
+@click.command(cls=Command)
+@_id
+@_reason
+@pass_settings
+def delete(settings: Settings, id_: str, reason: str | None) -> None:
+    """Remove a memory and its links from every view; the journal keeps them."""
+    with opened(settings) as memory:
+        memory_id = memory.store.find_id(id_)
+        found = memory.store.get_memory(memory_id)
+        if found is None or not memory.store.delete_memory(memory_id, reason=reason):
+            raise NotFoundError("memory", id_)
+    _tell(settings, "delete", found, "Deleted", f"undelete {found.id}")
+
+
+@click.command(cls=Command)
+@_id
+@pass_settings
+def undelete(settings: Settings, id_: str) -> None:
+    """Bring a deleted memory back, with its links to what is still there."""
+    with opened(settings) as memory:
+        found = memory.store.undelete(memory.store.find_id(id_, deleted=True))
+        still = _still(memory, found.id)
+    _tell(settings, "undelete", found, "Back again", f"delete {found.id}", still)
+
+
+@click.command(cls=Command)
+@click.argument("source")
+@click.argument("relation")
+@click.argument("target")
+@_reason
+@pass_settings
+def link(settings: Settings, source: str, relation: str, target: str, reason: str | None) -> None:
+    """Link two memories."""
+    with opened(settings) as memory:
+        given = {} if reason is None else {"reason": reason}
+        made = memory.store.link(memory.store.find_id(source), relation, memory.store.find_id(target), **given)
+    ends = f"{made.source_id} {made.relation} {made.target_id}"
+    _answer(settings, "link", f"Linked: {ends}; undo: memgraph unlink {ends}", made.model_dump(mode="json"))
+
+
+@click.command(cls=Command)
+@click.argument("source")
+@click.argument("relation")
+@click.argument("target")
+@pass_settings
+def unlink(settings: Settings, source: str, relation: str, target: str) -> None:
+    """Remove a link."""
+    with opened(settings) as memory:
+        ids = [memory.store.find_id(source), memory.store.find_id(target)]
+        if not memory.store.unlink(ids[0], relation, ids[1]):
+            raise Refused(
+                f"there is no link {ids[0]} {relation.upper()} {ids[1]}; `memgraph show` lists a memory's links"
+            )
+    ends = f"{ids[0]} {relation.upper()} {ids[1]}"
+    data = {"source_id": ids[0], "relation": relation.upper(), "target_id": ids[1]}
+    _answer(settings, "unlink", f"Unlinked: {ends}; undo: memgraph link {ends}", data)
+
+
+def _tell(
+    settings: Settings, command: str, memory: AgentMemory, done: str, undo: str, still: str = "", **data: Any
+) -> None:
+    from memgraph.text.cutting import preview
+
+    message = f"{done}: '{preview(memory.content)}'; undo: memgraph {undo}{still}"
+    _answer(settings, command, message, {"id": memory.id, **data})
+
+
+def _answer(settings: Settings, command: str, message: str, data: dict[str, Any]) -> None:
+    from memgraph.model.results.listing import MemoryCommandResult
+
+    emit(settings, MemoryCommandResult(command=command, success=True, message=message, data=data), plain(message))
+
+
+def _still(memory: MemGraph, memory_id: str | None) -> str:
+    """Return in which other ways a memory that is back in one is still out, and what to do."""
+    (found,) = memory.store.read_memories([memory_id or ""])
+    is_invalid = found.invalid_at is not None and found.invalid_at <= memory.store.now()
+    ways = (
+        (found.is_suppressed, "forgotten", "unforget"),
+        (found.archived_at is not None, "archived", "unarchive"),
+        (is_invalid, "invalid", "revalidate"),
+    )
+    return "".join(f". It is still {state}: memgraph {back} {found.id}" for holds, state, back in ways if holds)

@@ -1,0 +1,69 @@
+"""``viz export``: the graph as a file for other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from memgraph.interfaces.cli.base.opening import opened
+from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, pass_settings
+from memgraph.interfaces.cli.base.output import count, emit, plain
+from memgraph.interfaces.cli.viz.viz import scoped
+
+if TYPE_CHECKING:
+    from memgraph.viz.export.graph import Graph
+
+SUFFIXES = (".json", ".graphml", ".parquet")
+
+
+@click.command(cls=ReadingCommand)
+@click.argument("file")
+@scoped
+@click.option(
+    "--include",
+    multiple=True,
+    type=click.Choice(["suppressed", "archived", "sensitive", "private"]),
+    help="Write these, too; may be given several times.",
+)
+@click.option("--limit", type=click.IntRange(min=0), help="So many memories at most, the most relevant ones.")
+@pass_settings
+def export(
+    settings: Settings,
+    file: str,
+    project: str | None,
+    since: str | None,
+    until: str | None,
+    include: tuple[str, ...],
+    limit: int | None,
+) -> None:
+    """Write the memories that may be shown, and the links between them, whole or not at all."""
+    from memgraph.viz.export.graph import shown_graph
+    from memgraph.viz.files import write_files
+
+    path = Path(file)
+    if path.suffix not in SUFFIXES:
+        raise click.UsageError(f"FILE must end in {', '.join(SUFFIXES)}: the ending says what is written")
+    with opened(settings) as memory:
+        graph = shown_graph(memory.store, project_id=project, since=since, until=until, include=include, limit=limit)
+    contents = _contents(path, graph)
+    write_files(contents)
+    document = {"files": [str(one) for one in contents], "memories": len(graph.nodes), "links": len(graph.edges)}
+    told = f"{count(len(graph.nodes), 'memory', 'memories')} and {count(len(graph.edges), 'link')}"
+    emit(settings, document, f"Wrote {told} to {plain(' and '.join(str(one) for one in contents))}.")
+
+
+def _contents(path: Path, graph: Graph) -> dict[Path, bytes]:
+    if path.suffix == ".json":
+        from memgraph.viz.export.node_link import node_link
+
+        return {path: node_link(graph)}
+    if path.suffix == ".graphml":
+        from memgraph.viz.export.graphml import graphml
+
+        return {path: graphml(graph)}
+    from memgraph.viz.export.parquet import graph_parquet
+
+    nodes, edges = graph_parquet(graph)
+    return {path.with_suffix(".nodes.parquet"): nodes, path.with_suffix(".edges.parquet"): edges}

@@ -1,0 +1,64 @@
+"""``viz page``: one HTML file in which one can watch what was learned."""
+
+from __future__ import annotations
+
+import click
+
+from memgraph.interfaces.cli.base.commands import Refused
+from memgraph.interfaces.cli.base.opening import opened
+from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, pass_settings
+from memgraph.interfaces.cli.base.output import count, emit, notice, plain
+from memgraph.interfaces.cli.base.projects import is_known
+from memgraph.interfaces.cli.viz.viz import scoped
+from memgraph.viz.page.limits import MEMORIES
+
+
+@click.command(cls=ReadingCommand)
+@click.argument("file", metavar="OUT.html")
+@scoped
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=MEMORIES,
+    show_default=True,
+    help="So many memories at most: the most relevant, and what these were made of.",
+)
+@click.option(
+    "--include",
+    multiple=True,
+    type=click.Choice(["suppressed", "sensitive", "private"]),
+    help="Show these, too: they are left out unless they are named.",
+)
+@pass_settings
+def page(
+    settings: Settings,
+    file: str,
+    project: str | None,
+    since: str | None,
+    until: str | None,
+    limit: int,
+    include: tuple[str, ...],
+) -> None:
+    """Write the page to OUT.html, whole or not at all."""
+    from memgraph.viz.page.page import write_page
+
+    with opened(settings) as memory:
+        if not is_known(memory, project):
+            raise Refused("there is nothing to show")
+        report = write_page(
+            memory.store, file, project_id=project, since=since, until=until, include=include, limit=limit
+        )
+    document = {
+        "file": str(report.path),
+        "bytes": report.size,
+        "memories": report.memories,
+        "left_out": report.left_out,
+    }
+    told = f"Wrote {plain(str(report.path))}: {count(report.memories, 'memory', 'memories')}, {_size(report.size)}."
+    emit(settings, document, told)
+    for sentence in report.left_out:
+        notice(sentence)
+
+
+def _size(size: int) -> str:
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{round(size / 1e3)} kB"

@@ -1,0 +1,91 @@
+"""The head file: the last signed event, kept outside the store, so that a truncated journal is noticed."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from memgraph.disk.files import make_private_file, make_private_folder, write_private
+from memgraph.errors import JournalError, StorageError
+from memgraph.journal.envelope import Chain
+
+_RECORD_BYTES = 128
+_SIGNATURE_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The last event that was written and synced."""
+
+    seq: int
+    signature: str
+
+    def can_follow(self, chain: Chain) -> bool:
+        """Tell whether it may name this point of a journal, or a later one."""
+        return self.seq > chain.seq or (self.seq, self.signature) == (chain.seq, chain.signature)
+
+
+class HeadFile:
+    """``<keys_home>/heads/<store_id>``: one record of fixed length, overwritten in place after each journal sync.
+
+    It is not synced itself: after a power failure it may name an earlier event, which is harmless, never a later one.
+    """
+
+    def __init__(self, keys_home: Path, store_id: str) -> None:
+        self.path = keys_home / "heads" / store_id
+
+    def read(self) -> Head | None:
+        """Return the head, or None if there is no file.
+
+        Raises
+        ------
+        JournalError
+            The file is there and cannot be read.
+        """
+        try:
+            stored = json.loads(self.path.read_text("utf-8"))
+            head = Head(int(stored["seq"]), str(stored["signature"]))
+            if head.seq < 0 or len(bytes.fromhex(head.signature)) != _SIGNATURE_BYTES:
+                raise ValueError("is no head")
+            return head
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StorageError(f"the head file cannot be read: {error.strerror}", path=self.path) from None
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+            raise JournalError(
+                f"the head file {self.path} is damaged; restore it from a backup, or accept the journal as it is with "
+                "`memgraph repair --accept-head`"
+            ) from None
+
+    def write(self, head: Head) -> None:
+        """Record the head."""
+        record = _record(head)
+        try:
+            if not self.path.parent.exists():
+                make_private_folder(self.path.parent)
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                os.pwrite(descriptor, record, 0)
+                if os.fstat(descriptor).st_size > _RECORD_BYTES:  # what was there was longer, and its end would stay
+                    os.ftruncate(descriptor, _RECORD_BYTES)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise StorageError(f"the head file cannot be written: {error.strerror}", path=self.path) from None
+
+    def make(self, head: Head) -> None:
+        """Record the head where there is no file; one that is there stays as it is."""
+        make_private_folder(self.path.parent)
+        make_private_file(self.path, _record(head))
+
+    def replace(self, head: Head) -> None:
+        """Record the head in a new file that takes the place of whatever is there, and sync it."""
+        make_private_folder(self.path.parent)
+        write_private(self.path, _record(head))
+
+
+def _record(head: Head) -> bytes:
+    return json.dumps({"seq": head.seq, "signature": head.signature}).ljust(_RECORD_BYTES - 1).encode() + b"\n"

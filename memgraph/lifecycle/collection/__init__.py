@@ -1,0 +1,1 @@
+"""Forgetting: what has faded is archived, landmarks stay."""

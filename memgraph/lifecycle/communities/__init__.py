@@ -1,0 +1,1 @@
+"""Which episodes belong together."""

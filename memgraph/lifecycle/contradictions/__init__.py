@@ -1,0 +1,1 @@
+"""Which memories conflict, and how that is resolved."""

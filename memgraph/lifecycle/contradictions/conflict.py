@@ -1,0 +1,370 @@
+"""Conflict: whether two memories cannot both be so, and how (design §3, §5).
+
+Precision comes before recall: what is unrelated must never retire each other. Two memories conflict only if, word by word, they
+say the same of the same thing but for
+
+- the **value**: one number, version, date, name or place where only one can be (``port = 8080``, ``port = 9090``);
+- the **denial**: one says that it is not so;
+- the **reversal**: one takes back the change that the other tells of (added, removed; reverted);
+- the **outcome**: what worked does not work any more, told in equal words.
+
+What happened has happened: two events do not conflict because they ended otherwise. That a trial failed and a later one
+of the same task succeeded is a *recovery*: both are true, the failure is the lesson, and to retire it would be to unlearn it.
+An episode therefore conflicts only where it tells of a change (which the next change undoes), or where the very same action in
+the very same situation succeeded first and failed later: whoever relies on the success should see the failure, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import product, takewhile
+from typing import Literal, NamedTuple
+
+from memgraph.index.analyser import analyse
+from memgraph.lifecycle.contradictions.claims import IS, Claim, Word, bare, claims_of, says_something
+from memgraph.model.ids import canonical_name
+from memgraph.model.memory import AgentMemory, EpisodicMemory
+
+Kind = Literal["value", "denial", "reversal", "outcome"]
+NOTED: dict[Kind, str] = {
+    "value": "another value",
+    "denial": "one denies it",
+    "reversal": "one takes the other back",
+    "outcome": "another outcome",
+}
+"""What a link says of a conflict: it outlasts its ends' being shown, so it tells nothing that one of them says."""
+
+_LEAST_SHARED = 2
+"""Words with a meaning that two claims must share besides what they differ in."""
+_LONGEST_VALUE = 4
+_LEAST_ALIKE = 0.6
+"""Least share of words that two claims with different values have in common."""
+_SAME_SUBJECT = 0.75
+"""Least share of the words that what was added and what was removed have in common."""
+_PART_OF_SUBJECT = 0.5
+"""The same, where the one names nothing that the other does not."""
+_SHOWN_CHARS = 80
+
+
+def _stems(words: str) -> frozenset[str]:
+    return frozenset(analyse(words))
+
+
+def _opposites(pairs: str) -> dict[str, str]:
+    """Return both directions of the pairs of words between commas, by their stems."""
+    both = (pair.split() for pair in pairs.split(", "))
+    stems = [[(analyse(word) or [word])[0] for word in pair] for pair in both]
+    return {one: other for pair in stems for one, other in (pair, pair[::-1])}
+
+
+_OPPOSITE_ACTS = _opposites(
+    "enables disables, allows forbids, works fails, includes excludes, likes dislikes, loves hates, accepts rejects, opens closes"
+)
+_OPPOSITE_STATES = _opposites(
+    "on off, true false, enabled disabled, allowed forbidden, synchronous asynchronous, required optional, public private, safe unsafe, "
+    "open closed, tabs spaces, up down, fast slow, possible impossible, supported unsupported, ascending descending, short long, "
+    "high low, light dark, early late, available unavailable"
+)  # fmt: skip
+_OPPOSITE_WAYS = _opposites("with without, before after")
+_QUANTITY = re.compile(
+    r"[~<>≤≥$€£v]?\d[\d.,:/_x-]*\d*(?:%|ms|s|min|h|d|k|m|g|kb|mb|gb|tb|px|am|pm|x)?$|\d{1,2}(?:st|nd|rd|th)$",
+    re.IGNORECASE,
+)
+_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)$", re.IGNORECASE)
+_DAYS = _stems(
+    "monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays january february "
+    "march april june july august september october november december noon midnight"
+)  # fmt: skip
+_HOW_OFTEN = _stems("hourly daily nightly weekly biweekly monthly quarterly yearly annually")
+_TAKES_A_QUANTITY = frozenset({IS, "every", "port", "version", "python"}) | _stems(
+    "timeout limit budget maximum minimum max min size threshold retries rate interval delay batch temperature quota ttl"
+)  # fmt: skip
+_HELD_TO = frozenset(
+    "is are starts start ends end begins begin expires expire closes close opens open launches happens runs listens waits lasts".split()
+)  # fmt: skip
+"""As it is written: what started, ran or was closed is an event, and may happen again otherwise."""
+_SINGLE = _stems(
+    "owner maintainer lead leader manager author host hostname port url address endpoint path location default model branch database "
+    "language version region zone timezone name email phone format encoding color colour deadline date day time schedule password key "
+    "provider registry theme editor favourite favorite budget limit timeout size threshold capital headquarters contact reviewer "
+    "approver formatter linter license licence framework interpreter shell backend currency locale unit separator indentation mode level "
+    "bucket queue topic cluster server domain"
+)  # fmt: skip
+"""Nouns of what a thing has one of."""
+_HAS_ONE = _stems("owns maintains leads manages runs hosts reviews approves")
+_PLACED = frozenset(
+    "lives live located stored hosted deployed based listens happens scheduled owned maintained managed led written kept sent goes go named "
+    "called".split()
+)  # fmt: skip
+_PLACING = frozenset({"in", "at", "on", "by", "to", "for", "under"})
+_TIMES = frozenset({"on", "at", "after", "within", "until", "for", "in"})
+_HAS_MANY = _stems(
+    "supports works compatible includes adds offers visited failed fails handles fixes passed ships reads accepts"
+)
+"""Verbs of what there may be several of: to support one version is not to support no other."""
+_CHOOSES = _stems("use uses using prefer prefers choose chooses like likes want wants pick favour write")
+_ADDS = _stems(
+    "add adds added introduce introduces enable enables create support allow use implement show include install"
+)
+_TAKES_AWAY = _stems(
+    "remove removes removed drop drops disable disables delete deprecate forbid hide uninstall exclude stop"
+)
+_IDENTIFIER = re.compile(r"\w_\w|[a-z][A-Z]|\w\.\w|\w/\w")
+_REVERTED = re.compile(r"\breverted? [“\"]([^”\"]{3,300})[”\"]", re.IGNORECASE)
+_IS_A_CHANGE = frozenset({"git"})
+"""Sources whose episodes tell of changes."""
+
+
+class Conflict(NamedTuple):
+    """How two memories conflict.
+
+    Attributes
+    ----------
+    score : float
+        The share of their words that they have in common, in (0, 1].
+    reason : str
+        In words that may quote both: for those who are shown both.
+    """
+
+    kind: Kind
+    score: float
+    reason: str
+
+    @property
+    def noted(self) -> str:
+        """What is written down of it: the kind alone."""
+        return NOTED[self.kind]
+
+
+def conflict_of(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
+    """Return how two memories of one project conflict, None if they do not; `newer` is what was so later.
+
+    Deterministic; costs at most some dozen comparisons of short sentences.
+    """
+    if not _may_be_about_the_same(older, newer):
+        return None
+    if _is_equal(older.content, newer.content):
+        return _of_outcome(older, newer)
+    episodes = [isinstance(memory, EpisodicMemory) for memory in (older, newer)]
+    if all(episodes):
+        return _of_reversal(older, newer) or _of_action(older, newer) or _of_claims(older, newer)
+    return _of_claims(older, newer)
+
+
+def _may_be_about_the_same(one: AgentMemory, other: AgentMemory) -> bool:
+    """Whether what they are about, where both say so, is the same thing."""
+    about, others = (
+        {(entity.kind, canonical_name(entity.name)) for entity in memory.entities if entity.about}
+        for memory in (one, other)
+    )
+    return not about or not others or bool(about & others)
+
+
+def _of_outcome(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
+    is_claim = not isinstance(older, EpisodicMemory) and not isinstance(newer, EpisodicMemory)
+    if is_claim and {older.outcome, newer.outcome} == {"positive", "negative"}:
+        return Conflict("outcome", 1.0, f"the same is said to be {newer.outcome}, and to be {older.outcome}")
+    return None
+
+
+def _of_action(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
+    """Tell of the same action in the same situation that it worked first and failed later; the other way round is a recovery."""
+    if (older.outcome, newer.outcome) != ("positive", "negative"):
+        return None
+    before, after = (
+        [getattr(memory, name, None) or "" for name in ("situation", "action")] for memory in (older, newer)
+    )
+    if all(before) and all(map(_is_equal, before, after)):
+        return Conflict("outcome", 1.0, "what worked before failed later")
+    return None
+
+
+def _of_reversal(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
+    for one, other in ((newer, older), (older, newer)):
+        if quoted := _REVERTED.search(one.content):
+            share = _share(analyse(bare(quoted.group(1))), analyse(bare(other.content)))
+            reason = "the change was reverted" if one is newer else "what was reverted was done again"
+            return Conflict("reversal", share, reason) if share >= _SAME_SUBJECT else None
+    if not (older.source in _IS_A_CHANGE and newer.source in _IS_A_CHANGE):
+        return None
+    (verb, rest), (its_verb, its_rest) = _verb_and_object(older), _verb_and_object(newer)
+    kinds = [(word in _ADDS, word in _TAKES_AWAY) for word in (verb, its_verb)]
+    if sorted(kinds) != [(False, True), (True, False)]:
+        return None
+    share = _share(rest, its_rest)
+    is_part = set(rest) <= set(its_rest) or set(its_rest) <= set(rest)
+    if share < (_PART_OF_SUBJECT if is_part else _SAME_SUBJECT) or len(set(rest) & set(its_rest)) < _LEAST_SHARED:
+        return None
+    done = "taken away" if its_verb in _TAKES_AWAY else "put back"
+    return Conflict("reversal", share, f"what the older one tells of was {done}")
+
+
+def _verb_and_object(memory: AgentMemory) -> tuple[str, list[str]]:
+    """Return what a change did and to what; nothing of a fix, which names what was wrong."""
+    terms = [] if memory.content.startswith("Fix") else analyse(bare(memory.content))
+    return ("", []) if not terms else (terms[0], terms[1:])
+
+
+def _is_equal(one: str, other: str) -> bool:
+    return canonical_name(one) == canonical_name(other)
+
+
+def _share(one: Sequence[str], other: Sequence[str]) -> float:
+    mine, theirs = set(one), set(other)
+    return round(len(mine & theirs) / max(1, len(mine | theirs)), 2)
+
+
+def _of_claims(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
+    """Return the surest conflict between a claim of the one and a claim of the other."""
+    is_users = older.trust_class == newer.trust_class == "user"
+    mine, theirs = claims_of(older.content), claims_of(newer.content)
+    if not mine or not theirs:
+        return None
+    if not _same(mine[0], theirs[0]):
+        # what follows is said of what the first sentence speaks of: it meets only where that is the same
+        mine, theirs = mine[:1], theirs[:1]
+    met = product(
+        [claim for claim in mine if _counts(older, claim)], [claim for claim in theirs if _counts(newer, claim)]
+    )
+    found = [conflict for one, other in met if (conflict := _between(one, other, is_users=is_users))]
+    return max(found, key=lambda conflict: conflict.score, default=None)
+
+
+def _same(one: Claim, other: Claim) -> bool:
+    return (one.norms, one.condition, one.rest) == (other.norms, other.condition, other.rest)
+
+
+def _counts(memory: AgentMemory, claim: Claim) -> bool:
+    """Whether a claim tells how things are: an episode's does where it tells of a change, not where it tells of an event."""
+    return claim.is_change or not isinstance(memory, EpisodicMemory)
+
+
+def _between(one: Claim, other: Claim, *, is_users: bool) -> Conflict | None:
+    if one.condition != other.condition:
+        return None
+    mine, theirs = one.norms, other.norms
+    if mine == theirs:
+        return _denial(one, other)
+    if one.is_denied or other.is_denied:
+        return None  # of two things that are not so none excludes the other
+    begins, ends = _shared_ends(mine, theirs)
+    score = round(2 * (begins + ends) / (len(mine) + len(theirs)), 2)
+    if score < _LEAST_ALIKE or begins + ends >= min(len(mine), len(theirs)):
+        return None
+    span, its_span = one.words[begins : len(mine) - ends], other.words[begins : len(theirs) - ends]
+    left, right = one.words[:begins], one.words[len(mine) - ends :]
+    if max(len(span), len(its_span)) > _LONGEST_VALUE:
+        return None
+    if sum(map(_weight, (*left, *right))) < (1 if _is_settled(one) and _is_settled(other) else _LEAST_SHARED):
+        return None
+    is_choice = is_users or one.is_rule or other.is_rule
+    replaced = _text(its_span, stemmed=True) == one.rejected or _text(span, stemmed=True) == other.rejected
+    if replaced or _excludes(left, span, its_span, right, is_choice=is_choice):
+        reason = f"says “{_text(its_span)}” where the older one says “{_text(span)}”"
+        return Conflict("value", score, reason)
+    return None
+
+
+def _are_equal(pair: tuple[str, str]) -> bool:
+    return pair[0] == pair[1]
+
+
+def _shared_ends(mine: Sequence[str], theirs: Sequence[str]) -> tuple[int, int]:
+    """Return with how many words two claims begin together, and with how many they end together."""
+    begins = sum(1 for _ in takewhile(_are_equal, zip(mine, theirs, strict=False)))
+    ends = sum(1 for _ in takewhile(_are_equal, zip(reversed(mine), reversed(theirs), strict=False)))
+    return begins, ends
+
+
+def _is_settled(claim: Claim) -> bool:
+    """Whether it is plain from the form of a claim that there is only one value: it is a rule, or a change of it."""
+    return claim.is_rule or claim.is_change
+
+
+def _weight(word: Word) -> int:
+    """Return how much a shared word tells of what is spoken of: the name of a setting as much as two words."""
+    return says_something(word.norm) * (_LEAST_SHARED if _IDENTIFIER.search(word.text) else 1)
+
+
+def _denial(one: Claim, other: Claim) -> Conflict | None:
+    if one.is_denied == other.is_denied or sum(map(_weight, one.words)) < _LEAST_SHARED:
+        return None
+    reason = "the newer one says that it is not so" if other.is_denied else "the newer one says that it is so after all"
+    return Conflict("denial", 1.0, reason)
+
+
+def _excludes(
+    left: Sequence[Word], span: Sequence[Word], other: Sequence[Word], right: Sequence[Word], *, is_choice: bool
+) -> bool:
+    """Whether only one of two values can be where they stand."""
+    before = left[-1].norm if left else ""
+    frame = {word.norm for word in (*left, *right)}
+    if len(span) == len(other) == 1 and _are_opposite(left, span[0].norm, other[0].norm, right, is_choice=is_choice):
+        return True
+    if frame & _HAS_MANY:
+        return False
+    if _is_quantity(span) and _is_quantity(other):
+        return _takes_a_quantity(left, span, right, is_rule=is_choice)
+    if any(_is_quantity([word]) for word in (*span, *other)):
+        return False
+    ends = not right or not says_something(right[0].norm)
+    if before == IS:
+        is_setting = any(_IDENTIFIER.search(word.text) for word in left)
+        return ends and (is_setting or bool(frame & _SINGLE))
+    if _is_placed(left) or _is_placed(left[:-1]):  # owned by Anna, owned by team Orca
+        return ends
+    if not left:
+        return bool(right) and _is_name(span) and _is_name(other) and _gives_one(right)
+    return is_choice and before in _CHOOSES and any(says_something(word.norm) for word in right)
+
+
+def _are_opposite(left: Sequence[Word], one: str, other: str, right: Sequence[Word], *, is_choice: bool) -> bool:
+    """Whether of two words, where they stand, one says what the other denies; the public and the private API are two things."""
+    if not left or any(word.norm == IS for word in right):
+        return False
+    if _OPPOSITE_ACTS.get(one) == other or (is_choice and _OPPOSITE_WAYS.get(one) == other):
+        return True
+    ends = not any(says_something(word.norm) for word in right)
+    is_state = _OPPOSITE_STATES.get(one) == other or _HOW_OFTEN.issuperset((one, other))
+    return is_state and (ends or left[-1].norm == IS or left[-1].norm in _CHOOSES)
+
+
+def _is_placed(left: Sequence[Word]) -> bool:
+    """Whether what comes next is where, when or by whom something is done."""
+    return len(left) > 1 and left[-1].norm in _PLACING and left[-2].text.casefold() in _PLACED
+
+
+def _takes_a_quantity(left: Sequence[Word], span: Sequence[Word], right: Sequence[Word], *, is_rule: bool) -> bool:
+    """Whether a number or day is a value where it stands: no part of a name (the 1992 Olympics), none of several (on a 429).
+
+    A time is one where something is held to it, or begins or ends with it: what merely happened may happen again.
+    """
+    before = left[-1].norm if left else ""
+    if right and (right[0].text.istitle() or _ORDINAL.match(span[0].norm)):
+        return False
+    if before in _TIMES:
+        is_held = any(word.text.casefold() in _HELD_TO for word in left)
+        return is_rule or is_held or _is_placed(left) or (span[0].norm in _DAYS and span[0].text.endswith("s"))
+    return before in _TAKES_A_QUANTITY or before.startswith("-")
+
+
+def _gives_one(right: Sequence[Word]) -> bool:
+    """Whether what follows a name is that it owns something, or is the one that something has one of."""
+    if right[0].norm == IS:
+        return len(right) > 1 and right[1].norm in _SINGLE
+    return right[0].norm in _HAS_ONE
+
+
+def _is_quantity(span: Sequence[Word]) -> bool:
+    first = span[0].norm
+    return _QUANTITY.match(first) is not None or first in _DAYS
+
+
+def _is_name(span: Sequence[Word]) -> bool:
+    return all(word.text[:1].isupper() for word in span)
+
+
+def _text(span: Sequence[Word], *, stemmed: bool = False) -> str:
+    text = " ".join(word.norm if stemmed else word.text for word in span)
+    return text if stemmed else text[:_SHOWN_CHARS]

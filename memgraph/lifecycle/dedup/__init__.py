@@ -1,0 +1,1 @@
+"""Duplicates: found, compared and merged."""

@@ -1,0 +1,87 @@
+"""Duplicates: which memories in force could be the same as a new one, and which of them is nearest.
+
+Call these while the store is held still: under the writer lock, or within ``with store.reader.frozen():``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from memgraph.index.columns import OUTCOMES, TIERS, TRUST
+from memgraph.index.index import scope_name
+from memgraph.lifecycle.dedup.equal_text import Mask, differ, equal_memory
+from memgraph.model.memory import AgentMemory, Vector
+from memgraph.store import AgentMemoryStore
+
+_LOOKED_AT = 8
+"""Of what is near enough, so many are read for what they say."""
+_UNKNOWN = -2
+"""No memory has this scope."""
+
+
+def kin(store: AgentMemoryStore, memory: AgentMemory) -> Mask:
+    """Return which memories in force are of the same type, project, task, privacy tier, trust class and outcome."""
+    index = store.reader.index
+    mask = store.reader.listed(type=memory.type) & ~store.reader.superseded()
+    mask &= of_scope(store, "project", memory.project_id) & of_scope(store, "task", memory.task_id)
+    mask &= index.column("tier") == TIERS.index(memory.privacy_tier)
+    mask &= index.column("trust") == TRUST.index(memory.trust_class)
+    mask &= index.column("outcome") == OUTCOMES.index(memory.outcome)
+    return mask
+
+
+def of_scope(store: AgentMemoryStore, kind: str, name: str | None) -> Mask:
+    """Return which memories are of exactly this project, task or domain; of None, those of none."""
+    index = store.reader.index
+    code = -1
+    if name is not None:
+        found = index.scopes.find(scope_name(kind, name))
+        code = found if found >= 0 else _UNKNOWN
+    mask: Mask = index.column(kind) == code
+    return mask
+
+
+def nearest(
+    store: AgentMemoryStore, vector: Vector, mask: Mask, *, threshold: float, of: AgentMemory | None = None
+) -> tuple[float, AgentMemory | None]:
+    """Return the greatest cosine among the masked memories, and whose it is if it reaches the threshold.
+
+    Of several that are equally near it is the one with the lowest id; of none the cosine is −1.
+
+    Parameters
+    ----------
+    of : AgentMemory, optional
+        Whose vector it is: of the nearest few, those that say something else than it are passed over (`differ`).
+    """
+    index = store.reader.index
+    slots = np.flatnonzero(mask & store.reader.has_vector())
+    if not len(slots):
+        return -1.0, None
+    cosines = np.round(store.reader.cosines(vector, slots), 6)
+    greatest = float(cosines.max())
+    if greatest < threshold:
+        return greatest, None
+    near = sorted(
+        (-cosine, index.ids.names[slot]) for cosine, slot in zip(cosines, slots, strict=True) if cosine >= threshold
+    )
+    for negative, memory_id in near[:_LOOKED_AT]:
+        found = next(iter(store.read_memories([memory_id])), None)
+        if found is not None and (of is None or not differ(found, of)):
+            return float(-negative), found
+    return -1.0, None
+
+
+def duplicate_of(
+    store: AgentMemoryStore, memory: AgentMemory, mask: Mask, *, threshold: float
+) -> tuple[float, AgentMemory | None]:
+    """Return the masked memory that says the same, and its cosine; (−1, None) where none does.
+
+    Where one of two has no vector, they say the same only if their texts are equal.
+    """
+    if memory.embedding is not None:
+        cosine, found = nearest(store, memory.embedding, mask, threshold=threshold, of=memory)
+        if found is not None:
+            return cosine, found
+        mask = mask & ~store.reader.has_vector()
+    found = equal_memory(store, memory.content, mask)
+    return (1.0, found) if found is not None else (-1.0, None)

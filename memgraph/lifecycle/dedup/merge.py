@@ -1,0 +1,67 @@
+"""Merging a duplicate into a memory."""
+
+from __future__ import annotations
+
+from memgraph.model.base import MAX_ITEMS
+from memgraph.model.events.memories import MemoryMerged
+from memgraph.model.events.payload import sparse
+from memgraph.model.memory import AgentMemory
+from memgraph.model.relevance import ForgettingCurveConfig
+from memgraph.store.commit.records import patch, record_of
+
+_TOLD_BY_THE_TEXT = (
+    "title", "reason", "occurred_at", "event_date", "location", "decision", "alternatives_considered", "files_involved",
+    "git_commit", "entities",
+)  # fmt: skip
+"""Fields that say what the text is about: they go with it."""
+
+
+def merged(
+    existing: AgentMemory,
+    candidate: AgentMemory,
+    now: str,
+    curve: ForgettingCurveConfig,
+    *,
+    takes_text: bool | None = None,
+) -> AgentMemory:
+    """Return what a memory becomes when a duplicate joins it (design §5, seed 0).
+
+    The longer text wins, unless the existing one is pinned, and brings what describes it; sources and builds are united; relevance becomes
+    what the curve says as of now (``(old + 1) / 2``, or what it adds), confidence ``(old + 2·new) / 3``.
+
+    Parameters
+    ----------
+    takes_text : bool, optional
+        Whether the candidate's text wins, where the caller knows better.
+    """
+    if takes_text is None:
+        takes_text = len(candidate.content) > len(existing.content) and not existing.is_pinned
+    told = {name: getattr(candidate, name, None) for name in _TOLD_BY_THE_TEXT} if takes_text else {}
+    relevance = curve.confirmed(existing.relevance_score)
+    return existing.model_copy(
+        update={name: value for name, value in told.items() if value}
+        | {
+            "content": candidate.content if takes_text else existing.content,
+            "embedding": candidate.embedding if takes_text else existing.embedding,
+            "archive_summary": None if takes_text else existing.archive_summary,
+            "source_event_ids": _united(existing.source_event_ids, candidate.source_event_ids),
+            "evidence_build_ids": _united(existing.evidence_build_ids, candidate.evidence_build_ids),
+            "relevance_score": relevance,
+            "relevance_anchor": relevance,
+            "relevance_at": now,
+            "confidence": round((existing.confidence + 2.0 * candidate.confidence) / 3.0, 6),
+            "updated_at": now,
+        }
+    )
+
+
+def merge_event(existing: AgentMemory, after: AgentMemory, *, candidate_id: str | None, now: str) -> MemoryMerged:
+    """Return the event that turns one state of a memory into the other."""
+    old = sparse(record_of(existing, now=now, max_relevance=float("inf")).model_dump())
+    changed, cleared = patch(old, record_of(after, now=now, max_relevance=float("inf")))
+    return MemoryMerged(id=existing.id or "", candidate_id=candidate_id, changed=changed, cleared=cleared)
+
+
+def _united(first: list[str], second: list[str]) -> list[str]:
+    """Unite two lists; of more than a memory can hold, the newest stay."""
+    return list(dict.fromkeys([*first, *second]))[-MAX_ITEMS:]

@@ -1,0 +1,1 @@
+"""Anti-patterns learned from repeated errors."""

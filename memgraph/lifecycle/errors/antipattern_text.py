@@ -1,0 +1,145 @@
+"""What an anti-pattern says: what came up how often, whose fault it is, what prevents it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from memgraph.lifecycle.errors.remedies import Trouble, remedy_of, tried_in, what_of
+from memgraph.lifecycle.evidence.evidence import Scope, confidence_of, in_order, may_tell, shared_context
+from memgraph.lifecycle.evidence.sentences import ended
+from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
+from memgraph.model.results.procedures import ErrorKind
+from memgraph.ports import Row
+from memgraph.text.cutting import cut
+
+_FAULT: dict[ErrorKind, str] = {
+    "internal": "",
+    "external": " The fault is not one's own: network, rate limit or service.",
+    "configuration": " A matter of the surroundings: a file, setting, permission or version.",
+}
+_WHAT_CHARS = 160
+_CALL = re.compile(r"`([A-Za-z_][\w.]{1,80})\([^`]*`")
+_BARE_CALL = re.compile(r"`[\w.]+\(…\)`")
+
+
+def caution_of(
+    trouble: Trouble, scope: Scope, lessons: Mapping[str, Row], *, source: str
+) -> tuple[dict[str, Any], list[str]]:
+    """Return what an anti-pattern says of its evidence, as fields of its memory, and the ids of what it quotes.
+
+    Parameters
+    ----------
+    lessons : mapping
+        Episodes in which a trial went well because of a lesson, by what the trial was at.
+    """
+    rows = in_order([*trouble.failed, *trouble.mended])
+    said, quoted = approaches(trouble.failed, trouble.mended, lessons, rows)
+    if trouble.lesson and not any(said.values()):
+        said["incorrect_approach"] = f"acting on this lesson alone: “{trouble.lesson}”"
+    kind = trouble.kind
+    tags = Counter(tag for row in rows for tag in set(row.get("tags", ())))
+    shared = [tag for tag, many in sorted(tags.items(), key=lambda item: (-item[1], item[0])) if many * 2 > len(rows)]
+    builds = [build for row in rows for build in (*row.get("evidence_build_ids", ()), row.get("build_id")) if build]
+    fields = {
+        "content": _content(trouble, kind, said),
+        "pattern": trouble.lesson or trouble.name,
+        "outcome": "negative",
+        "confidence": confidence_of(len(trouble.builds)),
+        "category": f"{kind} error",
+        **said,
+        "project_id": scope[0],
+        "task_id": scope[1],
+        **shared_context(rows),
+        "tags": list(dict.fromkeys(["anti-pattern", *shared]))[:6],
+        "failure_fingerprint": trouble.fingerprint,
+        "evidence_build_ids": list(dict.fromkeys(builds))[-MAX_ITEMS:],
+        "source_event_ids": [row["id"] for row in rows][-MAX_ITEMS:],
+        "source": source,
+        "occurred_at": rows[-1].get("occurred_at"),
+        "reason": "the same error came up again and again",
+    }
+    return fields, quoted
+
+
+def approaches(
+    failed: Sequence[Row], mended: Sequence[Row], lessons: Mapping[str, Row], told: Sequence[Row]
+) -> tuple[dict[str, str | None], list[str]]:
+    """Return what to avoid, and what to do instead if that is known: of the latest failure for which it is; and the ids of who says so.
+
+    Parameters
+    ----------
+    told : sequence of Row
+        The memories whose tier and trust the one that says it has.
+    """
+    for row in reversed(failed):
+        acted_on = lessons.get(what_of(row) or "")
+        if acted_on is not None and may_tell(acted_on, told) and (advice := remedy_of(acted_on)):
+            return _said(_in_general(tried_in(row)), row, advice, acted_on)
+    last_first = ((_in_general(tried_in(row)), row) for row in reversed([*mended, *failed]))
+    tried, last = next(((one, row) for one, row in last_first if one), (None, None))
+    remedies = ((_in_general(remedy_of(row)), row) for row in reversed(mended))
+    # a call with other arguments helped in one case, and says nothing of the next
+    helped, by = next(((one, row) for one, row in remedies if one and not _BARE_CALL.fullmatch(one)), (None, None))
+    return _said(tried, last, helped, by)
+
+
+def _said(
+    tried: str | None, by: Row | None, helped: str | None, helper: Row | None
+) -> tuple[dict[str, str | None], list[str]]:
+    quoted = [row["id"] for said, row in ((tried, by), (helped, helper)) if said and row]
+    return {"incorrect_approach": tried, "correct_approach": helped}, quoted
+
+
+def _in_general(said: str | None) -> str | None:
+    """Leave out the arguments of calls: they are those of one case."""
+    return said and _CALL.sub(r"`\1(…)`", said)
+
+
+def _content(trouble: Trouble, kind: ErrorKind, said: Mapping[str, str | None]) -> str:
+    if trouble.lesson:
+        return _of_a_lesson(trouble, trouble.lesson, said["correct_approach"])
+    text = f"{_came_up(trouble)}{_FAULT[kind]}"
+    for label, part in (("What helped", said["correct_approach"]), ("Seen when", said["incorrect_approach"])):
+        known = f" {label}: {ended(part)}" if part and part.strip("“”` .") not in text else ""
+        if len(text) + len(known) <= MAX_CONTENT_CHARS:
+            text += known
+    return cut(text, MAX_CONTENT_CHARS)
+
+
+def _came_up(trouble: Trouble) -> str:
+    where, stayed = _counted(trouble.builds, "build"), len(trouble.stayed)
+    if trouble.is_of_a_task and stayed == len(trouble.builds):
+        return f"The same task failed in {where}: “{cut(trouble.name, _WHAT_CHARS)}”."
+    if stayed == len(trouble.builds):
+        then = ", and stayed each time"
+    elif stayed:
+        then = f", and stayed in {stayed:,} of them"
+    else:
+        then = ", and was mended each time"
+    return f"“{trouble.name}” came up in {where}{'' if trouble.faded else then}."
+
+
+def _of_a_lesson(trouble: Trouble, lesson: str, remedy: str | None) -> str:
+    trials = trouble.stayed | trouble.faded
+    what = what_of(trouble.failed[-1])
+    at = f" ({cut(what, _WHAT_CHARS)})" if what else ""
+    if remedy:
+        text = f"The same task failed in {_counted(trials, 'trial')}{at}. One that went well acted on this: {ended(remedy)}"
+    elif trouble.lessons > 1:
+        many = _counted(trials, "failed trial")
+        text = f"What was learned from {many} at the same task{at} did not help by itself; the last lesson: “{lesson}”"
+    else:
+        many = _counted(trials, "failed trial")
+        text = f"Much the same lesson was drawn from {many}{at}, so it did not help by itself: “{lesson}”"
+    return cut(text, MAX_CONTENT_CHARS)
+
+
+def _counted(evidence: frozenset[str], unit: str) -> str:
+    """Return how many there are; what has no build is an episode, and both together are cases."""
+    unbuilt = sum(key.startswith("memory ") for key in evidence)
+    if unbuilt and unit == "build":
+        unit = "episode" if unbuilt == len(evidence) else "case"
+    return f"{len(evidence):,} {unit}{'' if len(evidence) == 1 else 's'}"

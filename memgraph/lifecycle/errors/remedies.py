@@ -1,0 +1,220 @@
+"""What went wrong, and what helped: read from what episodes say. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from memgraph.extraction.error_text import failure_fingerprint
+from memgraph.extraction.statements import sentences
+from memgraph.lifecycle.errors.error_classification import kind_of
+from memgraph.lifecycle.evidence.experience import evidence_of
+from memgraph.lifecycle.evidence.sentences import concrete
+from memgraph.model.results.procedures import ErrorKind
+from memgraph.ports import Row
+from memgraph.text.cutting import cut
+
+_SAID_CHARS = 320
+_MOST_MESSAGES = 50
+_VARIES = re.compile(r"\d+|\"[^\"]{0,200}\"|'[^']{0,200}'|`[^`]{0,200}`|“[^”]{0,200}”")
+
+_OPENS, _CLOSES = re.compile(r"^[^\w\s]*"), re.compile(r"[^\w\s]*$")
+_WHAT_WORKED = re.compile(
+    r"(?:what worked|What it acted on): (`.+?`|.+?)(?:\. [A-Z“`]|\.?$)", re.IGNORECASE | re.DOTALL
+)
+_WORKED_AFTER = re.compile(r"it worked after (.+? had been edited|`.+?`)")
+_AGAIN = re.compile(r"it worked when it was run again\.(.*)$", re.DOTALL)
+_TRIED = (
+    re.compile(r"^(`.+?`) failed"),
+    re.compile(r"failed at (“.+?”)"),
+    re.compile(r"^(An edit(?: of \S+)?) failed"),
+)
+_WHAT = re.compile(
+    r"^(?:Failed trial|Solved after a failed trial|Solved): (.+?) (?:Lesson|What it acted on|What was done|Last error): ",
+    re.DOTALL,
+)
+_TRIAL = re.compile(r"Failed trial: ")
+_LESSON = re.compile(r" (?:Lesson|What it acted on): (.+)$", re.DOTALL)
+_TO_DO = re.compile(
+    r"\b(?:should|make sure|let's fix|next (?:trial|time|attempt)|i will|instead|needs? to|must|avoid|always|rather than)\b",
+    re.IGNORECASE,
+)
+_WENT_WRONG = re.compile(
+    r"\b(?:wrong|mistake|incorrect|fail(?:ed|s)?|forgot|missed|assum\w{1,4}|stuck|did(?: not|n't)|does(?: not|n't)|only considers?)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(slots=True)
+class Trouble:
+    """An error, wherever it was met.
+
+    Attributes
+    ----------
+    error : str
+        As it was reported first.
+    messages : list of str
+        How it was reported, each once, at most 50; they differ in numbers, names and places.
+    failed, mended : list of Row
+        Episodes in which it stayed; those that tell what helped.
+    faded : frozenset of str
+        Builds in which it was met, of episodes that are gone because they had faded.
+    """
+
+    fingerprint: str
+    error: str
+    messages: list[str] = field(default_factory=list)
+    failed: list[Row] = field(default_factory=list)
+    mended: list[Row] = field(default_factory=list)
+    faded: frozenset[str] = frozenset()
+
+    @property
+    def is_of_a_task(self) -> bool:
+        """Whether no error was reported: what is the same is what was to be done."""
+        return bool(self.failed) and self.failed[0]["content"] == self.error
+
+    @property
+    def lesson(self) -> str | None:
+        """The last lesson that was drawn, where no error was reported: it did not help."""
+        found = _LESSON.search(self.failed[-1]["content"]) if self.is_of_a_task else None
+        return cut(" ".join(found[1].split()), 500) if found else None
+
+    @property
+    def lessons(self) -> int:
+        """How many episodes tell a lesson: what says much the same has been merged into one."""
+        return sum(_LESSON.search(row["content"]) is not None for row in self.failed)
+
+    @property
+    def name(self) -> str:
+        """The error in one short line, without what differs from time to time; else what was to be done, or learned."""
+        if not self.is_of_a_task:
+            return named_error(_in_common(self.messages))
+        return named_error(self.lesson or what_of(self.failed[-1]) or (sentences(self.error) or [self.error])[0])
+
+    @property
+    def kind(self) -> ErrorKind:
+        """Whose fault it is."""
+        return kind_of(error_text([*self.mended, *self.failed][-1]))
+
+    @property
+    def builds(self) -> frozenset[str]:
+        """Those in which it was met."""
+        return self.faded.union(*(evidence_of(row) for row in (*self.failed, *self.mended)))
+
+    @property
+    def stayed(self) -> frozenset[str]:
+        """Those of them in which nothing helped."""
+        return frozenset[str]().union(*map(evidence_of, self.failed)).difference(*map(evidence_of, self.mended))
+
+
+def errors_of(row: Row) -> Iterator[tuple[str, str]]:
+    """Yield the errors that an episode met, as (fingerprint, message); of one that failed without any, what it says itself."""
+    met = row.get("errors_encountered", ())
+    for error in met[:1]:  # what follows is what the tool added to it
+        yield failure_fingerprint(error["message"]), error["message"]
+    if not met and row.get("failure_fingerprint"):
+        yield row["failure_fingerprint"], row["content"]
+
+
+def troubles(rows: Sequence[Row]) -> list[Trouble]:
+    """Return the errors that episodes met, in the order in which they were first met."""
+    found: dict[str, Trouble] = {}
+    for row in rows:
+        for fingerprint, message in errors_of(row):
+            trouble = found.setdefault(fingerprint, Trouble(fingerprint, message))
+            if message not in trouble.messages and len(trouble.messages) < _MOST_MESSAGES:
+                trouble.messages.append(message)
+            of = trouble.failed if row.get("outcome") == "negative" else trouble.mended
+            if all(one["id"] != row["id"] for one in of[-1:]):
+                of.append(row)
+    return list(found.values())
+
+
+def error_text(row: Row) -> str:
+    """Return what an episode says of the errors that it met; what a trial was about, or what a change mended, is none."""
+    if met := row.get("errors_encountered"):
+        return " / ".join(str(one["message"]) for one in met)
+    text = str(row["content"])
+    if _TRIAL.match(text):
+        return text.partition(" Last error: ")[2]
+    return "" if row.get("git_commit") else text
+
+
+def remedy_of(row: Row) -> str | None:
+    """Return what an episode says that helped, in its own words."""
+    text = row["content"]
+    if after := _WORKED_AFTER.search(text):
+        what = after[1]
+        return _said(f"edit {what.removesuffix(' had been edited')}" if what.endswith("edited") else what)
+    if lesson := _LESSON.search(text):
+        if row.get("outcome") == "positive":
+            return advice_in(lesson[1])
+        return None
+    if again := _AGAIN.search(text):
+        return advice_in(again[1])
+    if worked := _WHAT_WORKED.search(text):
+        return None if worked[1].startswith("`…") else _said(worked[1])  # a part of a command helps nobody
+    stated = next((error["resolution"] for error in row.get("errors_encountered", ()) if error.get("resolution")), None)
+    return _said(stated) if stated else None
+
+
+def advice_in(lesson: str) -> str | None:
+    """Return the sentences of a lesson that say what is to be done, the last ones."""
+    return _joined(concrete([one for one in sentences(lesson) if _TO_DO.search(one)])[-2:])
+
+
+def tried_in(row: Row) -> str | None:
+    """Return what an episode says was done that went wrong; None for a lesson that only says what is to be done."""
+    text = row["content"]
+    if lesson := _LESSON.search(text):
+        wrong = [one for one in sentences(lesson[1]) if _WENT_WRONG.search(one) and not _TO_DO.search(one)]
+        return _joined(concrete(wrong)[:2])
+    if _TRIAL.match(text):
+        return None  # which of its calls was wrong nobody says
+    for pattern in _TRIED:
+        if found := pattern.search(text):
+            return _said(found[1])
+    failed = [step["action"] for step in row.get("action_log", ()) if step.get("error")]
+    if failed:
+        return _said(failed[-1])
+    return _said(row.get("action") or row.get("decision") or (sentences(text) or [text])[0])
+
+
+def what_of(row: Row) -> str | None:
+    """Return what a trial was at, to recognise it by in another trial."""
+    found = _WHAT.match(row["content"])
+    return found[1].rstrip(".") if found else None
+
+
+def named_error(error: str) -> str:
+    """Return an error in one short line."""
+    return cut(" ".join(error.split()), 200)
+
+
+def _in_common(messages: Sequence[str]) -> str:
+    """Return what all the messages of an error say, with … for what differs."""
+    words = [message.split() for message in messages]
+    if len({len(one) for one in words}) > 1:
+        return " ".join(_VARIES.sub("…", messages[0]).split())
+    return " ".join(_shared_word(set(places)) for places in zip(*words, strict=True))
+
+
+def _shared_word(forms: set[str]) -> str:
+    """Return a word that all say, or what stands around it where it differs."""
+    if len(forms) == 1:
+        return next(iter(forms))
+    around = [{found[0] for form in forms if (found := edge.search(form))} for edge in (_OPENS, _CLOSES)]
+    return "…".join(edge.pop() if len(edge) == 1 else "" for edge in around)
+
+
+def _joined(parts: Sequence[str]) -> str | None:
+    """Return sentences as one text: the last ones that fit, whole."""
+    while len(parts) > 1 and len(" ".join(parts)) > _SAID_CHARS:
+        parts = parts[1:]
+    said = " ".join(part if part.endswith((".", "!", "?")) else f"{part}." for part in parts)
+    return _said(said) if said else None
+
+
+def _said(text: str) -> str:
+    return cut(" ".join(text.split()), _SAID_CHARS)

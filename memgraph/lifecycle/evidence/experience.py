@@ -1,0 +1,267 @@
+"""What compression works on: the episodes that are in force, and the generalisations that were made of episodes before.
+
+A *scope* is a project and a task: episodes of a task are never mixed with those of all, nor those of two projects. Only the scopes
+in which something has changed since the last run are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memgraph.index.index import RELATION_CODE, Index
+from memgraph.journal.envelope import Event
+from memgraph.lifecycle.communities.lineage import are_kin
+from memgraph.lifecycle.evidence.deletions import Deletions
+from memgraph.lifecycle.evidence.evidence import expired, is_true, sources_of
+from memgraph.lifecycle.evidence.trials import task_of_row
+from memgraph.model.events.lifecycle import COMPRESSION, FADED
+from memgraph.model.events.memories import MemoryRevised
+from memgraph.model.events.recalls import AccessRecorded
+from memgraph.model.events.reembedding import MemoryReembedded
+from memgraph.model.memory import MEMORY_TYPES
+from memgraph.ports import Row
+from memgraph.store.query import Reader
+
+SOURCE = "compression"
+"""The `source` of the generalisations that compression makes."""
+NO_EVIDENCE_LEFT = "too few of the builds that it was seen in are left"
+"""Why compression has taken a generalisation back."""
+_REREAD_FROM_EVENTS = 20_000
+"""After so many events everything is looked at anew: that costs less than to find out what need not be."""
+
+_BESIDE_THE_POINT = frozenset(
+    {
+        "floor",
+        "archive_summary",
+        "relevance_anchor",
+        "relevance_at",
+        "updated_at",
+        "is_pinned",
+        "embedding_model",
+        "embedded_at",
+    }
+)
+"""Fields of a memory that compression does not look at."""
+
+Mask = NDArray[np.bool_]
+Scope = tuple[str | None, str | None]
+Slots = NDArray[np.int64]
+
+
+def evidence_of(row: Row) -> frozenset[str]:
+    """Return what an episode is evidence of: its builds; one without any counts as one of its own."""
+    builds = {*row.get("evidence_build_ids", ()), *filter(None, [row.get("build_id")])}
+    return frozenset(builds) or frozenset([f"memory {row['id']}"])
+
+
+@dataclass(slots=True)
+class Known:
+    """A generalisation that compression made.
+
+    Attributes
+    ----------
+    live : set of str
+        Its linked episodes that are in force.
+    faded : list of Row
+        Those that were put away or replaced: what they tell is true still.
+    withdrawn : list of Row
+        Those that were forgotten or are no longer true: they are evidence no more.
+    collected : set of str
+        Those that were deleted because they had faded: it tells of them still.
+    deleted : list of Row
+        Those that somebody deleted: they are evidence no more.
+    others : set of str
+        What else it is linked with: what ended in another way, such as the trial that solved the task.
+    blocks : bool
+        Whether somebody has put the generalisation itself away, or deleted it, so that it shall not be made again: not while
+        most of the episodes of a community were its own, however many builds they are evidence of.
+    """
+
+    row: Row
+    live: set[str] = field(default_factory=set)
+    faded: list[Row] = field(default_factory=list)
+    withdrawn: list[Row] = field(default_factory=list)
+    collected: set[str] = field(default_factory=set)
+    deleted: list[Row] = field(default_factory=list)
+    others: set[str] = field(default_factory=set)
+    blocks: bool = False
+
+    @property
+    def lost(self) -> list[Row]:
+        """Its episodes that are evidence no more: nothing may tell what they alone said."""
+        return [*self.withdrawn, *self.deleted]
+
+    def evidence_besides(self, live: list[Row]) -> frozenset[str]:
+        """Return its evidence that does not come from episodes in force, of which `live` are its own."""
+        kept = {key for row in self.faded for key in evidence_of(row)}
+        if self.collected:
+            known = set(self.row.get("evidence_build_ids", ()))
+            kept |= known - {key for row in [*live, *self.lost] for key in evidence_of(row)}
+            if not known:  # they had no builds
+                kept |= {f"memory {memory_id}" for memory_id in self.collected}
+        return frozenset(kept)
+
+
+@dataclass(slots=True)
+class Experience:
+    """The episodes of a scope and an outcome, in id order, and the generalisations made of them.
+
+    Attributes
+    ----------
+    solved : mapping
+        Trials of the scope that went well, whatever state they are in, by their task (`trials.task_of`).
+    """
+
+    scope: Scope
+    outcome: str
+    episodes: list[Row] = field(default_factory=list)
+    in_force: list[Known] = field(default_factory=list)
+    put_away: list[Known] = field(default_factory=list)
+    solved: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+
+
+def changes_something(event: Event) -> bool:
+    """Whether an event can change what is to be generalised, and not only how a memory is used or kept."""
+    if isinstance(event.payload, MemoryRevised):
+        told = event.content
+        return not {*told.get("changed", ()), *told.get("cleared", ())} <= _BESIDE_THE_POINT
+    return not isinstance(event.payload, AccessRecorded | MemoryReembedded)
+
+
+def changed_scopes(reader: Reader, now: str) -> set[tuple[int, int]]:
+    """Return the scopes, as the index's codes of project and task, in which something has changed since the last run."""
+    index = reader.index
+    project, task = index.column("project"), index.column("task")
+    run = reader.record("LifecycleRun", COMPRESSION) or {}
+    everywhere = index.column("is_live") & (index.column("type") != MEMORY_TYPES.index("procedural"))
+    since = run.get("seq", 0)
+    if not since or index.offset.seq - since > _REREAD_FROM_EVENTS:
+        slots = np.flatnonzero(everywhere)
+    else:
+        touched = {
+            one
+            for event in reader.events_after(since)
+            if changes_something(event)
+            for one in event.payload.memory_ids()
+        }
+        found = [index.ids.find(memory_id) for memory_id in touched]
+        if -1 in found:  # one was deleted, and nobody knows any more where it was
+            slots = np.flatnonzero(everywhere)
+        else:
+            slots = np.unique(
+                np.concatenate([found, _replaced_by(index, found), expired(index, run, now)]).astype(np.int64)
+            )
+    return set(zip(project[slots].tolist(), task[slots].tolist(), strict=True))
+
+
+def _replaced_by(index: Index, slots: list[int]) -> Slots:
+    newer, older = index.links.pairs(RELATION_CODE["SUPERSEDES"])
+    return np.asarray(older[np.isin(newer, slots)], dtype=np.int64)
+
+
+def read_experience(reader: Reader, scopes: set[tuple[int, int]], now: str) -> list[Experience]:
+    """Return the episodes and generalisations of some scopes, those of one scope side by side."""
+    index = reader.index
+    if not scopes:
+        return []
+    pairs = np.stack([index.column("project"), index.column("task")], axis=1).astype(np.int64)
+    key = pairs[:, 0] * (1 << 32) + pairs[:, 1]
+    wanted = np.isin(key, [project * (1 << 32) + task for project, task in scopes])
+    kind = index.column("type")
+    live = index.column("is_live") & wanted & (kind != MEMORY_TYPES.index("procedural"))
+    slots = np.flatnonzero(live)
+    rows = {row["id"]: row for row in reader.rows([index.ids.names[slot] for slot in slots])}
+    in_force = reader.listed() & ~reader.superseded()
+    found: dict[tuple[Scope, str], Experience] = {}
+    for memory_id in sorted(rows):
+        row = rows[memory_id]
+        is_generalisation = row["type"] == "semantic" and row.get("source") == SOURCE
+        if not is_generalisation and row["type"] != "episodic":
+            continue
+        scope, outcome = (row.get("project_id"), row.get("task_id")), row.get("outcome", "unknown")
+        experience = found.setdefault((scope, outcome), Experience(scope, outcome))
+        slot = index.slot(memory_id)
+        if not is_generalisation:
+            if in_force[slot]:
+                experience.episodes.append(row)
+        elif in_force[slot]:
+            experience.in_force.append(_known(index, row, rows, in_force, now))
+        elif not _is_history(index, row, rows):
+            experience.put_away.append(_known(index, row, rows, in_force, now))
+    deletions = Deletions(reader)
+    _tell_apart(deletions, [known for experience in found.values() for known in experience.in_force])
+    _note_deleted(deletions, found, now)
+    _note_solved(rows.values(), found)
+    ordered = sorted(found.items(), key=lambda item: tuple(part or "" for part in (*item[0][0], item[0][1])))
+    return [experience for _, experience in ordered]
+
+
+def _tell_apart(deletions: Deletions, known: Sequence[Known]) -> None:
+    """Tell apart, of the episodes that are gone, those that had faded and those that somebody deleted."""
+    withdrawn = deletions.withdrawn(memory_id for one in known for memory_id in one.collected)
+    rows = deletions.rows(withdrawn)
+    for one in known:
+        one.deleted = [rows.get(memory_id, {"id": memory_id}) for memory_id in sorted(one.collected & withdrawn)]
+        one.collected -= withdrawn
+
+
+def _note_deleted(deletions: Deletions, found: Mapping[tuple[Scope, str], Experience], now: str) -> None:
+    """Note the generalisations that somebody deleted, which forbid their like, or that went because they had faded.
+
+    One that had been replaced or taken back by then forbids nothing: it was history.
+    """
+    for row, reason in deletions.of(SOURCE):
+        experience = found.get(((row.get("project_id"), row.get("task_id")), row.get("outcome", "unknown")))
+        if experience is None or row.get("invalid_at", "9999") <= now:
+            continue
+        episodes = set(row.get("source_event_ids", ()))
+        if not any(are_kin(len(one.live & episodes), one.live, episodes) for one in experience.in_force):
+            experience.put_away.append(Known(row, live=episodes, blocks=reason != FADED))
+
+
+def _note_solved(rows: Iterable[Row], found: Mapping[tuple[Scope, str], Experience]) -> None:
+    """Note in every scope which trials solved which task."""
+    solved: dict[Scope, dict[str, list[Row]]] = {}
+    for row in rows:
+        if row.get("outcome") == "positive" and (task := task_of_row(row)):
+            solved.setdefault((row.get("project_id"), row.get("task_id")), {}).setdefault(task, []).append(row)
+    for (scope, _), experience in found.items():
+        experience.solved = solved.get(scope, {})
+
+
+def _known(index: Index, row: Row, rows: dict[str, Row], in_force: Mask, now: str) -> Known:
+    known = Known(row)
+    known.collected = {one for one in row.get("source_event_ids", ()) if index.slot(one) < 0}
+    linked = sources_of(index, row["id"]).intersection(index.supporting_ids(row["id"]))  # what it quotes is no evidence
+    for memory_id in sorted(linked):
+        source = rows.get(memory_id)
+        if source is None:
+            continue
+        if source.get("outcome", "unknown") != row.get("outcome", "unknown"):
+            known.others.add(memory_id)
+        elif in_force[index.slot(memory_id)]:
+            known.live.add(memory_id)
+        elif not is_true(source, now):
+            known.withdrawn.append(source)
+        else:
+            known.faded.append(source)
+    known.blocks = not is_true(row, now) or _is_replaced(index, row["id"])
+    return known
+
+
+def _is_history(index: Index, row: Row, rows: dict[str, Row]) -> bool:
+    """Whether compression itself has taken a generalisation back, or replaced it."""
+    if row.get("invalidation_reason") == NO_EVIDENCE_LEFT and not row.get("is_suppressed"):
+        return True
+    others, weights = index.links.get(index.slot(row["id"]))
+    newer = [rows.get(index.ids.names[slot]) for slot in others[weights == -RELATION_CODE["SUPERSEDES"]]]
+    return any(one is not None and one.get("source") == SOURCE for one in newer)
+
+
+def _is_replaced(index: Index, memory_id: str) -> bool:
+    _, weights = index.links.get(index.slot(memory_id))
+    return bool((weights == -RELATION_CODE["SUPERSEDES"]).any())

@@ -1,0 +1,1 @@
+"""Generalisations of what was seen in several builds."""

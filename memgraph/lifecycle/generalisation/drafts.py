@@ -1,0 +1,221 @@
+"""What generalisations are to say, and which episodes they are to be linked with: drafts of what compression writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from memgraph.index.index import Index
+from memgraph.lifecycle.evidence.evidence import confidence_of, strictness
+from memgraph.lifecycle.evidence.experience import SOURCE
+from memgraph.lifecycle.generalisation.extractive_text import Shared, counted, generalised, kind_of, shared_by
+from memgraph.lifecycle.generalisation.patterns import Pattern, Plan
+from memgraph.lifecycle.generalisation.stages import Stage, stages
+from memgraph.lifecycle.generalisation.wording import Wording
+from memgraph.model.base import MAX_ITEMS
+from memgraph.model.ids import natural_id, source_id
+from memgraph.model.memory import AgentMemory, Entity, SemanticMemory
+from memgraph.ports import Row
+from memgraph.store import AgentMemoryStore
+from memgraph.store.query import Reader
+
+MOST_LINKED = 200
+"""Of a larger community so many episodes are linked as evidence: those that are already, then the most typical."""
+_MOST_AGENTS = 50
+
+
+@dataclass(slots=True)
+class Draft:
+    """A stage of a pattern and the generalisation that says it.
+
+    Attributes
+    ----------
+    before : AgentMemory or None
+        What goes on as it: as it is known, or as the draft before this one has it. None for a new one.
+    linked : list of str
+        The episodes that it is to be linked with.
+    were_linked : frozenset of str
+        Those that it is linked with before.
+    """
+
+    stage: Stage
+    memory: SemanticMemory
+    before: AgentMemory | None
+    linked: list[str]
+    were_linked: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def pattern(self) -> Pattern:
+        """What it says."""
+        return self.stage.pattern
+
+    @property
+    def has_new_text(self) -> bool:
+        """Whether its text is another one than before."""
+        return self.before is None or self.before.content != self.memory.content
+
+    @property
+    def added(self) -> list[list[str]]:
+        """The episodes that it comes to be linked with, those that came at one time together."""
+        new: dict[str, list[str]] = {}
+        for one in self.linked:
+            if one not in self.were_linked:
+                new.setdefault(self.stage.came[one], []).append(one)
+        return [new[at] for at in sorted(new)]
+
+    @property
+    def left(self) -> list[str]:
+        """The episodes that it is no longer to be linked with."""
+        members = {row["id"] for row in self.pattern.members}
+        return sorted(self.were_linked - members - set(self.linked))
+
+
+Growth = list[Draft]
+"""A generalisation as it came and grew, or as it grew further; not empty."""
+
+
+def drafts(store: AgentMemoryStore, made: Sequence[Plan], wording: Wording) -> list[list[Growth]]:
+    """Return, group by group, the generalisations of which something has changed."""
+    patterns = [pattern for plan in made for group in plan.groups for pattern in group]
+    known = store.read_memories([pattern.same.row["id"] for pattern in patterns if pattern.same])
+    before = {memory.id or "": memory for memory in known}
+    grown = iter(stages(store.reader, patterns))
+    found = [
+        [growth for pattern in group if (growth := _growth(store, pattern, next(grown), before, wording))]
+        for plan in made
+        for group in plan.groups
+    ]
+    return [group for group in found if group]
+
+
+def _growth(
+    store: AgentMemoryStore,
+    pattern: Pattern,
+    grown: Sequence[Stage],
+    known: Mapping[str, AgentMemory],
+    wording: Wording,
+) -> Growth:
+    """Return what is to be told of a pattern, stage by stage; nothing of those that say nothing new."""
+    same = pattern.same
+    found: Growth = []
+    before = known.get(same.row["id"]) if same else None
+    linked = frozenset(same.live | same.others) if same else frozenset[str]()
+    for stage in grown:
+        draft = _draft(store.reader, stage, before, linked, wording)
+        if draft is not None:
+            found.append(_confirmed(store, draft))
+            before, linked = draft.memory, frozenset(draft.linked)
+    return found
+
+
+def _confirmed(store: AgentMemoryStore, draft: Draft) -> Draft:
+    """Let a generalisation that has more evidence than before be as relevant as what is said again."""
+    before, after = draft.before, draft.memory
+    if before is None:
+        return draft
+    if set(after.evidence_build_ids) - set(before.evidence_build_ids) or set(draft.linked) - draft.were_linked:
+        relevance = store.config.forgetting_curve.confirmed(before.relevance_score)
+        confirmed = {"relevance_score": relevance, "relevance_anchor": relevance, "relevance_at": store.now()}
+        draft.memory = after.model_copy(update=confirmed)
+    return draft
+
+
+def _draft(
+    reader: Reader, stage: Stage, before: AgentMemory | None, linked: frozenset[str], wording: Wording
+) -> Draft | None:
+    pattern = stage.pattern
+    told, same = pattern.told, pattern.same
+    shared = shared_by(told)
+    fields = _fields(reader, stage, shared)
+    wanted = _linked(pattern, linked)
+    if before is None:
+        memory = SemanticMemory(id=_id(reader.index, pattern), **fields, content=_worded(stage, fields, wording))
+        return Draft(stage, memory, None, wanted)
+    is_told = all(getattr(before, name) == value for name, value in fields.items())
+    lost = same.lost if same else []
+    if same is not None:
+        # what else is told of episodes that faded or are gone is not compared: the same would be told in other words
+        is_as_open = all(getattr(before, name) == fields[name] for name in ("privacy_tier", "trust_class"))
+        has_same_builds = set(fields["evidence_build_ids"]) == set(before.evidence_build_ids)
+        is_told |= bool(same.collected or same.faded) and has_same_builds and is_as_open
+    if is_told and set(wanted) == linked and not lost:
+        return None
+    says_the_same = getattr(before, "pattern", None) == fields["pattern"] and not lost
+    content = before.content if before.is_pinned or says_the_same else _worded(stage, fields, wording)
+    after = before.model_copy(update={**fields, "content": content})
+    return Draft(stage, after, before, wanted, linked)  # type: ignore[arg-type]
+
+
+def _worded(stage: Stage, fields: Mapping[str, Any], wording: Wording) -> str:
+    """Return the text: a model is asked for that of the latest stage alone."""
+    told, plain = stage.pattern.told, str(fields["pattern"])
+    return wording.of(told, plain, counted(stage.pattern.evidence, told)) if stage.is_latest else plain
+
+
+def _fields(reader: Reader, stage: Stage, shared: Shared) -> dict[str, Any]:
+    """Return what a generalisation says of its episodes; narrow, strict and cautious as the narrowest of them."""
+    pattern = stage.pattern
+    told = pattern.told
+    project_id, task_id = pattern.experience.scope
+    in_order = sorted(told, key=lambda row: (row.get("occurred_at", ""), row.get("seq", 0)))
+    builds = [build for row in in_order for build in (*row.get("evidence_build_ids", ()), row.get("build_id")) if build]
+    domains = {row.get("domain") for row in told}
+    gone = sorted(key for key in pattern.evidence if not key.startswith("memory ") and key not in builds)
+    agents = dict.fromkeys(agent for row in in_order for agent in row.get("agents_involved", ()))
+    before = [pattern.same] if pattern.same else pattern.replaced
+    collected = sorted(pattern.same.collected) if pattern.same else []
+    shared_context = {"tags": list(shared.tags), "entities": [Entity(**entity) for entity in shared.entities]}
+    seen = counted(pattern.evidence, told)
+    return {
+        **{name: values for name, values in shared_context.items() if values},  # else they are found in the text
+        "outcome": pattern.experience.outcome,
+        "confidence": confidence_of(len(pattern.evidence)),
+        "project_id": project_id,
+        "task_id": task_id,
+        "domain": domains.pop() if len(domains) == 1 else None,
+        **strictness([*told, *(known.row for known in before)]),
+        "title": shared.title,
+        "agents_involved": list(agents)[:_MOST_AGENTS],
+        "evidence_build_ids": list(dict.fromkeys([*gone, *builds]))[-MAX_ITEMS:],
+        "source_event_ids": [*collected, *(row["id"] for row in in_order)][-MAX_ITEMS:],
+        "source": SOURCE,
+        "occurred_at": stage.at,
+        "pattern": generalised(
+            told,
+            shared,
+            pattern.experience.outcome,
+            seen,
+            solved=pattern.solved,
+            failed_builds=_failed_builds(reader, pattern) if kind_of(told) == "recovery" else 0,
+        ),
+        "reason": f"the same was seen {seen}",
+    }
+
+
+def _failed_builds(reader: Reader, pattern: Pattern) -> int:
+    """Return how many of the builds are known to have failed."""
+    project = pattern.experience.scope[0]
+    found = (reader.record("Build", natural_id("build", one, project_id=project)) for one in pattern.evidence)
+    return sum(build is not None and build.get("outcome") == "failure" for build in found)
+
+
+def _linked(pattern: Pattern, before: frozenset[str]) -> list[str]:
+    """Return the episodes that are linked: the evidence, and what solved the task of failed trials, which it tells of."""
+    members = [row["id"] for row in pattern.members]
+    evidence = [*(one for one in members if one in before), *(one for one in members if one not in before)]
+    solved: Sequence[Row] = pattern.solved or ()
+    return [*evidence[:MOST_LINKED], *(row["id"] for row in solved)]
+
+
+def _id(index: Index, pattern: Pattern) -> str:
+    """Return the id that follows from what is generalised first, and from what that replaces.
+
+    What had been taken back and is to be said again is another one, for the one before has its history.
+    """
+    scope = "\x1f".join(part or "" for part in (*pattern.experience.scope, pattern.experience.outcome))
+    members = "\x1f".join(sorted(row["id"] for row in pattern.members))
+    replaced = "\x1f".join(sorted(known.row["id"] for known in pattern.replaced))
+    ids = (source_id(f"generalisation\x1f{scope}\x1f{members}\x1f{replaced}", number) for number in count())
+    return next(one for one in ids if index.slot(one) < 0)

@@ -1,0 +1,1 @@
+"""Intake: build logs, observations and episodes become memories."""

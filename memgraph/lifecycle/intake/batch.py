@@ -1,0 +1,68 @@
+"""What the commit that is being put together adds and merges, so that its own memories are compared as well."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from memgraph.lifecycle.dedup.equal_text import differ, is_equal
+from memgraph.model.memory import AgentMemory, Vector
+
+
+class Batch:
+    """Memories added or merged in the commit that is being put together."""
+
+    def __init__(self, now: str) -> None:
+        self.now = now
+        self.touched: dict[str, AgentMemory] = {}
+        self._added: set[str] = set()
+        self._units: dict[str, Vector] = {}
+
+    def add(self, memory: AgentMemory) -> None:
+        """Note a new memory, with the times that its commit will give it."""
+        filled = {
+            name: getattr(memory, name) or self.now
+            for name in ("created_at", "updated_at", "relevance_at", "occurred_at")
+        }
+        self._added.add(memory.id or "")
+        self.touch(memory.model_copy(update=filled))
+
+    def touch(self, memory: AgentMemory) -> None:
+        """Note what a merge made of a memory."""
+        self.touched[memory.id or ""] = memory
+        if memory.id in self._added:
+            self._units.pop(memory.id, None)
+            if memory.embedding is not None:
+                self._units[memory.id] = _unit(memory.embedding)
+
+    def nearest(self, memory: AgentMemory, threshold: float) -> tuple[float, AgentMemory | None]:
+        """Return the new memory that is nearest, and its cosine, among those near enough that do not say otherwise."""
+        if memory.embedding is None or not self._units:
+            return -1.0, None
+        cosines = np.round(np.stack(list(self._units.values())) @ _unit(memory.embedding), 6)
+        near = [(-float(cosine), key) for cosine, key in zip(cosines, self._units, strict=True) if cosine >= threshold]
+        for negative, key in sorted(near):
+            known = self.touched[key]
+            if _may_merge(known, memory) and not differ(known, memory):
+                return -negative, known
+        return -1.0, None
+
+    def equal(self, memory: AgentMemory) -> AgentMemory | None:
+        """Return the new memory of an equal text among those that could be the same, where one of the two has no vector."""
+        compared = (one for one in self._kin_of(memory) if one.embedding is None or memory.embedding is None)
+        return next((known for known in compared if is_equal(known.content, memory.content)), None)
+
+    def _kin_of(self, memory: AgentMemory) -> list[AgentMemory]:
+        return [self.touched[key] for key in sorted(self._added) if _may_merge(self.touched[key], memory)]
+
+
+def _unit(vector: Vector) -> Vector:
+    unit: Vector = vector / (float(np.linalg.norm(vector)) or 1.0)
+    return unit
+
+
+def _may_merge(known: AgentMemory, other: AgentMemory) -> bool:
+    """Tell of a new memory what `kin` tells of those that are kept."""
+    if known.is_suppressed or known.archived_at or known.invalid_at:
+        return False  # an extractor may have said so at once
+    fields = ("type", "project_id", "task_id", "privacy_tier", "trust_class", "outcome")
+    return all(getattr(known, name) == getattr(other, name) for name in fields)

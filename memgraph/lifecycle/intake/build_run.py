@@ -1,0 +1,160 @@
+"""One build log on its way through consolidation, and the embedding of what was found in several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from memgraph.lifecycle.run.time_limit import PacedEmbedding, TimeLimit, Timer
+from memgraph.model.build import BuildEventLog, Candidate, ExtractionResult
+from memgraph.model.events.intake import BuildConsolidated
+from memgraph.model.ids import source_id
+from memgraph.model.results.learning import ConsolidationResult
+from memgraph.ports import Embedder, Row
+
+
+@dataclass(slots=True, eq=False)
+class BuildRun:
+    """A log, what was found in it, and what has become of that.
+
+    Attributes
+    ----------
+    known : Row or None
+        What an earlier consolidation has left.
+    consumed : list of str
+        Keys of the candidates that are decided, by earlier consolidations too.
+    left_out : list of str
+        Keys of those that are less telling than the best.
+    spent_s : float
+        Seconds that it took, with its share of the embedding.
+    """
+
+    log: BuildEventLog
+    sha256: str
+    known: Row | None
+    secrets: int = 0
+    extraction: ExtractionResult = field(default_factory=ExtractionResult)
+    candidates: list[Candidate] = field(default_factory=list)
+    consumed: list[str] = field(default_factory=list)
+    added: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    merged: int = 0
+    forgotten: int = 0
+    complete: bool = True
+    is_extracted: bool = False
+    spent_s: float = 0.0
+
+    @property
+    def known_keys(self) -> list[str]:
+        """Keys that earlier consolidations have decided."""
+        return list((self.known or {}).get("consumed_keys", ()))
+
+    @property
+    def is_known(self) -> bool:
+        """Whether just this log was consolidated to its end."""
+        known = self.known
+        return bool(known and known.get("is_complete") and known.get("log_sha256") == self.sha256)
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether it is done, or at least one of its candidates is."""
+        return self.complete or len(self.consumed) > len(self.known_keys)
+
+    def choose(self, extraction: ExtractionResult, most: int) -> None:
+        """Take the first candidates that are not decided yet, at most so many."""
+        self.extraction, self.is_extracted = extraction, True
+        consumed = set(self.known_keys)
+        keyed = (
+            Candidate(key=candidate.key or f"#{place}", memory=candidate.memory)
+            for place, candidate in enumerate(extraction.candidates)
+        )
+        left = [_completed(self.log, candidate) for candidate in keyed if candidate.key not in consumed]
+        self.candidates, self.left_out = left[:most], [candidate.key or "" for candidate in left[most:]]
+
+    def cut(self, place: int) -> None:
+        """Leave the candidates from a place on to the next run."""
+        del self.candidates[place:]
+        self.complete = False
+
+    def event(self, now: str) -> BuildConsolidated:
+        """Return the event that says what was done."""
+        log, known = self.log, self.known or {}
+        # the best were chosen: what time has left of them is done next, and nothing else
+        left_out = [] if self.complete else self.left_out
+        return BuildConsolidated(
+            project_id=log.project_id,
+            build_id=log.build_id,
+            log_sha256=self.sha256,
+            outcome=log.build_outcome,
+            started_at=log.started_at,
+            completed_at=log.completed_at,
+            task_count=len(log.tasks),
+            agents=sorted({task.agent_name for task in log.tasks}),
+            consumed_keys=[*self.consumed, *left_out],
+            complete=self.complete,
+            extracted=known.get("extracted", 0) + len(self.added),
+            merged=known.get("merged", 0) + self.merged,
+            extractor=self.extraction.extractor,
+            consolidated_at=now,
+        )
+
+    def result(self, now: str, *, notice: str | None = None) -> ConsolidationResult:
+        """Return what was done; without a notice it says what the extractor had to tell, and what was left out."""
+        said = f"{self.forgotten} left out, saying again what was forgotten" if self.forgotten else None
+        told = "; ".join(filter(None, [self.extraction.notice, said])) or None
+        return ConsolidationResult(
+            build_id=self.log.build_id,
+            consolidated_at=now,
+            memories_extracted=len(self.added) + self.merged,
+            memories_deduplicated=self.merged,
+            memories_forgotten=self.forgotten,
+            memories_left_out=len(self.left_out) if self.is_decided else 0,
+            secrets_redacted=self.secrets,
+            new_memory_ids=self.added,
+            duration_ms=self.spent_s * 1000,
+            complete=self.complete,
+            notice=notice or told,
+            extraction_notice=self.extraction.notice,
+        )
+
+
+def embed_candidates(
+    builds: Sequence[BuildRun], embedder: Embedder, paced: PacedEmbedding, limit: TimeLimit, timer: Timer
+) -> None:
+    """Embed the candidates of all builds in their order; those that there is no time for are cut off."""
+    lacking = [
+        (number, place)
+        for number, build in enumerate(builds)
+        for place, candidate in enumerate(build.candidates)
+        if candidate.memory.embedding is None
+    ]
+    began = timer()
+    texts = [builds[number].candidates[place].memory.content for number, place in lacking]
+    vectors = paced.embed(embedder, texts, limit)
+    text_s = (timer() - began) / max(1, len(vectors))
+    for (number, place), vector in zip(lacking, vectors, strict=False):
+        build = builds[number]
+        candidate = build.candidates[place]
+        memory = candidate.memory.model_copy(update={"embedding": vector})
+        build.candidates[place] = Candidate(key=candidate.key, memory=memory)
+        build.spent_s += text_s
+    if len(vectors) < len(lacking):
+        first, place = lacking[len(vectors)]
+        builds[first].cut(place)
+        for later in builds[first + 1 :]:  # a duplicate is merged into what comes before it
+            later.cut(0)
+
+
+def _completed(log: BuildEventLog, candidate: Candidate) -> Candidate:
+    """Fill in where a memory comes from; its id follows from that."""
+    memory = candidate.memory
+    updates = {
+        "id": source_id(f"{log.project_id}\x1f{log.build_id}\x1f{candidate.key}", 0),
+        "project_id": memory.project_id or log.project_id,
+        "build_id": memory.build_id or log.build_id,
+        "source_event_ids": memory.source_event_ids or [log.build_id],
+        "evidence_build_ids": memory.evidence_build_ids or [log.build_id],
+        "occurred_at": memory.occurred_at or getattr(memory, "event_date", None) or log.completed_at,
+        "reason": memory.reason or "proposed by the extractor",
+    }
+    return Candidate(key=candidate.key, memory=memory.model_copy(update=updates))

@@ -1,0 +1,314 @@
+"""`ConsolidationPipeline`: build logs in, memories out; duplicates are merged, and a log counts once."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from memgraph.config import ConsolidationConfig
+from memgraph.errors import InvalidInputError, ModelMismatchError, NotFoundError
+from memgraph.extraction.default import default_extractor
+from memgraph.extraction.llm.extractor import ModelExtractor
+from memgraph.extraction.rules.extractor import RuleExtractor
+from memgraph.extraction.secrets import redact_any
+from memgraph.lifecycle.collection.collect import collect
+from memgraph.lifecycle.collection.landmarks import is_landmark
+from memgraph.lifecycle.contradictions.search import find_contradictions_of
+from memgraph.lifecycle.dedup.duplicates import kin, nearest
+from memgraph.lifecycle.dedup.equal_text import equal_memory
+from memgraph.lifecycle.dedup.merge import merge_event, merged
+from memgraph.lifecycle.generalisation.compress import builds_since, compress
+from memgraph.lifecycle.intake.batch import Batch
+from memgraph.lifecycle.intake.build_run import BuildRun, embed_candidates
+from memgraph.lifecycle.intake.forgotten import is_forgotten
+from memgraph.lifecycle.run.embedding import vectors_of
+from memgraph.lifecycle.run.time_limit import PacedEmbedding, TimeLimit, Timer
+from memgraph.lifecycle.run.usage import RunUsage
+from memgraph.model.base import Callback, checked, checked_list
+from memgraph.model.build import BuildEventLog, ExtractionResult
+from memgraph.model.events.payload import Payload, WriteScope
+from memgraph.model.ids import natural_id
+from memgraph.model.memory import AgentMemory, MemoryType, Vector, parse_memory, to_vector
+from memgraph.model.results.learning import CompressionResult, ConsolidationResult
+from memgraph.ports import Embedder, Extractor, Row
+from memgraph.store import AgentMemoryStore
+from memgraph.store.commit.append import Write
+
+_SWITCHED_OFF = "consolidation is switched off (consolidation_enabled)"
+
+
+class ConsolidationPipeline:
+    """Extracts memories from build logs and keeps them.
+
+    Parameters
+    ----------
+    store : AgentMemoryStore
+    embedder : Embedder, optional
+        Default: the store's, as it is at the time.
+    extractor : Extractor, optional
+        Default: what the store's setting ``extractor`` says.
+    config : ConsolidationConfig, optional
+    timer : callable, optional
+        Returns seconds of a monotonic clock: what ``max_duration_ms`` is measured by.
+
+    Attributes
+    ----------
+    usage : RunUsage
+        What embedder and extractor ask of models' servers, in a run: each `consolidate` begins one; the sources that are
+        read with this pipeline are another, until its `restart`.
+    """
+
+    def __init__(
+        self,
+        store: AgentMemoryStore,
+        embedder: Embedder | None = None,
+        extractor: Extractor | None = None,
+        config: ConsolidationConfig | None = None,
+        *,
+        timer: Timer = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._given_embedder = embedder
+        stored, given = store.vector_model, (self._embedder.name, self._embedder.dimension)
+        if self._embedder.dimension and stored != given:
+            raise ModelMismatchError(stored=stored, given=given)
+        self._extractor = extractor or default_extractor(store.config, embedder=self._embedder)
+        every = store.config.compression_cycle_interval
+        self._config = config or ConsolidationConfig(compression_cycle_interval=every)
+        self._unfinished: dict[str, ExtractionResult] = {}
+        self._timer = timer
+        self._paced = PacedEmbedding(timer)
+        self.usage = RunUsage(lambda: (self._embedder, self._extractor))
+
+    @property
+    def _embedder(self) -> Embedder:
+        return self._given_embedder or self._store.embedder  # the store may have changed to another one
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether the embedded rules find the memories, so that doing a log again costs little."""
+        return isinstance(self._extractor, RuleExtractor)
+
+    def consolidate(self, build_log: BuildEventLog | Mapping[str, Any]) -> ConsolidationResult:
+        """Extract, embed, deduplicate, and merge or insert, in one commit.
+
+        A log that was consolidated before changes nothing; a grown one adds its growth; one that ran out of time goes on
+        where it stopped. Every so many builds (``compression_cycle_interval``) what was learned is compressed afterwards.
+
+        Raises
+        ------
+        InvalidInputError
+            The log, or a memory that the extractor proposes, is refused; nothing is stored.
+        """
+        self.usage.restart()
+        result = self.consolidate_all([BuildEventLog.parse(build_log)])[0]
+        also = self.compress_if_due()
+        counts = {"memories_compressed": also.compressed, "memories_deleted": also.deleted, "usage": self.usage.total()}
+        return result.model_copy(update=counts)
+
+    def consolidate_all(
+        self,
+        build_logs: Sequence[BuildEventLog],
+        *,
+        also: Callable[[Sequence[ConsolidationResult]], Sequence[Payload]] | None = None,
+    ) -> list[ConsolidationResult]:
+        """Consolidate several logs in one commit, embedding all their memories together.
+
+        When the time is up (``max_duration_ms``), what was embedded is kept, and the rest, in this order, is left to the next
+        call with the same logs.
+
+        Parameters
+        ----------
+        also : callable, optional
+            Given the results, returns further events for the same commit, such as a reader's cursor.
+        """
+        checked(Callback, also, "also")
+        builds = [self._opened(log) for log in checked_list(BuildEventLog, build_logs, "build_logs")]
+        if not self._store.config.consolidation_enabled:
+            return [build.result(self._store.now(), notice=_SWITCHED_OFF) for build in builds]
+        fresh = [build for build in builds if not build.is_known]
+        limit = TimeLimit(self._config.max_duration_ms, self._timer)
+        for place, build in enumerate(fresh):
+            if place and limit.is_up:
+                build.cut(0)
+            else:
+                self._extract(build)
+        embedder = self._embedder
+        embed_candidates(fresh, embedder, self._paced, limit, self._timer)
+        with self._store.exclusive():  # what is new and what is a duplicate must still be so at the commit
+            self._store.check_embedder(embedder)  # the store may have changed its model meanwhile
+            writes: list[Write] = []
+            batch = Batch(self._store.now())
+            for build in fresh:
+                build.known = self._known(build.log)
+                if build.is_known:
+                    continue  # another process has done it meanwhile
+                self._settle(build, batch, writes)
+                if build.is_decided:
+                    writes.append(build.event(self._store.now()))
+            results = [build.result(self._store.now()) for build in builds]
+            self._store.commit("global", [*writes, *(also(results) if also else ())])
+            find_contradictions_of(self._store, [one for build in fresh for one in build.added])
+        self._unfinished = {one.sha256: one.extraction for one in fresh if one.is_extracted and not one.complete}
+        return results
+
+    def deduplicate(
+        self,
+        embedding: Vector | Sequence[float],
+        type: MemoryType,
+        *,
+        project_id: str | None = None,
+    ) -> AgentMemory | None:
+        """Return the live memory of this type that is nearest, if its cosine reaches the threshold.
+
+        Parameters
+        ----------
+        project_id : str or None
+            None: in any project.
+        """
+        try:
+            vector = to_vector(embedding)
+        except ValueError as error:
+            raise InvalidInputError(str(error), field="embedding", value=embedding) from None
+        wanted = self._store.vector_model.dimension
+        if not wanted:
+            return None  # a store without vectors has none near this one
+        if vector.size != wanted:
+            raise InvalidInputError(f"must have {wanted} dimensions", field="embedding", value=vector.size)
+        with self._store.reader.frozen():
+            mask = self._store.reader.listed(type=type, project_id=project_id) & ~self._store.reader.superseded()
+            return nearest(self._store, vector, mask, threshold=self._config.deduplication_threshold)[1]
+
+    def merge(self, existing: AgentMemory, candidate: AgentMemory | Mapping[str, Any]) -> AgentMemory:
+        """Merge a duplicate into a memory, commit that, and return the memory.
+
+        Parameters
+        ----------
+        candidate : AgentMemory or mapping
+            At least its `content`; the type is the existing memory's.
+        """
+        if not isinstance(existing, AgentMemory):
+            raise InvalidInputError("must be a memory", field="existing", value=existing)
+        candidate = parse_memory({"type": existing.type, **candidate} if isinstance(candidate, Mapping) else candidate)
+        embedder = self._embedder
+        if candidate.embedding is None and len(candidate.content) > len(existing.content):
+            candidate = candidate.model_copy(update={"embedding": vectors_of(embedder, [candidate.content])[0]})
+        with self._store.exclusive():
+            self._store.check_embedder(embedder)
+            found = self._store.get_memory(existing.id or "")
+            if found is None:
+                raise NotFoundError("memory", str(existing.id))
+            now = self._store.now()
+            after = merged(found, candidate, now, self._store.config.forgetting_curve)
+            event = merge_event(found, after, candidate_id=candidate.id, now=now)
+            rewritten = after.content != found.content and after.embedding is not None
+            write: Write = (event, after.embedding) if rewritten else event  # type: ignore[assignment]
+            scope: WriteScope = "task" if found.task_id else "global"
+            self._store.commit(scope, [write], task_id=found.task_id)
+            return self._store.read_memories([found.id or ""])[0]
+
+    def compress(self, cycle_count: int = 0) -> CompressionResult:
+        """Make generalisations of what was seen in three builds or more, then collect what has faded.
+
+        Its sources stay. Run again when nothing has changed, it changes nothing.
+
+        Parameters
+        ----------
+        cycle_count : int
+            Builds so far: unless it is a multiple of ``compression_cycle_interval``, nothing is done. 0: now.
+        """
+        if checked(int, cycle_count, "cycle_count") % self._config.compression_cycle_interval:
+            return CompressionResult()
+        if not self._store.config.consolidation_enabled:
+            return CompressionResult(notice=_SWITCHED_OFF)
+        model = self._extractor.language_model if isinstance(self._extractor, ModelExtractor) else None
+        with self._store.batch():
+            result = compress(self._store, embedder=self._embedder, model=model)
+            collected = collect(self._store)
+        return result.model_copy(update={"archived": collected.archived, "deleted": collected.deleted})
+
+    def compress_if_due(self) -> CompressionResult:
+        """Compress if so many builds have been consolidated since the last time as the setting says."""
+        if not self._store.config.consolidation_enabled:
+            return CompressionResult()
+        is_due = builds_since(self._store) >= self._config.compression_cycle_interval
+        return self.compress() if is_due else CompressionResult()
+
+    def is_landmark(self, memory: AgentMemory) -> bool:
+        """Tell whether a memory is never to be forgotten: its tags say so, or it alone tells of a failure; see `landmarks`."""
+        return is_landmark(self._store, parse_memory(memory))
+
+    def _opened(self, log: BuildEventLog) -> BuildRun:
+        # before anything is cut or given to a model: half a secret would not be known for one
+        log, secrets = redact_any(log) if self._store.config.redact_secrets else (log, 0)
+        canonical = orjson.dumps(log.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
+        return BuildRun(log, hashlib.sha256(canonical).hexdigest(), self._known(log), secrets)
+
+    def _known(self, log: BuildEventLog) -> Row | None:
+        return self._store.reader.record("Build", natural_id("build", log.build_id, project_id=log.project_id))
+
+    def _extract(self, build: BuildRun) -> None:
+        # of a log that ran out of time, what was found then is known: a model may say something else, and costs again
+        began = self._timer()
+        extraction = self._unfinished.get(build.sha256) or self._extractor.extract(build.log)
+        build.choose(extraction, self._config.max_memories_per_extraction)
+        build.spent_s = self._timer() - began
+
+    def _settle(self, build: BuildRun, batch: Batch, writes: list[Write]) -> None:
+        """Decide for each candidate: new, a duplicate, or forgotten. Out of time, the rest waits for the next run.
+
+        That has a time of its own: what was embedded in time is kept.
+        """
+        limit = TimeLimit(self._config.max_duration_ms, self._timer)
+        began = self._timer()
+        build.consumed = build.known_keys
+        consumed = set(build.consumed)
+        left = [candidate for candidate in build.candidates if candidate.key not in consumed]
+        for place, candidate in enumerate(left):
+            if place and limit.is_up:
+                build.complete = False
+                break
+            memory = candidate.memory
+            alike, duplicate = self._duplicate_of(memory, batch)
+            threshold = self._config.deduplication_threshold
+            if is_forgotten(self._store, memory, threshold=threshold, alike=alike):
+                build.forgotten += 1
+            elif duplicate:
+                after = merged(duplicate, memory, batch.now, self._store.config.forgetting_curve)
+                event = merge_event(duplicate, after, candidate_id=memory.id, now=batch.now)
+                rewritten = after.content != duplicate.content and after.embedding is not None
+                writes.append((event, after.embedding) if rewritten else event)  # type: ignore[arg-type]
+                batch.touch(after)
+                build.merged += 1
+            elif not self._is_known(memory, batch):
+                writes.append(memory)
+                batch.add(memory)
+                build.added.append(memory.id or "")
+            build.consumed.append(candidate.key or "")
+        build.spent_s += self._timer() - began
+
+    def _duplicate_of(self, memory: AgentMemory, batch: Batch) -> tuple[float, AgentMemory | None]:
+        """Return the nearest memory in force of equal type, project, privacy tier, trust class and outcome, and its cosine.
+
+        Where one of two has no vector, they are the same only if their texts are.
+        """
+        mask = kin(self._store, memory)
+        threshold = self._config.deduplication_threshold
+        cosine, found = -1.0, None
+        if memory.embedding is not None:
+            stored = nearest(self._store, memory.embedding, mask, threshold=threshold, of=memory)
+            near = stored, batch.nearest(memory, threshold)
+            cosine, found = max(near, key=lambda pair: pair[0])
+            found = found if cosine >= threshold else None
+            mask &= ~self._store.reader.has_vector()
+        if found is None:
+            found = equal_memory(self._store, memory.content, mask) or batch.equal(memory)
+            cosine = 1.0
+        return (cosine, batch.touched.get(found.id or "", found)) if found else (-1.0, None)
+
+    def _is_known(self, memory: AgentMemory, batch: Batch) -> bool:
+        return memory.id in batch.touched or self._store.reader.index.slot(memory.id or "") >= 0

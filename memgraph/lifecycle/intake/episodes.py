@@ -1,0 +1,171 @@
+"""Episodes: what agents did and what came of it, and what the user thought of it (seed 2, §1.2)."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from memgraph.errors import InvalidInputError, NotFoundError
+from memgraph.extraction.secrets import redact_any
+from memgraph.lifecycle.run.embedding import vectors_of
+from memgraph.model.agent_input import Episode, Feedback, Observation
+from memgraph.model.base import MAX_CONTENT_CHARS
+from memgraph.model.memory import OUTCOME_OF_WORD, EpisodicMemory, Outcome
+from memgraph.model.results.learning import SavedEpisode
+from memgraph.store import AgentMemoryStore
+from memgraph.text.cutting import cut, fitted
+
+T = TypeVar("T", Episode, Observation, Feedback)
+
+_LIKED = ("love", "like")
+_FAILURE = "failure"
+"""The tag that a negative episode is given."""
+_WORD_OF: dict[Outcome, str] = {
+    "positive": "success",
+    "negative": "failure",
+    "neutral": "partial",
+    "unknown": "pending",
+}
+_FEEDBACK_CHARS = 160
+_ENDS = (".", "!", "?", "…", "。", "！", "？", ":", ";")
+
+
+def save_episode(store: AgentMemoryStore, episode: Episode) -> SavedEpisode:
+    """Keep a complete interaction: its parts as they were given, and a text of them to be found and read by.
+
+    Each call keeps one: the same thing done twice happened twice.
+
+    Raises
+    ------
+    InvalidInputError
+        A field is refused; nothing is stored.
+    """
+    episode, secrets = redacted(store, episode)
+    told = _told(
+        (episode.situation, episode.reasoning, episode.action), OUTCOME_OF_WORD[episode.outcome], episode.user_feedback
+    )
+    memory = EpisodicMemory(
+        content=told,
+        situation=episode.situation,
+        reasoning=episode.reasoning,
+        action=episode.action,
+        outcome=episode.outcome,
+        user_feedback=episode.user_feedback,
+        mission_id=episode.mission_id,
+        agent_type=episode.agent_name,
+        agents_involved=[episode.agent_name] if episode.agent_name else [],
+        domain=episode.context,
+        project_id=episode.project,
+        task_id=episode.task_id,
+        session_id=episode.session_id,
+        build_id=episode.build_id,
+        occurred_at=episode.occurred_at,
+        privacy_tier=episode.privacy_tier,
+        trust_class=episode.trust_class,
+        tags=episode.tags or [],
+        reason="an agent recorded what it did",
+        source="episode",
+    )
+    kept = store.insert_memory(memory)
+    return SavedEpisode(episode_id=kept.id or "", secrets_redacted=secrets)
+
+
+def give_feedback(store: AgentMemoryStore, episode_id: str, feedback: Feedback) -> EpisodicMemory:
+    """Say what the user thought of an episode: love and like make it a success, meh a failure, whatever it was before.
+
+    The word is kept as the outcome's. Word and comment become a new line of ``user_feedback``, behind what was recorded before,
+    and the text says so. Love and like raise its relevance as one use does, once until the user thinks otherwise; it counts
+    as no use. Meh leaves its relevance alone, for a failure is worth remembering. The last feedback, given again, writes nothing.
+
+    Raises
+    ------
+    NotFoundError
+        There is no such episode.
+    InvalidInputError
+        The id names a memory that is no episode.
+    ModelMismatchError
+        The store has changed its embedding model meanwhile; nothing is changed, and the next call goes well.
+    """
+    feedback, _ = redacted(store, feedback)
+    drafted = _changes(store, episode_of(store, episode_id), feedback)
+    texts = [drafted["content"]] if "content" in drafted else []
+    embedder = store.embedder
+    ready = dict(zip(texts, vectors_of(embedder, texts), strict=True))
+    with store.exclusive():
+        found = episode_of(store, episode_id)
+        changes = _changes(store, found, feedback)
+        vector = ready.get(changes.get("content", ""))
+        if vector is not None:
+            store.check_embedder(embedder)  # the store may have changed its model meanwhile
+            changes["embedding"] = vector
+        if changes:
+            store.update_memory(found.id or "", **changes)
+        return episode_of(store, episode_id)
+
+
+def episode_of(store: AgentMemoryStore, episode_id: str) -> EpisodicMemory:
+    """Return an episode.
+
+    Raises
+    ------
+    NotFoundError
+        There is none with this id.
+    InvalidInputError
+        The id names a memory that is no episode.
+    """
+    found = store.get_memory(episode_id)
+    if found is None:
+        raise NotFoundError("episode", episode_id)
+    if not isinstance(found, EpisodicMemory):
+        raise InvalidInputError(f"names a {found.type} memory, not an episode", field="episode_id", value=episode_id)
+    return found
+
+
+def _changes(store: AgentMemoryStore, episode: EpisodicMemory, feedback: Feedback) -> dict[str, Any]:
+    """Return the fields that feedback sets anew: none if it was given before."""
+    recorded = episode.user_feedback or ""
+    if feedback.is_last_of(recorded) and episode.outcome_word == feedback.feedback:
+        return {}
+    said = feedback.after(recorded)
+    changes: dict[str, Any] = {"outcome": feedback.feedback, "user_feedback": said}
+    parts = (episode.situation or "", episode.reasoning or "", episode.action or "")
+    if episode.content == _told(parts, episode.outcome, episode.user_feedback):  # else somebody has worded it otherwise
+        changes["content"] = _told(parts, OUTCOME_OF_WORD[feedback.feedback], said)
+    if feedback.feedback in _LIKED and _FAILURE in episode.tags:
+        changes["tags"] = [tag for tag in episode.tags if tag != _FAILURE]
+    if feedback.feedback in _LIKED and episode.outcome_word not in _LIKED:
+        curve = store.config.forgetting_curve
+        changes["relevance_score"] = min(episode.relevance_score + curve.reinforcement_boost, curve.max_relevance)
+    return changes
+
+
+def redacted(store: AgentMemoryStore, said: T) -> tuple[T, int]:
+    """Return what an agent said without its secrets, and how many there were.
+
+    It is done before anything is cut: half a secret would not be known for one.
+    """
+    return redact_any(said) if store.config.redact_secrets else (said, 0)
+
+
+def _told(parts: tuple[str, str, str], outcome: Outcome, feedback: str | None) -> str:
+    """Return situation, reasoning, action and what came of it in one line that a memory can hold."""
+    ending = f"Outcome: {_WORD_OF[outcome]}."
+    if said := _newest(feedback or ""):
+        ending += f" User feedback: {said}"
+    labels = ("", "Reasoning: ", "Action: ")
+    plain = [" ".join(part.split()) for part in parts]
+    frame = len(ending) + sum(map(len, labels)) + 2 * len(parts)  # a full stop and a space behind each
+    shortened = fitted(plain, MAX_CONTENT_CHARS - frame)
+    return " ".join([*(f"{label}{_sentence(part)}" for label, part in zip(labels, shortened, strict=True)), ending])
+
+
+def _newest(feedback: str) -> str:
+    """Return the last lines of feedback that fit into a memory's text, as sentences in their order."""
+    lines = [line for line in (" ".join(line.split()) for line in feedback.split("\n")) if line]
+    said = _sentence(cut(lines.pop(), _FEEDBACK_CHARS)) if lines else ""
+    while lines and len(longer := f"{_sentence(lines.pop())} {said}") <= _FEEDBACK_CHARS:
+        said = longer
+    return said
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith(_ENDS) else f"{text}."

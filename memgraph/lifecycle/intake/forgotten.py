@@ -1,0 +1,52 @@
+"""What was forgotten stays forgotten: a build log or an observation that says it again does not bring it back.
+
+To suppress a memory hides it from deduplication, so what says the same would be added anew and be seen. Whoever forgot it would
+see it come back with the next build. It is therefore left out, as the text of a duplicate is that merges into a memory in
+force, and the result says so. Unlike a merge this mixes nothing, so privacy tier, trust class and type do not matter; shared
+knowledge that was forgotten is forgotten in every project.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from memgraph.index.columns import OUTCOMES
+from memgraph.index.index import scope_name
+from memgraph.lifecycle.dedup.equal_text import differ, equal_memory
+from memgraph.model.memory import AgentMemory
+from memgraph.store import AgentMemoryStore
+
+_MOST_READ = 20
+
+
+def is_forgotten(store: AgentMemoryStore, memory: AgentMemory, *, threshold: float, alike: float) -> bool:
+    """Tell whether a memory says what was forgotten rather than what is in force.
+
+    Parameters
+    ----------
+    threshold : float
+        Least cosine of two memories that say the same.
+    alike : float
+        Cosine with the memory in force that says the same, −1 for none: the nearer one decides, and of equals that in force.
+    """
+    index = store.reader.index
+    mask = store.reader.listed(state="suppressed")
+    project = index.column("project")
+    mask &= (project == -1) | (project == index.scopes.find(scope_name("project", memory.project_id or "")))
+    task = index.column("task")
+    mask &= (task == -1) | (task == index.scopes.find(scope_name("task", memory.task_id or "")))
+    outcome, unknown = index.column("outcome"), OUTCOMES.index("unknown")
+    if memory.outcome != "unknown":  # what does not say how it came out contradicts nothing
+        mask &= (outcome == OUTCOMES.index(memory.outcome)) | (outcome == unknown)
+    if not mask.any():
+        return False
+    if memory.embedding is not None:
+        with_vector = mask & store.reader.has_vector()
+        cosines = np.round(store.reader.cosines(memory.embedding, np.flatnonzero(with_vector)), 6)
+        slots = np.flatnonzero(with_vector)
+        near = [place for place in np.argsort(-cosines, kind="stable")[:_MOST_READ] if cosines[place] >= threshold]
+        nearer = [index.ids.names[slots[place]] for place in near if cosines[place] > alike]
+        if any(not differ(memory, known) for known in store.read_memories(nearer)):
+            return True
+        mask &= ~with_vector
+    return alike < 1.0 and equal_memory(store, memory.content, mask) is not None

@@ -1,0 +1,212 @@
+"""Intake: a reader's builds are consolidated batch by batch, each committed with the reader's cursor."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from memgraph.errors import EmbeddingError
+from memgraph.extraction.readers import Reader, SourceRecord
+from memgraph.lifecycle.intake.consolidate import ConsolidationPipeline
+from memgraph.logs import logger_of
+from memgraph.model.events.intake import SourceRead
+from memgraph.model.ids import natural_id
+from memgraph.model.results.learning import CompressionResult, ConsolidationResult, IngestReport
+from memgraph.ports import Progress
+from memgraph.store import AgentMemoryStore
+
+logger = logger_of(__name__)
+
+BATCH_BUILDS = 256
+_BATCH_TASKS = 512
+"""A commit takes in so many builds or tasks: an interruption loses at most the work on these, and nothing that was committed. A
+commit costs the graph the same 0.2 s for ten memories as for a hundred."""
+_BATCH_ASKED = 4
+"""Where something else than the rules is asked, what it has said so far is dearer than the commit."""
+_NOTICES_SHOWN = 3
+_REASONS_KEPT = 100
+"""So many reasons why something was skipped are told; beyond, it is only counted."""
+_TAKEN_ALONG = 32
+"""So many memories that await their vectors are embedded beside each batch, as long as the model works."""
+
+
+def ingest(
+    store: AgentMemoryStore,
+    reader: Reader,
+    *,
+    pipeline: ConsolidationPipeline | None = None,
+    progress: Progress | None = None,
+    compress: bool = True,
+) -> IngestReport:
+    """Read a source from where the last run stopped, and consolidate it.
+
+    Interrupted at any moment, the next run goes on after the last committed batch and ends as an uninterrupted one would.
+    The same input twice adds nothing. Sources that one pipeline reads are one run with one model budget; its `usage.restart()`
+    begins another.
+
+    Parameters
+    ----------
+    pipeline : ConsolidationPipeline, optional
+        Default: a new one, and so a new run.
+    compress : bool
+        Whether to compress what was learned, once, at the end, if so many builds have come as the setting says; False where
+        another source follows.
+
+    Returns
+    -------
+    IngestReport
+        Counts of this run.
+
+    Raises
+    ------
+    SourceError
+        The source cannot be read at all.
+    """
+    if not store.config.consolidation_enabled:
+        notice = "nothing was read: consolidation is switched off (consolidation_enabled)"
+        return IngestReport(source=reader.source_id, notice=notice)
+    with store.batch():
+        return _ingest(store, reader, pipeline or ConsolidationPipeline(store), progress, compress=compress)
+
+
+def _ingest(
+    store: AgentMemoryStore,
+    reader: Reader,
+    pipeline: ConsolidationPipeline,
+    progress: Progress | None,
+    *,
+    compress: bool,
+) -> IngestReport:
+    run = _Run(store, reader, pipeline)
+    pipeline.usage.begin_stage()
+    total = reader.count() if progress else None
+    batch: list[SourceRecord] = []
+    tasks, most = 0, BATCH_BUILDS if pipeline.is_quick else _BATCH_ASKED
+    for record in reader.records(run.cursor):
+        batch.append(record)
+        tasks += len(record.build.tasks) if record.build else 0
+        if len(batch) >= most or tasks >= _BATCH_TASKS:
+            run.consolidate(batch)
+            batch, tasks = [], 0
+            if progress:
+                progress(run.read, total)
+    if batch:
+        run.consolidate(batch)
+    if progress:
+        progress(run.read, total)
+    report = run.report(pipeline.compress_if_due() if compress else CompressionResult())
+    logger.info(
+        "read a source in %.1f s, records %d, builds %d, memories %d, merged %d, skipped %d",
+        report.seconds,
+        report.read,
+        report.builds,
+        report.extracted,
+        report.merged,
+        report.skipped,
+    )
+    return report
+
+
+class _Run:
+    """Counts of one run, and the totals that the journal keeps."""
+
+    def __init__(self, store: AgentMemoryStore, reader: Reader, pipeline: ConsolidationPipeline) -> None:
+        self._store = store
+        self._reader = reader
+        self._source_id = reader.source_id
+        self._pipeline = pipeline
+        self._known = store.reader.record("Source", natural_id("source", self._source_id)) or {}
+        self._started = time.monotonic()
+        self._reasons: Counter[str] = Counter()
+        self._told: Counter[str] = Counter()
+        self._embeds = bool(store.embedder.dimension)
+        self.cursor: str | None = self._known.get("cursor")
+        self.left_out = 0
+        self.read = self.builds = self.kept = self.extracted = self.merged = self.forgotten = self.skipped = (
+            self.secrets
+        ) = 0
+
+    def consolidate(self, batch: Sequence[SourceRecord]) -> None:
+        """Consolidate one batch and commit it with the cursor after it.
+
+        As long as nothing at all could be read the cursor stays: the next run says again why.
+        """
+        cursor = batch[-1].cursor
+        for record in batch:
+            self.read += record.records
+            if record.skipped is not None:
+                self.skipped += 1
+                if record.skipped in self._reasons or len(self._reasons) < _REASONS_KEPT:
+                    self._reasons[record.skipped] += 1
+        logs = [record.build for record in batch if record.build is not None]
+        self.builds += len(logs)
+        changed = cursor != self.cursor
+        kept: set[str] = set()
+
+        def cursor_event(results: Sequence[ConsolidationResult]) -> list[SourceRead]:
+            self.extracted += sum(len(result.new_memory_ids) for result in results)
+            self.merged += sum(result.memories_deduplicated for result in results)
+            self.forgotten += sum(result.memories_forgotten for result in results)
+            self.left_out += sum(result.memories_left_out for result in results)
+            self._told.update(filter(None, (result.extraction_notice for result in results)))
+            kept.update(result.build_id for result in results if result.memories_extracted)
+            is_done = all(result.complete for result in results)
+            if is_done:
+                self.secrets += sum(result.secrets_redacted for result in results)
+            return [self._event(cursor)] if changed and is_done and self.builds else []
+
+        # a build that ran out of time goes on where it stopped: the cursor never passes what was not consolidated
+        while not all(result.complete for result in self._pipeline.consolidate_all(logs, also=cursor_event)):
+            pass
+        self.kept += len(kept)
+        self.cursor = cursor
+        if self._embeds:
+            try:
+                self._store.embed_awaiting(at_most=_TAKEN_ALONG)
+            except EmbeddingError:
+                self._embeds = False
+
+    def report(self, compression: CompressionResult) -> IngestReport:
+        """Return the counts of this run."""
+        return IngestReport(
+            source=self._source_id,
+            read=self.read,
+            builds=self.builds,
+            extracted=self.extracted,
+            merged=self.merged,
+            forgotten=self.forgotten,
+            left_out=self.left_out,
+            skipped=self.skipped,
+            secrets_redacted=self.secrets,
+            kept_share=self.kept / self.builds if self.builds else 0.0,
+            reasons=dict(self._reasons),
+            seconds=round(time.monotonic() - self._started, 3),
+            compressed=compression.compressed,
+            notice="; ".join(filter(None, [self._notice(), compression.notice])) or None,
+            usage=self._pipeline.usage.of_stage(),
+        )
+
+    def _notice(self) -> str | None:
+        """Say what the extractor had to tell, the same thing once, with the number of builds it was told of."""
+        told = [f"of {many} builds: {notice}" if many > 1 else notice for notice, many in self._told.most_common()]
+        more = len(told) - _NOTICES_SHOWN
+        return "; ".join([*told[:_NOTICES_SHOWN], *([f"and {more} more notices"] if more > 0 else [])]) or None
+
+    def _event(self, cursor: str) -> SourceRead:
+        def total(name: str, here: int) -> int:
+            return int(self._known.get(name, 0)) + here
+
+        return SourceRead(
+            source_id=self._source_id,
+            kind=self._reader.kind,
+            locator=self._reader.locator,
+            project_id=self._reader.project_id,
+            cursor=cursor,
+            records=total("records", self.read),
+            builds=total("builds", self.builds),
+            extracted=total("extracted", self.extracted),
+            merged=total("merged", self.merged),
+            skipped=total("skipped", self.skipped),
+            read_at=self._store.now(),
+        )

@@ -1,0 +1,134 @@
+"""Observations: facts and preferences that agents learn; what is known already is consolidated (seed 2, §1.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memgraph.errors import InvalidInputError
+from memgraph.index.columns import TIERS, TRUST
+from memgraph.lifecycle.contradictions.search import find_contradictions_of, told
+from memgraph.lifecycle.dedup.duplicates import duplicate_of, kin, of_scope
+from memgraph.lifecycle.dedup.merge import merge_event, merged
+from memgraph.lifecycle.intake.episodes import episode_of, redacted
+from memgraph.lifecycle.intake.forgotten import is_forgotten
+from memgraph.lifecycle.run.embedding import vectors_of
+from memgraph.model.agent_input import Observation
+from memgraph.model.base import MAX_CONTENT_CHARS
+from memgraph.model.events.links import MemoryLinked
+from memgraph.model.memory import AgentMemory, EpisodicMemory, SemanticMemory, Vector
+from memgraph.model.results.learning import SavedObservation
+from memgraph.store import AgentMemoryStore
+from memgraph.store.commit.append import Write, with_vector
+from memgraph.text.cutting import split_text
+
+THRESHOLD = 0.85
+"""Least cosine of two observations that say the same (design §5, seed 2)."""
+_FORGOTTEN = "says again what was forgotten; `memgraph unforget` takes that back"
+
+
+def save_observation(store: AgentMemoryStore, observation: Observation) -> SavedObservation:
+    """Keep an observation, or merge it into the one in force that says the same: one commit, under one lock.
+
+    Only those of the same project, task, domain, privacy tier, trust class and outcome are compared. One that is longer than a
+    memory is kept in parts, each following the one before; it is known if each of its parts is. One that was learned from an
+    episode is derived from it, and so has at least its privacy tier, at most its trust, and its project and task; merged,
+    it lets the episode support what was known. What the user made the store forget is left out. What contradicts a memory in
+    force is kept, linked to it and, where that is safe, replaces it; the notice says so.
+
+    Raises
+    ------
+    NotFoundError
+        There is no such episode; nothing is stored.
+    InvalidInputError
+        The id is none of an episode, or the episode belongs to another project; nothing is stored.
+    ModelMismatchError
+        The store has changed its embedding model meanwhile; nothing is stored, and the next call goes well.
+    """
+    observation, secrets = redacted(store, observation)
+    text = observation.content
+    texts = [text] if len(text) <= MAX_CONTENT_CHARS else split_text(text)
+    embedder = store.embedder
+    vectors = vectors_of(embedder, texts)
+    with store.exclusive():
+        store.check_embedder(embedder)  # the store may have changed its model meanwhile
+        episode = episode_of(store, observation.episode_id) if observation.episode_id else None
+        parts = [
+            _memory(store, observation, episode, text, vector) for text, vector in zip(texts, vectors, strict=True)
+        ]
+        pairs = [pair for part in parts if (pair := _settled(store, part)) is not None]
+        left_out = len(parts) - len(pairs)
+        notice = f"{left_out} of {len(parts)} parts left out: each {_FORGOTTEN}" if left_out else None
+        if not pairs:
+            return SavedObservation(action="forgotten", notice=f"left out: it {_FORGOTTEN}", secrets_redacted=secrets)
+        if all(known for _, known in pairs):
+            action, ids = "consolidated", _merge(store, pairs, episode)
+        else:
+            action, ids = "created", [kept.id or "" for kept in store.insert_parts([part for part, _ in pairs])]
+            found = find_contradictions_of(store, ids)
+            notice = "; ".join(filter(None, [notice, told(found)])) or None
+    return SavedObservation(memory_id=ids[0], action=action, part_ids=ids, notice=notice, secrets_redacted=secrets)
+
+
+def _memory(
+    store: AgentMemoryStore,
+    observation: Observation,
+    episode: EpisodicMemory | None,
+    text: str,
+    vector: Vector | None,
+) -> SemanticMemory:
+    tier, trust = observation.privacy_tier or "public", observation.trust_class
+    project = observation.project
+    if episode is not None:
+        tier = max(tier, episode.privacy_tier, key=TIERS.index)
+        trust = max(trust, episode.trust_class, key=TRUST.index)
+        if project and episode.project_id and project != episode.project_id:
+            raise InvalidInputError(
+                f"is not that of the episode, {episode.project_id!r}; leave it out", field="project", value=project
+            )
+        project = project or episode.project_id
+    sources = [episode.id or ""] if episode else []
+    return SemanticMemory(
+        content=text,
+        embedding=vector,
+        outcome=observation.outcome or "unknown",
+        confidence=observation.confidence,
+        valid_at=observation.valid_at or store.now(),
+        privacy_tier=tier,
+        trust_class=trust,
+        domain=observation.context,
+        project_id=project,
+        task_id=episode.task_id if episode else None,
+        session_id=observation.session_id,
+        tags=observation.tags or [],
+        source_event_ids=sources,
+        supporting_memory_ids=sources,
+        reason="an agent observed it",
+        source="observation",
+    )
+
+
+def _settled(store: AgentMemoryStore, part: SemanticMemory) -> tuple[SemanticMemory, AgentMemory | None] | None:
+    """Return a part and what in force says the same, if anything does; None if it was forgotten."""
+    mask = kin(store, part) & of_scope(store, "domain", part.domain)
+    alike, known = duplicate_of(store, part, mask, threshold=THRESHOLD)
+    return None if is_forgotten(store, part, threshold=THRESHOLD, alike=alike) else (part, known)
+
+
+def _merge(
+    store: AgentMemoryStore,
+    pairs: Sequence[tuple[SemanticMemory, AgentMemory | None]],
+    episode: EpisodicMemory | None,
+) -> list[str]:
+    """Merge each part into what says the same, that once where several parts do; return the ids of these."""
+    now, writes = store.now(), list[Write]()
+    merges = {known.id or "": (part, known) for part, known in reversed(pairs) if known}
+    for part, known in merges.values():
+        after = merged(known, part, now, store.config.forgetting_curve)
+        vector = after.embedding if after.content != known.content else None
+        writes.append(with_vector(merge_event(known, after, candidate_id=None, now=now), vector))
+        ends = (episode.id or "", known.id or "") if episode else None
+        if ends and store.reader.record("SUPPORTS", ends) is None:
+            writes.append(MemoryLinked(source_id=ends[0], relation="SUPPORTS", target_id=ends[1], created_at=now))
+    task_id = pairs[0][0].task_id
+    store.commit("task" if task_id else "global", writes, task_id=task_id)
+    return [known.id or "" for _, known in pairs if known]

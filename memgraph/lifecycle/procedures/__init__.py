@@ -1,0 +1,1 @@
+"""Procedures learned from repeated solutions."""

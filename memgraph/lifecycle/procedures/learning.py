@@ -1,0 +1,386 @@
+"""Procedures from repeated solutions: what led to success by the same steps in three builds is proposed as a skill (seeds 1, 2, 3).
+
+A proposal is an archived memory whose reason says so: it is kept and can be looked at, but nothing recalls it. To bring it into
+force is to take it out of the archive; that is one event, and so is the way back. What is in force keeps its trigger and
+steps, as they were approved, as long as all its evidence tells them (`memgraph.lifecycle.evidence.status`); its rates and errors are
+brought up. What somebody has put away or deleted is left alone, and never made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from math import isclose
+from typing import Any, NamedTuple
+
+from memgraph.lifecycle.evidence.deletions import Deletions
+from memgraph.lifecycle.evidence.evidence import (
+    LEAST_BUILDS,
+    Scope,
+    TimeIsUp,
+    commit_each,
+    confidence_of,
+    is_true,
+    never,
+    read_scope,
+    revision,
+    strictness,
+    unlinked,
+)
+from memgraph.lifecycle.evidence.incremental_run import Study, Vectors
+from memgraph.lifecycle.evidence.quotes import quoting
+from memgraph.lifecycle.evidence.status import (
+    Known,
+    before_it_lapsed,
+    deleted_in,
+    lapse,
+    stricter,
+    withdrawn,
+)
+from memgraph.lifecycle.procedures.procedure_mining import Way, attempt_of, builds_of, ways
+from memgraph.lifecycle.procedures.procedure_text import skill_of, text_of
+from memgraph.model.base import MAX_ITEMS
+from memgraph.model.events.lifecycle import FADED, LEARNING, ProceduresLearned
+from memgraph.model.events.links import MemoryDerived
+from memgraph.model.ids import source_id
+from memgraph.model.memory import AgentMemory, ProceduralMemory, Vector
+from memgraph.model.results.procedures import LAPSED, LAPSED_PROPOSAL, PROPOSED, REJECTED, UNCONVINCING, ProcedureResult
+from memgraph.ports import Row
+from memgraph.store import AgentMemoryStore
+from memgraph.store.commit.append import Write, with_vector
+from memgraph.store.usage_outcomes import in_practice, measurement, practice_of
+
+SOURCE = "procedures"
+"""The `source` of what was learned here."""
+LEAST_CONFIDENCE = 0.3
+"""Below it, what was never used is put away (seed 1)."""
+LATER_SUCCESSES = 2
+"""So many builds after a proposal, in which it worked, bring it into force where evidence may."""
+_MOST_LINKED = 200
+_TYPES = ("episodic", "procedural")
+_IN_FORCE: dict[str, Any] = {"archived_at": None, "archive_reason": None, "archive_summary": None}
+_LISTS = ("prerequisites", "exit_criteria", "tags", "agents_involved")
+_OF_THE_EVIDENCE = (
+    "evidence_build_ids",
+    "source_event_ids",
+    "confidence",
+    "occurred_at",
+    "common_errors",
+    "privacy_tier",
+    "trust_class",
+    "domain",
+)
+
+
+class _Draft(NamedTuple):
+    """What is to be written of one procedure.
+
+    `before` is None for a new one, `way` for one that nothing tells any more, `quoted` where it quotes what it did.
+    """
+
+    way: Way | None
+    after: AgentMemory
+    before: AgentMemory | None
+    members: frozenset[str]
+    quoted: frozenset[str] | None = None
+
+    @property
+    def has_new_text(self) -> bool:
+        return self.before is None or self.before.content != self.after.content
+
+    def comes_to(self, *reasons: str | None) -> bool:
+        """Whether it comes to be archived for one of these reasons; None: comes into force."""
+        before = self.before.archive_reason if self.before else ""
+        return self.after.archive_reason in reasons and self.after.archive_reason != before
+
+
+@dataclass(slots=True)
+class _Plan:
+    """How many episodes of a scope tell of steps, and what is to be written of which procedure, by id."""
+
+    attempts: int
+    drafts: dict[str, _Draft] = field(default_factory=dict)
+
+    @property
+    def texts(self) -> list[str]:
+        """What is to be embedded."""
+        return sorted({draft.after.content for draft in self.drafts.values() if draft.has_new_text})
+
+
+def learn_procedures(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> ProcedureResult:
+    """Propose procedures for what was solved again and again, and bring those that there are to what their evidence says now.
+
+    Deterministic, without a model. Run again when nothing has changed, it writes nothing; killed, the next run ends as this one
+    would have under the same clock.
+
+    Parameters
+    ----------
+    is_time_up : callable, optional
+        Asked between projects: once it says so, the rest waits for the next run.
+    """
+    return _STUDY.run(store, is_time_up)
+
+
+def _concluded(result: ProcedureResult, now: str, up_to_seq: int) -> ProceduresLearned:
+    counts = {"episodes": result.episodes, "updated": result.updated, "retired": result.retired}
+    return ProceduresLearned(applied_at=now, up_to_seq=up_to_seq, created=len(result.new_memory_ids), **counts)
+
+
+def _planned(store: AgentMemoryStore, scope: Scope, deletions: Deletions) -> _Plan:
+    now = store.now()
+    rows = read_scope(store.reader, scope, _TYPES)
+    episodes = {row["id"]: row for row in rows if row.get("source") != SOURCE and is_true(row, now)}
+    attempts = [attempt for row in episodes.values() if (attempt := attempt_of(row)) is not None]
+    learned = [row for row in rows if row["type"] == "procedural" and row.get("source") == SOURCE]
+    known = _known(store, deletions, learned, {one.row["id"] for one in attempts if one.went_well}, now)
+    found = ways(attempts, [sorted(one.members) for one in known if not one.was_put_away(now)])
+    same = _same(found, known)
+    if any(way.leads_there and place not in same for place, way in enumerate(found)):
+        same = _same(found, [*known, *_deleted(deletions, scope)])
+    by_build: dict[str, list[Row]] = {}
+    for row in episodes.values():
+        for build in builds_of(row):
+            by_build.setdefault(build, []).append(row)
+    drafts = [_draft(store, scope, way, same.get(place), by_build, now) for place, way in enumerate(found)]
+    followed = {one.row["id"] for one in same.values()}
+    left = [one for one in known if one.row["id"] not in followed and not one.was_put_away(now)]
+    drafts += [_left(store, one, [episodes[member] for member in one.members & episodes.keys()], now) for one in left]
+    plan = _Plan(len(attempts), {draft.after.id or "": draft for draft in drafts if draft is not None})
+    _put_away(store, plan, [row for row in learned if _is_unconvincing(store, row, now)], now)
+    return plan
+
+
+def _known(
+    store: AgentMemoryStore, deletions: Deletions, learned: Sequence[Row], successes: set[str], now: str
+) -> list[Known]:
+    known = [Known(row, frozenset(row.get("source_event_ids", ()))) for row in learned]
+    members = frozenset[str]().union(*(one.members for one in known if not one.was_put_away(now)))
+    lost = withdrawn(store.reader.index, deletions, members, successes)
+    return [one._replace(lost=one.members & lost) for one in known]
+
+
+def _deleted(deletions: Deletions, scope: Scope) -> list[Known]:
+    """Return the procedures that were learned once and deleted, whether by somebody or because they had faded."""
+    return [
+        Known(row, frozenset(row.get("source_event_ids", ())), gone="collected" if reason == FADED else "deleted")
+        for row, reason in deleted_in(deletions, scope, SOURCE)
+    ]
+
+
+def _same(found: Sequence[Way], known: Sequence[Known]) -> dict[int, Known]:
+    """Return which way goes on as which procedure: that with most of whose episodes it has in common, each once."""
+    pairs = []
+    for place, way in enumerate(found):
+        members = {attempt.row["id"] for attempt in way.supporters}
+        for one in known:
+            common = len(members & one.members)
+            if common * 2 > min(len(members), len(one.members)):
+                pairs.append((one.gone, -common, one.row["id"], place, one))
+    taken: dict[int, Known] = {}
+    for _, _, memory_id, place, one in sorted(pairs, key=lambda pair: pair[:4]):
+        if place not in taken and all(other.row["id"] != memory_id for other in taken.values()):
+            taken[place] = one
+    return taken
+
+
+def _draft(
+    store: AgentMemoryStore,
+    scope: Scope,
+    way: Way,
+    known: Known | None,
+    by_build: Mapping[str, Sequence[Row]],
+    now: str,
+) -> _Draft | None:
+    """Return what is to be written; None where nothing is, or where somebody has put the procedure away."""
+    if known is not None and known.was_put_away(now):
+        return None
+    fresh = _fresh(way, known)
+    fields, quoted = skill_of(way, by_build, scope, source=SOURCE)
+    if known is not None:
+        fields |= strictness([known.row, fields])
+    if known is None or known.gone:
+        return _new(store, scope, way, fields, quoted, now) if way.leads_there and fresh else None
+    stays_away = known.reason == REJECTED and len(fresh) < LEAST_BUILDS and (known.lost or not known.is_wordless)
+    if stays_away or (not way.leads_there and known.reason in (REJECTED, LAPSED, LAPSED_PROPOSAL)):
+        return _left(store, known, [attempt.row for attempt in way.supporters], now)
+    return _revised(store, known, way, fields, quoted, len(fresh), now)
+
+
+def _new(
+    store: AgentMemoryStore, scope: Scope, way: Way, fields: dict[str, Any], quoted: frozenset[str], now: str
+) -> _Draft:
+    members = frozenset(fields["source_event_ids"])
+    proposed = {"archived_at": now, "archive_reason": PROPOSED, "access_count": 0}
+    return _Draft(way, ProceduralMemory(id=_id(store, scope, members), **fields, **proposed), None, members, quoted)
+
+
+def _revised(
+    store: AgentMemoryStore,
+    known: Known,
+    way: Way,
+    fields: dict[str, Any],
+    quoted: frozenset[str],
+    fresh: int,
+    now: str,
+) -> _Draft | None:
+    """Return what is to be written of a procedure that goes on; `fields` are what its evidence says now."""
+    members = frozenset(fields["source_event_ids"])
+    before = store.read_memories([known.row["id"]])[0]
+    assert isinstance(before, ProceduralMemory)  # noqa: S101 (what was learned here is one)
+    del fields["success_rate"]  # which use has a say in
+    fields = _told(store, known, before, fields)
+    if known.reason in (None, FADED) and not known.lost:
+        # what says the same is merged into what is in force, and no episode tells of those builds
+        builds = dict.fromkeys([*before.evidence_build_ids, *fields["evidence_build_ids"]])
+        fields["evidence_build_ids"] = list(builds)[-MAX_ITEMS:]
+        fields["confidence"] = confidence_of(max(len(way.builds), len(builds)))
+    counts = _counts(store, known.row, way)
+    borne_out = fields["confidence"] * in_practice(counts)
+    fields["confidence"] = before.confidence if isclose(borne_out, before.confidence) else borne_out
+    fields |= _state(store, known, way, before, fields["steps"], fresh, now)
+    if known.reason and not fields.get("archived_at", now):  # it comes into force, and has faded meanwhile
+        relevance = store.config.forgetting_curve.confirmed(before.relevance_score)
+        fields |= {"relevance_score": relevance, "relevance_anchor": relevance, "relevance_at": now}
+    is_told = all(getattr(before, name) == value for name, value in fields.items())
+    is_linked = members == known.members and not quoting(
+        store.reader, known.row["id"], quoted, evidence=members, now=now
+    )
+    if is_told and is_linked and practice_of(store.reader, known.row) == counts:
+        return None
+    return _Draft(way, before.model_copy(update={**fields, "updated_at": now}), before, members, quoted)
+
+
+def _fresh(way: Way, known: Known | None) -> frozenset[str]:
+    """Return the builds in which it worked that the procedure does not know of."""
+    if known is None:
+        return way.builds
+    joined = (attempt.builds for attempt in way.supporters if attempt.row["id"] not in known.members)
+    return frozenset[str]().union(*joined) - set(known.row.get("evidence_build_ids", ()))
+
+
+def _told(store: AgentMemoryStore, known: Known, before: ProceduralMemory, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return what a procedure says from now on: what was approved, or what the evidence says now (`fields`)."""
+    approved: Row = {}
+    if known.keeps_its_words:
+        approved = known.row
+    elif known.reason == LAPSED and not known.lost:  # what was approved is true again
+        approved = before_it_lapsed(store.reader, known.row["id"])
+    if not approved:
+        return fields | ({"entities": []} if known.lost else {})
+    trigger, steps = approved.get("trigger_pattern"), list(approved.get("steps", ()))
+    told = {name: fields[name] for name in _OF_THE_EVIDENCE} | {"trigger_pattern": trigger, "steps": steps}
+    is_own = text_of(before.trigger_pattern or "", before.steps, before.common_errors) == before.content
+    if known.reason == LAPSED:
+        told |= {name: list(approved.get(name, ())) for name in _LISTS}
+    elif not is_own or before.is_pinned:  # somebody has worded it
+        return told
+    return told | {"content": text_of(trigger or "", steps, fields["common_errors"])}
+
+
+def _state(
+    store: AgentMemoryStore, known: Known, way: Way, before: ProceduralMemory, steps: list[str], fresh: int, now: str
+) -> dict[str, Any]:
+    """Return what changes in whether a procedure is in force."""
+    waits = {"archived_at": now, "archive_reason": PROPOSED}
+    if known.reason in (None, FADED) and steps != before.steps:  # those were approved
+        return waits
+    if known.reason == LAPSED_PROPOSAL or (known.reason == REJECTED and fresh >= LEAST_BUILDS):
+        return waits
+    if known.reason == LAPSED:
+        return waits if known.lost else _IN_FORCE
+    if known.reason == FADED and fresh:
+        return _IN_FORCE
+    if known.reason == PROPOSED and store.config.procedure_approval == "evidence" and way.leads_there:
+        since = known.row["archived_at"]
+        later = frozenset[str]().union(*(one.builds for one in way.supporters if one.row["created_at"] > since))
+        earlier = frozenset[str]().union(*(one.builds for one in way.supporters if one.row["created_at"] <= since))
+        if len(later - earlier) >= LATER_SUCCESSES:
+            return _IN_FORCE
+    return {}
+
+
+def _left(store: AgentMemoryStore, known: Known, rows: Sequence[Row], now: str) -> _Draft | None:
+    """Return what becomes of a procedure that too few episodes tell of: these `rows`."""
+    if not (changes := lapse(known, now) or stricter(known, rows)):
+        return None
+    before = store.read_memories([known.row["id"]])[0]
+    after = before.model_copy(update={**changes, "updated_at": now})
+    quoted = frozenset[str]() if "content" in changes else None
+    return _Draft(None, after, before, known.members - known.lost, quoted)
+
+
+def _put_away(store: AgentMemoryStore, plan: _Plan, rows: Sequence[Row], now: str) -> None:
+    """Plan to put away what does not convince."""
+    away = {"archived_at": now, "archive_reason": UNCONVINCING, "updated_at": now}
+    for row in rows:
+        draft = plan.drafts.get(row["id"])
+        if draft is None:
+            before = store.read_memories([row["id"]])[0]
+            members = frozenset(row.get("source_event_ids", ()))
+            plan.drafts[row["id"]] = _Draft(None, before.model_copy(update=away), before, members)
+        elif not draft.after.archived_at:
+            plan.drafts[row["id"]] = draft._replace(after=draft.after.model_copy(update=away))
+
+
+def _counts(store: AgentMemoryStore, row: Row, way: Way) -> dict[str, int]:
+    return {**practice_of(store.reader, row), "tried": way.tried, "succeeded": way.succeeded}
+
+
+def _id(store: AgentMemoryStore, scope: Scope, members: frozenset[str]) -> str:
+    key = "\x1f".join([scope[0] or "", scope[1] or "", *sorted(members)])
+    ids = (source_id(f"procedure\x1f{key}", number) for number in count())
+    return next(one for one in ids if store.reader.index.slot(one) < 0)
+
+
+def _is_unconvincing(store: AgentMemoryStore, row: Row, now: str) -> bool:
+    """Whether what was learned is to be put away: overridden or doubted, and never used (seed 1). Pinned ones stay."""
+    if row.get("confidence", 1.0) >= LEAST_CONFIDENCE:
+        return False
+    stays = "archived_at" in row or row.get("is_pinned") or not is_true(row, now)
+    return not stays and practice_of(store.reader, row)["uses"] == 0
+
+
+def _written(store: AgentMemoryStore, scope: Scope, plan: _Plan, vectors: Vectors) -> tuple[ProcedureResult, set[int]]:
+    now, drafts = store.now(), list(plan.drafts.values())
+    proposed = [draft for draft in drafts if draft.comes_to(PROPOSED)]
+    retired = sum(draft.comes_to(UNCONVINCING, LAPSED, LAPSED_PROPOSAL) for draft in drafts)
+    result = ProcedureResult(
+        episodes=plan.attempts,
+        proposed=len(proposed),
+        updated=len(drafts) - len(proposed) - retired,
+        brought_into_force=sum(draft.comes_to(None) for draft in drafts),
+        retired=retired,
+        new_memory_ids=[draft.after.id or "" for draft in drafts if draft.before is None],
+    )
+    units = [_writes(store, draft, vectors.get(draft.after.content), now) for draft in drafts]
+    return result, commit_each(store, scope, units)
+
+
+def _writes(store: AgentMemoryStore, draft: _Draft, vector: Vector | None, now: str) -> list[Write]:
+    after, before, way = draft.after, draft.before, draft.way
+    memory_id, linked = after.id or "", sorted(draft.members)[:_MOST_LINKED]
+    if before is None:
+        assert way is not None  # noqa: S101 (what is new follows a way)
+        counts = {**practice_of(store.reader, {"id": memory_id}), "tried": way.tried, "succeeded": way.succeeded}
+        event = measurement({"id": memory_id}, counts, confidence=after.confidence, now=now)
+        new = after.model_copy(update={"embedding": vector, "supporting_memory_ids": linked})
+        return [new, event, *quoting(store.reader, memory_id, draft.quoted or (), evidence=linked, now=now)]
+    writes: list[Write] = []
+    if (event_of := revision(before, after)) is not None:
+        writes.append(with_vector(event_of, vector if draft.has_new_text else None))
+    already = set(before.supporting_memory_ids)  # type: ignore[attr-defined]
+    if way is not None:
+        row = store.reader.rows([memory_id])[0]
+        writes.append(measurement(row, _counts(store, row, way), confidence=after.confidence, now=now))
+        if added := [one for one in linked if one not in already][: max(0, _MOST_LINKED - len(already))]:
+            writes.append(MemoryDerived(id=memory_id, source_ids=added, created_at=now))
+    writes.extend(unlinked(memory_id, sorted(already - draft.members)))
+    if draft.quoted is not None:
+        writes.extend(quoting(store.reader, memory_id, draft.quoted, evidence=draft.members, now=now))
+    return writes
+
+
+_STUDY: Study[_Plan, ProcedureResult] = Study(
+    LEARNING, _TYPES, _planned, _written, _concluded, nothing=ProcedureResult()
+)

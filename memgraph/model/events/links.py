@@ -1,0 +1,51 @@
+"""Events about links between memories."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from memgraph.model.base import MAX_ITEMS, Finite, Text, Timestamp
+from memgraph.model.events.payload import Payload
+from memgraph.model.ids import MemoryId
+
+
+class _Between(Payload):
+    source_id: MemoryId
+    relation: Literal["DERIVED_FROM", "SUPPORTS", "SUPERSEDES", "CONTRADICTS", "RELATED_TO", "ELABORATES", "EXAMPLE_OF"]
+    target_id: MemoryId
+
+    def memory_ids(self) -> list[str]:
+        """Return the memories whose row or links it changes."""
+        return [self.source_id, self.target_id]
+
+
+class MemoryLinked(_Between):
+    """A link was made, or its properties set."""
+
+    TYPE = "memory.linked"
+
+    score: Finite | None = None
+    reason: Text | None = None
+    created_at: Timestamp
+
+
+class MemoryUnlinked(_Between):
+    """A link was taken back."""
+
+    TYPE = "memory.unlinked"
+
+
+class MemoryDerived(Payload):
+    """A memory was distilled from others: DERIVED_FROM to each, and SUPPORTS from each."""
+
+    TYPE = "memory.derived"
+
+    id: MemoryId
+    source_ids: Annotated[list[MemoryId], Field(min_length=1, max_length=MAX_ITEMS)]
+    created_at: Timestamp
+
+    def memory_ids(self) -> list[str]:
+        """Return the memories whose row or links it changes."""
+        return [self.id, *self.source_ids]

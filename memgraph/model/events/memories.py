@@ -1,0 +1,136 @@
+"""Events about single memories: added, revised, merged, deleted and back again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, create_model
+
+from memgraph.model.base import Count, Finite, Name, Strict, Text
+from memgraph.model.events.payload import ANY, Payload, Sha256, sparse
+from memgraph.model.ids import MemoryId
+from memgraph.model.memory import MemoryRecord
+
+
+class VectorRef(Strict):
+    """Where a memory's vector lies: row of ``vectors/<model>.f32`` and the SHA-256 of its bytes."""
+
+    model: Name
+    row: Count
+    sha256: Sha256
+
+
+class MemoryAdded(Payload):
+    """A memory came to be."""
+
+    TYPE = "memory.added"
+
+    memory: MemoryRecord
+    vector: VectorRef | None = None
+
+    def occurred_at(self) -> str | None:
+        """Return when the remembered thing happened."""
+        return self.memory.occurred_at
+
+    def memory_ids(self) -> list[str]:
+        """Return the memories whose row or links it changes."""
+        return [self.memory.id]
+
+
+_FIXED = {"id", "type", "created_at"}
+RecordPatch = create_model(
+    "RecordPatch",
+    __base__=Strict,
+    **{
+        name: (field.rebuild_annotation() | None, None)
+        for name, field in MemoryRecord.model_fields.items()
+        if name not in _FIXED
+    },
+)  # type: ignore[call-overload]
+"""New values of a memory's fields; absent means unchanged."""
+
+
+def _clearable(name: str) -> str:
+    field = MemoryRecord.model_fields.get(name)
+    if field is None or field.is_required():
+        raise ValueError("is not a field that can be unset")
+    return name
+
+
+Clearable = Annotated[str, AfterValidator(_clearable)]
+
+
+class _Revision(Payload):
+    id: MemoryId
+    changed: RecordPatch  # type: ignore[valid-type]
+    cleared: list[Clearable] = Field(default_factory=list)
+    """Fields that are set no longer."""
+    vector: VectorRef | None = None
+
+    def memory_ids(self) -> list[str]:
+        """Return the memories whose row or links it changes."""
+        return [self.id]
+
+    def row_after(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the row with these changes."""
+        kept = {name: value for name, value in row.items() if name not in self.cleared}
+        return {**kept, **sparse(self.changed.model_dump())}  # type: ignore[attr-defined]
+
+
+class MemoryRevised(_Revision):
+    """Somebody changed fields of a memory."""
+
+    TYPE = "memory.revised"
+
+
+class MemoryMerged(_Revision):
+    """A duplicate was merged into a memory; `candidate_id` is the id that the duplicate would have had."""
+
+    TYPE = "memory.merged"
+
+    candidate_id: MemoryId | None = None
+
+
+class MemoryDeleted(Payload):
+    """A memory and its links are gone from every view; its history stays."""
+
+    TYPE = "memory.deleted"
+    SCOPES = ANY
+
+    id: MemoryId
+    reason: Text | None = None
+
+    def memory_ids(self) -> list[str]:
+        """Return the memories whose row or links it changes."""
+        return [self.id]
+
+
+class RecallAgain(Strict):
+    """One retrieval that had returned a memory which is back, and what became of it there."""
+
+    query_id: MemoryId
+    rank: Count
+    score: Finite
+    tokens: Count
+    used: bool | None = None
+
+
+class MemoryUndeleted(Payload):
+    """A deleted memory is back as it was; its links come back by events of their own in the same commit."""
+
+    TYPE = "memory.undeleted"
+    BY_STORE_ALONE = True
+
+    memory: MemoryRecord
+    """`previous_id` names the nearest of its predecessors that is there now."""
+    vector: VectorRef | None = None
+    added_seq: Count
+    """Of the event that added it: its old place in the order of memories."""
+    follower_ids: list[MemoryId] = Field(default_factory=list)
+    """Memories that come after it again."""
+    recalls: list[RecallAgain] = Field(default_factory=list)
+
+    def memory_ids(self) -> list[str]:
+        """Return the memories whose row or links it changes."""
+        return [self.memory.id, *self.follower_ids]

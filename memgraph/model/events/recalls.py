@@ -1,0 +1,77 @@
+"""Events about recalls: what was retrieved, what came of it, which memories were used."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from memgraph.model.base import Count, Finite, Name, Strict, Timestamp
+from memgraph.model.events.payload import SYSTEM, Payload, Sha256
+from memgraph.model.ids import MemoryId
+from memgraph.model.memory import MemoryType
+
+
+class AccessEffect(Strict):
+    """Use of a memory and its relevance after an access."""
+
+    id: MemoryId
+    access_count: Count
+    last_accessed_at: Timestamp
+    relevance_anchor: Finite
+    relevance_at: Timestamp
+
+
+class AccessRecorded(Payload):
+    """Memories were used."""
+
+    TYPE = "access.recorded"
+    BY_STORE_ALONE = True
+    SCOPES = SYSTEM
+
+    accesses: Annotated[list[AccessEffect], Field(min_length=1)]
+
+    def memory_ids(self) -> list[str]:
+        """Return the memories whose row or links it changes."""
+        return [effect.id for effect in self.accesses]
+
+
+class RecalledItem(Strict):
+    """One memory of a retrieval."""
+
+    id: MemoryId
+    type: MemoryType
+    score: Finite
+    tokens: Count
+
+
+class RetrievalRecorded(Payload):
+    """An agent was given these memories. `query_hmac` is an HMAC: the query itself is not kept."""
+
+    TYPE = "retrieval.recorded"
+    SCOPES = SYSTEM
+
+    query_id: MemoryId
+    query_hmac: Sha256
+    retrieved_at: Timestamp
+    settings_version: Name
+    agent_name: Name | None = None
+    project_id: Name | None = None
+    session_id: Name | None = None
+    task_id: Name | None = None
+    build_id: Name | None = None
+    total_tokens: Count
+    results: list[RecalledItem] = Field(default_factory=list)
+
+
+class OutcomeRecorded(Payload):
+    """What became of a retrieval."""
+
+    TYPE = "outcome.recorded"
+    SCOPES = SYSTEM
+
+    query_id: MemoryId
+    outcome: Name
+    used: list[MemoryId] = Field(default_factory=list)
+    overridden: list[MemoryId] = Field(default_factory=list)
+    recorded_at: Timestamp

@@ -1,0 +1,57 @@
+"""All event payloads by (type, version). Events state effects as absolute values, never commands.
+
+A payload class never changes once it has been released: any change is a new class with a higher version, and a fixture of
+the old one stays readable. Replay therefore calls no model and no clock.
+"""
+
+from __future__ import annotations
+
+from memgraph.model.events.intake import BuildConsolidated, SourceRead
+from memgraph.model.events.lifecycle import (
+    CollectionApplied,
+    CompressionApplied,
+    ContradictionsSought,
+    DecayApplied,
+    ErrorsAnalysed,
+    ProcedureMeasured,
+    ProceduresLearned,
+    SleepAdvanced,
+)
+from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
+from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryMerged, MemoryRevised, MemoryUndeleted
+from memgraph.model.events.payload import Payload
+from memgraph.model.events.recalls import AccessRecorded, OutcomeRecorded, RetrievalRecorded
+from memgraph.model.events.reembedding import MemoryReembedded, VectorsLost
+from memgraph.model.events.store import EmbeddingSwitched, JournalRepaired, StoreCreated
+
+PAYLOADS: dict[tuple[str, int], type[Payload]] = {
+    (kind.TYPE, kind.VERSION): kind
+    for kind in (
+        StoreCreated,
+        EmbeddingSwitched,
+        MemoryAdded,
+        MemoryRevised,
+        MemoryMerged,
+        MemoryReembedded,
+        MemoryDeleted,
+        MemoryUndeleted,
+        MemoryLinked,
+        MemoryUnlinked,
+        MemoryDerived,
+        AccessRecorded,
+        RetrievalRecorded,
+        OutcomeRecorded,
+        BuildConsolidated,
+        SourceRead,
+        DecayApplied,
+        CollectionApplied,
+        CompressionApplied,
+        ContradictionsSought,
+        ProcedureMeasured,
+        ProceduresLearned,
+        ErrorsAnalysed,
+        SleepAdvanced,
+        JournalRepaired,
+        VectorsLost,
+    )
+}

@@ -1,0 +1,60 @@
+"""Events about the store itself."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from memgraph.model.base import Name, Strict, Text, Timestamp
+from memgraph.model.events.payload import ANY, SYSTEM, Payload, Sha256, Whole
+
+
+class StoreCreated(Payload):
+    """The first event of every journal."""
+
+    TYPE = "store.created"
+    BY_STORE_ALONE = True
+    SCOPES = SYSTEM
+
+    created_by: Name
+
+
+class EmbeddingSwitched(Payload):
+    """From here on vectors are made by this model."""
+
+    TYPE = "embedding.switched"
+    BY_STORE_ALONE = True
+    SCOPES = ANY
+
+    model: Name
+    dimension: Annotated[int, Field(ge=1, le=65_536)]
+
+
+class AcceptedWitness(Strict):
+    """What said that the journal should be another: the event that it names, where it could be read."""
+
+    kind: Literal["head", "checkpoint"]
+    state: Literal["ahead", "missing", "damaged", "other"]
+    seq: Whole | None = None
+    signature: Sha256 | None = None
+
+
+class JournalRepaired(Payload):
+    """The journal was accepted as it was, up to `seq`, although its head file or checkpoint said otherwise.
+
+    `events_lost` counts those that are known to have been written after it.
+    """
+
+    TYPE = "journal.repaired"
+    BY_STORE_ALONE = True
+    SCOPES = SYSTEM
+
+    seq: Whole
+    signature: Sha256
+    witnesses: Annotated[list[AcceptedWitness], Field(min_length=1, max_length=2)]
+    events_lost: Whole
+    dropped_bytes: Whole
+    repaired_at: Timestamp
+    repaired_by: Name
+    reason: Text | None = None

@@ -1,0 +1,1 @@
+"""What the store's operations answer."""

@@ -1,0 +1,62 @@
+"""Counts, listings, exports and the answer of a command."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field, SerializeAsAny
+
+from memgraph.model.base import Bytes, Count, Model, Timestamp
+from memgraph.model.link import Link
+from memgraph.model.memory import AgentMemory, MemoryType, Outcome
+from memgraph.model.relevance import ConfidenceLabel
+
+EXPORT_VERSION = "1.0.0"
+
+
+class MemoryStats(Model):
+    """Counts over all memories that are neither archived nor deleted."""
+
+    total: Count
+    by_type: dict[MemoryType, int]
+    avg_relevance: float
+    pinned_count: Count
+    suppressed_count: Count
+    db_size_bytes: Bytes
+
+
+class MemoryListEntry(Model):
+    """One line of a listing; `content` is cut to 80 characters."""
+
+    id: str
+    type: MemoryType
+    content: str
+    relevance_score: float
+    confidence_label: ConfidenceLabel
+    outcome: Outcome
+    age: str
+    access_count: Count
+    is_pinned: bool
+
+
+class MemoryCommandResult(Model):
+    """What a command did, in words and as data."""
+
+    command: str
+    success: bool
+    message: str
+    data: Any = None
+
+
+class MemoryExport(Model):
+    """Every memory that is not deleted, suppressed ones included, with their links; or, for others, only what may be shown.
+
+    `embedding_model` names what made the vectors; a store of another model embeds the texts anew on import.
+    """
+
+    version: str
+    exported_at: Timestamp
+    total_memories: Count
+    memories: list[SerializeAsAny[AgentMemory]]
+    links: list[Link] = Field(default_factory=list)
+    embedding_model: str | None = None

@@ -1,0 +1,1 @@
+"""From a recall to the text that an agent is given."""

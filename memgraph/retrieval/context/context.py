@@ -1,0 +1,245 @@
+"""From a recall to an agent's context: which memory goes where, and what is told of it.
+
+A recall's budget counts the memories' contents, of 800 characters at most. What is told beside or instead of a content is
+therefore cut to as much: a memory may hold a thousand times that.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Sequence
+from itertools import chain, islice
+from typing import Any, TypeGuard, TypeVar
+
+from memgraph.model.base import MAX_CONTENT_CHARS
+from memgraph.model.memory import (
+    AgentMemory,
+    EncounteredError,
+    EpisodicMemory,
+    Outcome,
+    ProceduralMemory,
+    SemanticMemory,
+)
+from memgraph.model.results.context import (
+    AgentContext,
+    Experience,
+    FromMemory,
+    OutcomeWord,
+    Pattern,
+    Skill,
+    TaskContext,
+    Warned,
+)
+from memgraph.model.retrieval import Opposed, RetrievalResult
+from memgraph.retrieval.context.prefix import one_line
+from memgraph.text.cutting import fitted
+
+RULE_CONFIDENCE = 0.5
+"""A procedure that is more likely wrong than right is no behaviour to follow (seed 2, `getProceduralRules`)."""
+
+_MOST_ITEMS = 20
+_WORD_OF: dict[Outcome, OutcomeWord] = {
+    "positive": "success",
+    "negative": "failure",
+    "neutral": "partial",
+    "unknown": "unknown",
+}
+_JOINERS = "\u200c\u200d"
+_UNSEEN = range(0xE0000, 0xE1000)
+"""Tags and variation selectors of plane 14: they show nothing, and can spell any text to a model."""
+
+_PARTS = r"(.+?) (?:Lesson|What it acted on|What was done|Last error): "
+_FAILED_TRIAL = re.compile(rf"Failed trial: {_PARTS}", re.DOTALL)
+_SOLVED_TRIAL = re.compile(rf"Solved(?: after a failed trial)?: {_PARTS}", re.DOTALL)
+_SOLVED_SINCE = re.compile(
+    r"Failed in [\d,]+ \w+(?: of ([^:“”]{1,80}?))?, solved in |The same task failed in .{1,400}? One that went well acted on this: "
+)
+_LESSONS = (
+    re.compile(r"(Failed trial: .+?) Lesson: (.+)()$"),
+    re.compile(r"((?:Failed|Never solved) in .+?) The lesson: “(.+?)”(.*)$"),
+)
+"""How the rules tell of trials: what failed, the lesson, and what else is told of what failed."""
+
+_Entry = TypeVar("_Entry", bound=FromMemory)
+_Error = tuple[str | None, str | None, str | None]
+"""What fails, why, and what prevents it."""
+
+
+def agent_context(result: RetrievalResult) -> AgentContext:
+    """Return the memories of a recall by type, each list best first."""
+    return AgentContext(
+        query_id=result.query_id,
+        retrieved_at=result.retrieved_at,
+        semantic_memories=[memory for memory in result.memories if isinstance(memory, SemanticMemory)],
+        similar_episodes=[memory for memory in result.memories if isinstance(memory, EpisodicMemory)],
+        procedural_rules=[memory for memory in result.memories if isinstance(memory, ProceduralMemory)],
+        total_tokens_used=result.total_tokens_used,
+        certainty=result.certainty,
+        contradictions=result.contradictions,
+        notice=result.notice,
+    )
+
+
+def task_context(recalled: RetrievalResult | AgentContext) -> TaskContext:
+    """Return what a recall tells an agent to build on, to avoid and to do; `TaskContext` says which memory goes where."""
+    solved = solved_since(recalled.memories)
+    helping = [memory for memory in recalled.memories if memory.outcome != "negative" or memory.id in solved]
+    warning = [memory for memory in recalled.memories if memory.id not in solved]
+    avoid = [one for memory in warning for one in (*failed(memory), *known_errors(memory))]
+
+    def marked(entries: Iterable[_Entry]) -> list[_Entry]:
+        return [_marked(entry, recalled.contradictions) for entry in entries]
+
+    return TaskContext(
+        query_id=recalled.query_id,
+        retrieved_at=recalled.retrieved_at,
+        certainty=recalled.certainty,
+        relevant_patterns=marked(pattern(memory) for memory in helping if isinstance(memory, SemanticMemory)),
+        avoid_these=marked(avoid),
+        applicable_skills=marked(skill(memory) for memory in helping if is_rule(memory)),
+        similar_episodes=marked(experience(memory) for memory in helping if isinstance(memory, EpisodicMemory)),
+        notice=recalled.notice,
+    )
+
+
+def _marked(entry: _Entry, contradictions: Sequence[Opposed]) -> _Entry:
+    """Return an entry that says which other memories of the recall contradict it."""
+    older = [one.older_id for one in contradictions if one.newer_id == entry.memory_id]
+    newer = [one.newer_id for one in contradictions if one.older_id == entry.memory_id]
+    if not older and not newer:
+        return entry
+    return entry.model_copy(update={"contradicts_older": older, "contradicted_by_newer": newer})
+
+
+def is_rule(memory: AgentMemory) -> TypeGuard[ProceduralMemory]:
+    """Whether a memory is a procedure to follow."""
+    is_sound = memory.confidence >= RULE_CONFIDENCE and memory.outcome != "negative"
+    return isinstance(memory, ProceduralMemory) and is_sound
+
+
+def pattern(memory: SemanticMemory) -> Pattern:
+    """Return what a semantic memory says is so."""
+    told = _told(category=memory.category, conditions=memory.conditions, correct_approach=memory.correct_approach)
+    return Pattern(**_origin(memory), text=visible_line(memory.content), **told)
+
+
+def skill(memory: ProceduralMemory) -> Skill:
+    """Return how to do what a procedure is for."""
+    told = _told(
+        name=memory.title,
+        trigger=memory.trigger_pattern,
+        prerequisites=memory.prerequisites,
+        steps=memory.steps,
+        exit_criteria=memory.exit_criteria,
+    )
+    text = None if told["steps"] else visible_line(memory.content)
+    return Skill(**_origin(memory), text=text, success_rate=memory.success_rate, **told)
+
+
+def experience(memory: EpisodicMemory) -> Experience:
+    """Return an episode: by its parts if it was recorded in parts (seed 2), else by its content."""
+    parts = _told(text=memory.situation, approach=memory.reasoning, action=memory.action, feedback=memory.user_feedback)
+    told = parts if parts["text"] else {"text": visible_line(memory.content)}
+    return Experience(
+        **_origin(memory),
+        **told,
+        outcome=_WORD_OF[memory.outcome],
+        occurred_at=memory.event_date or memory.occurred_at or memory.created_at,
+        project_id=visible_line(memory.project_id or "") or None,
+    )
+
+
+def failed(memory: AgentMemory) -> list[Warned]:
+    """Return a memory of negative outcome as what fails, and the lesson drawn from it as what prevents it; nothing of any other."""
+    if memory.outcome != "negative":
+        return []
+    text = visible_line(memory.content)
+    for pattern in _LESSONS:
+        if found := pattern.match(text):
+            return [_warned(memory, f"{found[1]}{found[3]}", None, found[2])]
+    return [_warned(memory, text, None, None)]
+
+
+def solved_since(memories: Sequence[AgentMemory]) -> set[str | None]:
+    """Return the ids of the failures whose task was solved, as they say or another of the memories: nothing of them is to be avoided."""
+    found = [
+        match
+        for memory in memories
+        for match in (_SOLVED_TRIAL.match(memory.content), _SOLVED_SINCE.match(memory.content))
+    ]
+    solved = {match[1].rstrip(".") for match in found if match and match[1]}
+    return {memory.id for memory in memories if memory.outcome == "negative" and _is_solved(memory, solved)}
+
+
+def _is_solved(memory: AgentMemory, solved: Collection[str]) -> bool:
+    trial = _FAILED_TRIAL.match(memory.content)
+    return trial[1].rstrip(".") in solved if trial else _SOLVED_SINCE.match(memory.content) is not None
+
+
+def known_errors(memory: AgentMemory) -> list[Warned]:
+    """Return the errors that a memory tells of beside its content, with what prevents or resolves each."""
+    errors: Iterable[_Error] = ()
+    if isinstance(memory, SemanticMemory):
+        errors = [(memory.incorrect_approach, None, memory.correct_approach)]
+    elif isinstance(memory, EpisodicMemory):
+        content = visible_line(memory.content)
+        met = memory.errors_encountered
+        errors = [_met(one) for one in met if one.resolution or visible_line(one.message) not in content]
+    elif isinstance(memory, ProceduralMemory):
+        errors = [(one.error, None, one.fix) for one in memory.common_errors]
+    texts = _fitted(chain.from_iterable(islice(errors, _MOST_ITEMS)))
+    triples = zip(texts[::3], texts[1::3], texts[2::3], strict=True)
+    return [_warned(memory, what, why, prevention) for what, why, prevention in triples if what]
+
+
+def visible_line(text: str) -> str:
+    """Reduce a text to one line of what can be seen: invisible characters could tell a model what no person reads."""
+    if not text.isascii():
+        text = "".join(char for char in text if not _is_invisible(char))
+    return one_line(text)
+
+
+def _is_invisible(char: str) -> bool:
+    return (unicodedata.category(char) == "Cf" and char not in _JOINERS) or ord(char) in _UNSEEN
+
+
+def _met(error: EncounteredError) -> _Error:
+    if error.message.startswith(error.type):  # "TimeoutError: no answer" says both
+        return error.message, None, error.resolution
+    return error.type, error.message, error.resolution
+
+
+def _origin(memory: AgentMemory) -> dict[str, Any]:
+    return {
+        "memory_id": memory.id or "",
+        "confidence": memory.confidence,
+        "trust_class": memory.trust_class,
+        "privacy_tier": memory.privacy_tier,
+    }
+
+
+def _warned(memory: AgentMemory, what: str, why: str | None, prevention: str | None) -> Warned:
+    told = {"what_fails": what, "why": why or None, "prevention": prevention or None}
+    return Warned(**_origin(memory), memory_type=memory.type, **told)
+
+
+def _told(**fields: str | Sequence[str] | None) -> dict[str, Any]:
+    """Return fields as they are told: visible lines, cut together; an empty text is None, an empty item is left out."""
+    texts = {name: [value or ""] if isinstance(value, str | None) else _items(value) for name, value in fields.items()}
+    lines = iter(_fitted(chain.from_iterable(texts.values())))
+    told = {name: list(islice(lines, len(given))) for name, given in texts.items()}
+    return {
+        name: (told[name][0] or None) if isinstance(value, str | None) else [line for line in told[name] if line]
+        for name, value in fields.items()
+    }
+
+
+def _items(texts: Sequence[str]) -> list[str]:
+    if len(texts) <= _MOST_ITEMS:
+        return list(texts)
+    return [*texts[: _MOST_ITEMS - 1], f"… {len(texts) - _MOST_ITEMS + 1} more"]
+
+
+def _fitted(texts: Iterable[str | None]) -> list[str]:
+    return fitted([visible_line(text or "") for text in texts], MAX_CONTENT_CHARS)

@@ -1,0 +1,1 @@
+"""The stages of retrieval, one module each."""

@@ -1,0 +1,40 @@
+"""Certainty: whether the store knows of what was asked at all. It removes nothing: the caller decides."""
+
+from __future__ import annotations
+
+from math import exp
+
+import numpy as np
+
+from memgraph.model.retrieval import Certainty
+from memgraph.retrieval.stages.state import Search
+
+_BOUNDS: tuple[tuple[float, Certainty], ...] = ((0.8, "high"), (0.5, "medium"), (0.2, "low"))
+_WITH_VECTORS = 13.0, 0.37
+_WORDS_ALONE = 7.0, 0.47
+"""Slope and middle of the logistic curve: fitted on the dev half of LoCoMo, questions with their names masked put to the own and to
+another conversation (`tests/benchmarks/README.md`)."""
+
+
+def certainty_of(search: Search) -> float:
+    """Return the probability, in [0, 1], that something of what was asked about is remembered.
+
+    A memory speaks for it by its cosine (corrected for length) and by the share of the query's words, weighted by their rarity, that it and
+    what stands around it hold: the two in the mean, of the best candidate. Neither is scaled by the other memories, so that the best of a
+    store that knows nothing is still far from the query.
+    """
+    slots = search.slots
+    if not len(slots):
+        return 0.0
+    known = search.coverage[slots]
+    slope, middle = _WORDS_ALONE
+    if search.dense_weight:
+        meant = np.maximum(0.0, search.meaning[slots])
+        known = (known + meant) / 2.0 if search.terms else meant
+        slope, middle = _WITH_VECTORS
+    return round(1.0 / (1.0 + exp(-slope * (float(known.max()) - middle))), 6)
+
+
+def certainty_word(score: float) -> Certainty:
+    """Return the word for a certainty: high ≥ 0.8, medium ≥ 0.5, low ≥ 0.2, else none."""
+    return next((word for bound, word in _BOUNDS if score >= bound), "none")

@@ -1,0 +1,1 @@
+"""Writing: what is checked, recorded and signed."""

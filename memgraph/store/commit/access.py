@@ -1,0 +1,210 @@
+"""Access records: visible in the process at once, durable a moment later.
+
+They wait here until the next commit, for a second, or for the store's close; a kill loses at most that second of them.
+What waits are *uses*, not their effects: the effects, which are absolute values, follow from the row under the writer lock,
+so uses by several threads and processes add up.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from memgraph.errors import DiskFullError, MemGraphError, ReadOnlyError, StorageError
+from memgraph.logs import logger_of
+from memgraph.model.base import MAX_COUNT
+from memgraph.model.events.payload import Payload
+from memgraph.model.events.recalls import AccessEffect, AccessRecorded
+from memgraph.model.relevance import ForgettingCurveConfig, decayed
+from memgraph.model.timestamps import days_between
+from memgraph.ports import Row
+
+logger = logger_of(__name__)
+
+FLUSH_AFTER_S = 1.0
+_BOOST_EVERY_DAYS = 1.0
+
+Rows = Callable[[str, str], Row | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One use of a memory: each is counted; one by retrieval reinforces at most once a day."""
+
+    memory_id: str
+    at: str
+    by_retrieval: bool = False
+
+
+class Mark(NamedTuple):
+    """A point in what is pending: the event that the rows have, how often uses were taken out, and how many came since."""
+
+    seq: int
+    drains: int
+    used: int
+
+
+class PendingAccess:
+    """Uses that are not yet committed, and the retrievals they came from. Not thread-safe: its owner locks.
+
+    Uses that were drained, to be committed, are seen until the rows have moved on to the commit.
+
+    Parameters
+    ----------
+    flush : callable
+        Commits what is pending.
+    curve : ForgettingCurveConfig
+    seq : callable
+        Returns the last event that the rows have.
+    """
+
+    def __init__(self, flush: Callable[[], None], curve: ForgettingCurveConfig, seq: Callable[[], int]) -> None:
+        self._flush = flush
+        self._curve = curve
+        self._seq = seq
+        self._uses: dict[str, list[Use]] = {}
+        self._others: list[Payload] = []
+        self._drained: dict[str, list[Use]] = {}
+        self._drained_at = -1
+        self._used: list[str] = []
+        self._drains = 0
+        self._timer: threading.Timer | None = None
+        self._is_told = False
+
+    def __bool__(self) -> bool:
+        return bool(self._uses or self._others)
+
+    def add(self, uses: Iterable[Use] = (), payload: Payload | None = None) -> None:
+        """Note uses, and the event that says what happened."""
+        for use in uses:
+            self._uses.setdefault(use.memory_id, []).append(use)
+            self._used.append(use.memory_id)
+        if payload is not None:
+            self._others.append(payload)
+        self._start_timer()
+
+    @property
+    def mark(self) -> Mark:
+        """How far a reader has seen what is pending, for `effects`."""
+        return Mark(self._seq(), self._drains, len(self._used))
+
+    def effects(self, rows: Rows, *, since: Mark | None = None) -> list[AccessEffect]:
+        """Return what the pending uses make of the rows; uses of memories that are gone have no effect.
+
+        Parameters
+        ----------
+        since : Mark, optional
+            Of the memories that were used after it only, if nothing was committed meanwhile.
+        """
+        is_late = since is not None and since[:2] == self.mark[:2]
+        ids = dict.fromkeys(self._used[since.used :]) if since and is_late else {**self._drained, **self._uses}
+        found = []
+        for memory_id in ids:
+            uses = self._of(memory_id)
+            row = rows("Memory", memory_id) if uses else None
+            if row is not None:
+                found.append(_effect(row, uses, self._curve))
+        return found
+
+    def over(self, row: Row) -> Row:
+        """Return a row with what is pending for it."""
+        uses = self._of(row["id"])
+        return {**row, **_effect(row, uses, self._curve).model_dump()} if uses else row
+
+    def drain(self, rows: Rows) -> Drained:
+        """Return the events to commit, made from the rows as they are under the lock, and forget the uses."""
+        effects = self.effects(rows)
+        payloads = [*self._others, *([AccessRecorded(accesses=effects)] if effects else [])]
+        drained = Drained(payloads, self._uses, self._others)
+        self._drained = {memory_id: self._of(memory_id) for memory_id in {**self._drained, **self._uses}}
+        self._drained_at = self._seq()
+        self._uses, self._others, self._used = {}, [], []
+        self._drains += 1
+        self.stop()
+        return drained
+
+    def put_back(self, drained: Drained) -> None:
+        """Take drained uses back: their commit failed."""
+        later, self._uses, self._used, self._drained = self._uses, {}, [], {}
+        self._drains += 1
+        for uses in (*drained.uses.values(), *later.values()):
+            self.add(uses)
+        self._others = [*drained.others, *self._others]
+        self._start_timer()
+
+    def _of(self, memory_id: str) -> list[Use]:
+        drained = self._drained if self._drained_at == self._seq() else {}
+        return [*drained.get(memory_id, ()), *self._uses.get(memory_id, ())]
+
+    def settle(self) -> None:
+        """Commit what is pending; where the system refuses it, it stays pending, which is logged once."""
+        try:
+            self._flush()
+        except (StorageError, DiskFullError, ReadOnlyError) as error:
+            self.skip(error.loggable)
+        else:
+            self._is_told = False
+
+    def skip(self, why: str) -> None:
+        """Log that uses are not recorded: once, until they are again."""
+        if not self._is_told:
+            logger.warning("uses of memories are not recorded: %s", why)
+        self._is_told = True
+
+    def stop(self) -> None:
+        """Stop the timer."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _start_timer(self) -> None:
+        if self._timer is None:
+            self._timer = threading.Timer(FLUSH_AFTER_S, self._on_time)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _on_time(self) -> None:
+        self._timer = None
+        try:
+            self.settle()
+        except MemGraphError as error:
+            logger.warning("access records are kept for later: %s", error.loggable)
+        if self:
+            self._start_timer()
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """What was taken out of `PendingAccess`: the events, and what they were made from."""
+
+    payloads: list[Payload]
+    uses: dict[str, list[Use]]
+    others: list[Payload]
+
+
+NOTHING_DRAINED = Drained([], {}, [])
+
+
+def _effect(row: Row, uses: Sequence[Use], curve: ForgettingCurveConfig) -> AccessEffect:
+    count, last = row.get("access_count", 0), row.get("last_accessed_at")
+    anchor, anchored_at = row["relevance_anchor"], row["relevance_at"]
+    for use in uses:
+        if not (use.by_retrieval and last is not None and days_between(anchored_at, use.at) < _BOOST_EVERY_DAYS):
+            now = decayed(
+                anchor,
+                days_between(anchored_at, use.at),
+                rate=curve.rate(row["type"]),
+                is_pinned=row.get("is_pinned", False),
+                floor=row.get("floor", 0.0),
+            )
+            anchor, anchored_at = min(now + curve.reinforcement_boost, curve.max_relevance), use.at
+        count, last = count + 1, use.at
+    return AccessEffect(
+        id=row["id"],
+        access_count=min(count, MAX_COUNT),
+        last_accessed_at=last or anchored_at,
+        relevance_anchor=anchor,
+        relevance_at=anchored_at,
+    )

@@ -1,0 +1,227 @@
+"""Appending: what is to be committed is checked against what is there, its vectors are placed, and then it is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from memgraph.errors import DuplicateIdError, InvalidInputError, NotFoundError, ScopeError
+from memgraph.fold.edges import NODE_TABLES
+from memgraph.journal.envelope import CommitDraft, Event
+from memgraph.model.events.memories import (
+    MemoryAdded,
+    MemoryDeleted,
+    MemoryMerged,
+    MemoryRevised,
+    MemoryUndeleted,
+    VectorRef,
+)
+from memgraph.model.events.payload import Actor, Payload, WriteScope
+from memgraph.model.events.store import EmbeddingSwitched
+from memgraph.model.ids import new_id
+from memgraph.model.memory import AgentMemory, Vector
+from memgraph.model.relevance import ForgettingCurveConfig
+from memgraph.ports import Embedder
+from memgraph.store.commit.access import NOTHING_DRAINED, PendingAccess
+from memgraph.store.commit.vectors import VectorModel, check_model, checked_vector, vector_model
+from memgraph.store.projection.projector import Projector
+
+Write = Payload | tuple[Payload, Vector] | AgentMemory
+"""An event; an event and the vector that it is to name; or a memory to be added."""
+
+MANY = 100
+"""From so many new ids on, the index answers whether they are known: loading it costs less than asking the graph."""
+
+
+class Appender:
+    """Appends commits, and with them what access records are pending. `append` and `append_all` need the writer lock.
+
+    Parameters
+    ----------
+    on_damage : callable
+        Told how many rows are missing in a vector file that is written to.
+    """
+
+    def __init__(
+        self,
+        projector: Projector,
+        *,
+        embedder: Embedder,
+        now: Callable[[], str],
+        curve: ForgettingCurveConfig,
+        on_damage: Callable[[int], None],
+    ) -> None:
+        self._projector = projector
+        self._embedder = embedder
+        self._now = now
+        self._on_damage = on_damage
+        self.pending = PendingAccess(self.flush, curve, lambda: projector.projection.seq)
+        self._made_ids: set[str] = set()
+
+    @property
+    def model(self) -> VectorModel:
+        """What makes the vectors that are kept."""
+        return vector_model(self._projector.journal.named, self._embedder)
+
+    def use(self, embedder: Embedder) -> None:
+        """Go on with another embedder."""
+        self._embedder = embedder
+
+    def checked(self, vector: object) -> Vector:
+        """Return a vector that this store can keep."""
+        return checked_vector(vector, self.model)
+
+    def flush(self) -> None:
+        """Commit the pending access records."""
+        if self.pending:
+            with self._projector.writing():
+                self.append("system", [], actor="system")
+
+    def new_id(self) -> str:
+        """Return a new memory's id."""
+        made = new_id()
+        self._made_ids.add(made)  # nobody can have it: it need not be looked up
+        return made
+
+    def append(
+        self,
+        write_scope: WriteScope,
+        writes: Sequence[Write],
+        *,
+        task_id: str | None = None,
+        actor: Actor = "agent",
+        made_by: Embedder | None = None,
+    ) -> list[Event]:
+        """Append one commit and return its events."""
+        return self.append_all([(write_scope, task_id, writes)], actor=actor, made_by=made_by)
+
+    def append_all(
+        self,
+        parts: Sequence[tuple[WriteScope, str | None, Sequence[Write]]],
+        *,
+        actor: Actor = "agent",
+        made_by: Embedder | None = None,
+    ) -> list[Event]:
+        """Append commits, all or none, and return their events.
+
+        Parameters
+        ----------
+        made_by : Embedder, optional
+            What made the vectors, before the lock was taken. Default: the one in use.
+
+        Raises
+        ------
+        ModelMismatchError
+            The store has come to another model since.
+        """
+        if any(isinstance(write, tuple) for _, _, writes in parts for write in writes):
+            check_model(self._projector.journal.named, made_by or self._embedder, in_use=self._embedder)
+        checked = [
+            (
+                scope,
+                task_id,
+                [self._ready(write) for write in writes],
+            )
+            for scope, task_id, writes in parts
+        ]
+        for scope, task_id, writes in checked:
+            # refuses mixed scopes before anything is written
+            CommitDraft(scope, [payload_of(write) for write in writes], task_id=task_id, actor=actor)
+        self._check([(task_id, payload_of(write)) for _, task_id, writes in checked for write in writes])
+        placed = iter(self._placed([write for _, _, writes in checked for write in writes]))
+        with self._projector.turns.view:
+            drained = self.pending.drain(self._projector.rows.get) if self._projector.has_graph else NOTHING_DRAINED
+        drafts = [CommitDraft("system", [*drained.payloads, *self._switch(checked)], actor="system")]
+        for scope, task_id, writes in checked:
+            drafts.append(CommitDraft(scope, [next(placed) for _ in writes], task_id=task_id, actor=actor))
+        if not any(draft.payloads for draft in drafts):
+            return []
+        before = self._projector.journal.tail.chain.seq
+        try:
+            appended = self._projector.append(drafts, self._now())
+        except BaseException:
+            if self._projector.journal.tail.chain.seq == before:  # else they are recorded, and must not count twice
+                with self._projector.turns.view:
+                    self.pending.put_back(drained)
+            raise
+        return appended[len(drafts[0].payloads) :]
+
+    def _ready(self, write: Write) -> Write:
+        """Return a write as it can be kept: a vector that comes with it is one."""
+        return (write[0], self.checked(write[1])) if isinstance(write, tuple) else write
+
+    def _check(self, payloads: Sequence[tuple[str | None, Payload]]) -> None:
+        """Refuse ids that are known, unknown, or of another write scope than their commit's."""
+        added: dict[str, str | None] = {}
+        if sum(isinstance(payload, MemoryAdded) for _, payload in payloads) >= MANY:
+            _ = self._projector.index
+            self._projector.rows.load(NODE_TABLES)
+        for task_id, payload in payloads:
+            if getattr(payload, "vector", None) is not None and not isinstance(payload, MemoryUndeleted):
+                raise InvalidInputError("is placed by the store; give the vector beside the event", field="vector")
+            if isinstance(payload, MemoryAdded | MemoryUndeleted):
+                memory_id = payload.memory.id
+                if memory_id in added:
+                    raise DuplicateIdError(memory_id, where="in this call")
+                if memory_id not in self._made_ids and self._exists(memory_id):
+                    raise DuplicateIdError(memory_id)
+                added[memory_id] = payload.memory.task_id
+                continue
+            for memory_id in payload.memory_ids():
+                if memory_id not in added and not self._exists(memory_id):
+                    raise NotFoundError("memory", memory_id)
+            if isinstance(payload, MemoryRevised | MemoryMerged | MemoryDeleted):
+                row = self._projector.rows.get("Memory", payload.id) or {"task_id": added.get(payload.id)}
+                if row.get("task_id") != task_id:
+                    raise ScopeError(
+                        f"memory {payload.id} belongs to task {row.get('task_id')!r}, the commit to {task_id!r}: one commit "
+                        "has one write scope"
+                    )
+        self._made_ids.clear()
+
+    def _placed(self, writes: Sequence[Write]) -> list[Payload]:
+        """Write and sync the vectors, and return the events that name them."""
+        vectors = [write[1] for write in writes if isinstance(write, tuple)]
+        if not vectors:
+            return [payload_of(write) for write in writes]
+        model, dimension = self.model
+        first = self._projector.journal.named.rows.get(model, 0)
+        file = self._projector.journal.vectors(model, dimension)
+        if (missing := first - file.available()) > 0:  # something has cut the file
+            self._on_damage(missing)
+        places = iter(enumerate(file.write(first, np.stack(vectors)), start=first))
+        placed = []
+        for write in writes:
+            payload = payload_of(write)
+            if isinstance(write, tuple):
+                row, sha256 = next(places)
+                payload = payload.model_copy(update={"vector": VectorRef(model=model, row=row, sha256=sha256)})
+            placed.append(payload)
+        return placed
+
+    def _switch(self, parts: Sequence[tuple[WriteScope, str | None, Sequence[Write]]]) -> list[Payload]:
+        """Return the event that names the store's model, before its first vector."""
+        has_vectors = any(isinstance(write, tuple) for _, _, writes in parts for write in writes)
+        if not has_vectors or self._projector.journal.named.model is not None:
+            return []
+        return [EmbeddingSwitched(model=self.model.name, dimension=self.model.dimension)]
+
+    def _exists(self, memory_id: str) -> bool:
+        index = self._projector.loaded_index
+        if index is not None:
+            return index.slot(memory_id) >= 0
+        return self._projector.rows.get("Memory", memory_id) is not None
+
+
+def payload_of(write: Write) -> Payload:
+    """Return the event of a write that is no memory."""
+    payload = write[0] if isinstance(write, tuple) and write else write
+    if not isinstance(payload, Payload):
+        raise InvalidInputError("must be an event, an event and its vector, or a memory", field="events", value=write)
+    return payload
+
+
+def with_vector(payload: Payload, vector: Vector | None) -> Write:
+    """Return an event with the vector that it is to name, if there is one."""
+    return payload if vector is None else (payload, vector)

@@ -1,0 +1,114 @@
+"""From what users give to what the journal records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from memgraph.errors import InvalidInputError
+from memgraph.model.base import Name, checked
+from memgraph.model.events.memories import RecordPatch
+from memgraph.model.events.payload import Actor, Payload, WriteScope, sparse
+from memgraph.model.ids import new_id
+from memgraph.model.memory import AgentMemory, MemoryRecord
+from memgraph.ports import Annotator, Row
+from memgraph.text.cutting import summary_of
+
+_NOT_RECORDED = frozenset({"embedding", "relevance_score", "supporting_memory_ids"})
+_REASONS = {"archived_at": ("archive_reason", "archive_summary"), "invalid_at": ("invalidation_reason",)}
+"""What is said of a memory while it is in a state."""
+
+
+def record_of(memory: AgentMemory, *, now: str, max_relevance: float, **settled: Any) -> MemoryRecord:
+    """Return the record of a memory, with what was left out filled in.
+
+    Parameters
+    ----------
+    settled : Any
+        Fields that the store decides, such as `previous_id`.
+
+    Raises
+    ------
+    InvalidInputError
+        The relevance is above the configured maximum, or a field was changed into something that cannot be kept.
+    """
+    given = ((name, value) for name, value in vars(memory).items() if name not in _NOT_RECORDED)
+    fields = {name: value for name, value in given if value is not None and value != []}
+    anchor = memory.relevance_score if memory.relevance_anchor is None else memory.relevance_anchor
+    anchor = settled.get("relevance_anchor", anchor)  # what an update says
+    if anchor > max_relevance:
+        raise InvalidInputError(f"must be at most {max_relevance:g}", field="relevance_score", value=anchor)
+    created_at = memory.created_at or now
+    event_date = getattr(memory, "event_date", None)
+    filled = {
+        "id": memory.id or new_id(),
+        "created_at": created_at,
+        "updated_at": memory.updated_at or created_at,
+        "occurred_at": memory.occurred_at or event_date or created_at,
+        "relevance_anchor": anchor,
+        "relevance_at": memory.relevance_at or now,
+        "evidence_build_ids": memory.evidence_build_ids or ([memory.build_id] if memory.build_id else []),
+    }
+    return MemoryRecord.parse({**fields, **filled, **settled})
+
+
+def annotated(memory: AgentMemory, annotator: Annotator) -> AgentMemory:
+    """Return the memory with entities, a failure fingerprint and, where it has none, tags. What is given stays."""
+    found = annotator.annotate(memory)
+    updates: dict[str, Any] = {}
+    if not memory.entities and found.entities:
+        updates["entities"] = list(found.entities)
+    if not memory.tags and found.tags:
+        updates["tags"] = list(found.tags)
+    if memory.failure_fingerprint is None and found.failure_fingerprint:
+        updates["failure_fingerprint"] = found.failure_fingerprint
+    return memory.model_copy(update=updates) if updates else memory
+
+
+def with_its_reasons(updates: Mapping[str, Any], row: Row) -> dict[str, Any]:
+    """Return the updates of a row with what follows: what was said of a state goes when the memory leaves it.
+
+    A summary that is the text's own is not of the state: it goes with the text.
+    """
+    left = [state for state in _REASONS if state in updates and updates[state] is None]
+    gone = {name for state in left for name in _REASONS[state]}
+    if "archive_summary" in row and row["archive_summary"] == summary_of(row["content"]):
+        is_of_another = updates.get("content", row["content"]) != row["content"]
+        gone = gone | {"archive_summary"} if is_of_another else gone - {"archive_summary"}
+    return {**dict.fromkeys(gone), **updates}
+
+
+def patch(old: Row, new: MemoryRecord) -> tuple[Any, list[str]]:
+    """Return (changed, cleared): what turns a row into a record."""
+    after = sparse(new.model_dump())
+    changed = {name: value for name, value in after.items() if old.get(name) != value}
+    cleared = [name for name in MemoryRecord.model_fields if name in old and name not in after]
+    return RecordPatch.parse(changed), cleared
+
+
+def check_commit(write_scope: object, events: object, *, task_id: object, actor: object) -> None:
+    """Refuse what no caller can commit, whatever the scope.
+
+    Raises
+    ------
+    InvalidInputError
+        An argument is of another type, or an event is one that the store alone can make.
+    """
+    checked(WriteScope, write_scope, "write_scope")
+    checked(Name | None, task_id, "task_id")
+    checked(Actor, actor, "actor")
+    if isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable):
+        raise InvalidInputError("must be a list of events", field="events", value=events)
+    for event in events:
+        payload = event[0] if isinstance(event, tuple) and len(event) == 2 else event
+        if not isinstance(payload, Payload | AgentMemory):
+            problem = "must be an event, an event and its vector, or a memory"
+            raise InvalidInputError(problem, field="events", value=event)
+        if isinstance(payload, Payload) and payload.BY_STORE_ALONE:
+            raise InvalidInputError("is made by the store alone", field="events", value=payload.TYPE)
+
+
+def scope_of(memory: MemoryRecord | Row) -> WriteScope:
+    """Return the write scope that a memory belongs to."""
+    task_id = memory.get("task_id") if isinstance(memory, dict) else memory.task_id
+    return "task" if task_id else "global"

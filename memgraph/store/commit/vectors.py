@@ -1,0 +1,91 @@
+"""Which vectors a store keeps: all of one model, each bit for bit as it was given or made."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from memgraph.embedding import setting_of
+from memgraph.errors import InvalidInputError, ModelMismatchError
+from memgraph.index.index import Index
+from memgraph.journal.vectors.vector_file import NamedVectors
+from memgraph.model.memory import Vector, to_vector
+from memgraph.ports import Embedder, Row
+
+
+class VectorModel(NamedTuple):
+    """What makes the vectors that a store keeps; with `dimension` 0 nothing does, and it keeps none."""
+
+    name: str
+    dimension: int
+
+
+def vector_model(named: NamedVectors, embedder: Embedder) -> VectorModel:
+    """Return the model of the store's vectors: that of the first one, and until there is one the embedder."""
+    if named.model is not None:
+        return VectorModel(named.model, named.dimension)
+    return VectorModel(embedder.name, embedder.dimension)
+
+
+def check_is_embedder(embedder: object) -> None:
+    """Refuse what is no embedder at all.
+
+    Raises
+    ------
+    InvalidInputError
+    """
+    if not (isinstance(getattr(embedder, "name", None), str) and callable(getattr(embedder, "embed", None))):
+        raise InvalidInputError("must be an embedder", field="embedder", value=embedder)
+
+
+def check_model(named: NamedVectors, embedder: Embedder, *, in_use: Embedder | None = None) -> None:
+    """Refuse an embedder whose vectors could not be compared with the store's; one that makes none fits any store.
+
+    Parameters
+    ----------
+    in_use : Embedder, optional
+        The store's own, whose model the store's is until it has a first vector. Default: the one that is checked.
+
+    Raises
+    ------
+    ModelMismatchError
+        Names both models and the way to change.
+    """
+    check_is_embedder(embedder)
+    stored, given = vector_model(named, in_use or embedder), VectorModel(embedder.name, embedder.dimension)
+    if given.dimension and stored != given:
+        raise ModelMismatchError(stored=stored, given=given, setting=setting_of(stored.name))
+
+
+def has_vector(row: Row, model: str | None) -> bool:
+    """Tell whether a memory's row names a vector of this model; one of another model counts as none."""
+    return "vector_row" in row and row.get("embedding_model") == model
+
+
+def rows_in_use(index: Index) -> dict[int, str]:
+    """Return the rows of the store's model that hold the vectors of live memories, each with its memory's id."""
+    rows = index.column("vector_row")
+    slots = np.flatnonzero(index.column("is_live") & (rows >= 0))
+    return {int(rows[slot]): index.ids.names[slot] for slot in slots.tolist()}
+
+
+def checked_vector(vector: object, model: VectorModel) -> Vector:
+    """Return a vector that can be kept: of the model's dimension, finite, not zero.
+
+    Raises
+    ------
+    InvalidInputError
+    """
+    try:
+        kept = to_vector(vector)
+    except ValueError as error:
+        raise InvalidInputError(str(error), field="embedding", value=vector) from None
+    shown = f"{kept.size} dimensions"
+    if not model.dimension:
+        problem = "cannot be kept by a store without an embedding model; leave it out, or set embedding_model to minilm"
+        raise InvalidInputError(problem, field="embedding", value=shown)
+    if kept.size != model.dimension:
+        problem = f"must have {model.dimension} dimensions, as {model.name} has"
+        raise InvalidInputError(problem, field="embedding", value=shown)
+    return kept

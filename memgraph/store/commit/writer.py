@@ -1,0 +1,348 @@
+"""Everything that writes: each call is one commit under the writer lock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from itertools import groupby
+from typing import Any, TypeVar
+
+from memgraph.embedding import embed_each
+from memgraph.errors import EmbeddingError, InvalidInputError, NotFoundError
+from memgraph.extraction.secrets import redact_any
+from memgraph.fold.edges import chain_of
+from memgraph.journal.envelope import Event
+from memgraph.logs import logger_of
+from memgraph.model.events.links import MemoryDerived, MemoryLinked
+from memgraph.model.events.memories import MemoryAdded, MemoryRevised
+from memgraph.model.events.payload import Actor, Payload, WriteScope
+from memgraph.model.ids import stored_form
+from memgraph.model.link import Link
+from memgraph.model.memory import (
+    AgentMemory,
+    EpisodicMemory,
+    MemoryRecord,
+    ProceduralMemory,
+    SemanticMemory,
+    Vector,
+    parse_memory,
+)
+from memgraph.model.relevance import ForgettingCurveConfig
+from memgraph.ports import Annotator, Embedder, Row
+from memgraph.store.commit.append import MANY, Appender, Write, with_vector
+from memgraph.store.commit.records import annotated, patch, record_of, scope_of, with_its_reasons
+from memgraph.store.commit.vectors import VectorModel
+from memgraph.store.projection.bulk import BULK_FROM, in_bulk
+from memgraph.store.projection.projector import Projector
+
+logger = logger_of(__name__)
+
+T = TypeVar("T")
+Chain = tuple[str, str]
+ChainOf = Callable[[AgentMemory], Chain | None]
+_PARTS: Chain = ("", "parts of one text")
+
+_FIXED = frozenset(
+    "id type created_at updated_at access_count last_accessed_at previous_id task_id project_id session_id "
+    "relevance_anchor relevance_at embedding_model embedded_at supporting_memory_ids".split()
+)
+_NO_VECTOR = {"embedding_model": None, "embedded_at": None}
+_FIELD_OF_ALIAS = {
+    field.alias: name
+    for kind in (EpisodicMemory, SemanticMemory, ProceduralMemory)
+    for name, field in kind.model_fields.items()
+    if field.alias
+}
+
+
+class Writer:
+    """Makes events of what is asked for: validates, annotates, embeds, settles what the store decides."""
+
+    def __init__(
+        self,
+        projector: Projector,
+        *,
+        embedder: Embedder,
+        annotator: Annotator,
+        now: Callable[[], str],
+        curve: ForgettingCurveConfig,
+        redacts: bool = True,
+        on_damage: Callable[[int], None] = lambda _count: None,
+    ) -> None:
+        self._projector = projector
+        self._embedder = embedder
+        self._annotator = annotator
+        self._now = now
+        self._curve = curve
+        self._redacts = redacts
+        self._appender = Appender(projector, embedder=embedder, now=now, curve=curve, on_damage=on_damage)
+        self.pending = self._appender.pending
+        self.flush = self._appender.flush
+        self.notices: list[str] = []
+
+    def commit(
+        self,
+        write_scope: WriteScope,
+        writes: Sequence[Write],
+        *,
+        task_id: str | None = None,
+        actor: Actor = "agent",
+        made_by: Embedder | None = None,
+    ) -> list[Event]:
+        """Commit events in one write scope; `made_by` made the vectors that are given."""
+        if write_scope == "none" or not writes:
+            return []
+        made_by = made_by or self._embedder
+        memories = [write for write in writes if isinstance(write, AgentMemory)]
+        whole = iter(self._completed(memories))
+        completed = [next(whole) if isinstance(write, AgentMemory) else self._clean(write) for write in writes]
+        with self._projector.writing():
+            return self._appender.append(
+                write_scope, self._as_events(completed, _chains()), task_id=task_id, actor=actor, made_by=made_by
+            )
+
+    def insert(
+        self,
+        memories: Sequence[AgentMemory | Mapping[str, Any]],
+        *,
+        annotate: bool = True,
+        parts: bool = False,
+        actor: Actor = "agent",
+    ) -> list[AgentMemory]:
+        """Add memories in one commit and return them as they are kept; `parts` follow one another."""
+        if not memories:
+            return []
+        with in_bulk() if len(memories) >= BULK_FROM else nullcontext():
+            return self._insert(memories, annotate=annotate, parts=parts, actor=actor)
+
+    def _insert(
+        self, memories: Sequence[AgentMemory | Mapping[str, Any]], *, annotate: bool, parts: bool, actor: Actor
+    ) -> list[AgentMemory]:
+        made_by = self._embedder
+        completed = self._completed([parse_memory(memory) for memory in memories], annotate=annotate)
+        task_id, chains = completed[0].task_id, _chains(annotate=annotate, parts=parts)
+        are_many = len(memories) >= MANY
+        needs_graph = any(_refers(memory) or chains(memory) not in (None, _PARTS) for memory in completed)
+        needs_graph |= are_many and self._projector.loaded_index is not None  # somebody recalls here
+        with self._projector.writing(needs_graph=needs_graph):
+            if are_many:
+                self._projector.admit_readers()
+            writes = self._as_events(completed, chains)
+            scope: WriteScope = "task" if task_id else "global"
+            events = self._appender.append(scope, writes, task_id=task_id, actor=actor, made_by=made_by)
+        added = (event.content["memory"] for event in events if isinstance(event.payload, MemoryAdded))
+        return [self._kept(row, memory) for row, memory in zip(added, completed, strict=True)]
+
+    def _kept(self, row: Row, memory: AgentMemory) -> AgentMemory:
+        """Return the memory that was made of one that was given."""
+        filled: dict[str, Any] = {"embedding": memory.embedding}
+        if row["type"] != "episodic":
+            filled["supporting_memory_ids"] = sorted(set(memory.supporting_memory_ids))  # type: ignore[attr-defined]
+        return AgentMemory.from_row(row, now=self._now(), curve=self._curve, **filled)
+
+    def use(self, embedder: Embedder) -> None:
+        """Go on with another embedder: that of the model that the store has changed to."""
+        self._embedder = embedder
+        self._appender.use(embedder)
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Hold the writer lock for a block; writes inside it nest."""
+        with self._projector.writing():
+            yield
+
+    def restore(self, memories: Sequence[AgentMemory], links: Sequence[Link]) -> None:
+        """Add memories exactly as given, and links, in one write: what is refused is refused as a whole.
+
+        Each run of memories of one write scope is a commit, in the order they are given; the links come last, when their ends
+        are there. A process that is killed in the midst of the write leaves the first commits.
+        """
+        made_by = self._embedder
+        completed = self._completed(memories, annotate=False)
+        with self._projector.writing():
+            now = self._now()
+            parts: list[tuple[WriteScope, str | None, Sequence[Write]]] = [
+                ("task" if task_id else "global", task_id, self._as_events(list(run), _chains(annotate=False)))
+                for task_id, run in groupby(completed, key=lambda memory: memory.task_id)
+            ]
+            dated = ({**link.model_dump(), "created_at": link.created_at or now} for link in links)
+            made = [self.without_secrets(MemoryLinked(**fields)) for fields in dated]
+            if made:
+                parts.append(("global", None, made))
+            if parts:
+                self._appender.append_all(parts, made_by=made_by)
+
+    def update(self, memory_id: str, updates: Mapping[str, Any], *, actor: Actor = "agent") -> None:
+        """Change fields of a memory."""
+        updates = {_FIELD_OF_ALIAS.get(name, name): value for name, value in updates.items()}
+        # of what was not validated yet, the text that is embedded; all the rest when it is known to be sound
+        if isinstance(updates.get("content"), str):
+            updates["content"] = self.without_secrets(updates["content"])
+        if wrong := sorted(updates.keys() & _FIXED):
+            raise InvalidInputError("cannot be updated", field=wrong[0], value=updates[wrong[0]])
+        made_by = self._embedder
+        ready = self._embedded(updates["content"]) if "embedding" not in updates and "content" in updates else None
+        with self._projector.writing():
+            row = self._row(memory_id)
+            now = self._now()
+            given = self.without_secrets(self._updated(row, updates, now))
+            moved = "relevance_score" in updates
+            settled: dict[str, Any] = {
+                "relevance_anchor": given.relevance_score if moved else row["relevance_anchor"],
+                "relevance_at": now if moved else row["relevance_at"],
+                "updated_at": now,
+            }
+            vector = None
+            if "embedding" in updates or given.content != row["content"]:
+                source = given if "embedding" in updates else given.model_copy(update={"embedding": ready})
+                vector = self.vectors_for([source])[0]
+                model = {"embedding_model": self._appender.model.name, "embedded_at": now}
+                settled |= model if vector is not None else dict.fromkeys(model)
+            new = record_of(given, now=now, max_relevance=self._curve.max_relevance, **settled)
+            changed, cleared = patch(row, new)
+            payload = MemoryRevised(id=row["id"], changed=changed, cleared=cleared)
+            write = with_vector(payload, vector)
+            self._appender.append(scope_of(row), [write], task_id=row.get("task_id"), actor=actor, made_by=made_by)
+
+    def _updated(self, row: Row, updates: Mapping[str, Any], now: str) -> AgentMemory:
+        """Return the memory that a row and new values of its fields make, validated."""
+        old = AgentMemory.from_row(row, now=now, curve=self._curve)
+        updates = with_its_reasons(updates, row)
+        fields = {name: value for name, value in old if name in old.model_fields_set and value is not None}
+        if "outcome" in updates:
+            fields.pop("outcome_word", None)
+        given = type(old).parse({**fields, **updates})
+        if given.content != old.content:  # what was found in the old text goes with it
+            found: dict[str, Any] = {"entities": [], "failure_fingerprint": None}
+            stale = {name: value for name, value in found.items() if name not in updates}
+            given = annotated(given.model_copy(update=stale), self._annotator)
+        return given
+
+    def _embedded(self, text: object) -> Vector | None:
+        """Embed before the lock is taken: nobody shall wait for the model. A failure shows when it counts."""
+        with suppress(EmbeddingError):
+            made = embed_each(self._embedder, [text])[0] if isinstance(text, str) else None
+            return None if isinstance(made, EmbeddingError) else made
+        return None
+
+    def append_about(self, memory_id: str, make: Callable[[Row, str], Payload], *, actor: Actor = "agent") -> None:
+        """Commit one event about a memory, made from its row and the time, in the memory's own scope."""
+        with self._projector.writing():
+            row = self._row(memory_id)
+            self._appender.append(
+                scope_of(row), [self.without_secrets(make(row, self._now()))], task_id=row.get("task_id"), actor=actor
+            )
+
+    @property
+    def model(self) -> VectorModel:
+        """What makes the vectors that are kept."""
+        return self._appender.model
+
+    def vectors_for(self, memories: Sequence[AgentMemory]) -> list[Vector | None]:
+        """Return each memory's vector: the given one, else its content's embedding in one batch.
+
+        A memory that cannot be embedded is kept without a vector, found by text alone, and a notice says so; in text-only
+        mode that is what was asked for.
+        """
+        vectors = [
+            None if memory.embedding is None else self._appender.checked(memory.embedding) for memory in memories
+        ]
+        lacking = [place for place, vector in enumerate(vectors) if vector is None]
+        if not lacking or not self._embedder.dimension:
+            return vectors
+        made: list[Vector | EmbeddingError]
+        try:
+            made = embed_each(self._embedder, [memories[place].content for place in lacking])
+        except EmbeddingError as error:
+            made = [error] * len(lacking)
+        for place, vector in zip(lacking, made, strict=True):
+            vectors[place] = None if isinstance(vector, EmbeddingError) else vector
+        if failed := [one for one in made if isinstance(one, EmbeddingError)]:
+            many = "a memory is kept" if len(failed) == 1 else f"{len(failed)} memories are kept"
+            self.notice(f"{many} without vectors, found by text alone until `memgraph embed` succeeds: {failed[0]}")
+        return vectors
+
+    def _completed(self, memories: Sequence[AgentMemory], *, annotate: bool = True) -> list[AgentMemory]:
+        """Take secrets out, annotate and embed: all that needs no lock."""
+        memories = [self.without_secrets(memory) for memory in memories]
+        if annotate:
+            memories = [annotated(memory, self._annotator) for memory in memories]
+        vectors = self.vectors_for(memories)
+        return [
+            memory if memory.embedding is vector else memory.model_copy(update={"embedding": vector})
+            for memory, vector in zip(memories, vectors, strict=True)
+        ]
+
+    def _clean(self, write: Payload | tuple[Payload, Vector]) -> Write:
+        return (self.without_secrets(write[0]), write[1]) if isinstance(write, tuple) else self.without_secrets(write)
+
+    def without_secrets(self, value: T) -> T:
+        """Return what is to be kept without its secrets, and say how many there were."""
+        if not self._redacts:
+            return value
+        found = redact_any(value)
+        if found.number:
+            self.notice(
+                f"{found.number} {'secret was' if found.number == 1 else 'secrets were'} taken out of what is kept"
+            )
+        return found.value
+
+    def _as_events(self, writes: Sequence[Write], chain_of: ChainOf) -> list[Write]:
+        """Turn memories into events: ids, times, predecessors, evidence; the lock is held."""
+        now = self._now()
+        last: dict[Chain, str | None] = {_PARTS: None}
+        events: list[Write] = []
+        for write in writes:
+            if not isinstance(write, AgentMemory):
+                events.append(write)
+                continue
+            record = self._record(write, now, chain_of(write), last)
+            events.append(with_vector(MemoryAdded(memory=record), write.embedding))
+            if sources := getattr(write, "supporting_memory_ids", []):
+                if record.id in sources:
+                    raise InvalidInputError("names the memory itself", field="supporting_memory_ids", value=record.id)
+                events.append(MemoryDerived(id=record.id, source_ids=sources, created_at=now))
+        return events
+
+    def _record(
+        self, memory: AgentMemory, now: str, chain: Chain | None, last: dict[Chain, str | None]
+    ) -> MemoryRecord:
+        settled: dict[str, Any] = {"id": memory.id or self._appender.new_id()}
+        settled |= _NO_VECTOR
+        if memory.embedding is not None:
+            settled |= {"embedding_model": self._appender.model.name, "embedded_at": memory.embedded_at or now}
+        if chain is not None:
+            if chain not in last:
+                node = self._projector.rows.get(*chain)
+                last[chain] = node.get("last_memory_id") if node else None
+            settled["previous_id"] = memory.previous_id or last[chain]
+            last[chain] = settled["id"]
+        return record_of(memory, now=now, max_relevance=self._curve.max_relevance, **settled)
+
+    def _row(self, memory_id: str) -> Row:
+        row = self._projector.rows.get("Memory", stored_form(memory_id))
+        if row is None:
+            raise NotFoundError("memory", str(memory_id))
+        return self.pending.over(row)
+
+    def notice(self, text: str) -> None:
+        """Tell the user, once."""
+        if text not in self.notices:
+            logger.warning("%s", text)
+            self.notices.append(text)
+
+
+def _chains(*, annotate: bool = True, parts: bool = False) -> ChainOf:
+    """Return what tells the chain in which a memory follows another: none where it is kept exactly as given."""
+    if parts:
+        return lambda _memory: _PARTS
+    if not annotate:
+        return lambda _memory: None
+    return lambda memory: chain_of(
+        {"type": memory.type, "session_id": memory.session_id, "project_id": memory.project_id}
+    )
+
+
+def _refers(memory: AgentMemory) -> bool:
+    """Tell whether it must be looked up if what a memory names is there, or is not."""
+    return bool(memory.id or memory.previous_id or getattr(memory, "supporting_memory_ids", ()))

@@ -1,0 +1,1 @@
+"""Maintenance of a store: verification, repair, re-embedding, waiting vectors."""

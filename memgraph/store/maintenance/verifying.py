@@ -1,0 +1,327 @@
+"""Verification: the journal against its signatures, and vectors, graph and index against the journal."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import nullcontext
+from random import SystemRandom
+
+from memgraph.errors import DiskFullError, GraphError, VectorDamageError
+from memgraph.fold import EmptyView, Workspace, fold
+from memgraph.fold.projection import digest_after
+from memgraph.graph.schema import INTERNAL, STATE_TABLE, tables
+from memgraph.index.comparison import differences
+from memgraph.index.index import RELATION_CODE, Index
+from memgraph.journal.replay import Committed
+from memgraph.journal.vectors.damage import NamedRows
+from memgraph.ports import Change, Key, Progress, Row
+from memgraph.store.commit.vectors import rows_in_use
+from memgraph.store.maintenance.verification import Difference, Verification
+from memgraph.store.projection.projector import Projector
+from memgraph.store.projection.replayed_rows import stored
+
+_STEP = 1_000
+"""Progress is told once in so many rows."""
+
+
+def verify(projector: Projector, *, deep: bool = False, progress: Progress | None = None) -> Verification:
+    """Verify everything and return what differs. A graph that cannot be brought up to the journal is rebuilt first.
+
+    Always: every line of the journal and its payload; every vector that an event names, by its SHA-256, but for those recorded as lost;
+    the memories' rows and links of the graph by their digest, and all its columns by the sum of their hashes. With `deep` also every
+    node, edge and column of every table of the graph against a fold of the journal in memory, and the index against one that is built
+    anew.
+
+    Raises
+    ------
+    JournalError
+        The journal itself does not verify: then there is nothing to compare with.
+    """
+    found = Verification(deep)
+    with projector.holding(), projector.engine.open():
+        found.graph_seq = projector.projection.seq
+        told = _Told(until=found.graph_seq, deep=deep)
+        _journal(projector, told, found, progress)
+        with found.timed("vectors"):
+            _vectors(projector, told, found, rows_in_use(projector.index), progress)
+        with found.timed("graph"):
+            expected = told.tables()
+            if deep:
+                digest = digest_after(0, told.changes())
+                _state(projector, digest, found)
+                _tables(projector, expected, found, progress)
+            else:
+                digest = projector.projection.digest
+                _digests(projector, digest, told, found, progress)
+            _sums(projector, found)
+        if deep:
+            with found.timed("index"):
+                _index(projector, expected, found)
+        found.digest = f"{digest:064x}"
+    return found
+
+
+def inspect(
+    projector: Projector, *, sample: int, with_graph: bool = True, progress: Progress | None = None
+) -> Verification:
+    """Verify what `verify` does, of the graph as it lies: it is neither brought up nor rebuilt. The index is not looked at.
+
+    A graph that is ahead of the journal is compared with nothing.
+
+    Parameters
+    ----------
+    sample : int
+        Of so many memories, drawn at random, rows and columns are compared with a fold of their events, too.
+    with_graph : bool
+        Whether to look at the graph at all.
+
+    Raises
+    ------
+    JournalError
+        The journal itself does not verify.
+    BusyError
+        Another process has the graph.
+    """
+    found = Verification(is_deep=False)
+    projection, drawn = None, frozenset[str]()
+    with projector.engine.open() if with_graph else nullcontext():
+        if with_graph:
+            try:
+                projection = stored(projector.engine, projector.journal.store_id)
+                found.graph_seq = projection.seq
+                if projection.seq > projector.journal.tail.chain.seq:
+                    projection = None
+                else:
+                    drawn = _drawn(projector, sample)
+            except GraphError as error:
+                if isinstance(error, DiskFullError):
+                    raise
+                found.note(Difference("graph", "all", "tables", "", error.loggable))
+                projection = None
+        told = _Told(until=projection.seq if projection else 0, drawn=drawn)
+        _journal(projector, told, found, progress)
+        with found.timed("vectors"):
+            _vectors(projector, told, found, None, progress)
+        if projection is not None:
+            with found.timed("graph"):
+                _digests(projector, projection.digest, told, found, progress)
+                _rows(projector, drawn, told.tables().get("Memory", {}), found)
+                _sums(projector, found)
+    return found
+
+
+def _drawn(projector: Projector, sample: int) -> frozenset[str]:
+    keys = sorted(str(key) for key, _ in projector.engine.scan("Memory"))
+    return frozenset(SystemRandom().sample(keys, min(sample, len(keys))))
+
+
+def _journal(projector: Projector, told: _Told, found: Verification, progress: Progress | None) -> None:
+    with found.timed("journal"):
+        found.events = projector.journal.verify(progress, also=told.take)
+        found.torn_events, found.torn_bytes = projector.journal.torn_tail()
+
+
+def refuse(found: Verification, projector: Projector) -> None:
+    """Raise what a verification found wrong, if anything.
+
+    Raises
+    ------
+    VectorDamageError
+        The first difference is a vector's.
+    GraphError
+        It is the graph's or the index's.
+    """
+    if not found.first:
+        return
+    first = found.first[0]
+    if first.part == "vectors":
+        path = projector.journal.vectors(first.table, projector.journal.named.dimension).path
+        raise VectorDamageError(path=path, row=int(first.key), memory_id=first.column)
+    how_many = f"{found.differing:,} things differ" if found.differing > 1 else "one thing differs"
+    raise GraphError(f"{how_many} from what the journal says; first {first}; run `memgraph rebuild`")
+
+
+class _Told:
+    """What the journal says of vectors and, for a deep look, of rows.
+
+    Parameters
+    ----------
+    until : int
+        Number of the last event whose rows the graph has.
+    deep : bool
+        Fold all rows.
+    drawn : frozenset of str
+        Memories whose rows alone are folded otherwise.
+    """
+
+    def __init__(self, *, until: int, deep: bool = False, drawn: frozenset[str] = frozenset()) -> None:
+        self.named = NamedRows()
+        self._until = until
+        self._drawn = drawn
+        self._workspace = Workspace(EmptyView() if deep else _Others(drawn)) if deep or drawn else None
+
+    def take(self, commit: Committed) -> None:
+        for event in commit.events:
+            self.named.take(event.payload)
+            is_wanted = not self._drawn or not self._drawn.isdisjoint(event.payload.memory_ids())
+            if self._workspace is not None and event.seq <= self._until and is_wanted:
+                fold(self._workspace, event)
+
+    def changes(self) -> Iterator[Change]:
+        """Iterate over the rows that the graph should hold, as changes from nothing."""
+        return self._workspace.changes() if self._workspace else iter(())
+
+    def tables(self) -> dict[str, dict[Key, Row]]:
+        """Return the same by table and key."""
+        rows: dict[str, dict[Key, Row]] = defaultdict(dict)
+        for change in self.changes():
+            if change.new is not None:
+                rows[change.table][change.key] = change.new
+        return rows
+
+    def names(self, row: Row) -> bool:
+        """Tell whether an event has said that this memory's vector lies where the row says."""
+        return self.named.has(row.get("embedding_model", ""), row["vector_row"], row["id"], row.get("vector_sha256"))
+
+
+def _vectors(
+    projector: Projector, told: _Told, found: Verification, used: Collection[int] | None, progress: Progress | None
+) -> None:
+    """Compare each named row with its SHA-256, and tell which of those that differ are of use, if that is known."""
+    found.vectors = len(told.named)
+    for one in told.named.damaged(projector.journal.vectors, progress):
+        is_used = used is None or (one.row in used and one.model == projector.named.model)
+        unused = "" if is_used else "; no memory uses it"
+        found.note(Difference("vectors", one.model, str(one.row), one.memory_id, one.problem + unused))
+
+
+class _Others(EmptyView):
+    """Every memory but those drawn is there, whatever it says."""
+
+    def __init__(self, drawn: frozenset[str]) -> None:
+        self._drawn = drawn
+
+    def get(self, table: str, key: Key) -> Row | None:
+        return {"id": key, "type": "episodic"} if table == "Memory" and key not in self._drawn else None
+
+
+def _digests(projector: Projector, expected: int, told: _Told, found: Verification, progress: Progress | None) -> None:
+    """Compare the digest of the graph's memories and links with the state's, and where each says that its vector lies."""
+    digest = 0
+    for key, row in _readable(projector, found):
+        digest = digest_after(digest, [Change("Memory", key, None, row)])
+        found.nodes += 1
+        if "vector_row" in row and not told.names(row):
+            found.note(Difference("graph", "Memory", str(key), "vector_row", "no event says so"))
+        if progress and found.nodes % _STEP == 0:
+            progress(found.nodes, None)
+    for table in RELATION_CODE:
+        for key, row in projector.engine.scan(table):
+            digest = digest_after(digest, [Change(table, key, None, row)])
+            found.edges += 1
+    if digest != expected:
+        problem = "the digest is not the journal's; `memgraph verify --deep` names the rows"
+        found.note(Difference("graph", "Memory", "and links", "", problem))
+
+
+def _sums(projector: Projector, found: Verification) -> None:
+    """Compare what the columns of all tables hold with the sums of what was written to them."""
+    for problem in projector.engine.lost():
+        found.note(Difference("graph", "all", "tables", "", problem))
+
+
+def _rows(projector: Projector, drawn: frozenset[str], expected: Mapping[Key, Row], found: Verification) -> None:
+    """Compare rows and columns of memories that were drawn. Their predecessors are left out: those change by events of others."""
+    if not drawn:
+        return
+    by_column = {key: row for key, row in projector.engine.scan_columns("Memory") if key in drawn}
+    for key in drawn:
+        right = {name: value for name, value in expected.get(key, {}).items() if name != "previous_id"}
+        mine = {
+            name: value for name, value in (projector.engine.get("Memory", key) or {}).items() if name != "previous_id"
+        }
+        _compare("Memory", key, mine, right, found, prefix="record.")
+        seen = {name: value for name, value in by_column.get(key, {}).items() if name != "previous_id"}
+        _compare("Memory", key, seen, projector.engine.columns("Memory", right), found)
+
+
+def _state(projector: Projector, digest: int, found: Verification) -> None:
+    """Compare what the graph says of itself with the journal."""
+    expected = projector.projection.at(projector.journal.tail).with_digest(digest).as_row()
+    state = projector.engine.state() or {}
+    for column, value in expected.items():
+        if state.get(column) != value:
+            found.note(Difference("graph", STATE_TABLE, "projection", column, "differs"))
+
+
+def _tables(
+    projector: Projector, expected: Mapping[str, Mapping[Key, Row]], found: Verification, progress: Progress | None
+) -> None:
+    """Compare every row of every table, a memory's columns and its record each by themselves."""
+    total = sum(map(len, expected.values()))
+    for name, table in tables().items():
+        if name in INTERNAL:
+            continue
+        count = 0
+        for count, _ in enumerate(_compared(projector, name, expected.get(name, {}), found), start=1):
+            if progress and count % _STEP == 0:
+                progress(found.nodes + found.edges + count, total)
+        if table.ends:
+            found.edges += count
+        else:
+            found.nodes += count
+
+
+def _compared(projector: Projector, table: str, expected: Mapping[Key, Row], found: Verification) -> Iterator[Key]:
+    """Compare a table's rows, and yield the key of each."""
+    engine = projector.engine
+    seen: set[Key] = set()
+    for key, row in engine.scan_columns(table):
+        if key in seen:
+            found.note(Difference("graph", table, _shown(key), "", "twice"))
+        seen.add(key)
+        right = expected.get(key)
+        _compare(table, key, row, None if right is None else engine.columns(table, right), found)
+        yield key
+    for key in expected:
+        if key not in seen:
+            found.note(Difference("graph", table, _shown(key), "", "missing"))
+    if table == "Memory":
+        for key, row in _readable(projector, found):
+            if key in expected:
+                _compare(table, key, row, expected[key], found, prefix="record.")
+
+
+def _readable(projector: Projector, found: Verification) -> Iterator[tuple[Key, Row]]:
+    """Yield the memories' rows as far as they can be read."""
+    try:
+        yield from projector.engine.scan("Memory")
+    except GraphError as error:
+        found.note(Difference("graph", "Memory", "rows", "record", error.loggable))
+
+
+def _compare(table: str, key: Key, row: Row, expected: Row | None, found: Verification, prefix: str = "") -> None:
+    if expected is None:
+        found.note(Difference("graph", table, _shown(key), "", "not in the journal"))
+        return
+    if row == expected:
+        return
+    for column in sorted(row.keys() | expected.keys()):
+        if row.get(column) != expected.get(column):
+            found.note(Difference("graph", table, _shown(key), prefix + column, "differs"))
+
+
+def _index(projector: Projector, expected: Mapping[str, Mapping[Key, Row]], found: Verification) -> None:
+    """Compare the index with one that is built anew from the journal's rows."""
+    built = Index()
+    rows = sorted(expected.get("Memory", {}).values(), key=lambda row: row["seq"])
+    built.build(rows, ((table, key) for table in RELATION_CODE for key in expected.get(table, {})))
+    built.use_vectors_of(projector.journal.named.model)
+    found.indexed = len(rows)
+    for memory_id, part, problem in differences(projector.index, built):
+        found.note(Difference("index", part, memory_id, "", problem))
+
+
+def _shown(key: Key) -> str:
+    return key if isinstance(key, str) else " → ".join(key)

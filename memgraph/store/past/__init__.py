@@ -1,0 +1,1 @@
+"""A store as it was at a moment."""

@@ -1,0 +1,1 @@
+"""Keeps graph and index where the journal is."""

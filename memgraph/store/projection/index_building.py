@@ -1,0 +1,119 @@
+"""What makes indexes: from all rows, or from another one and what has changed since."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from memgraph.errors import GraphError
+from memgraph.fold import Projection
+from memgraph.fold.projection import digest_after
+from memgraph.index.index import RELATION_CODE, Index, IndexOffset
+from memgraph.model.events.memories import MemoryAdded, MemoryMerged, MemoryRevised
+from memgraph.model.events.payload import Payload
+from memgraph.model.events.recalls import AccessRecorded
+from memgraph.model.events.reembedding import MemoryReembedded
+from memgraph.ports import Change, GraphEngine, Key, Row
+
+_LINKLESS = (MemoryAdded, MemoryRevised, MemoryMerged, MemoryReembedded)
+"""Events of a memory that leave its links alone."""
+
+
+def index_of(changes: Sequence[Change], projection: Projection) -> Index:
+    """Return the index of a graph that these changes alone make."""
+    index = Index()
+    rows = sorted(
+        (change.new for change in changes if change.table == "Memory" and change.new), key=lambda row: row["seq"]
+    )
+    links: list[tuple[str, Key]] = [(change.table, change.key) for change in changes if change.table in RELATION_CODE]
+    index.build(rows, links)
+    index.offset = offset_of(projection)
+    return index
+
+
+def index_from(engine: GraphEngine, projection: Projection) -> Index:
+    """Return the index of all that a graph holds.
+
+    Raises
+    ------
+    GraphError
+        The graph does not hold what the projection's digest says.
+    """
+    with engine.open():
+        changes = [
+            Change(table, key, None, row) for table in ("Memory", *RELATION_CODE) for key, row in engine.scan(table)
+        ]
+    if digest_after(0, changes) != projection.digest:
+        raise GraphError("its memories and links are not those of its digest")
+    return index_of(changes, projection)
+
+
+def brought_up(index: Index, changes: Sequence[Change]) -> Index:
+    """Return an index with the changes in it, ready for the first who reads."""
+    index.apply(changes)
+    index.settle()
+    return index
+
+
+@dataclass(slots=True)
+class Stale:
+    """Which memories an index is behind with.
+
+    Attributes
+    ----------
+    used : dict
+        All of them, in order.
+    changed : set of str
+        Those of whose rows more than the use has changed.
+    linked : set of str
+        Those whose links may have.
+    """
+
+    used: dict[str, None] = field(default_factory=dict)
+    changed: set[str] = field(default_factory=set)
+    linked: set[str] = field(default_factory=set)
+
+    def note(self, payload: Payload) -> None:
+        """Take in an event."""
+        ids = payload.memory_ids()
+        self.used.update(dict.fromkeys(ids))
+        if not isinstance(payload, AccessRecorded):
+            self.changed.update(ids)
+            if not isinstance(payload, _LINKLESS):
+                self.linked.update(ids)
+
+
+def refetch(
+    index: Index,
+    stale: Stale,
+    row_of: Callable[[str, str], Row | None],
+    links_of: Callable[[str], Iterable[tuple[str, Key, Row]]],
+) -> None:
+    """Bring memories of an index up to what the graph says of them now. Links are asked for only where they may have changed: they cost most."""
+    rows = {key: row_of("Memory", key) for key in stale.used}
+    for memory_id, row in rows.items():
+        if row is not None:
+            index.put(row, None if memory_id in stale.changed else row)
+            continue
+        followers = [row_of("Memory", key) for key in index.followers(memory_id)]
+        index.remove(memory_id)
+        for follower in filter(None, followers):
+            index.put(follower)
+    index.refollow(row for row in rows.values() if row is not None)
+    for memory_id, row in rows.items():
+        if row is not None and memory_id in stale.linked:
+            index.relink(memory_id, ((table, key) for table, key, _ in links_of(memory_id)))
+
+
+def aside(make: Callable[[], Index], wait: Callable[[], None]) -> Index:
+    """Make an index while this thread waits for the engine, which works outside of the interpreter's lock."""
+    with ThreadPoolExecutor(1, "memgraph-index") as pool:
+        made = pool.submit(make)
+        wait()
+        return made.result()
+
+
+def offset_of(state: Projection) -> IndexOffset:
+    """Return the point of the journal that a projection stands at."""
+    return IndexOffset(state.seq, state.signature, state.timestamp, state.segment, state.offset)

@@ -1,0 +1,379 @@
+"""Everything that reads: rows from the graph, order and filters from the index."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memgraph.errors import InvalidInputError, NotFoundError
+from memgraph.index.index import Index, scope_name
+from memgraph.index.supersession import superseded
+from memgraph.index.vectors import VectorSearch
+from memgraph.journal.envelope import Event
+from memgraph.model.base import checked
+from memgraph.model.ids import stored_form
+from memgraph.model.link import EXPLICIT_RELATIONS, Link
+from memgraph.model.memory import MEMORY_TYPES, AgentMemory, MemoryType, Vector
+from memgraph.model.relevance import ForgettingCurveConfig
+from memgraph.model.results.listing import MemoryStats
+from memgraph.model.timestamps import epoch_days
+from memgraph.ports import Embedder, Key, Row
+from memgraph.store.commit.access import Mark, PendingAccess
+from memgraph.store.commit.vectors import check_model, has_vector
+from memgraph.store.disclosure import Disclosures
+from memgraph.store.projection.projector import Projector
+from memgraph.store.undeletion import Deleted, deleted, deleted_of, histories, reasons_of_deletion
+
+Mask = NDArray[np.bool_]
+ORDERS = ("relevance", "created", "accessed")
+STATES = ("suppressed", "archived", "invalidated", "superseded")
+
+
+class Reader:
+    """Reads memories as they are now.
+
+    Parameters
+    ----------
+    on_damage : callable
+        Told once, when a vector is found to be damaged, how many are.
+    """
+
+    def __init__(
+        self,
+        projector: Projector,
+        *,
+        embedder: Callable[[], Embedder],
+        pending: PendingAccess,
+        now: Callable[[], str],
+        curve: ForgettingCurveConfig,
+        on_damage: Callable[[int], None] = lambda _count: None,
+    ) -> None:
+        self._projector = projector
+        self._embedder = embedder
+        self._on_damage = on_damage
+        self._pending = pending
+        self._now = now
+        self._curve = curve
+        self._search: VectorSearch | None = None
+        self._has_told = False
+        self._touched: tuple[Index, Mark] | None = None
+        self.today: Callable[[], Disclosures | None] = lambda: None
+        """Of a view of the past: what may be shown today. None: this is today."""
+
+    @property
+    def index(self) -> Index:
+        """The index at the journal's end, with the accesses that are not yet committed."""
+        with self.frozen():
+            index = self._projector.index
+            mark = self._pending.mark
+            if (index, mark) != self._touched:
+                known = self._touched
+                since = known[1] if known and known[0] is index else None
+                for effect in self._pending.effects(self._projector.rows.get, since=since):
+                    index.touch(
+                        effect.id,
+                        access_count=effect.access_count,
+                        accessed_at=effect.last_accessed_at,
+                        anchor=effect.relevance_anchor,
+                        anchored_at=effect.relevance_at,
+                    )
+                self._touched = (index, mark)
+        return index
+
+    @contextmanager
+    def frozen(self, *, links: bool = False) -> Iterator[None]:
+        """Hold everything still for a block of reads: no other thread or process changes what they see. Nests.
+
+        While another thread of this process writes, it is the state after the last commit that it has finished: nobody waits
+        for the writer.
+
+        Parameters
+        ----------
+        links : bool
+            The block reads links, or other records than memories: it waits for the writer.
+        """
+        with self._projector.reading(links=links):
+            yield
+
+    def settle(self) -> None:
+        """Commit the uses of memories that are pending, if the system lets it: a full disk can still be read."""
+        self._pending.settle()
+
+    def get(self, memory_id: str) -> AgentMemory | None:
+        """Return a memory that is not deleted."""
+        return next(iter(self.read([stored_form(checked(str, memory_id, "id"))])), None)
+
+    def read(self, memory_ids: Sequence[str]) -> list[AgentMemory]:
+        """Return these memories in this order, without those that are gone."""
+        with self._projector.reading():
+            now = self._now()
+            return [self._memory(row, now) for row in self._projector.rows.memories(memory_ids)]
+
+    def record(self, table: str, key: Key) -> Row | None:
+        """Return one row of the graph, such as a Build's or a Source's."""
+        with self._projector.reading() if table == "Memory" else self._projector.holding():
+            return self._projector.rows.get(table, key)
+
+    def rows(self, memory_ids: Sequence[str]) -> list[Row]:
+        """Return these memories' rows in this order, without those that are gone: for reading a great many. Do not modify them."""
+        with self._projector.reading():
+            return self._projector.rows.memories(memory_ids)
+
+    def events_after(self, seq: int) -> Iterator[Event]:
+        """Iterate over the journal's events after this one. Costs at most one of its files, and what came since."""
+        yield from self._projector.journal.events_after(seq)
+
+    def deleted_of(self, source: str) -> list[Deleted]:
+        """Return the memories of this source that were deleted, in id order, with the reasons given. Reads the whole journal."""
+        return deleted_of(self._projector.journal, source, lambda memory_id: self.index.slot(memory_id) >= 0)
+
+    def deleted(self, memory_ids: Sequence[str]) -> list[Deleted]:
+        """Return what some memories were that were deleted, with the reasons given. Reads the whole journal."""
+        return deleted(self._projector.journal, memory_ids)
+
+    def reasons_of_deletion(self) -> dict[str, str | None]:
+        """Return why memories were ever deleted, by id. Reads the whole journal."""
+        return reasons_of_deletion(self._projector.journal)
+
+    def history(self, memory_id: str) -> list[Event]:
+        """Return the events that name a memory. Reads the whole journal."""
+        return self.histories([memory_id])[memory_id]
+
+    def histories(self, memory_ids: Sequence[str]) -> dict[str, list[Event]]:
+        """Return the events that name some memories, by id. Reads the whole journal, once, if any are named."""
+        return histories(self._projector.journal, memory_ids)
+
+    def every(self) -> Iterator[AgentMemory]:
+        """Iterate over all memories that are not deleted, in the order they were recorded."""
+        with self.frozen():
+            index = self.index
+            live = np.flatnonzero(index.column("is_live"))
+            order = live[np.argsort(index.column("seq")[live], kind="stable")]
+            memories = self.read([index.ids.names[slot] for slot in order])
+        yield from memories
+
+    def every_link(self) -> list[Link]:
+        """Return all links that have events of their own, in a fixed order."""
+        with self._projector.holding():
+            found = self._projector.ask(
+                lambda engine: [(table, *entry) for table in EXPLICIT_RELATIONS for entry in engine.scan(table)]
+            )
+        return [_link(table, key, row) for table, key, row in sorted(found, key=lambda entry: entry[:2])]
+
+    def links(self, memory_id: str) -> list[Link]:
+        """Return the links at a memory, both ways."""
+        with self._projector.holding():
+            memory_id = stored_form(memory_id)
+            if self._projector.rows.get("Memory", memory_id) is None:
+                raise NotFoundError("memory", memory_id)
+            links = self._projector.ask(lambda engine: engine.links_of(memory_id))
+            found = sorted(links, key=lambda link: (link[0], link[1]))
+        return [_link(table, key, row) for table, key, row in found]
+
+    def listed(
+        self,
+        *,
+        type: MemoryType | None = None,
+        project_id: str | None = None,
+        include_suppressed: bool = False,
+        state: str | None = None,
+    ) -> Mask:
+        """Return which slots a listing shows: neither archived nor invalidated nor, unless asked, suppressed.
+
+        With a state: those that are in it, whatever else they are.
+        """
+        if type is not None and type not in MEMORY_TYPES:
+            raise InvalidInputError(f"must be one of {', '.join(MEMORY_TYPES)}", field="type", value=type)
+        checked(str | None, project_id, "project_id")
+        index = self.index
+        if state is None:
+            mask = self._current(index) & (index.column("invalid_days") > self._days())
+            if not include_suppressed:
+                mask &= ~index.column("is_suppressed")
+        else:
+            mask = self._in_state(index, state)
+        if type is not None:
+            mask &= index.column("type") == MEMORY_TYPES.index(type)
+        if project_id is not None:
+            code = index.scopes.find(scope_name("project", project_id))
+            mask &= (index.column("project") == code) & (code >= 0)
+        return mask
+
+    def superseded(self) -> Mask:
+        """Return which slots a memory that is listed stands for, whatever its type and project."""
+        return superseded(self.index, self.listed())
+
+    def _in_state(self, index: Index, state: str) -> Mask:
+        if state not in STATES:
+            raise InvalidInputError(f"must be one of {', '.join(STATES)}", field="state", value=state)
+        live: Mask = index.column("is_live")
+        if state == "superseded":
+            return live & self.superseded()
+        if state == "invalidated":
+            return live & (index.column("invalid_days") <= self._days())
+        out: Mask = live & index.column(f"is_{state}")
+        return out
+
+    def ids_from(self, beginning: str) -> list[str]:
+        """Return the ids that begin so, of memories that are not deleted; one pass over all."""
+        with self.frozen():
+            index = self.index
+            return [one for one in index.ids.names if one.startswith(beginning) and index.slot(one) >= 0]
+
+    def ranked_ids(self, mask: Mask, *, by: str = "relevance", limit: int | None = None) -> list[str]:
+        """Return the ids of masked slots by relevance, creation or last access, highest first, ties in id order."""
+        if by not in ORDERS:
+            raise InvalidInputError(f"must be one of {', '.join(ORDERS)}", field="by", value=by)
+        if limit is not None and (not isinstance(limit, int) or limit < 0):
+            raise InvalidInputError("must be a whole number, 0 or more", field="limit", value=limit)
+        order = self.relevance() if by == "relevance" else self.index.column(f"{by}_days")
+        return self.index.live_ids(mask, np.round(order, 9), limit)
+
+    def relevance(self, slots: NDArray[Any] | slice = slice(None)) -> NDArray[np.float64]:
+        """Relevance of these slots now; by default of all."""
+        index = self.index
+        days = np.maximum(0.0, self._days() - index.column("anchored_days")[slots])
+        rates = np.array([self._curve.rate(kind) for kind in MEMORY_TYPES])[index.column("type")[slots]]
+        faded = np.maximum(index.column("floor")[slots], index.column("anchor")[slots] * np.exp(-rates * days))
+        return np.where(index.column("is_pinned")[slots], 1.0, faded)
+
+    def cosines(self, query: Vector, slots: NDArray[Any] | slice) -> NDArray[np.float64]:
+        """Cosine of a query with each slot's vector; 0 where a slot has none.
+
+        Raises
+        ------
+        ModelMismatchError
+            The store has changed to another model than the one it is open with: the query cannot be compared.
+        """
+        index = self.index
+        check_model(self._projector.named, self._embedder())
+        rows = index.column("vector_row")[slots]
+        search, with_vector = self._vector_search(), rows >= 0
+        if search is None:
+            return np.zeros(len(rows))
+        if with_vector.all():
+            return search.cosines(query, rows, self._row_count(search))
+        result = np.zeros(len(rows))
+        result[with_vector] = search.cosines(query, rows[with_vector], self._row_count(search))
+        return result
+
+    def has_vector(self, slots: NDArray[Any] | slice = slice(None)) -> Mask:
+        """Return which of these slots have a vector that can be compared; by default of all. A damaged one counts as none."""
+        rows = self.index.column("vector_row")[slots]
+        search, found = self._vector_search(), rows >= 0
+        if search is not None:
+            fit = search.has_vector(rows[found], self._row_count(search))
+            if not fit.all():
+                found[found] = fit
+                self._tell_damage()
+        return found
+
+    def vectors(self, slots: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the vectors of slots that have one, as they are kept: shape (n, d), float32, a copy."""
+        rows = self.index.column("vector_row")[slots]
+        search = self._vector_search()
+        if search is None or not len(rows):
+            return np.zeros((len(rows), 1), dtype=np.float32)
+        return search.vectors(rows, self._row_count(search))
+
+    def damaged_vectors(self) -> int:
+        """Count the memories whose vector is missing, all zeros or not finite in its file."""
+        search = self._vector_search()
+        if search is None:
+            return 0
+        search.look_again()
+        with self.frozen():
+            index = self.index
+            rows = index.column("vector_row")[index.column("is_live")]
+            return int(np.count_nonzero(~search.has_vector(rows[rows >= 0], self._row_count(search))))
+
+    def look_at_vectors_again(self) -> None:
+        """Forget what is known of the vector file: this process has healed it."""
+        if (search := self._search) is not None:
+            search.look_again()
+
+    def stats(self) -> MemoryStats:
+        """Count what is neither archived nor deleted."""
+        with self.frozen():
+            return self._counts(self.index)
+
+    def _counts(self, index: Index) -> MemoryStats:
+        mask = self._current(index)
+        total = int(mask.sum())
+        types = index.column("type")
+        return MemoryStats(
+            total=total,
+            by_type={kind: int((mask & (types == code)).sum()) for code, kind in enumerate(MEMORY_TYPES)},
+            avg_relevance=float(self.relevance()[mask].mean()) if total else 0.0,
+            pinned_count=int((mask & index.column("is_pinned")).sum()),
+            suppressed_count=int((mask & index.column("is_suppressed")).sum()),
+            db_size_bytes=self._size(),
+        )
+
+    def _current(self, index: Index) -> Mask:
+        mask: Mask = index.column("is_live") & ~index.column("is_archived")
+        return mask
+
+    def _memory(self, row: Row, now: str) -> AgentMemory:
+        row = self._pending.over(row)
+        filled: dict[str, Any] = {"embedding": self._vector(row)}
+        if filled["embedding"] is None and "vector_row" in row:  # another model's: it awaits one of the store's
+            row = {name: value for name, value in row.items() if name not in ("embedding_model", "embedded_at")}
+        if row["type"] != "episodic":
+            filled["supporting_memory_ids"] = self._supporting_ids(row["id"])
+        return AgentMemory.from_row(row, now=now, curve=self._curve, **filled)
+
+    def _supporting_ids(self, memory_id: str) -> list[str]:
+        index = self._projector.loaded_index
+        if index is None:
+            links = self._projector.ask(lambda engine: engine.links_of(memory_id))
+            return sorted(key[0] for table, key, _ in links if table == "SUPPORTS" and key[1] == memory_id)
+        return index.supporting_ids(memory_id)
+
+    def _vector(self, row: Row) -> Vector | None:
+        search = self._vector_search()
+        if search is None or not has_vector(row, search.file.model):
+            return None
+        found = search.vector(row["vector_row"], self._row_count(search))
+        if found is None:
+            self._tell_damage()
+        return found
+
+    def _row_count(self, search: VectorSearch) -> int:
+        """Return how many rows of a model's file events have named."""
+        return self._projector.named.rows.get(search.file.model, 0)
+
+    def _tell_damage(self) -> None:
+        if not self._has_told:
+            self._has_told = True
+            self._on_damage(self.damaged_vectors())
+
+    def _vector_search(self) -> VectorSearch | None:
+        named = self._projector.named
+        if named.model is None:
+            return None
+        search = self._search
+        if search is None or search.file.model != named.model:
+            search = self._search = VectorSearch(self._projector.journal.vectors(named.model, named.dimension))
+        return search
+
+    def _days(self) -> float:
+        return epoch_days(self._now())
+
+    def _size(self) -> int:
+        total = 0
+        for folder, _, names in os.walk(self._projector.journal.folder.parent):
+            for name in names:
+                with suppress(OSError):  # another process has just removed it
+                    total += (Path(folder) / name).stat().st_size
+        return total
+
+
+def _link(table: str, key: Key, row: Row) -> Link:
+    return Link.parse({"source_id": key[0], "relation": table, "target_id": key[1], **row})

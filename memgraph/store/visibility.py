@@ -1,0 +1,88 @@
+"""Which memories pictures, exports and networks show: one rule for all of them.
+
+What is suppressed, archived, private or sensitive is left out unless it is named, and so is what tells of it (see `withheld`): a
+picture is made to be passed on. In a view of the past it counts as well what may be shown today: what was hidden or deleted
+since is not shown in an earlier day's picture either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memgraph.errors import InvalidInputError
+from memgraph.index.columns import TIERS
+from memgraph.index.index import Index, scope_name
+from memgraph.store.disclosure import Disclosures
+from memgraph.store.hidden_sources import telling
+from memgraph.store.query import Mask, Reader
+
+INCLUDABLE = ("suppressed", "archived", "sensitive", "private")
+"""What is shown only if it is named; "public" may be named, too, and is shown anyway."""
+
+
+def shown(reader: Reader, *, project_id: str | None = None, include: Collection[str] = ()) -> Mask:
+    """Return which slots may be shown; to be called, and its answer used, in one frozen block.
+
+    Parameters
+    ----------
+    project_id : str, optional
+        Of this project only.
+    include : collection of str
+        Of `INCLUDABLE`: what is shown besides.
+
+    Raises
+    ------
+    InvalidInputError
+        Something else is to be included.
+    """
+    named = {include} if isinstance(include, str) else set(include)
+    if unknown := sorted(named - {*INCLUDABLE, "public"}):
+        raise InvalidInputError(f"may name {', '.join(INCLUDABLE)}", field="include", value=unknown[0])
+    index, today = reader.index, reader.today()
+    state = _then(index) if today is None else _since(index, today)
+    mask = index.column("is_live") & ~state.is_gone
+    if "suppressed" not in named:
+        mask &= ~state.is_suppressed
+    if "archived" not in named:
+        mask &= ~index.column("is_archived")
+    is_named = np.array([tier == "public" or tier in named for tier in TIERS])
+    mask &= is_named[state.tier]
+    is_forgotten = state.is_gone if "suppressed" in named else state.is_gone | state.is_suppressed
+    secrecy = np.where(is_named[state.tier], np.int8(0), state.tier)
+    telltale = telling(reader, is_forgotten, secrecy=secrecy, tier=state.tier)
+    if telltale is not None:
+        mask &= ~telltale
+    if project_id is not None:
+        code = index.scopes.find(scope_name("project", project_id))
+        mask &= (index.column("project") == code) & (code >= 0)
+    return mask
+
+
+class _State(NamedTuple):
+    """Of each slot: whether it was deleted since, is suppressed, and how private it is (its place in `TIERS`)."""
+
+    is_gone: Mask
+    is_suppressed: Mask
+    tier: NDArray[np.int8]
+
+
+def _then(index: Index) -> _State:
+    return _State(np.zeros(len(index), dtype=np.bool_), index.column("is_suppressed"), index.column("tier"))
+
+
+def _since(index: Index, today: Disclosures) -> _State:
+    """Return the stricter of how each memory was and how it is."""
+    state = _then(index)
+    is_suppressed, tier = state.is_suppressed.copy(), state.tier.copy()
+    for slot in np.flatnonzero(index.column("is_live")).tolist():
+        told = today.get(index.ids.names[slot])
+        if told is None:
+            state.is_gone[slot] = True
+        else:
+            is_suppressed[slot] |= told.is_suppressed
+            tier[slot] = max(tier[slot], TIERS.index(told.tier))
+    return _State(state.is_gone, is_suppressed, tier)

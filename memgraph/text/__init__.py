@@ -1,0 +1,1 @@
+"""Texts: cutting them and rendering them safely. Pure."""

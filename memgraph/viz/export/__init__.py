@@ -1,0 +1,1 @@
+"""Exports of the graph and of series."""

@@ -1,0 +1,129 @@
+"""The page: one HTML file that holds everything it needs and asks for nothing.
+
+Whatever a memory says is data in it: JSON in a block that browsers do not run, in which no character is left that could end it, and
+which the script puts on the page as text. The policy in its head lets nothing be loaded and nothing be run but the one script and the
+one style sheet that it was made with.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import zlib
+from collections.abc import Collection
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+import orjson
+
+from memgraph import assets
+from memgraph.store import AgentMemoryStore
+from memgraph.viz.files import write_files
+from memgraph.viz.page.data import PageData, page_data
+from memgraph.viz.page.limits import MEMORIES
+from memgraph.viz.page.wording import counted_of, left_out_of, sentence_of, span_of, title_of
+
+_PACKED_FROM = 2_500_000
+"""Bytes of JSON from which on it is deflated: what every browser since 2023 unpacks by itself."""
+_PLACE = re.compile(r"\{\{(\w+)\}\}")
+_ESCAPED = {
+    b"<": b"\\u003c",
+    b">": b"\\u003e",
+    b"&": b"\\u0026",
+    "\u2028".encode(): b"\\u2028",
+    "\u2029".encode(): b"\\u2029",
+}
+
+
+@dataclass(frozen=True)
+class PageReport:
+    """What was written.
+
+    Attributes
+    ----------
+    path : Path
+    size : int
+        Bytes.
+    memories : int
+        On the page.
+    left_out : list of str
+        What is not on it, a sentence each.
+    """
+
+    path: Path
+    size: int
+    memories: int
+    left_out: list[str]
+
+
+def write_page(
+    store: AgentMemoryStore,
+    path: str | Path,
+    *,
+    project_id: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    include: Collection[str] = frozenset(),
+    limit: int | None = MEMORIES,
+) -> PageReport:
+    """Write the page of a store, whole or not at all.
+
+    Parameters
+    ----------
+    project_id, since, until, include
+        As of `memgraph.viz.page.data.page_data`.
+    limit : int, optional
+        At most so many memories: the most relevant ones, and what these were made of.
+
+    Raises
+    ------
+    InvalidInputError
+        One of them is refused; nothing is written.
+    StorageError
+        The file cannot be written.
+    """
+    path = Path(path)
+    data = page_data(store, project_id=project_id, since=since, until=until, include=include, limit=limit)
+    text = render(data, title_of(data.project_id, data.memories))
+    content = text.encode()
+    write_files({path: content})
+    return PageReport(path, len(content), len(data.memories), left_out_of(data))
+
+
+def render(data: PageData, title: str) -> str:
+    """Return the page as HTML: the same for the same data."""
+    files = assets.folder("visualizations")
+    template, style, script = ((files / name).read_text("utf-8") for name in ("page.html", "page.css", "page.js"))
+    document = {**data.document, "notes": left_out_of(data)}
+    span = span_of(data)
+    packing, body = embedded(orjson.dumps(document))
+    filled = {
+        "policy": f"default-src 'none'; script-src {_hash_of(script)}; style-src {_hash_of(style)}; base-uri 'none'; form-action 'none'",
+        "name": escape(f"{title}, {span}" if span else title),
+        "title": escape(title),
+        "span": escape(span),
+        "sentence": escape(sentence_of(data)),
+        "counted": escape(counted_of(data)),
+        "hidden": "" if data.memories else " hidden",
+        "style": style,
+        "script": script,
+        "packing": packing,
+        "data": body,
+    }
+    # in one pass, so that nothing that was filled in is taken for a place
+    return _PLACE.sub(lambda place: filled[place[1]], template)
+
+
+def embedded(document: bytes) -> tuple[str, str]:
+    """Return a JSON document as it may stand in a page, and how it is packed: ``none``, or ``deflate`` (then base64, as a JSON string)."""
+    if len(document) >= _PACKED_FROM:
+        return "deflate", f'"{base64.b64encode(zlib.compress(document, 9)).decode()}"'
+    for character, code in _ESCAPED.items():  # they stand in strings only
+        document = document.replace(character, code)
+    return "none", document.decode()
+
+
+def _hash_of(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

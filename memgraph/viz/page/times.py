@@ -1,0 +1,149 @@
+"""What the page knows of time: when its memories came, were in force, were linked, and how relevant they were.
+
+Times are whole seconds since the first memory came; nothing is later than the end of the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memgraph.fold.history.lives import History
+from memgraph.fold.history.relevance import Relevance
+from memgraph.fold.history.replay import turns_of
+from memgraph.model.memory import AgentMemory
+from memgraph.model.relevance import ForgettingCurveConfig, decayed
+from memgraph.model.timestamps import days_between, from_iso
+from memgraph.viz.series.history_reading import LINKS
+from memgraph.viz.series.timeline import Timeline
+
+DAY_S = 86_400
+_PATIENCE_S = 30 * DAY_S
+"""What is done with memories later than this after the last one came is not on the slider: it would be all empty time."""
+_MOST_POINTS = 120
+"""Of each memory's curve, the latest."""
+_PINNED = -1
+_AT_FIRST = (100, 0, 0)
+
+
+@dataclass(frozen=True)
+class Times:
+    """The times of a page's memories.
+
+    Attributes
+    ----------
+    ids : list of str
+        The memories, by number.
+    lines : dict of str to Timeline
+    turns : dict of str to list of str
+        When each came into force, went out of it, and so on.
+    first, last : str
+        The span of the slider, ISO 8601; empty where there is no memory.
+    """
+
+    ids: Sequence[str]
+    lines: Mapping[str, Timeline]
+    turns: Mapping[str, Sequence[str]]
+    history: History
+    first: str
+    last: str
+
+    @property
+    def start(self) -> int:
+        """When the page begins, in seconds since 1970."""
+        return _seconds(self.first) if self.first else 0
+
+    def at(self, time: str) -> int:
+        """Return a time as the page has it."""
+        return _seconds(time) - self.start
+
+    def lives(self) -> list[list[int]]:
+        """Return of each memory that did not just come and stay: its number, and when it came into force, went out, and so on."""
+        within = ([at for at in self.turns[one] if at <= self.last] for one in self.ids)
+        return [
+            [place, *map(self.at, times)]
+            for place, times in enumerate(within)
+            if times != [self.lines[self.ids[place]].added]
+        ]
+
+    def worded(self) -> list[list[int]]:
+        """Return of each memory that has another text than it came with: its number, and since when it has that."""
+        since = [self.history.lives[one].worded_at for one in self.ids]
+        return [
+            [place, self.at(at)]
+            for place, at in enumerate(since)
+            if self.lines[self.ids[place]].added < at <= self.last
+        ]
+
+    def changes(self) -> list[list[Any]]:
+        """Return (memory, time, kind) of what put memories away or took them back, each memory's in order."""
+        return [
+            [place, self.at(at), kind]
+            for place, one in enumerate(self.ids)
+            for at, kind, _ in self.lines[one].changes
+            if kind in _WORDS and at <= self.last
+        ]
+
+    def links(self, number: Mapping[str, int]) -> dict[str, list[int]]:
+        """Return of each relation the links, flat: source, target, when it was made, and when unmade or −1."""
+        found: dict[str, list[int]] = {}
+        for (relation, source, target), turns in sorted(self.history.links.items()):
+            if source in number and target in number:
+                within = [self.at(at) for at in turns if at <= self.last]
+                for made, unmade in zip(within[::2], [*within[1::2], -1], strict=False):
+                    found.setdefault(relation, []).extend([number[source], number[target], made, unmade])
+        return {relation: found[relation] for relation in LINKS if relation in found}
+
+    def curves(self, memories: Sequence[AgentMemory], curve: ForgettingCurveConfig) -> list[list[int]]:
+        """Return of each memory that did not just fade: its number, how many points are left out, and its points.
+
+        A point is a time, the relevance from then on in hundredths, what holds it (the floor in hundredths, −1 for pinned), and
+        whether it was used.
+        """
+        found = []
+        for place, memory in enumerate(memories):
+            known = [one for one in self.lines[self.ids[place]].relevances if one.at <= self.last]
+            points = [[self.at(one.at), *_point(one, curve.rate(memory.type))] for one in known]
+            if len(points) > 1 or any(tuple(point[1:]) != _AT_FIRST for point in points):
+                latest = points[-_MOST_POINTS:]
+                found.append([place, len(points) - len(latest), *(value for point in latest for value in point)])
+        return found
+
+
+_WORDS = frozenset(f"{prefix}{word}" for word in ("suppressed", "archived", "deleted") for prefix in ("", "un")) | {
+    "invalidated",
+    "revalidated",
+}
+
+
+def _point(one: Relevance, rate: float) -> tuple[int, int, int]:
+    value = decayed(one.anchor, days_between(one.since, one.at), rate=rate)
+    return round(100 * value), _PINNED if one.is_pinned else round(100 * one.floor), int(one.is_use)
+
+
+def times_of(
+    ids: Sequence[str], lines: Mapping[str, Timeline], history: History, until: str, builds: Sequence[str] = ()
+) -> Times:
+    """Return the times of these memories up to a time, by which all of them had come; `builds` are when there was one."""
+    turns = turns_of(history, ids, until)
+    return Times(ids, lines, turns, history, *_span([lines[one] for one in ids], turns, until, builds))
+
+
+def _span(
+    lines: Sequence[Timeline], turns: Mapping[str, Sequence[str]], until: str, builds: Sequence[str]
+) -> tuple[str, str]:
+    """Return the first and last time on the slider: of the memories, of what became of them soon after, and of builds then."""
+    if not lines:
+        return "", ""
+    first, last = min(line.added for line in lines), max(line.added for line in lines)
+    done = [one.at for line in lines for one in line.relevances] + [at for line in lines for at, _, _ in line.changes]
+    done += [at for one in turns.values() for at in one]
+    end = max([last, *(at for at in done if at <= until)])
+    latest = _seconds(last) + max(_PATIENCE_S, (_seconds(last) - _seconds(first)) // 4)
+    ends = [end if _seconds(end) <= latest else last, *(at for at in builds if last < at and _seconds(at) <= latest)]
+    return first, max(ends)
+
+
+def _seconds(at: str) -> int:
+    return int(from_iso(at).timestamp() // 1)

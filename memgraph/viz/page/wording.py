@@ -1,0 +1,211 @@
+"""What the page says in words: its title, an opening sentence, and what is not on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+from memgraph.fold.history.trials import is_undated, trial_of
+from memgraph.model.memory import AgentMemory
+from memgraph.text.safe import visible
+from memgraph.viz.page.data import PageData
+from memgraph.viz.page.limits import FULL_TEXTS, SHORT_CHARS
+from memgraph.viz.series.series import Point, Series
+
+_FEWEST = 5
+"""Shares of fewer than these say nothing."""
+_MOST_SINGLE = 8
+"""Of more points, halves are compared: single ones differ by chance."""
+_SAME_POINTS = 2
+"""Percentages that differ by no more are the same."""
+_MOST_NAMED = 3
+
+
+def title_of(project_id: str | None, memories: Sequence[AgentMemory]) -> str:
+    """Return what the page is called: after the project, or all projects that are on it."""
+    projects = sorted({visible(memory.project_id) for memory in memories if memory.project_id})
+    if project_id is not None:
+        projects = [visible(project_id)]
+    if not projects:
+        return "What was learned"
+    if len(projects) > 3:
+        return f"What was learned in {len(projects)} projects"
+    return f"What was learned in {_listed(projects)}"
+
+
+def span_of(data: PageData) -> str:
+    """Return the span in words; undated trials are counted, not dated."""
+    if not data.first:
+        return ""
+    first, last = data.first[:10], data.last[:10]
+    if data.document["undated"]:
+        numbers = [trial_of(day) for day in (first, last)]
+        return f"trial {numbers[0]}" if numbers[0] == numbers[1] else f"trials {numbers[0]} to {numbers[1]}"
+    return in_words(first) if first == last else f"{in_words(first)} to {in_words(last)}"
+
+
+def in_words(day: str) -> str:
+    """Return an ISO date as 5 January 2026."""
+    at = date.fromisoformat(day)
+    months = "January February March April May June July August September October November December".split()
+    return f"{at.day} {months[at.month - 1]} {at.year}"
+
+
+def sentence_of(data: PageData) -> str:
+    """Return what the agent learned, in a sentence or three."""
+    if not data.memories:
+        return f"Nothing{' that may be shown' if data.hidden else ''} is remembered{_choice_of(data)}."
+    kept = sum(data.kept.values())
+    on_page = "" if kept == len(data.memories) else f" ({len(data.memories):,} of them are on this page)"
+    span = span_of(data)
+    when = f"over {span}" if data.document["undated"] else (f"from {span}" if " to " in span else f"on {span}")
+    where = f"In {_count(data.builds, 'build')} {when}" if data.builds else f"{when[0].upper()}{when[1:]}"
+    made = [
+        _count(many, one, several)
+        for kind, one, several in (
+            ("generalisation", "generalisation", "generalisations"),
+            ("procedural", "procedure", "procedures"),
+            ("fact", "fact", "facts"),
+        )
+        if (many := data.kept[kind])
+    ]
+    among = f", {_listed(made)} among them" if made else ""
+    said = [f"{where} the agent kept {_count(kept, 'memory', 'memories')}{on_page}{among}."]
+    if len({memory.project_id for memory in data.memories}) > 1:
+        return said[0]  # a share over different kinds of work says nothing
+    by_name = {one.name: one for one in data.series}
+    said += _went(by_name.get("success_rate"), "builds", "Attempts that succeeded")
+    said += _came_back(by_name.get("returning_failures"), is_of_tasks=data.is_of_tasks)
+    return " ".join(said)
+
+
+def _went(series: Series | None, group: str, what: str) -> list[str]:
+    """Say how a share went from its first part to its last; nothing where it was all or nothing throughout."""
+    parts = parts_of(series, group)
+    if series is None or parts is None:
+        return []
+    (first, of_first), (last, of_last), is_halved = parts
+    before, after = round(100 * first), round(100 * last)
+    if abs(after - before) <= _SAME_POINTS:
+        return [f"{what} stayed at {_percent(last)}."] if 0 < before < 100 or 0 < after < 100 else []
+    known = _known(series, group)
+    ends = ["in the first half", "in the second"] if is_halved else [_in_bucket(series, known[at]) for at in (0, -1)]
+    verb = "rose" if last > first else "fell"
+    return [
+        f"{what} {verb} from {_percent(first)} (of {of_first:,}) {ends[0]} to {_percent(last)} (of {of_last:,}) {ends[1]}."
+    ]
+
+
+def _came_back(series: Series | None, *, is_of_tasks: bool) -> list[str]:
+    """Say how many of the known failures came back, first and last; of many points, which share of them on average."""
+    group = "came back"
+    known = _known(series, group) if series else []
+    if series is None or not known or min(known[0].count, known[-1].count) < _FEWEST:
+        return []
+    if len(known) > _MOST_SINGLE:
+        return _went(series, group, "Known failures that came back")
+    ends = [known[0], known[-1]]
+    (many, before), (rest, after) = ((round((end.value or 0.0) * end.count), end.count) for end in ends)
+    first, last = (_in_bucket(series, end) for end in ends)
+    what, verb = ("tasks known to fail", "failed") if is_of_tasks else ("failures known before", "came")
+    if len(known) == 1:
+        return [f"Of the {before:,} {what}, {many:,} {verb} again {first}."]
+    if before == after:
+        return [f"Of the {before:,} {what}, {many:,} {verb} again {first} and {rest:,} {last}."]
+    return [f"Of the {before:,} {what}, {many:,} {verb} again {first}; of {after:,}, {rest:,} {last}."]
+
+
+def _in_bucket(series: Series, point: Point) -> str:
+    """Return when a point is, in words: in trial 4, in the week from 5 January 2026, in January 2026."""
+    if series.undated:
+        return f"in trial {trial_of(point.at)}"
+    if series.bucket == "day":
+        return f"on {in_words(point.at)}"
+    if series.bucket == "week":
+        return f"in the week from {in_words(point.at)}"
+    if series.bucket == "month":
+        return f"in {in_words(point.at).partition(' ')[2]}"
+    return f"in {point.at[:4]}" if series.bucket == "year" else f"in the ten years from {point.at[:4]}"
+
+
+def _known(series: Series, group: str) -> list[Point]:
+    """Return the points of a group that are no share of nothing."""
+    return [point for point in series.points if point.group == group and point.value is not None]
+
+
+def parts_of(series: Series | None, group: str) -> tuple[tuple[float, int], tuple[float, int], bool] | None:
+    """Return a share at first and at last, each with what it is of, and whether that means halves of its points.
+
+    Of few points the first and the last are compared. None: there is but one, or a part is of too few to say anything.
+    """
+    points = _known(series, group) if series else []
+    if len(points) < 2:
+        return None
+    is_halved = len(points) > _MOST_SINGLE
+    each = len(points) // 2 if is_halved else 1
+    first, last = _share(points[:each]), _share(points[-each:])
+    return None if first is None or last is None else (first, last, is_halved)
+
+
+def _share(points: Sequence[Point]) -> tuple[float, int] | None:
+    of = sum(point.count for point in points)
+    return (sum((point.value or 0.0) * point.count for point in points) / of, of) if of >= _FEWEST else None
+
+
+def left_out_of(data: PageData) -> list[str]:
+    """Return what is not on the page, a sentence each."""
+    said = []
+    if data.others:
+        names = [visible(name) for name in data.others]
+        rest_of = [f"{len(names) - _MOST_NAMED:,} more"] if len(names) > _MOST_NAMED else []
+        said.append(
+            f"Shown is {visible(data.project_id or '')}, the project with the most memories: undated trials and what has dates have no "
+            f"time in common. Name another project (--project) to see it: {_listed([*names[:_MOST_NAMED], *rest_of])}."
+        )
+    if rest := sum(data.kept.values()) - len(data.memories):
+        said.append(
+            f"{_count(rest, 'memory is', 'memories are')} not on this page: it has the most relevant ones and what these were made of."
+        )
+    if data.hidden:
+        hidden = _count(
+            data.hidden, "suppressed, sensitive or private memory is", "suppressed, sensitive or private memories are"
+        )
+        said.append(f"{hidden} left out.")
+    if data.memories and not data.document["undated"] and is_undated(data.first):
+        said.append(
+            "Undated trials stand at the beginning, as days from January 2000 on; name a project, or a time since when, to see one history alone."
+        )
+    if data.shortened:
+        said.append(
+            f"Of all but the {FULL_TEXTS:,} most relevant memories the first {SHORT_CHARS} characters are given "
+            f"({data.shortened:,} shortened)."
+        )
+    return said
+
+
+def counted_of(data: PageData) -> str:
+    """Return what the charts count: the memories of this choice, also those that the page has no room for."""
+    kept = sum(data.kept.values())
+    which = "the one memory" if kept == 1 else f"the {kept:,} memories"
+    on_page = len(data.memories)
+    besides = "" if kept == on_page else f"; map, slider and list show the {on_page:,} that are on this page"
+    return f"Counted are {which} of this choice, and the builds and recalls of its time{besides}."
+
+
+def _choice_of(data: PageData) -> str:
+    """Say what was asked for."""
+    said = f" of {visible(data.project_id)}" if data.project_id else ""
+    said += f" since {visible(data.since)}" if data.since else ""
+    return said + (f" until {visible(data.until)}" if data.until else "")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _count(number: int, singular: str, plural: str | None = None) -> str:
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def _percent(share: float) -> str:
+    return f"{round(100 * share)}\u00a0%"

@@ -1,0 +1,336 @@
+"""Commits from a live repository and from a saved log: one result, one grouping, resumable."""
+
+from __future__ import annotations
+
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from memgraph.errors import InvalidInputError, SourceError
+from memgraph.extraction.readers import GitReader, Reader, SavedGitLogReader, SourceRecord
+from memgraph.extraction.readers.history.commit_sessions import Commit, RecentCommits, grouped
+from memgraph.model.build import BuildTask
+
+START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+
+
+class Repository:
+    """A small real repository with fixed times and people."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.mkdir()
+        self.git("init", "-q", "-b", "main")
+
+    def git(self, *arguments: str, when: datetime = START, author: str = "Ada") -> str:
+        date = when.isoformat()
+        environment = {
+            "PATH": "/usr/bin:/bin:/usr/local/bin",
+            "HOME": str(self.path),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_AUTHOR_DATE": date,
+            "GIT_COMMITTER_DATE": date,
+        }
+        command = ["git", "-c", f"user.name={author}", "-c", "user.email=dev@example.org", *arguments]
+        done = subprocess.run(command, cwd=self.path, env=environment, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    def commit(self, message: str, *, hours: float = 0, author: str = "Ada", file: str = "app/main.py") -> str:
+        target = self.path / file
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(f"{message}\n{hours}\n")
+        when = START + timedelta(hours=hours)
+        self.git("add", "-A", when=when, author=author)
+        self.git("commit", "-q", "-m", message, when=when, author=author)
+        return self.git("rev-parse", "HEAD")
+
+    def saved_log(self, path: Path, *options: str) -> Path:
+        path.write_text(self.git("log", "--name-status", *options) + "\n")
+        return path
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return Repository(tmp_path / "shop")
+
+
+def builds(records: list[SourceRecord]) -> list[tuple[str, list[str]]]:
+    return [(r.build.build_id, [t.description for t in r.build.tasks]) for r in records if r.build]
+
+
+def tasks(records: list[SourceRecord]) -> list[BuildTask]:
+    return [task for record in records if record.build for task in record.build.tasks]
+
+
+def test_a_sitting_of_one_author_is_one_build(repository: Repository) -> None:
+    first = repository.commit("Add cart")
+    repository.commit("Fix cart total", hours=1)
+    other = repository.commit("Add invoices", hours=1.5, author="Grace")
+    late = repository.commit("Add refunds", hours=9)
+    records = list(GitReader(repository.path).records(None))
+    assert builds(records) == [
+        (f"git-{first[:12]}", ["Add cart", "Fix cart total"]),
+        (f"git-{other[:12]}", ["Add invoices"]),
+        (f"git-{late[:12]}", ["Add refunds"]),
+    ]
+    assert [record.records for record in records] == [2, 1, 1]
+    task = tasks(records)[0]
+    assert (task.task_id, task.agent_name, task.outcome) == (first, "Ada", "success")
+    assert task.occurred_at == "2026-03-02T09:00:00.000Z"
+    assert task.files_changed == ["app/main.py"]
+
+
+def test_a_build_holds_at_most_twenty_commits(repository: Repository) -> None:
+    for number in range(23):
+        repository.commit(f"Step {number}", hours=number / 10)
+    assert [record.records for record in GitReader(repository.path).records(None)] == [20, 3]
+
+
+def test_a_later_run_reads_only_the_last_group_again_and_it_keeps_its_id(repository: Repository) -> None:
+    repository.commit("Add cart")
+    second = repository.commit("Add refunds", hours=9)
+    reader = GitReader(repository.path)
+    cursor = list(reader.records(None))[-1].cursor
+    assert builds(list(reader.records(cursor))) == [(f"git-{second[:12]}", ["Add refunds"])]
+    repository.commit("Fix refunds", hours=10)
+    third = repository.commit("Add taxes", hours=20)
+    again = list(reader.records(cursor))
+    assert builds(again) == [
+        (f"git-{second[:12]}", ["Add refunds", "Fix refunds"]),
+        (f"git-{third[:12]}", ["Add taxes"]),
+    ]
+    assert builds(list(reader.records(again[-1].cursor))) == [(f"git-{third[:12]}", ["Add taxes"])]
+
+
+def test_a_branch_merged_later_comes_at_the_end_whatever_its_dates(repository: Repository) -> None:
+    repository.commit("Add cart")
+    repository.git("checkout", "-q", "-b", "side")
+    repository.commit("Add side door", hours=5, author="Grace", file="side.py")
+    repository.git("checkout", "-q", "main")
+    repository.commit("Add refunds", hours=10)
+    repository.commit("Add taxes", hours=20)
+    reader = GitReader(repository.path)
+    cursor = list(reader.records(None))[-1].cursor
+    repository.git("merge", "-q", "--no-ff", "-m", "Merge branch 'side'", "side", when=START + timedelta(hours=30))
+    read = [task.description for task in tasks(list(reader.records(cursor)))]
+    assert read == ["Add taxes", "Add side door", "Merge branch 'side'"]
+    # and each cursor of this run continues exactly behind its record
+    records = list(reader.records(cursor))
+    for number, record in enumerate(records[:-1], start=1):
+        rest = [task.description for task in tasks(list(reader.records(record.cursor)))]
+        assert rest == [task.description for task in tasks(records[number:])]
+
+
+def test_rewritten_history_is_read_again_in_full(repository: Repository) -> None:
+    for number in range(3):
+        repository.commit(f"Step {number}", hours=number * 5)
+    reader = GitReader(repository.path)
+    cursor = list(reader.records(None))[-1].cursor
+    repository.git("reset", "-q", "--hard", "HEAD~2")
+    repository.commit("Another way", hours=40)
+    for stale in (cursor, cursor.replace(cursor[1:9], "0" * 8), "--upload-pack=evil", "a:b", "::"):
+        assert [task.description for task in tasks(list(reader.records(stale)))] == ["Step 0", "Another way"]
+
+
+def test_a_shallow_clone_is_read_as_far_as_it_goes(repository: Repository, tmp_path: Path) -> None:
+    for number in range(3):
+        repository.commit(f"Step {number}", hours=number * 5)
+    cursor = list(GitReader(repository.path).records(None))[-1].cursor
+    repository.git("clone", "-q", "--depth=1", f"file://{repository.path}", str(tmp_path / "shallow"))
+    shallow = GitReader(tmp_path / "shallow")
+    assert [task.description for task in tasks(list(shallow.records(cursor)))] == ["Step 2"]
+
+
+def test_a_revert_knows_what_it_undoes_across_builds_and_runs(repository: Repository) -> None:
+    undone = repository.commit("Cache totals")
+    reader = GitReader(repository.path)
+    repository.commit("Add taxes", hours=8)
+    cursor = list(reader.records(None))[-1].cursor
+    repository.commit('Revert "Cache totals"', hours=20)
+    again = repository.commit('Reapply "Cache totals"', hours=30)
+    repository.git("revert", "--no-edit", again, when=START + timedelta(hours=40))
+    last = tasks(list(reader.records(cursor)))
+    by_subject, reapplied, by_sha = last[1:]
+    assert (by_subject.reverts, by_subject.outcome) == (undone, "failure")
+    assert reapplied.outcome == "success"
+    assert (by_sha.reverts, by_sha.outcome) == (again, "failure")
+
+
+def test_work_in_progress_is_partial_and_trailers_are_dropped(repository: Repository) -> None:
+    repository.commit(
+        "WIP: taxes\n\nOnly for one country.\n\nCo-authored-by: X <x@example.org>\nSigned-off-by: Y <y@example.org>"
+    )
+    (task,) = tasks(list(GitReader(repository.path).records(None)))
+    assert (task.outcome, task.output) == ("partial", "Only for one country.")
+
+
+def test_unusual_paths_and_hostile_messages_survive(repository: Repository) -> None:
+    repository.commit(
+        "M\n\ncommit 0123456789abcdef0123456789abcdef01234567\nM\tfake.py", file="dir with space/ümläut\ttab.py"
+    )
+    repository.commit("R100", hours=0.5, file="-rf")
+    expected = [["dir with space/ümläut\ttab.py"], ["-rf"]]
+    live = tasks(list(GitReader(repository.path).records(None)))
+    assert [task.description for task in live] == ["M", "R100"]
+    assert [task.files_changed for task in live] == expected
+    saved = repository.saved_log(repository.path.parent / "shop.log.txt")
+    assert [task.files_changed for task in tasks(list(SavedGitLogReader(saved).records(None)))] == expected
+
+
+def test_no_code_of_the_repository_runs(repository: Repository, tmp_path: Path) -> None:
+    repository.commit("Add cart")
+    trap = tmp_path / "trap.sh"
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/sprung\n")
+    trap.chmod(0o755)
+    for name in ("core.fsmonitor", "core.pager", "gpg.program", "diff.external", "core.sshCommand"):
+        repository.git("config", name, str(trap))
+    repository.git("config", "log.showSignature", "true")
+    assert len(tasks(list(GitReader(repository.path).records(None)))) == 1
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_variables_that_hooks_set_do_not_lead_elsewhere(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.commit("Add cart")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    assert GitReader(repository.path).count() == 1
+
+
+def test_a_repository_without_commits_has_no_records(repository: Repository) -> None:
+    reader = GitReader(repository.path)
+    assert list(reader.records(None)) == []
+    assert reader.count() == 0
+    assert reader.source_id
+
+
+def test_what_is_no_repository_raises(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "absent"):
+        with pytest.raises(SourceError) as caught:
+            list(GitReader(path).records(None))
+        assert caught.value.path == path
+        assert "git" in str(caught.value)
+
+
+def test_a_reader_may_stop_early(repository: Repository) -> None:
+    for number in range(4):
+        repository.commit(f"Step {number}", hours=number * 5)
+    records = GitReader(repository.path).records(None)
+    assert next(records).build is not None
+    records.close()  # type: ignore[attr-defined]
+
+
+def test_a_repository_keeps_its_source_id_when_it_moves(repository: Repository, tmp_path: Path) -> None:
+    root = repository.commit("Add cart")
+    repository.commit("Fix cart", hours=1)
+    reader = GitReader(repository.path / "app")
+    assert isinstance(reader, Reader)
+    assert (reader.source_id, reader.project_id, reader.count()) == (f"git:{root}", "shop", 2)
+    assert reader.locator == str(repository.path)
+    moved = repository.path.rename(tmp_path / "store")
+    assert GitReader(moved).source_id == f"git:{root}"
+    assert GitReader(moved, project_id="mine").project_id == "mine"
+
+
+@pytest.mark.parametrize("options", [(), ("--date=iso",), ("--date=rfc",), ("--date=iso-strict",), ("--reverse",)])
+def test_a_saved_log_gives_the_same_builds_as_its_repository(repository: Repository, options: tuple[str, ...]) -> None:
+    repository.commit("Add cart\n\nBecause people buy several things.")
+    repository.git("mv", "app/main.py", "app/cart.py")
+    repository.commit("Move cart", hours=1, file="app/other.py")
+    repository.commit("Add invoices", hours=30, author="Grace")
+    repository.commit('Revert "Move cart"', hours=60)
+    saved = repository.saved_log(repository.path.parent / "shop.log.txt", *options)
+    live = [record.build for record in GitReader(repository.path).records(None)]
+    assert [record.build for record in SavedGitLogReader(saved).records(None)] == live
+
+
+def test_a_saved_log_that_grew_at_its_top_is_continued(repository: Repository, tmp_path: Path) -> None:
+    oldest = repository.commit("Add cart")
+    repository.commit("Add refunds", hours=9)
+    path = repository.saved_log(tmp_path / "shop.log.txt")
+    reader = SavedGitLogReader(path)
+    cursor = list(reader.records(None))[-1].cursor
+    assert reader.source_id == f"gitlog:shop:{oldest}"
+    repository.commit("Fix refunds", hours=10)
+    undo = repository.commit('Revert "Add cart"', hours=30)
+    repository.saved_log(path)
+    again = tasks(list(reader.records(cursor)))
+    assert [task.description for task in again] == ["Add refunds", "Fix refunds", 'Revert "Add cart"']
+    assert (again[-1].task_id, again[-1].reverts) == (undo, oldest)
+    assert reader.source_id == f"gitlog:shop:{oldest}"
+    assert reader.count() == 4
+    assert len(tasks(list(reader.records("0" * 40 + "@1")))) == 4
+
+
+def test_a_saved_log_tolerates_what_is_wrong_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "odd.log.txt"
+    path.write_bytes(
+        b"commit "
+        + b"c" * 40
+        + b" (HEAD -> main)\r\nAuthor: Z\xffoe <redacted>\r\nDate:   2026-03-04 10:00:00 -0700\r\n\r\n"
+        b"    Fix \x00 parser \xe9\r\n    \r\n    "
+        + b"x"
+        * 20_000_000
+        + b"\r\n\r\nM\ta\x00b.py\r\nR100\told.py\tnew.py\r\n\r\n"
+        b"commit " + b"b" * 40 + b"\nAuthor: Zoe <redacted>\nDate:   someday\n\n    Undated\n\n"
+        b"commit "
+        + b"a" * 40
+        + b"\nMerge: 111 222\nAuthor: Zoe <redacted>\nDate:   Mon Mar 2 09:00:00 2026 +0100\n\n    Merge it\n"
+    )
+    records = list(SavedGitLogReader(path).records(None))
+    assert [record.skipped for record in records if record.skipped] == ["commit bbbbbbbbbbbb: no date that can be read"]
+    merge, fix = tasks(records)
+    assert (merge.occurred_at, merge.files_changed) == ("2026-03-02T08:00:00.000Z", [])
+    assert (fix.description, fix.agent_name, fix.files_changed) == ("Fix  parser �", "Z�oe", ["ab.py", "new.py"])
+    assert len(fix.output) < 100_000
+
+
+def test_a_text_that_is_no_log_raises_and_an_empty_one_has_no_records(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("Dear diary\n")
+    with pytest.raises(SourceError, match="git log"):
+        list(SavedGitLogReader(path).records(None))
+    path.write_text("\n")
+    assert list(SavedGitLogReader(path).records(None)) == []
+    with pytest.raises(SourceError):
+        SavedGitLogReader(tmp_path / "absent").count()
+
+
+def test_a_source_is_named_once(repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository.commit("Start the shop")
+    live, saved = GitReader(repository.path), SavedGitLogReader(repository.saved_log(tmp_path / "shop.log"))
+    names = (live.source_id, live.locator, live.project_id, saved.source_id)
+    monkeypatch.setattr(subprocess, "Popen", None)
+    (tmp_path / "shop.log").unlink()
+
+    assert (live.source_id, live.locator, live.project_id, saved.source_id) == names
+
+
+def test_a_repository_that_gets_its_first_commit_gets_its_name(repository: Repository) -> None:
+    reader = GitReader(repository.path)
+    before = reader.source_id
+
+    root = repository.commit("Start the shop")
+
+    assert (before, reader.source_id) == (f"git:{repository.path}", f"git:{root}")
+
+
+@pytest.mark.parametrize("project", ["", " ", "x" * 401, "a\x00"])
+def test_a_project_that_cannot_be_is_refused_at_once(tmp_path: Path, project: str) -> None:
+    with pytest.raises(InvalidInputError, match="project_id"):
+        SavedGitLogReader(tmp_path / "shop.log", project_id=project)
+
+
+def test_an_impossible_commit_costs_its_build_and_not_the_run() -> None:
+    commits = [
+        (Commit("a" * 40, "Ada", START, "Start the shop"), "1"),
+        (Commit("", "Bob", START, "No name at all"), "2"),
+        (Commit("c" * 40, "Ada", START, "Add a cart"), "3"),
+    ]
+
+    records = list(grouped(commits, project_id="shop", cursor="", recent=RecentCommits()))
+
+    assert [bool(record.build) for record in records] == [True, False, True]
+    assert "task_id" in (records[1].skipped or "")

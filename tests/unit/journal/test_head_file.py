@@ -1,0 +1,145 @@
+"""The head file outside the store: what tells a truncated journal from a short one."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memgraph.errors import DamagedJournalError, JournalError, TruncatedJournalError
+from memgraph.journal.journal import Journal
+from memgraph.model.events.memories import MemoryAdded
+
+Open = Callable[..., Journal]
+Paths = Callable[[Journal], Path]
+
+
+@pytest.fixture
+def stocked(journal: Journal, write: Callable[..., Any], added: Callable[..., MemoryAdded]) -> Journal:
+    for number in range(1, 5):
+        write(journal, added(number))
+    return journal
+
+
+def test_it_names_the_last_event(stocked: Journal, head_path: Paths) -> None:
+    head = json.loads(head_path(stocked).read_text())
+    assert head == {"seq": 5, "signature": stocked.tail.chain.signature}
+    assert stat.S_IMODE(head_path(stocked).stat().st_mode) == 0o600
+
+
+def test_a_shorter_seq_leaves_no_rest_of_a_longer_one(stocked: Journal, head_path: Paths, open_one: Open) -> None:
+    size = head_path(stocked).stat().st_size
+    head_path(stocked).write_bytes(json.dumps({"seq": 10**30, "signature": "f" * 64}).ljust(size).encode())
+    with pytest.raises(TruncatedJournalError):
+        open_one()
+
+
+@pytest.mark.parametrize("kept", [1, 2, 4])
+def test_a_truncated_journal_is_refused_naming_both_numbers(
+    stocked: Journal, segment: Paths, open_one: Open, kept: int
+) -> None:
+    lines = segment(stocked).read_bytes().splitlines(keepends=True)
+    segment(stocked).write_bytes(b"".join(lines[:kept]))
+    with pytest.raises(TruncatedJournalError, match=rf"event {kept}, .* 5 were") as refused:
+        open_one()
+    assert (refused.value.seq, refused.value.head_seq) == (kept, 5)
+
+
+def test_an_emptied_journal_is_refused(stocked: Journal, segment: Paths, open_one: Open) -> None:
+    segment(stocked).write_bytes(b"")
+    with pytest.raises(TruncatedJournalError):
+        open_one()
+    segment(stocked).unlink()
+    with pytest.raises(TruncatedJournalError):
+        open_one()
+
+
+def test_a_journal_truncated_while_it_is_open_is_refused(
+    stocked: Journal, segment: Paths, write: Any, added: Any
+) -> None:
+    lines = segment(stocked).read_bytes().splitlines(keepends=True)
+    segment(stocked).write_bytes(b"".join(lines[:2]))
+    with pytest.raises(JournalError):
+        write(stocked, added(9))
+
+
+def test_a_truncated_journal_stays_refused(stocked: Journal, segment: Paths, head_path: Paths, open_one: Open) -> None:
+    head = head_path(stocked).read_bytes()
+    data = segment(stocked).read_bytes()
+    short = b"".join(data.splitlines(keepends=True)[:3])
+    segment(stocked).write_bytes(short)
+    for _ in range(2):
+        with pytest.raises(TruncatedJournalError):
+            open_one()
+    assert head_path(stocked).read_bytes() == head
+    assert segment(stocked).read_bytes() == short
+    segment(stocked).write_bytes(data)
+    assert open_one().tail == stocked.tail
+
+
+def test_a_missing_head_is_adopted_with_a_notice(stocked: Journal, head_path: Paths, open_one: Open) -> None:
+    head = head_path(stocked).read_bytes()
+    head_path(stocked).unlink()
+    again = open_one()
+    assert again.tail == stocked.tail
+    with again.locked():
+        assert any("no head file" in notice and "5" in notice for notice in again.notices)
+    assert head_path(stocked).read_bytes() == head
+    with again.locked():
+        assert len(again.notices) == 1
+
+
+def test_a_head_that_is_behind_is_brought_up(stocked: Journal, head_path: Paths, open_one: Open) -> None:
+    """After a power failure it may name an earlier event."""
+    head = head_path(stocked).read_bytes()
+    lines = [json.loads(line) for line in (stocked.folder / "000000000001.jsonl").read_bytes().splitlines()]
+    head_path(stocked).write_text(json.dumps({"seq": 3, "signature": lines[2]["signature"]}))
+    again = open_one()
+    with again.locked():
+        assert again.notices == []
+    assert json.loads(head_path(stocked).read_text()) == json.loads(head)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "[]",
+        "5",
+        "null",
+        '{"seq": 5}',
+        '{"seq": "five", "signature": "x"}',
+        "\ufffd",
+        '{"seq": null, "signature": ""}',
+    ],
+)
+def test_a_damaged_head_is_refused(stocked: Journal, head_path: Paths, open_one: Open, text: str) -> None:
+    head_path(stocked).write_text(text)
+    with pytest.raises(JournalError, match="head file"):
+        open_one()
+
+
+def test_a_head_of_bytes_that_are_no_text_is_refused(stocked: Journal, head_path: Paths, open_one: Open) -> None:
+    head_path(stocked).write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(JournalError, match="head file"):
+        open_one()
+
+
+@pytest.mark.parametrize("seq", [1, 3, 5])
+def test_the_head_of_another_history_is_refused(stocked: Journal, head_path: Paths, open_one: Open, seq: int) -> None:
+    head_path(stocked).write_text(json.dumps({"seq": seq, "signature": "f" * 64}))
+    with pytest.raises(DamagedJournalError, match="another event") as refused:
+        open_one()
+    assert refused.value.seq == seq
+
+
+def test_a_head_further_on_is_a_truncated_journal(stocked: Journal, head_path: Paths, open_one: Open) -> None:
+    head_path(stocked).write_text(json.dumps({"seq": 6, "signature": "f" * 64}))
+    with pytest.raises(TruncatedJournalError) as refused:
+        open_one()
+    assert (refused.value.seq, refused.value.head_seq) == (5, 6)

@@ -1,0 +1,228 @@
+"""Collection: what goes and in which order, floors, summaries, what a preview says, and a run that is stopped."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+import memgraph
+from memgraph.lifecycle import collect as run
+from memgraph.lifecycle import foresee_collection
+from memgraph.model.events.lifecycle import CollectionApplied
+
+LONG = (
+    "The refresh of the token failed with 401 because the proxy strips the header on a redirect. Reasoning: the gateway "
+    "keeps cookies and drops the header when it upgrades the connection. Action: moved to cookies. Outcome: failure."
+)
+
+
+def episode(number: int, **fields: Any) -> dict[str, Any]:
+    base = {"type": "episodic", "id": str(UUID(int=number)), "content": f"Try {number}", "project_id": "shop"}
+    return {**base, "tags": ["auth", "jwt"], "outcome": "negative", "relevance_score": 0.05, **fields}
+
+
+def archived(store: Any) -> list[str]:
+    return sorted(memory.id for memory in store.list_memories(state="archived"))
+
+
+def test_the_last_that_tells_of_a_failure_stays(store: Any) -> None:
+    kept = [store.insert_memory(episode(number, relevance_score=number / 100)) for number in (3, 1, 2)]
+    result = run(store)
+    assert (result.archived, result.landmarks, result.negatives, result.landmark_share) == (2, 1, 1, 1.0)
+    assert [memory.archived_at is None for memory in store.read_memories([one.id for one in kept])] == [
+        True, False, False,
+    ]  # fmt: skip
+
+
+def test_of_a_pair_that_was_merged_the_one_that_was_replaced_goes(store: Any) -> None:
+    kept, replaced = store.insert_memory(episode(1, relevance_score=0.01)), store.insert_memory(episode(2))
+    alone = store.insert_memory(episode(3, tags=["export"]))
+    store.supersede(replaced.id, by=kept.id)
+    store.supersede(alone.id, by=kept.id)
+    result = run(store)
+    assert archived(store) == [replaced.id, alone.id]
+    assert (result.landmarks, store.get_memory(kept.id).floor) == (1, 0.1)
+
+
+def test_only_what_is_listed_is_counted_as_a_landmark_and_gets_a_floor(store: Any) -> None:
+    for number, out in enumerate((store.suppress, store.invalidate), start=1):
+        store.insert_memory(episode(number, tags=[f"t{number}"], relevance_score=1.0))
+        run(store)
+        out(str(UUID(int=number)))
+    listed = store.insert_memory(episode(3, relevance_score=1.0))
+    result = run(store)
+    assert (result.landmarks, result.negatives, result.landmark_share) == (1, 1, 1.0)
+    assert [one.floor for one in store.read_memories([str(UUID(int=n)) for n in (1, 2)])] == [0.0, 0.0]
+    assert store.get_memory(listed.id).floor == 0.1
+    store.unsuppress(str(UUID(int=1)))
+    assert run(store).floors_set == 1
+
+
+def test_who_is_a_landmark_no_longer_loses_the_floor_and_may_go(store: Any) -> None:
+    first = store.insert_memory(episode(1))
+    run(store)
+    assert store.get_memory(first.id).floor == 0.1
+    store.insert_memory(episode(2, relevance_score=1.0))
+    result = run(store)
+    assert (result.archived, result.floors_set) == (1, 1)  # now the second one is alone
+    fresh = store.insert_memory(episode(3, relevance_score=1.0))
+    assert (run(store).floors_cleared, store.get_memory(fresh.id).floor) == (1, 0.0)
+
+
+def test_a_floor_of_the_user_is_left_alone(store: Any) -> None:
+    kept = store.insert_memory(episode(1, outcome="positive", floor=0.3))
+    low = store.insert_memory(episode(2, outcome="positive", floor=0.05))
+    result = run(store)
+    assert (result.archived, result.floors_cleared) == (1, 0)
+    assert store.get_memory(kept.id) == kept
+    assert store.get_memory(low.id).archived_at
+
+
+def test_task_memories_go_in_commits_of_their_own(store: Any) -> None:
+    for number in range(1, 7):
+        task = {0: None, 1: "T1", 2: "T2"}[number % 3]
+        store.insert_memory(episode(number, outcome="positive", **({"task_id": task} if task else {})))
+    assert run(store).archived == 6
+    assert len(archived(store)) == 6
+
+
+class TestGeneralisations:
+    def sources(self, store: Any, count: int = 3, **fields: Any) -> list[str]:
+        episodes = [episode(number, tags=[f"t{number}"], outcome="neutral", **fields) for number in range(1, count + 1)]
+        return [memory.id for memory in store.insert_memories(episodes)]
+
+    def general(self, store: Any, sources: list[str], **fields: Any) -> Any:
+        base = {"type": "semantic", "content": "Tokens fail behind the proxy", "project_id": "shop"}
+        return store.insert_memory({**base, "relevance_score": 0.01, "supporting_memory_ids": sources, **fields})
+
+    @pytest.mark.parametrize("setting", ["archive", "delete"])
+    def test_what_is_left_of_episodes_stays_and_they_stay_as_evidence(self, open_store: Any, setting: str) -> None:
+        store = open_store(garbage_collection=setting)
+        sources = self.sources(store)
+        general = self.general(store, sources)
+        result = run(store)
+        assert (result.archived, result.deleted, result.last_traces) == (3, 0, 1)
+        assert store.get_memory(general.id).supporting_memory_ids == sources
+        assert run(store).last_traces == 1
+
+    def test_it_may_go_while_its_episodes_are_there(self, store: Any) -> None:
+        general = self.general(store, self.sources(store, relevance_score=0.5))
+        assert (run(store).archived, archived(store)) == (1, [general.id])
+
+    def test_one_that_is_superseded_or_from_one_episode_is_no_last_trace(self, store: Any) -> None:
+        old = self.general(store, self.sources(store))
+        newer = self.general(store, [], content="Tokens fail", relevance_score=1.0)
+        store.supersede(old.id, by=newer.id)
+        single = self.general(store, [str(UUID(int=3))], content="One saw it")
+        assert run(store).archived == 5
+        assert {old.id, single.id} <= set(archived(store))
+
+    def test_one_episode_that_several_builds_bear_out_is_enough(self, store: Any) -> None:
+        merged = store.insert_memory(episode(1, outcome="neutral", evidence_build_ids=["b1", "b2", "b3"]))
+        self.general(store, [merged.id])
+        result = run(store)
+        assert (result.archived, result.last_traces) == (1, 1)
+
+
+class TestSummaries:
+    def test_after_30_days_without_access(self, store: Any, clock: Any) -> None:
+        told = store.insert_memory(episode(1, content=LONG, relevance_score=1.0))
+        used = store.insert_memory(episode(2, content=LONG, relevance_score=1.0))
+        short = store.insert_memory(episode(3, relevance_score=1.0))
+        known = store.insert_memory(episode(4, content=LONG, type="semantic", relevance_score=1.0))
+        clock.advance(days=29)
+        store.record_access(used.id)
+        assert run(store).summarised == 0
+        clock.advance(days=1)
+        assert run(store).summarised == 1
+        summary = store.get_memory(told.id).archive_summary
+        assert summary.startswith("The refresh of the token failed")
+        assert summary.endswith("Outcome: failure.")
+        assert store.get_memory(told.id).content == LONG
+        assert [store.get_memory(one.id).archive_summary for one in (used, short, known)] == [None] * 3
+        assert run(store).summarised == 0
+
+    def test_one_goes_with_its_text(self, store: Any, clock: Any) -> None:
+        told = store.insert_memory(episode(1, content=LONG, relevance_score=1.0))
+        clock.advance(days=30)
+        run(store)
+        assert store.update_memory(told.id, tags=["auth"]).archive_summary
+        assert store.update_memory(told.id, content=f"Again. {LONG}").archive_summary is None
+        assert run(store).summarised == 1
+
+    def test_it_stays_when_the_memory_comes_back(self, store: Any, clock: Any) -> None:
+        told = store.insert_memory(episode(1, content=LONG, relevance_score=1.0))
+        clock.advance(days=30)
+        run(store)
+        before = store.get_memory(told.id)
+        store.archive(told.id, reason="old")
+        back = store.unarchive(told.id)
+        assert back == before.model_copy(update={"updated_at": back.updated_at})
+        store.archive(told.id, summary="said by hand")
+        assert store.unarchive(told.id).archive_summary is None
+
+
+class TestPreview:
+    def test_it_writes_nothing_and_is_what_the_run_does(self, store: Any, clock: Any) -> None:
+        store.insert_memories([episode(number) for number in range(1, 5)])
+        store.insert_memory(episode(9, content=LONG, relevance_score=1.0, tags=["a", "b"]))
+        clock.advance(days=30)
+        store.flush()
+        digest, seq = store.digest(), store.verify()
+        foreseen = memgraph.MemGraph(store).collect(preview=True)
+        assert (store.digest(), store.verify()) == (digest, seq)
+        assert isinstance(foreseen, memgraph.CollectionPreview)
+        assert [one.id for one in foreseen.memories] == foreseen.memory_ids
+        done = run(store)
+        assert done == memgraph.CollectionResult(**{name: getattr(foreseen, name) for name in type(done).model_fields})
+        assert (done.archived, done.summarised, done.floors_set) == (3, 1, 2)
+        assert sorted(foreseen.memory_ids) == archived(store)
+
+    def test_recalls_that_it_would_have_changed(self, store: Any, clock: Any) -> None:
+        store.insert_memory(episode(1, content="The proxy strips the header", relevance_score=0.3, outcome="neutral"))
+        store.insert_memory(episode(2, content="Sessions hold behind the proxy", relevance_score=1.0, is_pinned=True))
+        memory = memgraph.MemGraph(store)
+        asked = memory.recall("proxy header", agent="MARS", project="shop")
+        memory.recall("nothing of the kind", project="bank")
+        assert foresee_collection(store).recalls == []
+        clock.advance(days=60)
+        foreseen = foresee_collection(store)
+        (changed,) = foreseen.recalls
+        assert (changed.query_id, changed.agent_name, changed.project_id) == (asked.query_id, "MARS", "shop")
+        scores = {one.memory_id: one.score for one in asked.explanations}
+        assert changed.scores == {str(UUID(int=1)): scores[str(UUID(int=1))]}
+        assert foreseen.recalls_in_all == 2
+        clock.advance(days=31)
+        assert (foresee_collection(store).recalls, foresee_collection(store).recalls_in_all) == ([], 0)
+
+    def test_of_an_empty_store(self, store: Any) -> None:
+        foreseen = foresee_collection(store)
+        assert (foreseen.memory_ids, foreseen.recalls, foreseen.landmark_share) == ([], [], 0.0)
+        assert run(store) == memgraph.CollectionResult()
+
+
+def test_a_use_that_is_not_recorded_yet_keeps_a_memory(store: Any) -> None:
+    store.insert_memory(episode(1, outcome="neutral"))
+    store.record_access(str(UUID(int=1)))
+    assert run(store).archived == 0
+
+
+def test_a_run_records_what_it_did(store: Any) -> None:
+    store.insert_memories([episode(1), episode(2)])
+    result = run(store)
+    (said,) = [
+        event.payload for event in store._journal.events_after(0) if isinstance(event.payload, CollectionApplied)
+    ]
+    assert {name: getattr(said, name) for name in ("archived", "landmarks", "negatives", "floors_set")} == {
+        "archived": 1, "landmarks": 1, "negatives": 1, "floors_set": 1,
+    }  # fmt: skip
+    assert result.floors_set == 1
+
+
+def test_progress_is_told(store: Any) -> None:
+    store.insert_memories([episode(number, outcome="neutral") for number in range(1, 4)])
+    told: list[tuple[int, int]] = []
+    memgraph.MemGraph(store).collect(progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (3, 3)

@@ -1,0 +1,177 @@
+"""Overlap and communities: exact against networkx where the graph is written out, linear where it is not."""
+
+from __future__ import annotations
+
+import random
+import time
+from itertools import combinations
+from math import log
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from memgraph.lifecycle.communities.louvain import communities
+from memgraph.lifecycle.communities.tag_overlap import LARGE_FROM, MOST_TAGS, overlap, tag_weights
+
+
+def written_out(tag_sets: list[list[str]], weights: dict[str, float]) -> nx.Graph:
+    """Return the overlap as design §5 says it, pair by pair."""
+    graph = nx.Graph()
+    graph.add_nodes_from(range(len(tag_sets)))
+    for one, other in combinations(range(len(tag_sets)), 2):
+        shared = set(tag_sets[one]) & set(tag_sets[other]) & weights.keys()
+        if len(shared) > 1:
+            graph.add_edge(one, other, weight=sum(weights[tag] for tag in shared))
+    return graph
+
+
+def drawn(number: int, *, seed: int = 0, tags: int = 60) -> list[list[str]]:
+    """Draw tags as they are used: a few of them often, most of them rarely."""
+    chance = random.Random(seed)
+    names, weights = [f"t{n}" for n in range(tags)], [1 / (n + 1) for n in range(tags)]
+    return [sorted(set(chance.choices(names, weights, k=chance.randint(1, 6)))) for _ in range(number)]
+
+
+def test_a_shared_tag_weighs_the_more_the_rarer_it_is() -> None:
+    weights = tag_weights([["a", "b"], ["a", "c"], ["a"], ["a", "b"]])
+    assert weights == pytest.approx({"a": log(2), "b": log(3), "c": log(5)})
+
+
+@pytest.mark.parametrize(("many", "is_left_out"), [(LARGE_FROM - 1, False), (LARGE_FROM, True)])
+def test_in_a_large_project_a_tag_of_most_episodes_says_nothing(many: int, is_left_out: bool) -> None:
+    weights = tag_weights([["all", f"t{n % 2}"] for n in range(many)])
+    assert ("all" not in weights) is is_left_out
+    assert "t1" in weights  # on half of them, and no more
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_graph_is_the_one_that_is_written_out(seed: int) -> None:
+    tag_sets = drawn(120, seed=seed)
+    weights = tag_weights(tag_sets)
+    graph, expected = overlap(tag_sets, weights), written_out(tag_sets, weights)
+    assert graph.matrix.shape[0] == len(graph.vertices)  # no vertex stands for a pair of tags
+    dense = graph.matrix.toarray()
+    for (one, left), (other, right) in combinations(enumerate(graph.vertices), 2):
+        total = sum(expected.get_edge_data(a, b, {"weight": 0})["weight"] for a in left for b in right)
+        assert dense[one, other] == dense[other, one] == pytest.approx(total)
+    for vertex, places in enumerate(graph.vertices):
+        inside = sum(expected.get_edge_data(a, b, {"weight": 0})["weight"] for a, b in combinations(places, 2))
+        assert dense[vertex, vertex] == pytest.approx(2 * inside)
+
+
+def test_of_many_tags_the_rarest_are_compared() -> None:
+    many = [f"m{n}" for n in range(MOST_TAGS + 8)]
+    tag_sets = [[*many, "rare", "rarer"], ["rare", "rarer"], *([many[n % 20]] for n in range(40))]
+    graph = overlap(tag_sets, tag_weights(tag_sets))
+    assert graph.matrix[0, 1] > 0
+    assert graph.tags.shape[1] == MOST_TAGS
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_hangs_together_is_divided_as_well_as_networkx_does(seed: int) -> None:
+    """Before it is divided further for want of something to say, a part has no less modularity than networkx's best."""
+    chance = random.Random(seed)
+    topics = [[f"{topic}{n}" for n in range(5)] for topic in "abcdefgh"]
+    tag_sets = [[*chance.sample(topics[n % 8], 3), *chance.sample(topics[(n + 1) % 8], n % 2)] for n in range(160)]
+    weights = tag_weights(tag_sets)
+    found = communities(tag_sets, weights)
+    expected = written_out(tag_sets, weights)
+    best = max(nx.community.modularity(expected, nx.community.louvain_communities(expected, seed=n)) for n in range(5))
+    assert nx.community.modularity(expected, found) > best - 0.02
+    assert sum(len(members) > 1 for members in found) == 8
+
+
+def test_what_shares_less_than_two_tags_stands_alone() -> None:
+    tag_sets = [["a", "b"], ["a", "c"], ["b", "c"], [], ["a"]]
+    assert communities(tag_sets, tag_weights(tag_sets)) == [[0], [1], [2], [3], [4]]
+
+
+def test_every_episode_is_in_one_community_and_the_order_of_the_rest_does_not_matter() -> None:
+    tag_sets = drawn(300)
+    weights = tag_weights(tag_sets)
+    found = communities(tag_sets, weights)
+    assert sorted(place for members in found for place in members) == list(range(300))
+    assert communities(tag_sets, weights) == found
+
+
+def test_a_community_has_something_to_say() -> None:
+    """Most of its episodes have two tags in common, one of them a rare one; what is small cannot be divided."""
+    tag_sets = drawn(2_000, tags=300)
+    for members in communities(tag_sets, tag_weights(tag_sets), is_large=True):
+        common = sorted(
+            (sum(tag in tag_sets[place] for place in members) for tag in {t for m in members for t in tag_sets[m]}),
+            reverse=True,
+        )
+        assert len({tuple(tag_sets[place]) for place in members}) <= 6 or common[1] * 2 > len(members)
+
+
+def test_what_belongs_together_stays_so_and_is_joined_only_if_nothing_is_lost() -> None:
+    tag_sets = [["a", "b", "c"]] * 3 + [["a", "b", "c", "e"], ["a", "b", "d", "f"]] + [["a", "b", "d"]] * 3
+    weights = tag_weights(tag_sets)
+    one, other = [0, 1, 2], [5, 6, 7]
+    assert communities(tag_sets, weights) == [list(range(8))]
+    assert communities(tag_sets, weights, settled=[one]) == [list(range(8))]  # grown
+    assert communities(tag_sets, weights, settled=[one, other]) == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    alike = [["a", "b", "c"]] * 8
+    assert communities(alike, tag_weights(alike), settled=[one, other]) == [list(range(8))]  # joined
+
+
+def test_who_is_linked_with_the_others_stays_where_it_is() -> None:
+    """A community is not written anew because another one would be as near."""
+    tag_sets = [["a", "b", "c", "d"], ["a", "b", "c"], ["a", "b", "c"], ["a", "d", "x", "y"]] + [["x", "y", "z"]] * 3
+    first, other = [0, 1, 2], [4, 5, 6]
+    assert communities(tag_sets, tag_weights(tag_sets), settled=[[*first, 3], other]) == [[*first, 3], other]
+    assert communities(tag_sets, tag_weights(tag_sets), settled=[first, [3, *other]]) == [first, [3, *other]]
+    tag_sets[3].remove("d")
+    assert communities(tag_sets, tag_weights(tag_sets), settled=[[*first, 3], other]) == [first, [3, *other]]
+
+
+def test_what_has_nothing_in_common_any_more_is_divided() -> None:
+    tag_sets = [["a", "b"]] * 3 + [["c", "d"]] * 3
+    assert communities(tag_sets, tag_weights(tag_sets), settled=[list(range(6))]) == [[0, 1, 2], [3, 4, 5]]
+    moved = [["a", "b"]] * 4 + [["c", "d"]] * 3
+    assert communities(moved, tag_weights(moved), settled=[[0, 1, 2], [3, 4, 5, 6]]) == [[0, 1, 2, 3], [4, 5, 6]]
+
+
+def test_the_same_two_tags_on_everything_are_one_community() -> None:
+    tag_sets = [["a", "b", f"own{n}"] for n in range(2_000)]
+    assert len(communities(tag_sets, {"a": 0.7, "b": 0.7})) == 1
+
+
+def test_frequent_tags_are_no_quadratic_matter() -> None:
+    """Ten thousand episodes of five tags with the same two among them: written out, that is fifty million pairs."""
+    chance = random.Random(1)
+    tag_sets = [["a", "b", *(f"t{chance.randrange(500)}" for _ in range(3))] for _ in range(10_000)]
+    weights = dict.fromkeys({tag for tags in tag_sets for tag in tags}, 1.0)
+    graph = overlap(tag_sets, weights)
+    assert graph.matrix.nnz < 120 * len(tag_sets)
+    extent = len(graph.vertices)
+    assert graph.matrix.shape[0] > extent  # the frequent pair has a vertex of its own
+    pairs = extent * (extent - 1) / 2 * 2.0
+    hub = graph.matrix[extent:, :].sum(axis=1).max()
+    assert hub == pytest.approx(pairs, rel=0.01)  # which weighs what the pairs do
+
+
+@pytest.mark.long
+def test_a_hundred_thousand_episodes() -> None:
+    chance = np.random.default_rng(0)
+    rank = np.arange(1, 2_001)
+    share = (1 / rank**1.07) / (1 / rank**1.07).sum()
+    took = {}
+    for many in (10_000, 100_000):
+        tag_sets = [
+            [f"t{code}" for code in set(chance.choice(2_000, size=chance.integers(2, 7), p=share).tolist())]
+            for _ in range(many)
+        ]
+        start = time.process_time()
+        communities(tag_sets, tag_weights(tag_sets), is_large=True)
+        took[many] = time.process_time() - start
+    assert took[100_000] < 15
+    assert took[100_000] < 13 * max(took[10_000], 0.5)
+
+
+def test_what_is_left_beside_the_groups_and_shares_nothing_stands_alone() -> None:
+    tags = ["abe", "bd", "bc", "ade", "be", "bcd", "ad", "ab", "acd", "ade"]
+    found = communities([list(one) for one in tags], tag_weights(tags), settled=[[8], [2, 6, 9]])
+    assert sorted(place for members in found for place in members) == list(range(len(tags)))

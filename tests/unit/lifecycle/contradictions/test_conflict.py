@@ -1,0 +1,150 @@
+"""`conflict_of`: what cannot both be so conflicts; what is merely alike does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memgraph import EpisodicMemory, SemanticMemory
+from memgraph.lifecycle.contradictions.claims import claims_of
+from memgraph.lifecycle.contradictions.conflict import conflict_of
+
+CONFLICTING = [
+    ("The deploy port is 8080", "The deploy port is now 9090", "value"),
+    ("Set the request timeout to 30 seconds", "The request timeout is 60 seconds", "value"),
+    ("API_TIMEOUT = 30", "API_TIMEOUT: 60", "value"),
+    ("default branch: main", "The default branch is develop.", "value"),
+    ("The project requires Python 3.11", "The project requires Python 3.12", "value"),
+    ("The owner of the billing service is Anna", "The owner of the billing service is Ben", "value"),
+    ("Anna owns the billing service", "Ben Miller owns the billing service", "value"),
+    ("The staging database lives in eu-west-1", "The staging database lives in us-east-1", "value"),
+    ("The config file is stored at config/app.yaml", "The config file is stored at settings/app.toml", "value"),
+    ("The cache is enabled in production", "The cache is disabled in production", "value"),
+    ("Deploy on Tuesdays only", "Deploy on Fridays only", "value"),
+    ("The user prefers a window seat on long flights", "The user prefers an aisle seat on long flights, near the front", "value"),
+    ("Always use pytest for the unit tests", "Always use unittest for the unit tests", "value"),
+    ("Use tabs for indentation in the Makefile", "Use spaces instead of tabs for indentation in the Makefile", "value"),
+    ("The user prefers email over phone", "The user prefers phone over email", "value"),
+    ("The cron job runs at 03:15", "The cron job runs at 05:45", "value"),
+    ("The search index is rebuilt nightly", "The search index is rebuilt weekly", "value"),
+    ("The user likes early meetings", "The user does not like early meetings", "denial"),
+    ("The parser handles tabs.", "The parser doesn't handle tabs.", "denial"),
+    ("Never force-push to main", "Force-push to main", "denial"),
+    ("The worker retries failed jobs", "The worker no longer retries failed jobs", "denial"),
+]  # fmt: skip
+
+ALIKE = [
+    ("Step 3 is to run the linter", "Step 4 is to run the linter"),
+    ("The service supports Python 3.11", "The service supports Python 3.12"),
+    ("Use `ls` to list files", "Use `find` to list files"),
+    ("The API is fast and reliable", "The API is documented and reliable"),
+    ("The timeout is 30 seconds", "In CI, the timeout is 60 seconds"),
+    ("The worker port is 8080 (staging)", "The worker port is 9090 (production)"),
+    ("The parser fails", "The parser does not fail when the file is empty"),
+    ("The billing service uses Redis", "The billing service uses Postgres"),
+    ("The port of the web server is 8080", "The port of the admin server is 9090"),
+    ("Alice likes window seats", "Bob likes window seats"),
+    ("Issue 31 is about the parser", "Issue 32 is about the parser"),
+    ("Trial 3 took 20 minutes", "Trial 4 took 30 minutes"),
+    ("The user visited Rome in 2023", "The user visited Rome in 2024"),
+    ("Which port is the deploy port, is it 8080?", "Which port is the deploy port, is it 9090?"),
+    ("She played at the 1992 Summer Olympics", "She played at the 1976 Summer Olympics"),
+    ("Oakdale is a hamlet. The population was 974 at the census.", "Leland is a town. The population was 527 at the census."),
+    ("The job ran at 03:15", "The job ran at 05:45"),
+    ("The docs explain the install on Linux", "The docs explain the install on macOS"),
+    ("The minimum password length is 8", "The maximum password length is 8"),
+    ("The public API is stable", "The private API is stable"),
+    ("Do not deploy on Fridays", "Do not deploy on Mondays"),
+    ("The user asked for a refund on March 3", "The user asked for a refund on April 10"),
+    ("Retry the request on a 429", "Retry the request on a 503"),
+    ("The meeting is on Monday", "The meeting is on Thursday"),  # there may be two
+    ("The deploy port is 8080", "The deploy port is 8080, behind the proxy"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("older", "newer", "kind"), CONFLICTING)
+def test_what_cannot_both_be_so_conflicts_whichever_comes_first(older: str, newer: str, kind: str) -> None:
+    for pair in ((older, newer), (newer, older)):
+        found = conflict_of(*(SemanticMemory(content=text) for text in pair))
+        assert found is not None
+        assert found.kind == kind
+        assert 0.6 <= found.score <= 1
+
+
+@pytest.mark.parametrize(("one", "other"), ALIKE)
+def test_what_is_merely_alike_does_not(one: str, other: str) -> None:
+    for pair in ((one, other), (other, one)):
+        assert conflict_of(*(SemanticMemory(content=text) for text in pair)) is None
+
+
+def test_the_reason_tells_both_values() -> None:
+    found = conflict_of(*(SemanticMemory(content=text) for text in CONFLICTING[0][:2]))
+    assert found is not None
+    assert found.reason == "says “9090” where the older one says “8080”"
+
+
+def test_what_they_are_about_must_be_the_same_where_both_say_so() -> None:
+    def told(text: str, file: str) -> SemanticMemory:
+        return SemanticMemory.parse({"content": text, "entities": [{"name": file, "kind": "file", "about": True}]})
+
+    older, newer = CONFLICTING[0][:2]
+    assert conflict_of(told(older, "a.toml"), told(newer, "a.toml")) is not None
+    assert conflict_of(told(older, "a.toml"), told(newer, "b.toml")) is None
+
+
+def test_a_users_word_is_a_rule_without_saying_so() -> None:
+    texts = ("Use pytest for the unit tests", "Use unittest for the unit tests")
+    assert conflict_of(*(SemanticMemory(content=text) for text in texts)) is None
+    assert conflict_of(*(SemanticMemory(content=text, trust_class="user") for text in texts)) is not None
+
+
+def change(text: str, **fields: Any) -> EpisodicMemory:
+    return EpisodicMemory(content=text, source="git", **fields)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "does"),
+    [
+        ("Add `--fast` flag to the importer. (run.py)", "Remove `--fast` flag of the importer. (run.py)", True),
+        ("Use implicit flags for boolean arguments.", "Remove implicit flags.", True),
+        ("Use slots for the row class. (row.py)", "Ann reverted “Use slots for the row class” (commit 1a2b3c4) in row.py.", True),
+        ("Bump litellm to 1.2", "Bump litellm from 1.2 to 1.3", True),
+        ("Show a progress bar.", "Fix: Disabling progress bar.", False),
+        ("Add support for Llama.", "Add support for Claude.", False),
+        ("Add the importer.", "Remove the exporter.", False),
+    ],
+)  # fmt: skip
+def test_a_change_conflicts_with_the_one_that_takes_it_back(older: str, newer: str, does: bool) -> None:
+    assert (conflict_of(change(older), change(newer)) is not None) is does
+
+
+def test_a_failed_trial_and_a_later_success_are_a_recovery() -> None:
+    def episode(outcome: str, action: str = "retry with a backoff") -> EpisodicMemory:
+        return EpisodicMemory(
+            content=f"Import {outcome}", outcome=outcome, situation="import the orders", action=action
+        )
+
+    assert conflict_of(episode("failure"), episode("success")) is None
+    assert conflict_of(episode("success", "batch it"), episode("failure")) is None
+    found = conflict_of(episode("success"), episode("failure"))
+    assert found is not None
+    assert found.kind == "outcome"
+
+
+def test_of_events_that_merely_differ_in_a_number_none_is_wrong() -> None:
+    texts = ("The import ended at 9090 rows", "The import ended at 8080 rows")
+    assert conflict_of(*(EpisodicMemory(content=text) for text in texts)) is None
+
+
+def test_equal_claims_of_opposite_outcome_conflict() -> None:
+    good, bad = (SemanticMemory(content="Retry on a 429", outcome=word) for word in ("success", "failure"))
+    assert conflict_of(good, bad) is not None
+    assert conflict_of(good, good) is None
+
+
+@pytest.mark.parametrize("text", ["", "?!", "a" * 800, "= = = to to", "not not", "set to", "n't", "“”()", "is " * 200])
+def test_any_text_is_read(text: str) -> None:
+    claims_of(text)
+    if text:
+        assert conflict_of(SemanticMemory(content=text), SemanticMemory(content=text)) is None

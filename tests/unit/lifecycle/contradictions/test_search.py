@@ -1,0 +1,382 @@
+"""Contradictions in a store: found, written once, decided where that is safe, closed and opened again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import memgraph
+from memgraph import BuildEventLog, EpisodicMemory, SemanticMemory
+from memgraph.errors import InvalidInputError, NotFoundError
+from memgraph.lifecycle.contradictions import search as module
+
+OLD, NEW = "The deploy port of the shop is 8080", "The deploy port of the shop is now 9090"
+YES, NO = "The importer handles empty files", "The importer does not handle empty files"
+GONE = "00000000-0000-4000-8000-000000000000"
+
+
+@pytest.fixture
+def memory(store: Any) -> memgraph.MemGraph:
+    return memgraph.MemGraph(store)
+
+
+@pytest.fixture
+def say(memory: memgraph.MemGraph, clock: Any) -> Callable[..., str]:
+    """Observe something a day after the last thing, and return its id."""
+
+    def observe(text: str, **details: Any) -> str:
+        clock.advance(days=1)
+        saved = memory.save_observation(text, **{"project": "shop", **details})
+        assert saved.action == "created"
+        return saved.memory_id or ""
+
+    return observe
+
+
+def pairs(memory: memgraph.MemGraph, **which: Any) -> list[tuple[str, str]]:
+    return [(one.newer.id or "", one.older.id or "") for one in memory.contradictions(**which)]
+
+
+def relations(memory: memgraph.MemGraph, one: str, other: str) -> set[str]:
+    links = memory.store.links(one)
+    return {link.relation for link in links if other in (link.source_id, link.target_id)}
+
+
+def recalled(memory: memgraph.MemGraph, text: str) -> list[str]:
+    return [one.memory.id or "" for one in memory.search_memories(text)]
+
+
+def test_a_surer_value_that_is_stated_later_replaces_the_older_one(
+    memory: memgraph.MemGraph, say: Callable[..., str]
+) -> None:
+    old, new = say(OLD), say(NEW, confidence=0.9)
+
+    assert relations(memory, new, old) == {"CONTRADICTS", "SUPERSEDES"}
+    assert pairs(memory) == []
+    (decided,) = memory.contradictions(decided=True)
+    assert (decided.newer.id, decided.older.id) == (new, old)
+    assert decided.reason == "says “9090” where the older one says “8080”"
+    assert recalled(memory, "deploy port") == [new]
+    kept = memory.store.get_memory(old)
+    assert kept is not None
+    assert kept.invalid_at is None  # nobody said when it ceased to be so
+
+    memory.store.unsupersede(old)
+    assert pairs(memory) == [(new, old)]
+    assert sorted(recalled(memory, "deploy port")) == sorted([old, new])
+    memory.find_contradictions()
+    assert pairs(memory) == [(new, old)], "what the user took back stays taken back"
+
+
+def test_what_an_agent_denies_stays_open_and_both_are_recalled(
+    memory: memgraph.MemGraph, say: Callable[..., str]
+) -> None:
+    old, new = say(YES), say(NO)
+
+    assert pairs(memory) == [(new, old)]
+    assert relations(memory, new, old) == {"CONTRADICTS"}
+    assert sorted(recalled(memory, "does the importer handle empty files")) == sorted([old, new])
+    told = memory.recall("does the importer handle empty files", project="shop").contradictions
+    assert [(one.older_id, one.newer_id) for one in told] == [(old, new)]
+
+
+def test_a_run_reads_each_memory_once_and_judges_each_pair_once(
+    memory: memgraph.MemGraph, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memgraph.lifecycle.contradictions.changes._BATCH", 5)
+    facts = [f"The deploy port of the shop number {number} is {8000 + number}" for number in range(20)]
+    memory.store.insert_memories([SemanticMemory(content=text, project_id="shop") for text in facts])
+    read: list[str] = []
+    judged: list[frozenset[str]] = []
+    read_memories, conflict_of = memory.store.read_memories, module.conflict_of
+    monkeypatch.setattr(memory.store, "read_memories", lambda ids: read.extend(ids) or read_memories(ids))
+
+    def judge(one: Any, other: Any) -> Any:
+        judged.append(frozenset([one.id, other.id]))
+        return conflict_of(one, other)
+
+    monkeypatch.setattr(module, "conflict_of", judge)
+    assert memory.find_contradictions().looked_at == 20
+    assert len(read) == len(set(read)) == 20
+    assert len(judged) == len(set(judged)) > 100
+    clock.advance(days=1)
+    memory.store.insert_memory(SemanticMemory(content="The deploy port of the shop number 3 is 1", project_id="shop"))
+    assert memory.find_contradictions().found == 1
+
+
+def test_the_notice_of_an_observation_says_so(memory: memgraph.MemGraph, say: Callable[..., str], clock: Any) -> None:
+    say(YES)
+    say(OLD)
+    clock.advance(days=1)
+    assert (
+        memory.save_observation(NEW, project="shop", confidence=0.9).notice == "replaces 1 memory that it contradicts"
+    )
+    told = memory.save_observation(NO, project="shop").notice
+    assert told == "contradicts 1 memory: see `memgraph contradictions list`"
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "is_decided"),
+    [
+        ({"trust_class": "user"}, {"trust_class": "agent"}, False),
+        ({"trust_class": "agent"}, {"trust_class": "user", "confidence": 0.1}, True),
+        ({"trust_class": "user"}, {"trust_class": "user", "confidence": 0.1}, True),
+        ({"confidence": 0.9}, {"confidence": 0.5}, False),
+        ({"confidence": 0.5}, {"confidence": 0.5}, False),
+        ({"confidence": 0.5}, {"confidence": 0.6}, True),
+        ({"valid_at": "2027-01-01"}, {}, False),
+        ({}, {"valid_at": "2030-01-01"}, False),
+    ],
+    ids=str,
+)
+def test_who_may_replace_whom(
+    memory: memgraph.MemGraph, say: Callable[..., str], older: dict[str, Any], newer: dict[str, Any], is_decided: bool
+) -> None:
+    old, new = say(OLD, **older), say(NEW, **newer)
+    if older.get("valid_at"):  # what holds later is the newer one, and has not begun
+        old, new = new, old
+    assert (pairs(memory) == []) is is_decided
+    assert relations(memory, new, old) == {"CONTRADICTS", *(["SUPERSEDES"] if is_decided else [])}
+
+
+def test_what_is_pinned_gives_way_to_the_users_word_alone(
+    memory: memgraph.MemGraph, say: Callable[..., str], clock: Any
+) -> None:
+    old = say(OLD)
+    memory.store.update_memory(old, is_pinned=True)
+    new = say(NEW)
+    assert pairs(memory) == [(new, old)]
+    clock.advance(days=1)
+    memory.commands.remember("The deploy port of the shop is 7070", project_id="shop")
+    assert memory.find_contradictions().superseded == 2
+    assert [one.content for one in memory.store.list_memories(state="superseded")] != []
+
+
+def test_what_was_of_use_since_is_confirmed(memory: memgraph.MemGraph, say: Callable[..., str]) -> None:
+    old, new = say(YES), say(NO)
+    memory.find_contradictions()
+    result = memory.recall("does the importer handle empty files", project="shop")
+    memory.record_outcome(result.query_id, "success", used=[new])
+
+    assert memory.find_contradictions().superseded == 1
+    assert relations(memory, new, old) == {"CONTRADICTS", "SUPERSEDES"}
+
+
+def test_only_a_rise_of_the_newer_ones_confidence_decides(memory: memgraph.MemGraph, say: Callable[..., str]) -> None:
+    old, new = say(OLD, confidence=0.8), say(NEW, confidence=0.8)
+    for lowered in ({"confidence": 0.1}, {"trust_class": "tool"}, {"valid_at": "2026-01-01"}, {"confidence": 0.7}):
+        memory.store.update_memory(new, **lowered)
+        assert memory.find_contradictions().superseded == 0
+    assert relations(memory, new, old) == {"CONTRADICTS"}
+    memory.store.update_memory(new, trust_class="agent", confidence=0.9, valid_at=None)
+    assert memory.find_contradictions().superseded == 1
+
+    memory.store.unsupersede(old)
+    memory.find_contradictions()
+    memory.store.update_memory(new, confidence=0.85)  # surer than the older one still
+    assert memory.find_contradictions().superseded == 0
+    memory.store.update_memory(new, trust_class="user")
+    assert memory.find_contradictions().superseded == 1
+
+
+def test_to_merge_copies_in_sleep_confirms_nothing(memory: memgraph.MemGraph, clock: Any) -> None:
+    for text, confidence in ((OLD, 0.9), (NEW, 0.6), (NEW.lower(), 0.2)):
+        clock.advance(days=1)
+        memory.store.insert_memory(SemanticMemory(content=text, project_id="shop", confidence=confidence))
+        memory.find_contradictions()
+    assert memory.sleep(phases=["near-duplicates", "contradictions"]).changed
+    assert [one.content for one in memory.store.list_memories(state="superseded")] == [NEW.lower()]
+    assert len(pairs(memory)) == 1
+
+
+def test_the_link_holds_the_kind_alone_and_is_worded_where_both_are_shown(
+    memory: memgraph.MemGraph, say: Callable[..., str]
+) -> None:
+    old, new = say("The deploy key of the shop is hunter2"), say("The deploy key of the shop is now blue42")
+    assert memory.contradictions()[0].reason == "says “blue42” where the older one says “hunter2”"
+    memory.store.suppress(old)
+    (link,) = [one for one in memory.store.links(new) if one.relation == "CONTRADICTS"]
+    assert link.reason == "another value"
+    memory.store.unsuppress(old)
+    memory.resolve_contradiction(old, new, keep=new)
+    assert {one.reason for one in memory.store.links(new) if old in (one.source_id, one.target_id)} == {"another value"}
+    memory.store.update_memory(new, content="The shop sells shoes")
+    assert memory.contradictions(decided=True)[0].reason == "another value"  # its text tells it no more
+
+
+def test_a_run_finds_what_was_written_without_looking_and_a_second_one_writes_nothing(
+    memory: memgraph.MemGraph, clock: Any
+) -> None:
+    for text in (OLD, YES, "The shop sells shoes", NEW, NO):
+        clock.advance(days=1)
+        confidence = 0.9 if text == NEW else 0.5
+        memory.store.insert_memory(SemanticMemory(content=text, project_id="shop", confidence=confidence))
+    result = memory.find_contradictions()
+    assert (result.looked_at, result.found, result.superseded) == (5, 2, 1)
+
+    before = memory.store.digest(), memory.store._journal.tail.chain.seq
+    again = memory.find_contradictions()
+    assert (again.looked_at, again.found) == (0, 0)
+    assert (memory.store.digest(), memory.store._journal.tail.chain.seq) == before
+    memory.store.rebuild()
+    assert memory.store.digest() == before[0]
+    assert memory.store.verify(deep=True) > 0
+
+
+def test_a_run_that_is_stopped_goes_on_where_it_was(
+    memory: memgraph.MemGraph, open_store: Callable[..., Any], clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memgraph.lifecycle.contradictions.changes._BATCH", 2)
+    other = memgraph.MemGraph(open_store("other"))
+    for number, text in enumerate((OLD, YES, NEW, NO)):
+        clock.advance(days=1)
+        for store in (memory.store, other.store):
+            store.insert_memory(SemanticMemory(id=GONE[:-1] + str(number), content=text, project_id="shop"))
+    steps: list[tuple[int, int | None]] = []
+
+    def stop(done: int, total: int | None) -> None:
+        steps.append((done, total))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        memory.find_contradictions(progress=stop)
+    assert not memory.find_contradictions(seconds=0).complete
+    rest = memory.find_contradictions()
+    assert rest.complete
+    assert rest.looked_at == 2, "what was looked at before is not looked at again"
+    other.find_contradictions()
+    assert memory.store.digest() == other.store.digest()
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [{"project_id": "bank"}, {"project_id": None}, {"task_id": "T"}, {"privacy_tier": "private"}, {"domain": "travel"}],
+    ids=str,
+)
+def test_other_scopes_never_meet(memory: memgraph.MemGraph, elsewhere: dict[str, Any], clock: Any) -> None:
+    here = {"project_id": "shop", "domain": "work"}
+    memory.store.insert_memory(SemanticMemory(content=OLD, **here))
+    clock.advance(days=1)
+    memory.store.insert_memory(SemanticMemory(content=NEW, **{**here, **elsewhere}))
+
+    assert memory.find_contradictions().found == 0
+
+
+def test_within_a_task_they_do(memory: memgraph.MemGraph, clock: Any) -> None:
+    for text, confidence in ((OLD, 0.5), (NEW, 0.9)):
+        clock.advance(days=1)
+        memory.store.insert_memory(SemanticMemory(content=text, task_id="T", confidence=confidence))
+    assert memory.find_contradictions().superseded == 1
+
+
+def test_what_has_its_own_time_contradicts_nothing(memory: memgraph.MemGraph, say: Callable[..., str]) -> None:
+    memory.store.invalidate(say(OLD), at="2026-03-01")
+    say(NEW, valid_at="2026-03-01")
+    assert pairs(memory) + pairs(memory, decided=True) == []
+
+
+class TestClosing:
+    @pytest.fixture
+    def both(self, say: Callable[..., str]) -> tuple[str, str]:
+        return say(YES), say(NO)
+
+    def test_to_invalidate_a_side_closes_it_until_that_is_taken_back(
+        self, memory: memgraph.MemGraph, both: tuple[str, str]
+    ) -> None:
+        for out, back in (
+            (lambda one: memory.invalidate_memory(one, reason="tried it"), memory.store.revalidate),
+            (memory.store.suppress, memory.store.unsuppress),
+            (memory.store.archive, memory.store.unarchive),
+        ):
+            out(both[0])
+            assert pairs(memory) == []
+            back(both[0])
+            assert pairs(memory) == [both[::-1]]
+
+    def test_the_user_decides_and_may_think_again(self, memory: memgraph.MemGraph, both: tuple[str, str]) -> None:
+        old, new = both
+        link = memory.resolve_contradiction(old, new, keep=old, reason="it was the wrong file")
+        assert (link.source_id, link.target_id, link.reason) == (old, new, "it was the wrong file")
+        assert recalled(memory, "does the importer handle empty files") == [old]
+
+        memory.resolve_contradiction(new, old, keep=new)
+        assert recalled(memory, "does the importer handle empty files") == [new]
+        memory.store.unsupersede(old)
+        assert pairs(memory) == [(new, old)]
+
+    def test_what_is_dismissed_is_not_proposed_again(
+        self, memory: memgraph.MemGraph, both: tuple[str, str], say: Callable[..., str]
+    ) -> None:
+        old, new = both
+        memory.dismiss_contradiction(old, new, reason="two importers")
+        memory.store.update_memory(new, confidence=0.9)
+        memory.find_contradictions()
+        assert pairs(memory) == []
+        assert relations(memory, old, new) == {"RELATED_TO"}
+
+        memory.store.link(new, "CONTRADICTS", old)
+        assert pairs(memory) == [(new, old)]
+
+    def test_to_dismiss_lets_the_older_one_count_again(
+        self, memory: memgraph.MemGraph, say: Callable[..., str]
+    ) -> None:
+        old, new = say(OLD), say(NEW)
+        memory.dismiss_contradiction(new, old)
+        assert sorted(recalled(memory, "deploy port")) == sorted([old, new])
+
+    def test_what_cannot_be_is_refused(self, memory: memgraph.MemGraph, both: tuple[str, str]) -> None:
+        other = memory.save_observation("The shop sells shoes").memory_id or ""
+        with pytest.raises(InvalidInputError, match="does not contradict"):
+            memory.dismiss_contradiction(both[0], other)
+        with pytest.raises(InvalidInputError, match="keep"):
+            memory.resolve_contradiction(*both, keep=other)
+        with pytest.raises(NotFoundError):
+            memory.resolve_contradiction(both[0], GONE, keep=both[0])
+
+
+def log(build: str, day: int, changed: str) -> BuildEventLog:
+    task = {"task_id": "t", "agent_name": "Ann", "description": changed, "output": "", "outcome": "success"}
+    times = {"started_at": f"2026-01-{day:02}T10:00:00Z", "completed_at": f"2026-01-{day:02}T11:00:00Z"}
+    return BuildEventLog.parse(
+        {"build_id": build, "project_id": "shop", "build_outcome": "success", "tasks": [task], **times}
+    )
+
+
+class Said:
+    """An extractor that takes each task's description for a fact."""
+
+    name = "said"
+
+    def extract(self, build_log: BuildEventLog) -> Any:
+        sure = {"confidence": 0.9 if build_log.build_id == "b2" else 0.5}
+        facts = [SemanticMemory(content=task.description, **sure) for task in build_log.tasks]
+        return memgraph.ExtractionResult(candidates=[memgraph.Candidate(memory=fact) for fact in facts])
+
+
+def test_a_build_that_tells_another_value_is_no_duplicate_and_replaces_it(store: Any) -> None:
+    memory = memgraph.MemGraph(store, extractor=Said())
+    memory.consolidation.consolidate(log("b1", 5, OLD))
+    memory.consolidation.consolidate(log("b2", 6, NEW))
+
+    (decided,) = memory.contradictions(decided=True)
+    assert (decided.newer.content, decided.older.content) == (NEW, OLD)
+    digest = store.digest()
+    memory.consolidation.consolidate(log("b2", 6, NEW))
+    assert store.digest() == digest
+
+
+def test_a_trial_that_failed_is_not_retired_by_one_that_succeeded(memory: memgraph.MemGraph, clock: Any) -> None:
+    for outcome in ("failure", "success"):
+        clock.advance(days=1)
+        text = f"Trial of the import: it ended in {outcome}"
+        memory.store.insert_memory(EpisodicMemory(content=text, outcome=outcome, tags=["import"], project_id="shop"))
+    assert memory.find_contradictions().found == 0
+
+
+def test_what_compression_made_is_left_to_its_episodes(memory: memgraph.MemGraph, clock: Any) -> None:
+    for text in (OLD, NEW):
+        clock.advance(days=1)
+        memory.store.insert_memory(SemanticMemory(content=text, source="compression"))
+    assert memory.find_contradictions().found == 0

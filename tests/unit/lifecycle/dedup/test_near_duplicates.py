@@ -1,0 +1,294 @@
+"""Near-duplicates: what becomes one, what stays apart, what is left of each, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pytest
+
+from memgraph.embedding import NoEmbedder
+from memgraph.lifecycle.dedup import near_duplicates as module
+from memgraph.lifecycle.dedup.near_duplicates import PHASE, merge_near_duplicates
+from memgraph.lifecycle.dedup.sameness import overlap, says_the_same
+from memgraph.lifecycle.dedup.word_index import WordIndex
+from memgraph.model.events.lifecycle import SleepAdvanced
+from memgraph.model.memory import parse_memory
+
+TEXT = "Deploys of the shop run on Tuesdays after the tests have passed"
+LONGER = "Deploys of the shop run on Tuesdays after all of the tests have passed"
+START = "2026-02-01T09:00:00.000Z"
+EPISODE = {"type": "episodic", "build_id": "b1"}
+
+
+def memory(number: int, content: str = TEXT, **fields: Any) -> dict[str, Any]:
+    return {"id": str(UUID(int=number)), "type": "semantic", "content": content, "project_id": "shop", **fields}
+
+
+def id_of(number: int) -> str:
+    return str(UUID(int=number))
+
+
+def gone(store: Any) -> list[int]:
+    """Return the numbers of what a newer one replaces."""
+    return sorted(UUID(one.id).int for one in store.list_memories(state="superseded"))
+
+
+def keep(store: Any, *memories: dict[str, Any]) -> None:
+    for one in memories:
+        store.insert_memory(one)
+
+
+class TestMerged:
+    def test_the_first_stays_with_the_longer_text_and_supersedes_the_other(self, store: Any) -> None:
+        first, second = (
+            memory(1, confidence=0.9, relevance_score=0.4),
+            memory(2, LONGER, confidence=0.6, relevance_score=0.7),
+        )
+        keep(store, {**first, "evidence_build_ids": ["b1"]}, {**second, "evidence_build_ids": ["b2"]})
+        assert merge_near_duplicates(store).merged == 1
+        kept, other = store.get_memory(id_of(1)), store.get_memory(id_of(2))
+        assert (kept.content, kept.evidence_build_ids, kept.source_event_ids) == (LONGER, ["b1", "b2"], [id_of(2)])
+        assert np.array_equal(kept.embedding, other.embedding)
+        assert (kept.relevance_score, kept.confidence) == (0.7, 0.9)
+        (link,) = [one for one in store.links(id_of(1)) if one.relation == "SUPERSEDES"]
+        assert (link.target_id, link.reason, link.score is not None and link.score >= 0.9) == (
+            id_of(2),
+            "near-duplicate",
+            True,
+        )
+        assert other.content == LONGER
+        assert gone(store) == [2]
+
+    def test_twice_is_once(self, store: Any) -> None:
+        keep(store, memory(1), memory(2, LONGER), memory(3))
+        assert merge_near_duplicates(store).merged == 2
+        digest = store.digest()
+        assert merge_near_duplicates(store).merged == 0
+        assert store.digest() == digest
+
+    def test_what_is_pinned_stays_with_its_text(self, store: Any) -> None:
+        keep(store, memory(1, LONGER), memory(2, is_pinned=True))
+        assert merge_near_duplicates(store).merged == 1
+        assert gone(store) == [1]
+        assert store.get_memory(id_of(2)).content == TEXT
+
+    def test_a_pair_that_was_parted_stays_apart(self, store: Any) -> None:
+        keep(store, memory(1), memory(2, LONGER))
+        merge_near_duplicates(store)
+        store.unsupersede(id_of(2))
+        assert merge_near_duplicates(store).merged == 0
+        assert gone(store) == []
+
+    def test_a_text_that_was_taken_in_is_compared_with_what_came_before(self, store: Any) -> None:
+        def at(degrees: float) -> list[float]:
+            return [np.cos(np.radians(degrees)), np.sin(np.radians(degrees)), *[0.0] * 62]
+
+        failure = {"type": "episodic", "build_id": "b1"}
+        keep(
+            store,
+            memory(1, "The import of 12 rows failed", embedding=at(0), failure_fingerprint="f00", **failure),
+            memory(2, "The import failed", embedding=at(40), failure_fingerprint="f00", **failure),
+            memory(3, "The import of 31 rows failed", embedding=at(20), **failure),  # near both, the same as the second
+        )
+        assert merge_near_duplicates(store).merged == 2
+        assert gone(store) == [2, 3]
+
+    def test_a_text_only_store_goes_by_the_words(self, open_store: Callable[..., Any]) -> None:
+        store = open_store(embedder=NoEmbedder())
+        keep(store, memory(1), memory(2, LONGER), memory(3, "Deploys of the shop are done by hand on Tuesdays"))
+        result = merge_near_duplicates(store)
+        assert (result.merged, result.by_words) == (1, 1)
+        assert gone(store) == [2]
+
+    def test_one_without_a_vector_among_others(self, open_store: Callable[..., Any]) -> None:
+        with open_store(embedder=NoEmbedder()) as store:
+            keep(store, memory(1))
+        store = open_store()
+        keep(store, memory(2, LONGER))
+        result = merge_near_duplicates(store)
+        assert (result.merged, result.by_words) == (1, 1)
+
+    def test_hundreds_of_equal_texts(self, store: Any) -> None:
+        store.insert_memories([memory(number) for number in range(1, 121)])
+        assert merge_near_duplicates(store).merged == 119
+        assert len(store.get_memory(id_of(1)).source_event_ids) == 119
+
+    def test_of_two_that_each_say_something_the_newer_one_tells(self, store: Any) -> None:
+        older, newer = (
+            "Nightly builds are stored for about a month or so",
+            "The nightly builds are stored for about one week",
+        )
+        failed = {"type": "episodic", "build_id": "b1", "failure_fingerprint": "f00"}
+        keep(store, memory(1, older, occurred_at="2026-01-01", **failed))
+        keep(
+            store, memory(2, newer, occurred_at="2026-01-09", embedding=store.get_memory(id_of(1)).embedding, **failed)
+        )
+        assert len(newer) < len(older)
+        assert merge_near_duplicates(store).merged == 1
+        kept = store.get_memory(id_of(1))
+        assert (kept.content, kept.occurred_at[:10], gone(store)) == (newer, "2026-01-09", [2])
+
+    def test_a_value_that_differs_is_never_merged_away(self, store: Any) -> None:
+        texts = ("The standup of the shop team is at 9:30", "The standup of the shop team is at 10:00")
+        others = ("Deploy the shop to the staging server first", "Deploy the shop to the production server first")
+        for number, text in enumerate((*texts, *others), start=1):
+            keep(store, memory(number, text, embedding=np.ones(64)))
+        assert merge_near_duplicates(store).merged == 0
+
+    def test_many_are_looked_at_in_portions_and_a_run_that_is_stopped_goes_on_behind_the_last(
+        self, store: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("memgraph.lifecycle.evidence.portions._COMPARED", 1)
+        monkeypatch.setattr("memgraph.lifecycle.evidence.portions._FEWEST", 4)
+        monkeypatch.setattr("memgraph.lifecycle.dedup.near_duplicates._BATCH", 2)
+        for number in range(1, 13):
+            keep(store, memory(number, f"Fact {number % 5} stands alone" if number % 2 else TEXT))
+        seen: list[int] = []
+        asked = iter([False] * 5)
+        result = merge_near_duplicates(store, is_time_up=lambda: next(asked, True), looked_through=seen.append)
+        assert (result.complete, len(seen)) == (False, 2)
+        store.commit(
+            "system",
+            [
+                SleepAdvanced(
+                    started_at=START, advanced_at=START, phase=PHASE, complete=True, through_seq=seen[-1], changed=0
+                )
+            ],
+            actor="system",
+        )
+        left = merge_near_duplicates(store, looked_through=seen.append)
+        assert left.complete
+        assert seen == sorted(set(seen))
+        assert gone(store) == [4, 6, 8, 10, 11, 12]  # 11 says what 1 does
+
+    def test_the_rest_waits_when_the_time_is_up(self, store: Any) -> None:
+        keep(store, memory(1), memory(2, LONGER))
+        result = merge_near_duplicates(store, is_time_up=lambda: True)
+        assert (result.merged, result.complete) == (0, False)
+
+
+APART: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    *(
+        ({}, {"content": LONGER, **fields})
+        for fields in (
+            {"task_id": "T"},
+            {"privacy_tier": "private"},
+            {"trust_class": "web"},
+            {"domain": "travel"},
+            {"speaker": "Ann"},
+            {"outcome": "failure"},
+            {"type": "procedural"},
+            {"invalid_at": "2030-01-01"},
+            {"is_suppressed": True},
+            {"archived_at": "2026-01-01"},
+            {"source": "compression"},
+            {"correct_approach": "run them first"},
+        )
+    ),
+    ({}, {"content": LONGER.replace("run", "never run")}),
+    ({}, {"content": LONGER.replace("Tuesdays", "Mondays")}),
+    ({"content": f"{TEXT} 4 times"}, {"content": f"{LONGER} 3 times"}),
+]
+
+
+def test_kin_alone_are_merged_and_only_what_says_the_same(store: Any) -> None:
+    for number, (one, other) in enumerate(APART):
+        project = f"p{number}"
+        keep(store, {**memory(2 * number + 1, project_id=project), **one})
+        keep(store, {**memory(2 * number + 2, project_id=project), **other})
+    digest = store.digest()
+    assert merge_near_duplicates(store).merged == 0
+    assert store.digest() == digest
+
+
+def test_two_that_are_pinned_or_contradict_each_other_stay(store: Any) -> None:
+    keep(store, memory(1, is_pinned=True), memory(2, LONGER, is_pinned=True))
+    keep(store, memory(3, project_id="bank"), memory(4, LONGER, project_id="bank"))
+    store.link(id_of(4), "CONTRADICTS", id_of(3))
+    assert merge_near_duplicates(store).merged == 0
+    keep(store, memory(5, f"{LONGER} has passed", project_id="bank"))  # it is the same as either of these
+    assert merge_near_duplicates(store).merged == 1
+    keep(store, memory(6, TEXT, is_pinned=True))
+    assert merge_near_duplicates(store).merged == 1  # said twice in equal words
+
+
+def test_an_episode_counts_by_its_builds_and_without_any_by_itself(store: Any) -> None:
+    keep(store, memory(1, **EPISODE), memory(2, LONGER, type="episodic", build_id="b2"))
+    keep(store, *(memory(number, type="episodic", project_id="bank") for number in (3, 4, 5)))
+    assert merge_near_duplicates(store).merged == 1
+    assert store.get_memory(id_of(1)).evidence_build_ids == ["b1", "b2"]
+    assert gone(store) == [2]
+
+
+def test_parts_of_longer_texts_stay(store: Any) -> None:
+    for first in (1, 3):
+        store.insert_parts([parse_memory(memory(first)), parse_memory(memory(first + 1, "It is so since the outage"))])
+    assert merge_near_duplicates(store).merged == 0
+
+
+def test_what_others_write_meanwhile_is_seen(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep(store, memory(1), memory(2, LONGER), memory(3, project_id="bank"))
+
+    def judged(one: Any, other: Any) -> bool:
+        monkeypatch.setattr(module, "says_the_same", says_the_same)
+        store.update_memory(id_of(2), content=LONGER.replace("run", "never run"))
+        return says_the_same(one, other)
+
+    monkeypatch.setattr(module, "says_the_same", judged)
+    result = merge_near_duplicates(store)
+    assert (result.merged, result.complete) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("Use pnpm and not npm in this repository", "In this repository use pnpm and not npm", True),
+        ("The cache is cold after a deploy", "The cache is cold after a deploy, for about a minute", True),
+        ("The deploy key lies in the vault of the team", "The deploy key lies in the safe of the team", False),
+        ("Ann owns the billing service", "Bob owns the billing service", False),
+        ("The meeting with Ann is in Oslo each May", "The meeting with Bob is in Paris each May", False),
+        ("The limit is 10 requests a second", "The limit is 20 requests a second", False),
+        ("The user prefers window seats on long flights", "The user prefers aisle seats on short flights", False),
+        (
+            "The shop retries failed payments three times and waits ten seconds between calls to the bank",
+            "The shop retries failed payments five times and waits thirty seconds between calls to the bank",
+            False,
+        ),
+        (
+            "The billing job reads from the alpha replica and writes to the main queue in the western zone every hour",
+            "The billing job reads from the beta replica and writes to the main queue in the eastern zone every hour",
+            False,
+        ),
+        (
+            "Weekly the importer of the shop reads all the rows that the suppliers left in the bucket",
+            "The importer of the shop reads all the rows that the suppliers left in the bucket nightly",
+            False,
+        ),
+        ("On 2026-01-05 the login failed behind the proxy", "On 2026-02-09 the login failed behind the proxy", True),
+    ],
+)
+def test_whether_one_can_stand_for_both(one: str, other: str, same: bool) -> None:
+    pair = [parse_memory({"type": "semantic", "content": text}) for text in (one, other)]
+    assert says_the_same(*pair) is same
+    assert says_the_same(*reversed(pair)) is same
+
+
+def test_a_failure_is_known_by_its_fingerprint() -> None:
+    texts = ("The import of 12 rows failed", "The import of 31 rows has failed again")
+    pair = [parse_memory({"type": "episodic", "content": text, "failure_fingerprint": "f00"}) for text in texts]
+    assert says_the_same(*pair)
+
+
+def test_the_word_index_finds_what_comparing_each_with_each_finds() -> None:
+    chance = np.random.default_rng(20260201)
+    texts = [frozenset(map(str, np.unique(chance.zipf(1.3, 12) % 40))) for _ in range(150)]
+    index = WordIndex([*texts, frozenset()], least=0.7)
+    index.replace(3, 100)
+    texts[3] = texts[100]
+    for place, own in enumerate(texts):
+        wanted = {other for other, its in enumerate(texts) if other != place and overlap(own, its) > 0.7}
+        assert {other for other, _ in index.like(place)} == wanted
+    assert index.like(150) == []

@@ -1,0 +1,350 @@
+"""Repeated errors: whose fault they are, what prevents them, and who tells of them, on a real embedded graph."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memgraph.extraction.readers import CiLogReader
+from memgraph.lifecycle import ingest
+from memgraph.lifecycle.errors.antipatterns import SOURCE, analyse_errors
+from memgraph.lifecycle.errors.remedies import remedy_of, tried_in
+from memgraph.lifecycle.generalisation.compress import compress
+from memgraph.retrieval import MemoryRetrieval
+
+Store = Any
+ERROR = "KeyError: 'currency' in checkout/totals.py:88"
+
+
+@pytest.mark.parametrize(
+    ("content", "tried", "remedy"),
+    [
+        ("`make test` failed (E1); what worked: `make test JOBS=1`. It was slow.", "`make test`", "`make test JOBS=1`"),
+        ("`make` failed (E1); it worked after a.py, b.py had been edited. So.", "`make`", "edit a.py, b.py"),
+        ("`make` failed (E1); it worked after `make clean`. So.", "`make`", "`make clean`"),
+        ("`make` failed (E1); it worked when it was run again. I must not run two at once.", "`make`", "I must not run two at once."),
+        ("MARS failed at “Deploy the shop” (run.py): E1.", "“Deploy the shop”", None),
+        ("Failed trial: Q. Lesson: I assumed both were the same. I should search each.", "I assumed both were the same.", None),
+    ],
+)  # fmt: skip
+def test_what_was_tried_and_what_helped_are_read_from_what_an_episode_says(
+    content: str, tried: str, remedy: str | None
+) -> None:
+    outcome = "positive" if remedy else "negative"
+    row = {"id": "i", "content": content, "outcome": outcome}
+    assert (tried_in(row), remedy_of(row)) == (tried, remedy)
+
+
+def failed(n: int, **fields: Any) -> dict[str, Any]:
+    base = {"type": "episodic", "project_id": "shop", "outcome": "negative", "build_id": f"b{n}", "tags": [f"only-{n}"]}
+    error = {"type": "KeyError", "message": ERROR}
+    return {
+        **base,
+        "content": f"MARS failed at “Total of order {n}”: {ERROR}.",
+        "errors_encountered": [error],
+        **fields,
+    }
+
+
+def mended(n: int, **fields: Any) -> dict[str, Any]:
+    told = f"`pytest -k total` failed ({ERROR}); it worked after checkout/totals.py had been edited. Default it."
+    return {**failed(n), "outcome": "positive", "content": told, **fields}
+
+
+def learn(store: Store, *episodes: dict[str, Any]) -> list[str]:
+    return [one.id for one in store.insert_memories(list(episodes))]
+
+
+def antipatterns(store: Store) -> list[Any]:
+    return [one for one in store.query_by_type("semantic") if one.source == SOURCE]
+
+
+class TestAntiPatterns:
+    def test_an_error_of_three_builds_becomes_one_with_what_helped(self, store: Store) -> None:
+        ids = learn(store, failed(1), failed(2), mended(3))
+        result = analyse_errors(store)
+        assert (result.failures, result.internal, result.created) == (2, 2, 1)
+        (made,) = antipatterns(store)
+        assert made.incorrect_approach == "“Total of order 2”"
+        assert made.correct_approach == "edit checkout/totals.py"
+        assert (made.category, made.confidence, made.outcome) == ("internal error", 0.7, "negative")
+        assert made.supporting_memory_ids == sorted(ids)
+        assert made.evidence_build_ids == ["b1", "b2", "b3"]
+        assert "came up in 3 builds, and stayed in 2 of them. What helped: edit checkout/totals.py." in made.content
+        (error,) = result.repeated
+        assert (error.builds, error.remedy, error.memory_id) == (3, "edit checkout/totals.py", made.id)
+
+    def test_two_builds_are_no_pattern_nor_is_the_same_one_thrice(self, store: Store) -> None:
+        learn(store, failed(1), failed(2), failed(2, content="Again."))
+        assert (analyse_errors(store).created, antipatterns(store)) == (0, [])
+
+    def test_what_helped_later_in_the_same_build_counts_without_naming_the_error(self, store: Store) -> None:
+        about = {"title": "checkout/totals.py"}
+        helped = {
+            "content": "`pytest` failed (E); what worked: `pytest --currency EUR`.",
+            "errors_encountered": [],
+            "outcome": "positive",
+        }
+        learn(store, failed(1), failed(2), failed(3, **about), {**failed(3), **about, **helped})
+        analyse_errors(store)
+        assert antipatterns(store)[0].correct_approach == "`pytest --currency EUR`"
+
+    def test_a_lesson_that_was_drawn_again_and_again_did_not_help(self, store: Store) -> None:
+        told = "Failed trial: env_4. Lesson: I will look in the drawer first."
+        learn(store, failed(1, content=told, errors_encountered=[], evidence_build_ids=["b1", "b2", "b3"]))
+        analyse_errors(store)
+        (made,) = antipatterns(store)
+        said = "Much the same lesson was drawn from 3 failed trials (env_4), so it did not help by itself: “I will look in the drawer first.”"
+        assert (made.content, made.incorrect_approach) == (
+            said,
+            "acting on this lesson alone: “I will look in the drawer first.”",
+        )
+
+    def test_what_differs_from_time_to_time_is_left_out(self, store: Store) -> None:
+        def call(n: int) -> dict[str, Any]:
+            error = {"type": "Error", "message": f"Error: paid {n}05, price (in ${n}5)."}
+            told = f"`book(user='u{n}', paid={n}05)` failed: {error['message']}"
+            return failed(n, content=told, errors_encountered=[error])
+
+        learn(store, call(1), call(2), call(3))
+        analyse_errors(store)
+        (made,) = antipatterns(store)
+        assert (
+            made.content
+            == "“Error: paid …, price (in $…).” came up in 3 builds, and stayed each time. Seen when: `book(…)`."
+        )
+
+    def test_services_and_settings_are_told_apart(self, store: Store) -> None:
+        down = {"type": "e", "message": "connect ECONNREFUSED 10.0.0.1"}
+        learn(store, *(failed(n, errors_encountered=[down]) for n in range(3)))
+        result = analyse_errors(store)
+        assert (result.external, result.internal) == (3, 0)
+        (made,) = antipatterns(store)
+        assert made.category == "external error"
+        assert "not one's own" in made.content
+
+
+def test_failures_of_a_ci_run_are_told_apart(store: Store, tmp_path: Path) -> None:
+    failing = {
+        "pip install -r requirements.txt": "ERROR: Could not find a version that satisfies the requirement torch==9.9",
+        "docker pull app": "Error response from daemon: toomanyrequests: You have reached your pull rate limit.",
+        "npm ci": "npm ERR! code ETIMEDOUT\nnpm ERR! network request to https://registry.npmjs.org/x failed",
+        "pytest -q": "FAILED tests/test_a.py::test_x - AssertionError: assert 3 == 5",
+        "./deploy.sh": "./deploy.sh: line 3: kubectl: command not found",
+    }
+    for n in range(3):
+        steps = [
+            f"##[group]Run {command}\n{command}\n##[endgroup]\n{said}\n##[error]Process completed with exit code 1."
+            for command, said in failing.items()
+        ]
+        log = tmp_path / f"run-{n}.log"
+        log.write_text("\n".join([*steps, f"run {n}"]))
+        ingest(store, CiLogReader(log, project_id="shop"), compress=False)
+    result = analyse_errors(store)
+    assert (result.internal, result.external, result.configuration) == (1, 2, 2)
+    assert {error.builds for error in result.repeated} == {3}
+
+
+class TestAgain:
+    def test_unchanged_nothing_is_written_and_grown_it_is_brought_up(self, store: Store) -> None:
+        learn(store, failed(1), failed(2), failed(3))
+        analyse_errors(store)
+        before = store.digest(), store._journal.tail.chain.seq
+        assert not analyse_errors(store).updated
+        assert (store.digest(), store._journal.tail.chain.seq) == before
+        (made,) = antipatterns(store)
+        learn(store, mended(4))
+        result = analyse_errors(store)
+        assert (result.created, result.updated) == (0, 1)
+        (after,) = antipatterns(store)
+        assert (after.id, after.confidence, after.correct_approach) == (made.id, 0.8, "edit checkout/totals.py")
+        digest = store.digest()
+        store.rebuild()
+        assert store.digest() == digest
+
+    def test_what_was_put_away_is_not_made_again_and_what_was_disproved_is_taken_back(self, store: Store) -> None:
+        ids = learn(store, failed(1), failed(2), failed(3))
+        analyse_errors(store)
+        (made,) = antipatterns(store)
+        store.suppress(made.id)
+        learn(store, failed(4))
+        assert analyse_errors(store).created == 0
+        store.unsuppress(made.id)
+        for one in ids:
+            store.invalidate(one)
+        analyse_errors(store)
+        assert antipatterns(store) == []
+
+
+class TestWithdrawn:
+    """What was forgotten, deleted or hidden is told by no anti-pattern."""
+
+    def test_a_forgotten_remedy_is_told_no_longer_and_with_too_little_left_nothing_is(self, store: Store) -> None:
+        ids = learn(store, failed(1), failed(2), failed(3), mended(4), mended(4, build_id="b3", content="So."))
+        analyse_errors(store)
+        (made,) = antipatterns(store)
+        assert "came up in 4 builds, and stayed in 2 of them. What helped: edit checkout/totals.py." in made.content
+        store.suppress(ids[3])
+        analyse_errors(store)
+        (after,) = antipatterns(store)
+        assert (after.correct_approach, after.id) == (None, made.id)
+        assert "totals.py had been" not in after.model_dump_json()
+        assert "edit checkout" not in after.model_dump_json()
+
+        for one in (ids[0], ids[1]):
+            store.suppress(one)
+        analyse_errors(store)
+        gone = store.get_memory(made.id)
+        assert gone.invalid_at is not None
+        assert not {"currency", "Total"} & set(re.findall(r"\w+", gone.model_dump_json()))
+        assert not analyse_errors(store).updated
+
+        for one in ids[:4]:
+            store.unsuppress(one)
+        analyse_errors(store)
+        (back,) = antipatterns(store)
+        assert (back.id, back.content, back.correct_approach) == (made.id, made.content, made.correct_approach)
+        digest = store.digest()
+        store.rebuild()
+        assert store.digest() == digest
+
+    @pytest.mark.parametrize("reason", [None, "faded"], ids=["by somebody", "because it had faded"])
+    def test_deleted_it_is_not_made_again(self, store: Store, reason: str | None) -> None:
+        learn(store, failed(1), failed(2), failed(3))
+        analyse_errors(store)
+        (made,) = antipatterns(store)
+        store.delete_memory(made.id, reason=reason)
+        learn(store, failed(3, content="Again."))
+        analyse_errors(store)
+        assert antipatterns(store) == []
+        learn(store, failed(4))
+        analyse_errors(store)
+        assert len(antipatterns(store)) == (0 if reason is None else 1)  # what only faded, new evidence brings back
+        if reason is None:
+            store.undelete(made.id)
+            analyse_errors(store)
+            assert [one.confidence for one in antipatterns(store)] == [0.8]
+
+    def test_it_outlasts_evidence_that_only_faded_and_no_other(self, store: Store) -> None:
+        ids = learn(store, failed(1), failed(2), failed(3))
+        analyse_errors(store)
+        (made,) = antipatterns(store)
+        store.delete_memory(ids[0], reason="faded")
+        analyse_errors(store)
+        assert [one.content for one in antipatterns(store)] == [made.content]
+        learn(store, failed(4))
+        analyse_errors(store)
+        (grown,) = antipatterns(store)
+        assert sorted(grown.evidence_build_ids) == ["b1", "b2", "b3", "b4"]
+        assert "came up in 4 builds." in grown.content
+        store.delete_memory(ids[1])
+        store.delete_memory(ids[2])
+        analyse_errors(store)
+        assert antipatterns(store) == []
+
+    def test_with_some_evidence_faded_and_some_forgotten_it_is_taken_back(self, store: Store) -> None:
+        ids = learn(store, failed(1), failed(2), failed(3))
+        analyse_errors(store)
+        (made,) = antipatterns(store)
+        store.delete_memory(ids[0], reason="faded")
+        store.suppress(ids[1])
+        analyse_errors(store)
+        assert antipatterns(store) == []
+        assert store.get_memory(made.id).supporting_memory_ids == [ids[2]]
+
+    @pytest.mark.parametrize("is_pinned", [True, False], ids=["pinned", "not"])
+    def test_it_becomes_stricter_and_never_laxer(self, store: Store, is_pinned: bool) -> None:
+        ids = learn(store, *(failed(n) for n in (1, 2, 3)), failed(4, privacy_tier="private", trust_class="web"))
+        analyse_errors(store)
+        (made,) = antipatterns(store)
+        assert (made.privacy_tier, made.trust_class) == ("private", "web")
+        store.update_memory(made.id, is_pinned=is_pinned)
+        store.suppress(ids[3])
+        analyse_errors(store)
+        (after,) = antipatterns(store)
+        assert (after.privacy_tier, after.trust_class, len(after.evidence_build_ids)) == ("private", "web", 3)
+        store.update_memory(made.id, privacy_tier="public", trust_class="agent")
+        analyse_errors(store)
+        (after,) = antipatterns(store)
+        assert (after.privacy_tier, after.trust_class) == ("public", "agent")
+        store.update_memory(made.id, privacy_tier="sensitive")
+        analyse_errors(store)
+        assert antipatterns(store)[0].privacy_tier == "sensitive"
+
+
+class TestBesideCompression:
+    def compressed(self, store: Store) -> Any:
+        compress(store, embedder=store.embedder)
+        (made,) = [
+            one for one in store.query_by_type("semantic") if one.source == "compression" and one.outcome == "negative"
+        ]
+        return made
+
+    def test_its_generalisation_is_told_what_to_avoid_instead_of_a_second_one(self, store: Store) -> None:
+        learn(store, *(failed(n, tags=["checkout", "totals"]) for n in (1, 2, 3)), mended(9, tags=["other"]))
+        made = self.compressed(store)
+        result = analyse_errors(store)
+        assert (result.created, result.updated, antipatterns(store)) == (0, 1, [])
+        after = store.get_memory(made.id)
+        assert after.content == made.content
+        assert (after.incorrect_approach, after.correct_approach) == ("“Total of order 3”", "edit checkout/totals.py")
+        assert after.category == "internal error"
+        assert result.repeated[0].memory_id == made.id
+        assert not compress(store, embedder=store.embedder).updated
+        assert not analyse_errors(store).updated
+
+        asked = {"task_description": "the total of an order failed", "agent_name": "a", "project_id": "shop"}
+        (quoted,) = [
+            link.target_id
+            for link in store.links(made.id)
+            if link.relation == "DERIVED_FROM" and link.target_id not in after.supporting_memory_ids
+        ]
+        assert made.id in {one.id for one in MemoryRetrieval(store).retrieve(asked).memories}
+        store.suppress(quoted)
+        assert made.id not in {one.id for one in MemoryRetrieval(store).retrieve(asked).memories}
+        compress(store, embedder=store.embedder)
+        analyse_errors(store)
+        assert store.get_memory(made.id).correct_approach is None
+        assert made.id in {one.id for one in MemoryRetrieval(store).retrieve(asked).memories}
+
+    def test_what_it_comes_to_cover_is_superseded(self, store: Store) -> None:
+        ids = learn(store, failed(1), failed(2), failed(3))
+        analyse_errors(store)
+        (own,) = antipatterns(store)
+        for one in ids:
+            store.update_memory(one, tags=["checkout", "totals"])
+        made = self.compressed(store)
+        assert analyse_errors(store).superseded == 1
+        links = {(link.source_id, link.target_id) for link in store.links(own.id) if link.relation == "SUPERSEDES"}
+        assert links == {(made.id, own.id)}
+        assert not analyse_errors(store).superseded
+
+
+class TestTrials:
+    def test_one_set_of_evidence_is_told_once(self, store: Store) -> None:
+        """Lessons that say different things of one task are one generalisation, and no anti-pattern besides."""
+        places = ["the drawer by the door", "all cabinets of the kitchen", "a shelf over the sink", "the fridge"]
+
+        def trial(n: int, place: str) -> dict[str, Any]:
+            fields = {"build_id": f"t{n}", "evidence_build_ids": [f"t{n}"], "source_event_ids": [f"t{n}/env_4"]}
+            told = f"Failed trial: Kitchen env_4. Lesson: I should have looked in {place}."
+            return failed(
+                n,
+                content=told,
+                errors_encountered=[],
+                source="trial",
+                failure_fingerprint="a" * 16,
+                tags=["lesson"],
+                **fields,
+            )
+
+        learn(store, *(trial(n, place) for n, place in enumerate(places)))
+        compress(store, embedder=store.embedder)
+        result = analyse_errors(store)
+        (told,) = store.query_by_type("semantic")
+        assert (told.source, len(told.evidence_build_ids)) == ("compression", 4)
+        assert [(one.builds, one.memory_id) for one in result.repeated] == [(4, told.id)]
+        assert analyse_errors(store).updated == 0

@@ -1,0 +1,653 @@
+"""What becomes of generalisations as experience grows, shifts, fades and is taken back, on a real embedded graph."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+import memgraph
+from memgraph.lifecycle.errors.antipatterns import analyse_errors
+from memgraph.lifecycle.generalisation import compress as compressing
+from memgraph.lifecycle.generalisation import drafts as drafting
+from memgraph.lifecycle.generalisation.compress import compress
+from memgraph.lifecycle.procedures.learning import learn_procedures
+from memgraph.model.events.intake import BuildConsolidated
+from memgraph.model.events.lifecycle import FADED
+from memgraph.model.events.memories import MemoryDeleted
+from memgraph.retrieval import MemoryRetrieval
+from memgraph.store import query as reading
+from memgraph.testing import FakeLanguageModel
+
+Store = Any
+
+
+def episode(n: int, topic: str = "jwt", **fields: Any) -> dict[str, Any]:
+    base = {"type": "episodic", "project_id": "shop", "outcome": "negative", "build_id": f"b{n}"}
+    return {**base, "content": f"Attempt {n} at {topic} failed with E{n}.", "tags": ["auth", topic], **fields}
+
+
+def run(store: Store, **given: Any) -> memgraph.CompressionResult:
+    return compress(store, embedder=store.embedder, **given)
+
+
+def in_force(store: Store) -> list[Any]:
+    superseded = {one.id for one in store.list_memories(state="superseded")}
+    return [one for one in store.query_by_type("semantic") if one.id not in superseded]
+
+
+def recalled(store: Store, task: str) -> list[str]:
+    asked = {"task_description": task, "agent_name": "a", "project_id": "shop"}
+    return [memory.content for memory in MemoryRetrieval(store).retrieve(asked).memories]
+
+
+def shifted(moment: str, days: int) -> str:
+    return (datetime.fromisoformat(moment) + timedelta(days=days)).isoformat()
+
+
+def counting(called: Callable[..., Any], calls: list[str], name: str) -> Callable[..., Any]:
+    def counted(*args: Any, **given: Any) -> Any:
+        calls.append(name)
+        return called(*args, **given)
+
+    return counted
+
+
+def counts(result: memgraph.CompressionResult) -> tuple[int, int, int, int]:
+    return result.compressed, result.updated, result.superseded, result.retired
+
+
+def learn(store: Store, *numbers: int, topic: str = "jwt", **fields: Any) -> list[str]:
+    return [one.id for one in store.insert_memories([episode(n, topic, **fields) for n in numbers])]
+
+
+class TestAgain:
+    def test_unchanged_nothing_is_written(self, store: Store) -> None:
+        learn(store, 1, 2, 3)
+        run(store)
+        before, events = store.digest(), store._journal.tail.chain.seq
+        assert counts(run(store)) == (0, 0, 0, 0)
+        assert (store.digest(), store._journal.tail.chain.seq) == (before, events)
+
+    def test_uses_and_other_projects_leave_it_alone(self, store: Store) -> None:
+        ids = learn(store, 1, 2, 3)
+        run(store)
+        store.record_access(ids[0])
+        learn(store, 4, 5, 6, project_id="other")
+        result = run(store)
+        assert (counts(result), result.episodes) == ((1, 0, 0, 0), 3)
+
+    def test_grown_it_is_brought_up(self, store: Store) -> None:
+        ids = learn(store, 1, 2, 3)
+        run(store)
+        (before,) = in_force(store)
+        ids += learn(store, 4, 5)
+        assert counts(run(store)) == (0, 1, 0, 0)
+        (after,) = in_force(store)
+        assert after.id == before.id
+        assert (before.confidence, after.confidence) == (0.7, 0.9)
+        assert after.supporting_memory_ids == sorted(ids)
+        assert after.evidence_build_ids == ["b1", "b2", "b3", "b4", "b5"]
+        assert "in 5 builds" in after.content
+        assert {link.relation for link in store.links(ids[4])} == {"NEXT", "DERIVED_FROM", "SUPPORTS"}
+
+    def test_a_memory_of_three_builds_is_a_pattern_alone_and_grows_by_merging(self, store: Store) -> None:
+        (one,) = learn(store, 1, evidence_build_ids=["b1", "b2", "b3"])
+        run(store)
+        store.update_memory(one, evidence_build_ids=["b1", "b2", "b3", "b4"])
+        assert counts(run(store)) == (0, 1, 0, 0)
+        assert [found.confidence for found in in_force(store)] == [0.8]
+
+    def test_pinned_text_is_kept(self, store: Store) -> None:
+        learn(store, 1, 2, 3)
+        run(store)
+        (made,) = in_force(store)
+        store.update_memory(made.id, content="Use sessions instead of tokens", is_pinned=True)
+        learn(store, 4)
+        run(store)
+        assert [(one.content, one.confidence) for one in in_force(store)] == [("Use sessions instead of tokens", 0.8)]
+
+
+class TestJoinedAndSplit:
+    @pytest.fixture
+    def two(self, store: Store) -> tuple[list[str], list[str], list[Any]]:
+        """Return the episodes of two patterns of one project, and the generalisations."""
+        one, other = learn(store, 1, 2, 3), learn(store, 4, 5, 6, topic="oauth", tags=["login", "oauth"])
+        assert run(store).compressed == 2
+        return one, other, in_force(store)
+
+    def test_joined_a_new_one_supersedes_both(self, store: Store, two: Any) -> None:
+        one, other, old = two
+        for memory_id in [*one, *other]:
+            store.update_memory(memory_id, tags=["auth", "jwt", "login", "oauth"])
+        assert counts(run(store)) == (1, 0, 2, 0)
+        (made,) = in_force(store)
+        assert made.supporting_memory_ids == sorted([*one, *other])
+        replaced = [link.target_id for link in store.links(made.id) if link.relation == "SUPERSEDES"]
+        assert sorted(replaced) == sorted(known.id for known in old)
+
+    def test_split_new_ones_supersede_it_and_may_join_again(self, store: Store, two: Any) -> None:
+        one, other, _ = two
+        for memory_id in [*one, *other]:
+            store.update_memory(memory_id, tags=["auth", "jwt", "login", "oauth"])
+        run(store)
+        (joined,) = in_force(store)
+        for memory_id in other:
+            store.update_memory(memory_id, tags=["mail", "smtp"])
+        assert counts(run(store)) == (2, 0, 1, 0)
+        assert sorted(tuple(made.supporting_memory_ids) for made in in_force(store)) == sorted(
+            [tuple(sorted(one)), tuple(sorted(other))]
+        )
+        for memory_id in other:
+            store.update_memory(memory_id, tags=["auth", "jwt", "login", "oauth"])
+        assert counts(run(store)) == (1, 0, 2, 0)
+        assert [made.supporting_memory_ids for made in in_force(store)] == [sorted([*one, *other])]
+        assert joined.id not in {made.id for made in in_force(store)}
+
+    def test_an_episode_that_changes_sides_makes_no_new_one(self, store: Store, two: Any) -> None:
+        one, _, old = two
+        learn(store, 7)
+        run(store)
+        store.update_memory(one[0], tags=["login", "oauth"])
+        assert counts(run(store)) == (0, 2, 0, 0)
+        assert {made.id for made in in_force(store)} == {known.id for known in old}
+        assert sorted(len(made.supporting_memory_ids) for made in in_force(store)) == [3, 4]
+
+
+class TestGone:
+    @pytest.mark.parametrize("way", ["archive", "delete_memory"])
+    def test_what_faded_is_evidence_still(self, store: Store, way: str) -> None:
+        ids = learn(store, 1, 2, 3, 4)
+        run(store)
+        (made,) = in_force(store)
+        for memory_id in ids[:3]:
+            getattr(store, way)(memory_id, reason=FADED)
+        assert counts(run(store)) == (0, 0, 0, 0)
+        for n in (5, 6):
+            learn(store, n)
+            run(store)
+            (after,) = in_force(store)
+            assert (after.id, after.confidence, len(after.evidence_build_ids)) == (made.id, 0.9, n)
+        for one in store.query_by_type("episodic"):
+            getattr(store, way)(one.id, reason=FADED)
+        run(store)
+        assert [(made.id, made.content) for made in in_force(store)] == [(after.id, after.content)]
+
+    def test_what_somebody_deleted_is_evidence_no_more(self, store: Store) -> None:
+        ids = learn(store, 1, 2, 3, 4)
+        model = FakeLanguageModel(json.dumps({"text": "Every attempt at jwt failed in 4 builds, first with E1."}))
+        run(store, model=model)
+        store.delete_memory(ids[0])
+        assert counts(run(store)) == (0, 1, 0, 0)
+        (made,) = in_force(store)
+        assert (made.confidence, made.evidence_build_ids) == (0.7, ["b2", "b3", "b4"])
+        assert not {"E1", "1"} & set(re.findall(r"\w+", made.content))
+        assert counts(run(store)) == (0, 0, 0, 0)
+        for memory_id in ids[1:]:
+            store.delete_memory(memory_id)
+        assert counts(run(store)) == (0, 0, 0, 1)
+        assert in_force(store) == []
+        assert not {"jwt", "auth"} & set(re.findall(r"\w+", store.get_memory(made.id).model_dump_json()))
+        assert recalled(store, "attempt at jwt failed") == []
+        digest = store.digest()
+        store.rebuild()
+        assert store.digest() == digest
+
+    @pytest.mark.parametrize("reason", [None, FADED], ids=["by somebody", "because it had faded"])
+    def test_what_is_left_of_it_has_only_faded(self, store: Store, reason: str | None) -> None:
+        """Told anew by those that are kept; where none is, nothing can be told that the deleted one did not say."""
+        ids = learn(store, 1, 2, 3, 4, 5)
+        run(store)
+        (made,) = in_force(store)
+        for memory_id in ids[:3]:
+            store.archive(memory_id, reason=FADED)
+        store.delete_memory(ids[3], reason=FADED)
+        store.delete_memory(ids[4], reason=reason)
+        assert counts(run(store)) == ((0, 0, 0, 0) if reason else (0, 1, 0, 0))
+        (after,) = in_force(store)
+        assert (after.id, len(after.evidence_build_ids)) == (made.id, 5 if reason else 4)
+        assert ("E5" in after.content, counts(run(store))) == (bool(reason) and "E5" in made.content, (0, 0, 0, 0))
+
+    def test_the_journal_is_read_once_for_all_that_was_deleted(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ids = [
+            one for topic in ("jwt", "oauth", "smtp") for one in learn(store, 1, 2, 3, topic=topic, project_id=topic)
+        ]
+        run(store)
+        analyse_errors(store)
+        for memory_id in ids:
+            store.delete_memory(memory_id)
+        reads: list[str] = []
+        for name in ("reasons_of_deletion", "deleted_of"):
+            monkeypatch.setattr(reading, name, counting(getattr(reading, name), reads, name))
+        analyse_errors(store)
+        assert sorted(reads) == ["reasons_of_deletion"]
+        assert run(store).retired == 3
+        assert sorted(reads) == ["deleted_of", "reasons_of_deletion", "reasons_of_deletion"]
+
+    @pytest.mark.parametrize("way", ["suppress", "invalidate"])
+    def test_what_is_forgotten_or_untrue_is_evidence_no_more(self, store: Store, way: str) -> None:
+        ids = learn(store, 1, 2, 3, 4)
+        run(store)
+        getattr(store, way)(ids[0])
+        assert counts(run(store)) == (0, 1, 0, 0)
+        (made,) = in_force(store)
+        assert (made.confidence, made.supporting_memory_ids) == (0.7, sorted(ids[1:]))
+        assert "Attempt 1 " not in made.content
+        getattr(store, way)(ids[1])
+        assert counts(run(store)) == (0, 0, 0, 1)
+        assert in_force(store) == []
+        assert "b1" not in store.get_memory(made.id).evidence_build_ids
+
+    def test_evidence_that_comes_back_makes_it_anew(self, store: Store) -> None:
+        ids = learn(store, 1, 2, 3)
+        run(store)
+        store.suppress(ids[0])
+        run(store)
+        store.unsuppress(ids[0])
+        assert counts(run(store)) == (1, 0, 0, 0)
+        assert len(in_force(store)) == 1
+
+    @pytest.mark.parametrize("way", ["suppress", "invalidate", "delete_memory"])
+    def test_a_generalisation_that_was_forgotten_or_deleted_stays_so(self, store: Store, way: str) -> None:
+        learn(store, 1, 2, 3)
+        run(store)
+        getattr(store, way)(in_force(store)[0].id)
+        assert counts(run(store)) == (0, 0, 0, 0)
+        learn(store, 4, 5)
+        assert counts(run(store)) == (0, 0, 0, 0)
+        assert in_force(store) == []
+
+    def test_deleted_it_comes_back_only_when_it_is_asked_back(self, store: Store) -> None:
+        ids = learn(store, 1, 2, 3)
+        run(store)
+        (made,) = in_force(store)
+        store.delete_memory(made.id)
+        ids += learn(store, 4, 5)
+        assert counts(run(store)) == (0, 0, 0, 0)
+        store.undelete(made.id)
+        assert counts(run(store)) == (0, 1, 0, 0)
+        assert [(one.id, one.supporting_memory_ids) for one in in_force(store)] == [(made.id, sorted(ids))]
+
+    def test_one_that_was_replaced_and_then_deleted_forbids_nothing(self, store: Store) -> None:
+        one, other = learn(store, 1, 2, 3), learn(store, 4, 5, 6, topic="oauth", tags=["login", "oauth"])
+        run(store)
+        old = in_force(store)
+        for memory_id in [*one, *other]:
+            store.update_memory(memory_id, tags=["auth", "jwt", "login", "oauth"])
+        run(store)
+        for known in old:
+            store.delete_memory(known.id)
+        for memory_id in other:
+            store.update_memory(memory_id, tags=["mail", "smtp"])
+        assert counts(run(store)) == (2, 0, 1, 0)
+
+    def test_one_that_was_collected_comes_back_with_new_evidence(self, store: Store) -> None:
+        learn(store, 1, 2, 3)
+        run(store)
+        (made,) = in_force(store)
+        store.commit("global", [MemoryDeleted(id=made.id, reason=FADED)], actor="system")
+        assert counts(run(store)) == (0, 0, 0, 0)
+        learn(store, 4)
+        assert counts(run(store)) == (1, 0, 0, 0)
+
+    def test_one_that_faded_comes_back_with_new_evidence(self, store: Store) -> None:
+        learn(store, 1, 2, 3)
+        run(store)
+        store.archive(in_force(store)[0].id)
+        store.insert_memory(episode(9, "smtp", tags=["mail"]))
+        assert counts(run(store)) == (0, 0, 0, 0)
+        learn(store, 4)
+        assert counts(run(store)) == (1, 0, 0, 0)
+        assert [made.confidence for made in in_force(store)] == [0.8]
+
+
+def test_links_and_builds_are_not_looked_up_one_by_one(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    learn(store, *range(3))
+    run(store)
+    learn(store, *range(3, 46))
+    engine, looked_up = store._projector.engine, []
+    get = engine.get
+    monkeypatch.setattr(engine, "get", lambda table, key: looked_up.append(table) or get(table, key))
+    assert counts(run(store)) == (0, 1, 0, 0)
+    assert [len(made.supporting_memory_ids) for made in in_force(store)] == [46]
+    assert not {"DERIVED_FROM", "SUPPORTS", "FROM_BUILD"} & set(looked_up)
+    digest = store.digest()
+    store.rebuild()
+    assert store.digest() == digest
+
+
+class TestUntilWhen:
+    def test_what_will_cease_to_be_true_counts_until_then(self, store: Store, clock: Any) -> None:
+        ids = learn(store, 1, 2, 3)
+        run(store)
+        (made,) = in_force(store)
+        soon = shifted(store.now(), 2)
+        store.update_memory(ids[0], invalid_at=soon)
+        store.update_memory(made.id, invalid_at=shifted(store.now(), 4))
+        for learned in (run, analyse_errors, learn_procedures):
+            learned(store)
+            before = store.digest(), store._journal.tail.chain.seq
+            learned(store)
+            assert (store.digest(), store._journal.tail.chain.seq) == before
+        assert [one.id for one in in_force(store)] == [made.id]
+        clock.advance(days=3)
+        assert counts(run(store)) == (0, 0, 0, 1)
+
+
+class TestHowOpenItIs:
+    """A run makes what it made stricter, and never laxer."""
+
+    @pytest.mark.parametrize("name", ["privacy_tier", "trust_class"])
+    def test_what_somebody_made_stricter_stays_so(self, store: Store, name: str) -> None:
+        strict, lax = {"privacy_tier": ("private", "public"), "trust_class": ("web", "agent")}[name]
+        learn(store, 1, 2, 3)
+        run(store)
+        (made,) = in_force(store)
+        store.update_memory(made.id, **{name: strict})
+        run(store)
+        learn(store, 4)
+        run(store)
+        assert getattr(store.get_memory(made.id), name) == strict
+        store.update_memory(made.id, **{name: lax})
+        learn(store, 5)
+        run(store)
+        assert getattr(store.get_memory(made.id), name) == lax
+
+    @pytest.mark.parametrize("way", ["suppress", "delete_memory"])
+    @pytest.mark.parametrize("is_pinned", [True, False], ids=["pinned", "not"])
+    def test_the_words_of_what_was_private_stay_private(self, store: Store, way: str, is_pinned: bool) -> None:
+        learn(store, 1, 2, 3)
+        (private,) = learn(store, 4, privacy_tier="private", trust_class="web")
+        run(store)
+        (made,) = in_force(store)
+        store.update_memory(made.id, is_pinned=is_pinned)
+        getattr(store, way)(private)
+        run(store)
+        (after,) = in_force(store)
+        assert (after.privacy_tier, after.trust_class) == ("private", "web")
+        assert (after.content == made.content) == is_pinned
+
+    def test_what_replaces_it_is_as_strict(self, store: Store) -> None:
+        ids = [*learn(store, 1, 2, 3), *learn(store, 4, 5, 6, topic="oauth", tags=["login", "oauth"])]
+        run(store)
+        store.update_memory(in_force(store)[0].id, privacy_tier="private")
+        for memory_id in ids:
+            store.update_memory(memory_id, tags=["auth", "jwt", "login", "oauth"])
+        assert counts(run(store)) == (1, 0, 2, 0)
+        assert [made.privacy_tier for made in in_force(store)] == ["private"]
+
+
+class TestWhatItInherits:
+    def test_the_strictest_tier_the_lowest_trust_and_what_they_share(self, store: Store) -> None:
+        learn(store, 1, privacy_tier="private", title="auth/session.ts", files_involved=["auth/session.ts"])
+        learn(store, 2, trust_class="web", title="auth/session.ts", agents_involved=["MARS"])
+        learn(store, 3, trust_class="user", title="auth/session.ts", agents_involved=["VENUS"])
+        run(store)
+        (made,) = in_force(store)
+        assert (made.privacy_tier, made.trust_class, made.title) == ("private", "web", "auth/session.ts")
+        assert made.agents_involved == ["MARS", "VENUS"]
+        assert made.content.startswith("Work on `session.ts` went wrong in 3 builds")
+
+    def test_a_task_keeps_what_it_learned(self, store: Store) -> None:
+        learn(store, 1, 2, 3, task_id="t1")
+        learn(store, 4, 5)
+        run(store)
+        assert [(made.task_id, len(made.supporting_memory_ids)) for made in in_force(store)] == [("t1", 3)]
+
+    def test_of_a_large_community_some_are_linked(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(drafting, "MOST_LINKED", 4)
+        learn(store, *range(6))
+        run(store)
+        (made,) = in_force(store)
+        assert (len(made.supporting_memory_ids), len(made.evidence_build_ids)) == (4, 6)
+        learn(store, 6)
+        assert counts(run(store)) == (0, 1, 0, 0)
+        (after,) = in_force(store)
+        assert (after.id, after.supporting_memory_ids) == (made.id, made.supporting_memory_ids)
+        assert counts(run(store)) == (0, 0, 0, 0)
+
+
+class TestWording:
+    GOOD = "Tokens failed in 3 builds; every attempt at jwt ended in an error."
+
+    def test_a_model_words_it_once(self, store: Store) -> None:
+        learn(store, 1, 2, 3)
+        model = FakeLanguageModel(json.dumps({"text": self.GOOD}))
+        assert run(store, model=model).notice is None
+        (made,) = in_force(store)
+        assert made.content == self.GOOD
+        learn(store, 4, project_id="other")
+        store.update_memory(made.supporting_memory_ids[0], title=None, location="x")
+        run(store, model=model)
+        assert [one.content for one in in_force(store)] == [self.GOOD]
+        assert len(model.calls) == 1
+
+    @pytest.mark.parametrize(
+        "text", ["", "x" * 801, "Use `redis_cache.py` instead of tokens, as in 3 builds.", "See PR-991 for all of it."]
+    )
+    def test_what_it_makes_up_is_not_kept(self, store: Store, text: str) -> None:
+        learn(store, 1, 2, 3)
+        result = run(store, model=FakeLanguageModel(json.dumps({"text": text})))
+        (made,) = in_force(store)
+        assert made.content == made.pattern
+        assert "own words served" in result.notice
+
+    def test_it_is_not_asked_while_others_wait_nor_twice_the_same(self, store: Store) -> None:
+        waiting: list[bool] = []
+
+        class Talking(FakeLanguageModel):
+            def complete(self, *args: Any, **given: Any) -> str:
+                beside = threading.Thread(target=learn, args=(store, 10 + len(waiting)), daemon=True)
+                beside.start()
+                beside.join(5)
+                waiting.append(beside.is_alive())
+                return super().complete(*args, **given)
+
+        learn(store, 1, 2, 3)
+        learn(store, 1, 2, 3, topic="smtp", tags=["mail", "smtp"])
+        result = run(store, model=Talking(json.dumps({"text": "The same failed again and again in all these builds."})))
+        assert waiting == [False] * 3  # two at first, then the one that has grown
+        assert "others wrote meanwhile" in result.notice
+        assert sorted(len(made.supporting_memory_ids) for made in in_force(store)) == [3, 6]
+
+    def test_once_the_time_is_up_the_episodes_own_words_serve(self, store: Store) -> None:
+        learn(store, 1, 2, 3)
+        learn(store, 1, 2, 3, topic="smtp", tags=["mail", "smtp"])
+        model = FakeLanguageModel(json.dumps({"text": self.GOOD}))
+        result = run(store, model=model, is_time_up=lambda: bool(model.calls))
+        assert (len(model.calls), result.compressed) == (1, 2)
+        assert "the time was up" in result.notice
+
+
+def test_a_build_count_sets_it_off(open_store: Callable[..., Store]) -> None:
+    from memgraph.testing import FakeExtractor
+
+    store = open_store(compression_cycle_interval=3)
+    found = [
+        [
+            {
+                "type": "episodic",
+                "content": f"Attempt {n}: {'token mail cache proxy'.split()[n]} broke",
+                "outcome": "failure",
+                "tags": ["auth", "jwt"],
+            }
+        ]
+        for n in range(4)
+    ]
+    pipeline = memgraph.ConsolidationPipeline(
+        store, extractor=FakeExtractor([memgraph.ExtractionResult.from_memories(one) for one in found])
+    )
+    made = [
+        pipeline.consolidate(
+            {
+                "build_id": f"b{n}",
+                "project_id": "shop",
+                "build_outcome": "failure",
+                "started_at": "2026-01-01",
+                "completed_at": "2026-01-02",
+            }
+        ).memories_compressed
+        for n in range(4)
+    ]
+    assert made == [0, 0, 1, 0]
+
+
+def test_what_was_written_meanwhile_is_in_it(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    learn(store, 1, 2, 3)
+    planned = compressing.plans
+
+    def beside(experiences: Any) -> Any:
+        monkeypatch.setattr(compressing, "plans", planned)
+        learn(store, 4)
+        return planned(experiences)
+
+    monkeypatch.setattr(compressing, "plans", beside)
+    run(store)
+    assert [len(made.supporting_memory_ids) for made in in_force(store)] == [4]
+
+
+def test_killed_between_commits_the_next_run_ends_the_same(
+    open_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compressing, "_BATCH_ROWS", 1)
+    digests = []
+    for commits in (None, 1, 3):
+        store = open_store(f"store {commits}")
+        ids = iter(str(UUID(int=n + (4 << 76) + (8 << 60))) for n in range(9))
+        store.insert_memories(
+            [
+                episode(n, topic, id=next(ids), tags=[topic, f"{topic}2"])
+                for topic in ("jwt", "oauth", "smtp")
+                for n in range(3)
+            ]
+        )
+        if commits:
+            with monkeypatch.context() as patched:
+                patched.setattr(store, "commit", dying(store.commit, after=commits))
+                with pytest.raises(KeyboardInterrupt):
+                    run(store)
+        run(store)
+        assert len(in_force(store)) == 3
+        digests.append(store.digest())
+    store.rebuild()
+    assert {*digests, store.digest()} == {digests[0]}
+
+
+def dying(commit: Callable[..., Any], *, after: int) -> Callable[..., Any]:
+    left = iter(range(after))
+
+    def dies(*args: Any, **given: Any) -> Any:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return commit(*args, **given)
+
+    return dies
+
+
+class TestTrialsOfATask:
+    """The trials of a named task belong together, and what is told of them includes that it was solved."""
+
+    def trial(
+        self, store: Store, task: str, number: int, content: str, outcome: str = "negative", **fields: Any
+    ) -> str:
+        build = f"{task}-trial-{number}"
+        memory = {
+            "type": "episodic",
+            "project_id": "kitchen",
+            "source": "trial",
+            "content": content,
+            "outcome": outcome,
+            "tags": ["lesson" if outcome == "negative" else "recovery"],
+            "build_id": build,
+            "evidence_build_ids": [build],
+            "source_event_ids": [f"{build}/{task}"],
+            "occurred_at": f"2000-01-0{number + 1}T00:00:00.000Z",
+            **fields,
+        }
+        return str(store.insert_memories([memory])[0].id)
+
+    def failed(self, store: Store, number: int, task: str = "env_7", **fields: Any) -> str:
+        lesson = f"I should have looked in cabinet {number} for the plate, and then cleaned it."
+        return self.trial(store, task, number, f"Failed trial: Kitchen {task}. Lesson: {lesson}", **fields)
+
+    def solved(self, store: Store, number: int, task: str = "env_7", **fields: Any) -> str:
+        acted = "I should have opened the drawer before taking the plate."
+        content = f"Solved after a failed trial: Kitchen {task}. What it acted on: {acted}"
+        return self.trial(store, task, number, content, "positive", **fields)
+
+    def test_a_success_that_arrives_is_told_and_forgotten_it_is_told_no_more(self, store: Store) -> None:
+        failures = [self.failed(store, number) for number in range(3)]
+        run(store)
+        (before,) = in_force(store)
+        assert before.content.startswith("Never solved in 3 trials of Kitchen env_7")
+        success = self.solved(store, 3)
+        assert counts(run(store)) == (0, 1, 0, 0)
+        (after,) = in_force(store)
+        assert after.id == before.id
+        assert after.content == (
+            "Failed in 3 trials of Kitchen env_7, solved in the fourth. The trial that solved it acted on this: “I should have "
+            "opened the drawer before taking the plate.”"
+        )
+        assert (after.outcome, len(after.evidence_build_ids)) == ("negative", 3)
+        # it tells of the success, so it is withheld as soon as that is forgotten
+        assert set(after.supporting_memory_ids) == {*failures, success}
+        assert counts(run(store)) == (0, 0, 0, 0)
+        store.update_memory(success, is_suppressed=True)
+        assert counts(run(store)) == (0, 1, 0, 0)
+        (told,) = in_force(store)
+        assert told.content.startswith("Failed in 3 trials of Kitchen env_7. The lesson")
+        assert set(told.supporting_memory_ids) == set(failures)
+
+    def test_a_success_that_is_less_public_is_not_told(self, store: Store) -> None:
+        for number in range(3):
+            self.failed(store, number)
+        self.solved(store, 3, privacy_tier="private")
+        run(store)
+        (made,) = [one for one in in_force(store) if one.outcome == "negative"]
+        assert (made.privacy_tier, made.content[:38]) == ("public", "Failed in 3 trials of Kitchen env_7. T")
+
+    def test_tasks_are_not_mixed_whatever_words_they_share(self, store: Store) -> None:
+        for task in ("env_1", "env_2"):
+            for number in range(3):
+                self.failed(store, number, task, tags=["lesson", "plate", "cabinet"])
+        self.failed(store, 0, "env_3", tags=["lesson", "plate", "cabinet"])
+        assert run(store).compressed == 2
+        assert sorted(one.content.split(". ")[0] for one in in_force(store)) == [
+            f"Never solved in 3 trials of Kitchen env_{task}" for task in (1, 2)
+        ]
+
+    def test_a_call_that_was_accepted_at_last_did_not_save_the_builds(self, store: Store) -> None:
+        for n in range(3):
+            ended = {"completed_at": f"2000-01-0{n + 1}T00:00:00.000Z", "consolidated_at": "2026-03-01T00:00:00.000Z"}
+            counted = {"task_count": 1, "complete": True, "extractor": "rules", "extracted": 1, "merged": 0}
+            names = {"project_id": "kitchen", "build_id": f"b{n}", "log_sha256": "0" * 64}
+            outcome = "failure" if n else "success"
+            event = BuildConsolidated.parse(
+                {**names, **counted, **ended, "started_at": ended["completed_at"], "outcome": outcome}
+            )
+            store.commit("global", [event])
+        told = '`book(seat="4A")` failed (Error: the amount does not add up); what worked: `book(seat="5A")`.'
+        builds = ["b0", "b1", "b2"]
+        fields = {"project_id": "kitchen", "outcome": "positive", "tags": ["recovery"], "evidence_build_ids": builds}
+        store.insert_memories([{"type": "episodic", "content": told, **fields}])
+        run(store)
+        assert [one.content for one in in_force(store)] == [
+            "Failed at first and worked later in 3 builds, 2 of which failed all the same: `book` failed (the amount does not add up)."
+        ]
+
+    def test_an_episode_that_comes_to_be_a_success_leaves(self, store: Store) -> None:
+        ids = learn(store, 1, 2, 3, 4)
+        run(store)
+        store.update_memory(ids[0], outcome="love")
+        assert counts(run(store)) == (0, 1, 0, 0)
+        assert [(len(one.evidence_build_ids), one.supporting_memory_ids) for one in in_force(store)] == [
+            (3, sorted(ids[1:]))
+        ]

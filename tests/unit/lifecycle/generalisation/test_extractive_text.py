@@ -1,0 +1,221 @@
+"""What a generalisation says: how often, around what, and its cases in their own words, in whole sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memgraph.lifecycle.generalisation.extractive_text import by_centrality, counted, generalised, shared_by
+from memgraph.model.base import MAX_CONTENT_CHARS
+
+Row = dict[str, Any]
+
+
+def row(content: str, *tags: str, **fields: Any) -> Row:
+    base = {"id": content, "content": content, "tags": list(tags), "occurred_at": "2026-03-04T10:00:00.000Z"}
+    return {**base, **fields}
+
+
+def text_of(*episodes: Row, outcome: str = "positive", builds: int = 4, **told: Any) -> str:
+    evidence = frozenset(f"b{n}" for n in range(builds))
+    return generalised(list(episodes), shared_by(episodes), outcome, counted(evidence, episodes), **told)
+
+
+def test_fixes_of_one_file() -> None:
+    file = {"title": "env/swe_env.py"}
+    assert (
+        text_of(
+            row("Fix: Quote environment variables. (swe_env.py)", "fix", "env", **file),
+            row("Fix: Close the container in time.", "fix", "env", **file, occurred_at="2026-05-01T00:00:00.000Z"),
+            row("Work with GitHub URLs. (repo.py)", "fix", "env", **file),
+        )
+        == "Fixes to `swe_env.py` were needed in 4 builds, from March to May 2026. For example: “Quote environment "
+        "variables”, “Close the container in time” and “Work with GitHub URLs (repo.py)”."
+    )
+
+
+def test_failures_around_tags_without_a_kind() -> None:
+    told = text_of(
+        *(
+            row(f"Token {n} expired during {word}.", "auth", "jwt")
+            for n, word in enumerate(["the first login", "a late payment"])
+        ),
+        outcome="negative",
+    )
+    assert told.startswith("Work on `auth` and `jwt` went wrong in 4 builds, in March 2026. For example: “Token 0 ")
+
+
+def test_work_of_several_kinds_says_what_was_done() -> None:
+    told = ["Quote the variables", "Close the container", "Add a progress bar", "Support o1-mini models"]
+    kinds = ["fix", "fix", "novelty", "novelty"]
+    assert text_of(*(row(one, kind, "agent", "models") for one, kind in zip(told, kinds, strict=True))) == (
+        "4 builds changed `agent` and `models`, in March 2026: 2 fixes (such as “Quote the variables” and “Close "
+        "the container”) and 2 additions (such as “Add a progress bar” and “Support o1-mini models”)."
+    )
+
+
+class TestOneSeenAgainAndAgain:
+    """What was merged into one episode is told as what holds of all these times, not as the episode once more."""
+
+    def test_a_lesson_of_a_task(self) -> None:
+        lesson = (
+            "However, I was stuck in a loop in which I tried to cool the pan with the fridge. I should have opened the fridge, and "
+            "then cooled the pan with it. It did not help to do the same twice. I will do something else if I am stuck again."
+        )
+        assert text_of(row(f"Failed trial: Kitchen 89. Lesson: {lesson}", "lesson"), outcome="negative") == (
+            "Failed in 4 trials of Kitchen 89: “I was stuck in a loop in which I tried to cool the pan with the "
+            "fridge.” The lesson: “I should have opened the fridge, and then cooled the pan with it.”"
+        )
+
+    def test_a_conversation_without_what_is_one_customers(self) -> None:
+        asked = (
+            "Hi! I'm looking to book a flight from Oslo to Rome on May 20th. Sure, my user ID is ann_li_3668. It is booking X05KNL. "
+            "Please use my certificates first, and take the rest from … What was done: get_user, book_flight (calls: 8, failed: "
+            "1). Last error: Error: payment does not add up, total price is 305, but paid 255"
+        )
+        assert text_of(row(f"Failed trial: {asked}", "failure"), outcome="negative") == (
+            "Failed in 4 trials: “I'm looking to book a flight from Oslo to Rome.” What was called: `get_user` "
+            "and `book_flight`. An error on the way: payment does not add up."
+        )
+
+    def test_a_recovery_without_the_call(self) -> None:
+        told = (
+            '`book_flight(user_id="ann_li_3668", flights=[{"number": "…` failed (Error: payment does not add up, total price is 305, '
+            'but paid 255); what worked: `… {"payment_id": "card_7504069", "amount": 205}] …`.'
+        )
+        episode = row(told, "recovery")
+        said = "`book_flight` failed (payment does not add up)."
+        assert text_of(episode) == f"Failed at first and then went well in 4 builds: {said}"
+        # that the call was accepted later does not mean that the build went well
+        assert text_of(episode, failed_builds=4) == (
+            f"Failed at first and worked later in 4 builds, which failed all the same: {said}"
+        )
+        assert "in 4 builds, 3 of which failed all the same: " in text_of(episode, failed_builds=3)
+
+    def test_anything_else_says_where_and_how_often(self) -> None:
+        told = text_of(row("Fix: Close the pool before the fork. (pool.py)", "fix"), builds=3)
+        assert told == "Fixes to `pool.py` were needed in 3 builds: Close the pool before the fork."
+
+    def test_of_what_cannot_be_told_it_says_how_often(self) -> None:
+        assert (
+            text_of(row('{"a": 1}', "auth", "jwt"), outcome="negative")
+            == "Work on `auth` and `jwt` went wrong in 4 builds."
+        )
+
+
+class TestTrials:
+    def trial(self, about: str, lead: str = "Failed trial", number: int = 0, **fields: Any) -> Row:
+        return row(
+            f"{lead}: {about}",
+            "lesson",
+            **{
+                "source": "trial",
+                "source_event_ids": [f"b{number}/env_7"],
+                "evidence_build_ids": [f"b{number}"],
+                "occurred_at": f"2000-01-0{number + 1}T00:00:00.000Z",
+                **fields,
+            },
+        )
+
+    def told(self, *solved: Row) -> str:
+        failed = self.trial(
+            "Kitchen 7. Lesson: I should have opened the fridge.", evidence_build_ids=["b0", "b1", "b3", "b5"]
+        )
+        return text_of(failed, outcome="negative", solved=solved)
+
+    def test_whether_and_when_it_was_solved(self) -> None:
+        lead = "Solved after a failed trial"
+        two = [self.trial(f"Kitchen 7. What it acted on: Open it {n}.", lead, n) for n in (2, 4)]
+        assert self.told().startswith("Never solved in 4 trials of Kitchen 7. The lesson: ")
+        assert self.told(two[0]).startswith("Failed in 4 trials of Kitchen 7, solved in the third, not in the last.")
+        assert self.told(*two).startswith(
+            "Failed in 4 trials of Kitchen 7, solved in the third and the fifth, not in the last."
+        )
+        dated = [{**one, "occurred_at": "2026-03-04T10:00:00.000Z"} for one in two]
+        assert self.told(dated[0]).startswith("Failed in 4 trials of Kitchen 7, solved in another.")
+        assert self.told(*dated).startswith("Failed in 4 trials of Kitchen 7, solved in 2 others.")
+
+    def test_what_holds_of_any_task_is_told_only_for_want_of_better(self) -> None:
+        any_task = "I will also make sure to read the task carefully."
+        own = "I should have opened the fridge first."
+        both = self.trial(f"Kitchen 7. Lesson: {own} {any_task}")
+        assert text_of(both, outcome="negative") == f"Failed in 4 trials of Kitchen 7. The lesson: “{own}”"
+        assert any_task in text_of(self.trial(f"Kitchen 7. Lesson: {any_task}"), outcome="negative")
+
+    def test_one_tool_says_nothing_and_those_of_the_success_say_more(self) -> None:
+        asked = "I want to fly to Rome tomorrow. What was done: "
+        failed = self.trial(f"{asked}calculate (calls: 1, failed: 0).")
+        assert "calculate" not in text_of(failed, outcome="negative")
+        told = text_of(failed, outcome="negative", solved=[self.trial(f"{asked}search, book.", "Solved", 1)])
+        assert told == (
+            "Failed in 4 trials, solved in the second: “I want to fly to Rome tomorrow.” What the solved trial called: `search` "
+            "and `book`."
+        )
+
+
+def test_what_is_unlike_the_first_is_told_too_and_what_is_like_it_is_not() -> None:
+    cases = [
+        "The import failed on a byte order mark.",
+        "The import failed on a byte order mark again.",
+        "A timeout hit the nightly export.",
+    ]
+    told = text_of(*(row(case, "csv", "io") for case in cases), outcome="negative")
+    assert "byte order mark”" in told
+    assert "again" not in told
+    assert "nightly export" in told
+
+
+@pytest.mark.parametrize("length", [50, 119, 125, 300, 799])
+@pytest.mark.parametrize("sentence", ["word " * 7, "onewordthatdoesnotend" * 5, "Short one. "])
+def test_it_fits_and_is_never_cut_within_a_sentence(length: int, sentence: str) -> None:
+    content = (sentence * 800)[:length].strip()
+    told = text_of(
+        *(row(f"{content}", "a", "b", id=str(n)) for n in range(3)), row("Something else entirely, at last.", "a", "b")
+    )
+    assert len(told) <= MAX_CONTENT_CHARS
+    assert told.endswith(".")
+    assert "…" not in told
+
+
+def test_names_stay_as_they_are_written() -> None:
+    assert "“add_hooks for the batch”" in text_of(
+        row("add_hooks for the batch", "x", "y"), row("Other words.", "x", "y")
+    )
+
+
+@pytest.mark.parametrize(
+    ("evidence", "told"),
+    [
+        ({"b1", "b2", "b3"}, "in 3 builds"),
+        ({"memory 1", "memory 2"}, "in 2 episodes"),
+        ({"b1", "memory 2"}, "in 2 cases"),
+    ],
+)
+def test_how_often(evidence: set[str], told: str) -> None:
+    assert counted(frozenset(evidence), [row("x")]) == told
+
+
+def test_the_most_typical_comes_first() -> None:
+    episodes = [
+        row("odd", "a", "b"),
+        row("tokens expired at login", "a", "b", "c"),
+        row("tokens expired at logout", "a", "b", "c"),
+    ]
+    weights = {"a": 1.0, "b": 1.0, "c": 2.0}
+    assert [one["content"] for one in by_centrality(episodes, weights)][-1] == "odd"
+    assert by_centrality(episodes[::-1], weights) == by_centrality(episodes, weights)
+
+
+def test_what_most_have_in_common() -> None:
+    thing = {"kind": "file", "name": "a.py", "about": True}
+    shared = shared_by(
+        [
+            row("1", "A", "b", entities=[thing], title="a.py"),
+            row("2", "a", "b", entities=[{**thing, "about": False}], title="a.py"),
+            row("3", "c"),
+        ]
+    )
+    assert shared.tags == ("A", "b")
+    assert shared.entities == (thing,)
+    assert shared.title == "a.py"

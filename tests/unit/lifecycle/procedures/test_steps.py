@@ -1,0 +1,78 @@
+"""What several ways have in common, and what makes two steps the same."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memgraph.lifecycle.procedures.steps import common_way, follows, step_of, steps_of, told
+
+ways = st.lists(st.lists(st.sampled_from("abcdef"), max_size=8), min_size=1, max_size=6)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("create reproduce.py (reproduce the bug)", "create src/check.py"),
+        ("`python reproduce.py`", "run `python tests/other.py`"),
+        ('cancel_reservation(id="A1")', "cancel_reservation"),
+        ("`submit 'flag{1}'`", "submit"),
+        ("3. Restart the pod 17", "restart the pod 4."),
+        ("`curl https://a.example/x`", "`curl http://b.example`"),
+    ],
+)
+def test_steps_that_differ_in_what_changes_are_the_same(one: str, other: str) -> None:
+    assert step_of(one).key == step_of(other).key
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("git commit", "git push"), ("edit a.py", "`python a.py`"), ("e.g. this", "a.py this")]
+)
+def test_others_are_not(one: str, other: str) -> None:
+    assert step_of(one).key != step_of(other).key
+
+
+def test_the_way_is_what_most_share_in_its_order() -> None:
+    found = common_way(["xabcd", "abcyd", "abzcd", "qqqq"])
+    assert found is not None
+    backbone, *places = found
+    assert "".join(["xabcd", "abcyd", "abzcd", "qqqq"][backbone][place] for place in places) == "abcd"
+    assert common_way(["ab", "ba", "cd"]) is None
+
+
+def test_short_ways_are_gone_whole_and_long_ones_for_the_most_part() -> None:
+    assert follows("xaybzc", "abc")
+    assert not follows("axb", "abc")
+    assert follows("abcde", "abcdef")
+    assert not follows("abcd", "abcdef")
+
+
+def test_a_step_is_told_as_most_wrote_it_or_without_what_differs() -> None:
+    same = steps_of(["run `make`"] * 1)[0]
+    assert told([same, same, step_of("`make`")], same) == "run `make`"
+    differ = [
+        step_of("create a.py (reproduce the bug)"),
+        step_of("create b/c.py (reproduce the bug at once)"),
+        step_of("create d.py"),
+    ]
+    assert told(differ, differ[0]) == "create a file (to reproduce the bug)"
+    commands = [step_of("`python a.py`"), step_of("`python b.py`"), step_of("`python c.py`")]
+    assert told(commands, commands[0]) == "`python <file>`"
+
+
+@given(ways)
+def test_most_ways_go_the_common_way(drawn: list[list[str]]) -> None:
+    found = common_way(drawn)
+    if found is not None:
+        backbone, *places = found
+        assert places == sorted(set(places))
+        for place in places:
+            assert sum(drawn[backbone][place] in way for way in drawn) >= 0.6 * len(drawn)
+
+
+@pytest.mark.parametrize(
+    ("written", "told_as"), [("2. Tag the release.", "Tag the release"), ("run `ls .`", "run `ls .`"), ("ls .", "ls .")]
+)
+def test_a_step_is_told_without_its_number_and_its_full_stop(written: str, told_as: str) -> None:
+    assert step_of(written).text == told_as

@@ -1,0 +1,311 @@
+"""Recall beside a write of another thread: it waits for nobody, and sees the store as of the last finished commit."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+import memgraph
+from memgraph.errors import GraphError
+from memgraph.store.projection.bulk import in_bulk
+from memgraph.store.projection.row_cache import RowCache
+
+Open = Callable[..., Any]
+OLD, NEW = 40, 200
+"""So many new ones are more than a thousand rows: they are brought into a copy of the index."""
+WAIT_S = 20.0
+
+
+def episodes(count: int, word: str) -> list[dict[str, Any]]:
+    return [
+        {"type": "episodic", "content": f"The {word} deploy number {n} failed on step {n % 7}", "tags": [word, f"t{n % 9}"], "project_id": "P"}
+        for n in range(count)
+    ]  # fmt: skip
+
+
+def searched(store: Any, text: str = "deploy failed") -> list[str]:
+    found = memgraph.MemoryRetrieval(store).search_memories(text, limit=500)
+    return sorted(one.memory.content for one in found)
+
+
+def shown(store: Any) -> set[int]:
+    """Return how many memories each way of reading shows: one number, if all see the same state."""
+    with store.reader.frozen():
+        listed = int(store.reader.listed().sum())
+        counts = {listed, len(store.reader.read(store.reader.ranked_ids(store.reader.listed())))}
+    return {*counts, store.get_stats().total, len(store.get_all_memories()), len(searched(store))}
+
+
+@pytest.fixture
+def stocked(store: Any) -> Any:
+    """Return a store in which this process has recalled, so that all it needs for that is in memory."""
+    store.insert_memories(episodes(OLD, "old"))
+    store._projector.rows.clear()
+    assert len(searched(store)) == OLD
+    assert store._projector.rows.has_memories
+    return store
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(2) as pool:
+        yield pool
+
+
+@contextmanager
+def held_up(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> Iterator[threading.Event]:
+    """Let a call wait, in the midst of a write, until the block is over; the event tells that it has come so far."""
+    arrived, is_over, real = threading.Event(), threading.Event(), getattr(owner, name)
+
+    def call(*args: Any, **options: Any) -> Any:
+        arrived.set()
+        assert is_over.wait(WAIT_S), "the write waited too long"
+        return real(*args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, call)
+        try:
+            yield arrived
+        finally:
+            is_over.set()
+
+
+def in_time(future: Future[Any]) -> Any:
+    return future.result(WAIT_S / 2)
+
+
+@pytest.mark.parametrize("part", ["journal.append", "engine.apply"])
+@pytest.mark.parametrize("count", [NEW, 3])
+def test_every_way_of_reading_goes_on_and_sees_the_state_before(
+    stocked: Any, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch, part: str, count: int
+) -> None:
+    owner, name = part.split(".")
+    some = stocked.get_all_memories()[0].id
+    with held_up(monkeypatch, getattr(stocked._projector, owner), name) as arrived:
+        writing = pool.submit(stocked.insert_memories, episodes(count, "new"))
+        assert arrived.wait(WAIT_S)
+        assert in_time(pool.submit(shown, stocked)) == {OLD}
+        assert in_time(pool.submit(stocked.get_memory, some)).id == some
+        query = {"task_description": "deploy failed", "max_episodic": 3}
+        assert len(in_time(pool.submit(memgraph.MemoryRetrieval(stocked).retrieve, query)).memories) == 3
+        assert not writing.done()
+    in_time(writing)
+    assert shown(stocked) == {OLD + count}
+    stocked.verify(deep=True)
+
+
+def test_recalls_beside_a_bulk_insert_see_all_of_it_or_nothing(stocked: Any, pool: ThreadPoolExecutor) -> None:
+    new = 1_500
+    during: list[int] = []
+    inserting = pool.submit(stocked.insert_memories, episodes(new, "new"))
+    with stocked.reader.frozen():
+        pass
+    while not inserting.done():
+        with stocked.reader.frozen():
+            listed = int(stocked.reader.listed().sum())
+            tagged = sum("new" in memory.tags for memory in stocked.get_all_memories())
+            hits = len(searched(stocked, "new"))
+        assert (listed, tagged, hits) in {(OLD, 0, OLD), (OLD + new, new, 500)}
+        during.append(listed)
+    in_time(inserting)
+    assert during.count(OLD) >= 3
+    assert shown_count(stocked) == OLD + new
+    assert during == sorted(during)
+
+
+def shown_count(store: Any) -> int:
+    total: int = store.get_stats().total
+    return total
+
+
+def test_updates_and_deletions_are_seen_whole_too(
+    stocked: Any, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = stocked.get_all_memories()[:2]
+
+    def change() -> None:
+        with stocked.exclusive():
+            stocked.update_memory(first.id, content="Rolled back by hand")
+            stocked.delete_memory(second.id)
+
+    with held_up(monkeypatch, stocked._projector.engine, "apply") as arrived:
+        changing = pool.submit(change)
+        assert arrived.wait(WAIT_S)
+        assert in_time(pool.submit(stocked.get_memory, first.id)).content == first.content
+        assert in_time(pool.submit(searched, stocked)) == searched(stocked)
+        assert in_time(pool.submit(stocked.get_memory, second.id)) is not None
+    in_time(changing)
+    assert stocked.get_memory(first.id).content == "Rolled back by hand"
+    assert stocked.get_memory(second.id) is None
+    assert "Rolled back by hand" in searched(stocked, "rolled back by hand")
+
+
+def test_a_use_that_is_being_committed_is_counted_once(
+    stocked: Any, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory_id = stocked.get_all_memories()[0].id
+    stocked.record_access(memory_id)
+
+    def count() -> tuple[int, int]:
+        with stocked.reader.frozen():
+            index = stocked.reader.index
+            return stocked.get_memory(memory_id).access_count, int(index.column("access_count")[index.slot(memory_id)])
+
+    with held_up(monkeypatch, stocked._projector.engine, "apply") as arrived:
+        flushing = pool.submit(stocked.flush)
+        assert arrived.wait(WAIT_S)
+        assert in_time(pool.submit(count)) == (1, 1)
+        assert in_time(pool.submit(stocked.record_access, memory_id)).access_count == 2
+        assert in_time(pool.submit(count)) == (2, 2)
+    in_time(flushing)
+    assert count() == (2, 2)
+    stocked.flush()
+    assert count() == (2, 2)
+    stocked.verify(deep=True)
+
+
+def test_a_write_that_fails_in_the_graph_leaves_readers_the_state_before_until_it_is_mended(
+    stocked: Any, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, real, calls = stocked._projector.engine, stocked._projector.engine.apply, []
+
+    def fail_once(*args: Any) -> None:
+        calls.append(1)
+        if len(calls) == 1:
+            raise GraphError("out of order")
+        real(*args)
+
+    monkeypatch.setattr(engine, "apply", fail_once)
+    with held_up(monkeypatch, engine, "apply") as arrived:
+        writing = pool.submit(stocked.insert_memories, episodes(NEW, "new"))
+        assert arrived.wait(WAIT_S)
+        assert in_time(pool.submit(shown, stocked)) == {OLD}
+    in_time(writing)
+    assert len(calls) == 1  # then it was made anew
+    assert shown(stocked) == {OLD + NEW}
+    stocked.verify(deep=True)
+
+
+def test_recall_goes_on_beside_a_rebuild(
+    stocked: Any, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = searched(stocked)
+    with held_up(monkeypatch, stocked._projector.engine, "rebuild") as arrived:
+        rebuilding = pool.submit(stocked.rebuild)
+        assert arrived.wait(WAIT_S)
+        assert in_time(pool.submit(searched, stocked)) == before
+    in_time(rebuilding)
+    assert searched(stocked) == before
+
+
+def test_recall_needs_no_graph_that_another_store_has_while_nothing_has_changed(open_store: Open) -> None:
+    reader, other = open_store(lock_timeout_s=0.1), open_store()
+    reader.insert_memories(episodes(OLD, "old"))
+    reader._projector.rows.clear()
+    before = searched(reader)
+    reader._projector.engine.release()
+    with other._projector.holding():
+        assert searched(reader) == before
+        with pytest.raises(memgraph.BusyError):
+            reader.links(reader.get_all_memories()[0].id)
+    other.insert_memories(episodes(3, "new"))
+    assert len(searched(reader)) == OLD + 3
+
+
+def test_links_wait_for_the_writer_and_are_read_in_blocks_that_say_so(
+    stocked: Any, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory_id = stocked.get_all_memories()[0].id
+    with stocked.reader.frozen(), pytest.raises(RuntimeError, match="links=True"):
+        stocked.links(memory_id)
+    with stocked.reader.frozen(), pytest.raises(RuntimeError, match="inside a block of reads"):
+        stocked.suppress(memory_id)
+
+    def linked() -> tuple[int, int]:
+        with stocked.reader.frozen(links=True):
+            return len(stocked.links(memory_id)), stocked.get_stats().total
+
+    before = linked()[0]
+    with held_up(monkeypatch, stocked._projector.engine, "apply") as arrived:
+        writing = pool.submit(stocked.insert_memories, episodes(NEW, "new"))
+        assert arrived.wait(WAIT_S)
+        waiting = pool.submit(linked)
+    assert in_time(waiting)[1] == OLD + NEW
+    assert before <= in_time(waiting)[0] <= before + 1
+    in_time(writing)
+    with stocked.exclusive(), stocked.reader.frozen():
+        assert len(stocked.links(memory_id)) == in_time(waiting)[0]
+
+
+def test_threads_that_write_read_and_count_uses_agree_in_the_end(open_store: Open) -> None:
+    store = open_store()
+    store.insert_memories(episodes(OLD, "old"))
+    ids = [memory.id for memory in store.get_all_memories()]
+
+    def write(number: int) -> None:
+        store.insert_memories(episodes(150 if number == 6 else 2, f"w{number}"))
+
+    def read(number: int) -> None:
+        assert memgraph.MemoryRetrieval(store).retrieve({"task_description": "deploy failed"}).memories
+        assert store.record_access(ids[number % 5]).access_count > 0
+
+    with ThreadPoolExecutor(4) as threads:
+        for done in [threads.submit(read if n % 3 else write, n) for n in range(15)]:
+            done.result(60)
+    store.flush()
+    assert store.get_stats().total == OLD + 150 + 4 * 2
+    counted = sum(memory.access_count for memory in store.get_all_memories())
+    assert counted >= 10 * 2
+    store.verify(deep=True)
+    assert sum(memory.access_count for memory in open_store().get_all_memories()) == counted
+
+
+class TestRows:
+    def test_after_as_much_looking_up_as_reading_all_would_take_nothing_is_looked_up(self, stocked: Any) -> None:
+        rows, engine = RowCache(stocked._projector.ask, lambda: 450), stocked._projector.engine
+        ids = [memory.id for memory in stocked.get_all_memories()]
+        with stocked._projector.holding():
+            assert [row["id"] for row in rows.memories(ids[:2])] == ids[:2]
+            assert not rows.has_memories
+            assert [row["id"] for row in rows.memories([ids[5], "unknown", ids[1]])] == [ids[5], ids[1]]
+            assert rows.has_memories
+            for memory_id in ids:
+                assert rows.get("Memory", memory_id) == engine.get("Memory", memory_id)
+            assert rows.get("Memory", "unknown") is None
+            assert rows.get("Tag", "unknown") is None
+
+    def test_a_store_too_large_to_keep_is_looked_up(self, stocked: Any) -> None:
+        rows = RowCache(stocked._projector.ask, lambda: 1_000_000)
+        with stocked._projector.holding():
+            rows.load_memories()
+            assert len(rows.memories([memory.id for memory in stocked.get_all_memories()])) == OLD
+        assert not rows.has_memories
+
+    def test_what_is_kept_outlives_a_turn_in_which_nobody_else_wrote(self, open_store: Open) -> None:
+        one, other = open_store(), open_store()
+        one.insert_memories(episodes(OLD, "old"))
+        one._projector.rows.clear()
+        assert len(searched(one)) == OLD
+        one._projector.engine.release()
+        one.insert_memories(episodes(1, "own"))
+        assert one._projector.rows.has_memories
+        one._projector.engine.release()
+        changed = other.update_memory(other.get_all_memories()[0].id, content="Changed elsewhere")
+        assert one.get_memory(changed.id).content == "Changed elsewhere"
+
+
+def test_a_bulk_gives_other_threads_their_turn_and_leaves_the_interpreter_as_it_was() -> None:
+    before = sys.getswitchinterval()
+    with in_bulk():
+        assert sys.getswitchinterval() < before
+        with in_bulk():
+            assert sys.getswitchinterval() < before
+        assert sys.getswitchinterval() < before
+    assert np.isclose(sys.getswitchinterval(), before)

@@ -1,0 +1,185 @@
+"""The graph as other libraries read it back: networkx, polars."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import sys
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import polars as pl
+import pytest
+from defusedxml import ElementTree
+
+from memgraph import MissingExtraError, StorageError
+from memgraph.viz.export.graph import Graph, node_kinds, shown_graph
+from memgraph.viz.export.graphml import graphml
+from memgraph.viz.export.node_link import node_link
+from memgraph.viz.export.parquet import graph_parquet, series_parquet
+from memgraph.viz.files import make_folder, write_files
+from memgraph.viz.series.series import Point, Series
+from tests.unit.viz.conftest import HOSTILE
+
+Store = Any
+NOTHING = Graph([], [])
+LINKS = 2 * len(HOSTILE)
+"""From one memory to each of these, from each to the next, and to the one beside them."""
+
+
+@pytest.fixture(scope="module")
+def graph(motley: Store) -> Graph:
+    return shown_graph(motley)
+
+
+@pytest.fixture(scope="module")
+def ids(graph: Graph) -> dict[str, str]:
+    return {node["title"]: node["id"] for node in graph.nodes}
+
+
+def printable(text: str) -> str:
+    return re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", "\ufffd", text)
+
+
+def test_only_what_may_be_shown_and_the_links_between_it(graph: Graph, ids: dict[str, str], motley: Store) -> None:
+    assert set(ids) == {"plain", "next", *HOSTILE}
+    assert {(edge["source"], edge["relation"], edge["target"]) for edge in graph.edges} == {
+        *((ids["plain"], "RELATED_TO", ids[name]) for name in HOSTILE),
+        (ids["plain"], "NEXT", ids["next"]),
+        *((ids[one], "NEXT", ids[other]) for one, other in pairwise(HOSTILE)),
+    }
+    assert all("embedding" not in node and "supporting_memory_ids" not in node for node in graph.nodes)
+    whole = shown_graph(motley, include={"sensitive", "private", "suppressed", "archived"}, project_id="shop")
+    assert (len(whole.nodes), len(whole.edges)) == (6, 9)
+    assert shown_graph(motley, limit=1).edges == []
+
+
+def test_networkx_reads_the_node_link_document(graph: Graph, ids: dict[str, str]) -> None:
+    read = nx.node_link_graph(json.loads(node_link(graph)), edges="edges")
+    assert (read.is_directed(), read.is_multigraph(), len(read), read.size()) == (True, True, 8, LINKS)
+    for name, text in HOSTILE.items():
+        assert read.nodes[ids[name]]["content"] == text
+    plain = read.nodes[ids["plain"]]
+    assert plain["action_log"][0]["action"] == "looked"
+    assert plain["tags"] == ["t"]
+    link = read.edges[ids["plain"], ids["rtl"], "RELATED_TO"]
+    assert (link["score"], link["reason"]) == (0.5, HOSTILE["control"])
+
+
+def test_networkx_reads_the_graphml(graph: Graph, ids: dict[str, str]) -> None:
+    written = graphml(graph)
+    read = nx.read_graphml(io.BytesIO(written), force_multigraph=True)
+    assert (read.is_directed(), len(read), read.size()) == (True, 8, LINKS)
+    for name, text in HOSTILE.items():
+        assert read.nodes[ids[name]]["content"] == printable(text)
+    plain = read.nodes[ids["plain"]]
+    assert (plain["is_pinned"], plain["access_count"], plain["duration_seconds"]) == (False, 1, 2.5)
+    assert (json.loads(plain["tags"]), json.loads(plain["entities"])[0]["name"]) == (["t"], "a.py")
+    assert plain["occurred_at"] == "2026-03-01T09:00:00.000Z"
+    (link,) = read.get_edge_data(ids["plain"], ids["rtl"]).values()
+    assert (link["relation"], link["score"], link["reason"]) == ("RELATED_TO", 0.5, printable(HOSTILE["control"]))
+    names = [key.attrib["attr.name"] for key in ElementTree.fromstring(written) if key.tag.endswith("key")]
+    assert "location" not in names  # nobody said any
+
+
+def test_polars_reads_the_tables(graph: Graph, ids: dict[str, str]) -> None:
+    nodes, edges = (pl.read_parquet(io.BytesIO(table)) for table in graph_parquet(graph))
+    assert (nodes.height, edges.height) == (8, LINKS)
+    assert nodes.columns == list(node_kinds())
+    by_id = {row["id"]: row for row in nodes.to_dicts()}
+    for name, text in HOSTILE.items():
+        assert by_id[ids[name]]["content"] == text
+    plain = by_id[ids["plain"]]
+    assert (plain["tags"], plain["is_pinned"], plain["access_count"]) == (["t"], False, 1)
+    assert plain["valid_at"] == datetime(2026, 2, 1, tzinfo=UTC)
+    assert json.loads(plain["action_log"])[0]["t"] == 1.5
+    assert plain["location"] is None
+    assert set(edges["relation"]) == {"RELATED_TO", "NEXT"}
+
+
+def test_a_graph_of_nothing_is_one(learned: Store) -> None:
+    assert shown_graph(learned, project_id="nobody's") == NOTHING
+    assert len(nx.node_link_graph(json.loads(node_link(NOTHING)), edges="edges")) == 0
+    assert len(nx.read_graphml(io.BytesIO(graphml(NOTHING)))) == 0
+    nodes, edges = (pl.read_parquet(io.BytesIO(table)) for table in graph_parquet(NOTHING))
+    assert (nodes.columns, nodes.height, edges.height) == (list(node_kinds()), 0, 0)
+
+
+def test_every_kind_of_field_is_known() -> None:
+    kinds = node_kinds()
+    assert list(kinds)[:3] == ["id", "type", "content"]
+    told = {
+        name: kinds[name]
+        for name in ("occurred_at", "event_date", "confidence", "override_count", "tags", "common_errors")
+    }
+    assert list(told.values()) == ["time", "time", "number", "whole", "texts", "records"]
+
+
+def test_polars_reads_series_in_long_form() -> None:
+    one = Series(
+        "a", "A", "share", "A of all.", (Point("2026-02-01", "x", None, 0), Point("2026-03-01", "x", 0.5, 2)), "month"
+    )
+    table = pl.read_parquet(io.BytesIO(series_parquet([one, Series("b", "B", "memories", "B.")])))
+    assert table.rows()[1] == ("a", "share", "month", datetime(2026, 3, 1).date(), "x", 0.5, 2)  # noqa: DTZ001 - a day
+    assert table["value"].to_list() == [None, 0.5]
+
+
+def test_without_pyarrow_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"memgraph-kuzu\[parquet\]"):
+        graph_parquet(NOTHING)
+
+
+def test_files_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    old, folder = place / "old", place / "folder"
+    folder.mkdir(parents=True)
+    old.write_bytes(b"old")
+    for hindrance in (folder, place / "nowhere" / "file", old / "below"):
+        with pytest.raises(StorageError, match="cannot be written") as refused:
+            write_files({old: b"new", hindrance: b"new"})
+        assert refused.value.path == hindrance
+    assert old.read_bytes() == b"old"
+    write_files({old: b"new"})
+    assert (old.read_bytes(), sorted(place.iterdir())) == (b"new", [folder, old])
+    with pytest.raises(StorageError, match="cannot be written"):
+        make_folder(old / "below")
+
+
+def test_what_is_there_keeps_its_mode_and_a_link_is_followed(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    target, link, dangling = place / "deep" / "target", place / "link", place / "dangling"
+    target.parent.mkdir(parents=True)
+    target.write_bytes(b"old")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    dangling.symlink_to(place / "deep" / "new")
+    write_files({link: b"new", dangling: b"made"})
+    assert (link.readlink(), target.read_bytes(), target.stat().st_mode & 0o777) == (target, b"new", 0o640)
+    made = place / "deep" / "new"
+    assert (dangling.is_symlink(), made.read_bytes(), made.stat().st_mode & 0o777) == (True, b"made", 0o600)
+    assert {path.name for path in place.rglob("*")} == {"deep", "target", "link", "dangling", "new"}
+
+
+def test_what_is_no_regular_file_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    pipe, link, loop = place / "pipe", place / "link", place / "loop"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    loop.symlink_to(loop)
+    for path in (pipe, link, loop):
+        with pytest.raises(StorageError, match="cannot be written: it is no regular file"):
+            write_files({place / "other": b"", path: b"new"})
+    assert pipe.is_fifo()
+    assert {path.name for path in place.iterdir()} == {"pipe", "link", "loop"}
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StorageError, match="a file's name is needed"):
+        write_files({Path(): b"new"})
+    with pytest.raises(StorageError, match="cannot be written"):
+        write_files({Path("a\0b"): b"new"})
