@@ -35,15 +35,7 @@ _PAIRED = {"SUPERSEDES": ("superseded", "unsuperseded"), "CONTRADICTS": ("contra
 
 
 def history_of(events: Iterable[Event], *, details_of: Collection[str] = ()) -> History:
-    """Return what events say happened.
-
-    Parameters
-    ----------
-    events : iterable of Event
-        All of a journal, in order.
-    details_of : collection of str
-        Ids of the memories of which relevance and links are wanted.
-    """
+    """Return what all events of a journal, in order, say happened; relevance and links of the memories that are named."""
     reading, moments = _Reading(details_of), Moments()
     for _, same_commit in groupby(events, key=attrgetter("commit_id")):
         commit = list(same_commit)
