@@ -112,7 +112,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "maintenance",
         "past store",
     ),
-    "viz": ("files periods", "shown", "series", "charts export page"),
+    "viz": ("files periods", "history shown", "series", "charts export page"),
 }
 """What stands in each package that has rooms, in order: names in one entry may import each other, all others only what is further left."""
 MAX_MODULES = 12

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -24,8 +24,6 @@ from memgraph.journal.envelope import Event
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import OUTCOME_OF_WORD
 from memgraph.model.results.sleep import MADE_BY_SLEEP
-from memgraph.store import AgentMemoryStore
-from memgraph.store.projection.bulk import no_collections
 
 LINKS = ("SUPERSEDES", "CONTRADICTS", "RELATED_TO", "ELABORATES", "EXAMPLE_OF")
 """Relations of which it is wanted when each link was made."""
@@ -36,21 +34,13 @@ _OF_A_LIFE = frozenset(
 _PAIRED = {"SUPERSEDES": ("superseded", "unsuperseded"), "CONTRADICTS": ("contradicted", "uncontradicted")}
 
 
-def read_history(store: AgentMemoryStore, *, details_of: Collection[str] = ()) -> History:
-    """Return what the journal says happened; costs one pass over it.
-
-    Parameters
-    ----------
-    details_of : collection of str
-        Ids of the memories of which relevance and links are wanted.
-    """
-    store.reader.settle()
+def history_of(events: Iterable[Event], *, details_of: Collection[str] = ()) -> History:
+    """Return what all events of a journal, in order, say happened; relevance and links of the memories that are named."""
     reading, moments = _Reading(details_of), Moments()
-    with no_collections():
-        for _, events in groupby(store.reader.events_after(0), key=attrgetter("commit_id")):
-            commit = list(events)
-            for event, at in zip(commit, moments.of(commit), strict=True):
-                reading.read(event, at)
+    for _, same_commit in groupby(events, key=attrgetter("commit_id")):
+        commit = list(same_commit)
+        for event, at in zip(commit, moments.of(commit), strict=True):
+            reading.read(event, at)
     return reading.done()
 
 
