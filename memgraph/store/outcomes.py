@@ -1,13 +1,66 @@
-"""Whether what is said of a retrieval can be true."""
+"""Uses of memories, retrievals, and their outcomes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from memgraph.errors import InvalidInputError, NotFoundError
+from memgraph.model.base import checked, checked_list
 from memgraph.model.events.payload import Payload
-from memgraph.model.events.recalls import OutcomeRecorded
-from memgraph.model.memory import OUTCOME_OF_WORD
+from memgraph.model.events.recalls import OutcomeRecorded, RetrievalRecorded
+from memgraph.model.memory import OUTCOME_OF_WORD, AgentMemory
+from memgraph.store.commit.access import Use
+from memgraph.store.commit.writer import Writer
 from memgraph.store.query import Reader
 from memgraph.store.usage_outcomes import measured
+
+
+class Usage:
+    """Records the uses of memories, the retrievals, and what became of these."""
+
+    def __init__(self, writer: Writer, reader: Reader, now: Callable[[], str]) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._now = now
+
+    def record_access(self, id: str) -> AgentMemory:
+        """Count a use of a memory and reinforce it. Visible at once; durable within a second."""
+        with self._reader.frozen():
+            known = self._reader.known(id)
+            self._writer.note_uses([Use(known.id or "", self._now())])
+            return self._reader.known(id)
+
+    def record_retrieval(self, record: RetrievalRecorded, memories: Sequence[AgentMemory]) -> None:
+        """Note a retrieval: every use is counted, and a memory is reinforced at most once a day."""
+        record, memories = RetrievalRecorded.parse(record), checked_list(AgentMemory, memories, "memories")
+        with self._reader.frozen():
+            used = [Use(memory.id or "", self._now(), by_retrieval=True) for memory in memories]
+            self._writer.note_retrieval(record, used)
+
+    def record_outcome(
+        self, query_id: str, outcome: str, *, used: Sequence[str] = (), overridden: Sequence[str] = ()
+    ) -> None:
+        """Say what became of a retrieval: its outcome, the memories that were used, those that were overridden.
+
+        A memory's use counts and reinforces it as `record_access` does, whatever the outcome. Said again, nothing is recorded;
+        said otherwise, the last word holds, only what is newly used counts, and what was counted stays so.
+
+        Raises
+        ------
+        NotFoundError, InvalidInputError
+            There was no such retrieval, a memory was not among its results or is said to be both, the outcome is unknown.
+        """
+        used, overridden = checked(list[str], used, "used"), checked(list[str], overridden, "overridden")
+        self._writer.flush()
+        with self._writer.exclusive():
+            payload = OutcomeRecorded(
+                query_id=query_id, outcome=outcome, used=used, overridden=overridden, recorded_at=self._now()
+            )
+            check_outcome(payload, self._reader)
+            if not is_recorded(payload, self._reader):
+                new = newly_used(payload, self._reader)
+                self._writer.commit("system", events_of(payload, self._reader))
+                self._writer.note_uses([Use(memory_id, payload.recorded_at) for memory_id in new])
 
 
 def check_outcome(payload: OutcomeRecorded, reader: Reader) -> None:
