@@ -72,8 +72,8 @@ class AgentMemoryStore:
     annotator : Annotator, optional
         Default: the rules.
     engine : GraphEngine, optional
-        Holds the graph. It is filled from the journal, and closed with the store. Default: a database under ``graph/``, which is what
-        views of the past always have.
+        Holds the graph: filled from the journal, and closed with the store. Default: a database under ``graph/`` of the kind that
+        the settings name. Views of the past always have one of that kind.
 
     Raises
     ------
