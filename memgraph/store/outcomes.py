@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.model.base import checked, checked_list
-from memgraph.model.events.payload import Payload
 from memgraph.model.events.recalls import OutcomeRecorded, RetrievalRecorded
 from memgraph.model.memory import OUTCOME_OF_WORD, AgentMemory
 from memgraph.store.commit.access import Use
@@ -56,55 +55,40 @@ class Usage:
             payload = OutcomeRecorded(
                 query_id=query_id, outcome=outcome, used=used, overridden=overridden, recorded_at=self._now()
             )
-            check_outcome(payload, self._reader)
-            if not is_recorded(payload, self._reader):
-                new = newly_used(payload, self._reader)
-                self._writer.commit("system", events_of(payload, self._reader))
+            self._check(payload)
+            if not self._is_recorded(payload):
+                new = self._newly_used(payload)
+                self._writer.commit("system", [payload, *measured(payload, self._reader)])
                 self._writer.note_uses([Use(memory_id, payload.recorded_at) for memory_id in new])
 
+    def _check(self, payload: OutcomeRecorded) -> None:
+        """Refuse what would be lost silently: an unknown outcome, or one of no retrieval or of none of its results."""
+        if payload.outcome not in OUTCOME_OF_WORD:
+            raise InvalidInputError(
+                f"must be one of {', '.join(OUTCOME_OF_WORD)}", field="outcome", value=payload.outcome
+            )
+        if self._reader.record("Recall", payload.query_id) is None:
+            raise NotFoundError("retrieval", payload.query_id)
+        if both := sorted(set(payload.used) & set(payload.overridden)):
+            raise InvalidInputError("is said to be used as well", field="overridden", value=both[0])
+        for field in ("used", "overridden"):
+            for memory_id in getattr(payload, field):
+                if self._reader.record("RECALLED", (payload.query_id, memory_id)) is None:
+                    raise InvalidInputError("was not among the results of that retrieval", field=field, value=memory_id)
 
-def check_outcome(payload: OutcomeRecorded, reader: Reader) -> None:
-    """Refuse what would be lost silently.
+    def _is_recorded(self, payload: OutcomeRecorded) -> bool:
+        """Tell whether all of it was said before."""
+        recall = self._reader.record("Recall", payload.query_id) or {}
+        said = [(memory_id, True) for memory_id in payload.used] + [
+            (memory_id, False) for memory_id in payload.overridden
+        ]
+        return recall.get("outcome") == payload.outcome and all(
+            self._said_of(payload.query_id, memory_id) is used for memory_id, used in said
+        )
 
-    Call it, and those below, under the writer lock.
+    def _newly_used(self, payload: OutcomeRecorded) -> list[str]:
+        """Return the memories, each once, of which it was not the last word that they were used."""
+        return [one for one in dict.fromkeys(payload.used) if self._said_of(payload.query_id, one) is not True]
 
-    Raises
-    ------
-    NotFoundError
-        There was no such retrieval.
-    InvalidInputError
-        The outcome is unknown, a memory was not among the retrieval's results, or one is said to be both used and overridden.
-    """
-    if payload.outcome not in OUTCOME_OF_WORD:
-        raise InvalidInputError(f"must be one of {', '.join(OUTCOME_OF_WORD)}", field="outcome", value=payload.outcome)
-    if reader.record("Recall", payload.query_id) is None:
-        raise NotFoundError("retrieval", payload.query_id)
-    if both := sorted(set(payload.used) & set(payload.overridden)):
-        raise InvalidInputError("is said to be used as well", field="overridden", value=both[0])
-    for field in ("used", "overridden"):
-        for memory_id in getattr(payload, field):
-            if reader.record("RECALLED", (payload.query_id, memory_id)) is None:
-                raise InvalidInputError("was not among the results of that retrieval", field=field, value=memory_id)
-
-
-def is_recorded(payload: OutcomeRecorded, reader: Reader) -> bool:
-    """Tell whether all of it was said before."""
-    recall = reader.record("Recall", payload.query_id) or {}
-    said = [(memory_id, True) for memory_id in payload.used] + [(memory_id, False) for memory_id in payload.overridden]
-    return recall.get("outcome") == payload.outcome and all(
-        _said_of(payload.query_id, memory_id, reader) is used for memory_id, used in said
-    )
-
-
-def events_of(payload: OutcomeRecorded, reader: Reader) -> list[Payload]:
-    """Return the outcome and what it says of the procedures that it names."""
-    return [payload, *measured(payload, reader)]
-
-
-def newly_used(payload: OutcomeRecorded, reader: Reader) -> list[str]:
-    """Return the memories, each once, of which it was not the last word that they were used."""
-    return [one for one in dict.fromkeys(payload.used) if _said_of(payload.query_id, one, reader) is not True]
-
-
-def _said_of(query_id: str, memory_id: str, reader: Reader) -> bool | None:
-    return (reader.record("RECALLED", (query_id, memory_id)) or {}).get("used")
+    def _said_of(self, query_id: str, memory_id: str) -> bool | None:
+        return (self._reader.record("RECALLED", (query_id, memory_id)) or {}).get("used")
