@@ -31,10 +31,11 @@ from memgraph.lifecycle.evidence.evidence import (
     strictness,
     unlinked,
 )
-from memgraph.lifecycle.evidence.experience import NO_EVIDENCE_LEFT, evidence_of
 from memgraph.lifecycle.evidence.experience import SOURCE as GENERALISED
+from memgraph.lifecycle.evidence.experience import evidence_of
 from memgraph.lifecycle.evidence.incremental_run import Study, Vectors
 from memgraph.lifecycle.evidence.quotes import quoting
+from memgraph.lifecycle.evidence.retirement import no_longer_valid, retired, was_retired
 from memgraph.lifecycle.evidence.status import Known, deleted_in, withdrawn
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.lifecycle import ERROR_ANALYSIS, FADED, ErrorsAnalysed
@@ -55,14 +56,6 @@ _MOST_TOLD = 20
 TAKEN_BACK_TEXT = (
     "An error that came up again and again: too few of the builds that it was seen in are left to tell it."
 )
-_WORDLESS: dict[str, Any] = {
-    "content": TAKEN_BACK_TEXT,
-    "pattern": None,
-    "incorrect_approach": None,
-    "correct_approach": None,
-    "entities": [],
-    "tags": ["anti-pattern"],
-}
 
 
 @dataclass(slots=True)
@@ -286,8 +279,7 @@ def _tell(
 
 def _is_put_away(row: Row, now: str) -> bool:
     """Whether somebody has put an anti-pattern away, so that it is left alone."""
-    was_taken_back = row.get("invalidation_reason") == NO_EVIDENCE_LEFT and not row.get("is_suppressed")
-    is_out = not is_true(row, now) and not was_taken_back
+    is_out = not is_true(row, now) and not was_retired(row)
     return is_out or ("archived_at" in row and row.get("archive_reason") != FADED)
 
 
@@ -342,11 +334,11 @@ def _take_back(store: AgentMemoryStore, plan: _Plan, known: Known, now: str) -> 
     is_in_force = not known.gone and is_true(row, now) and "archived_at" not in row and not row.get("is_pinned")
     if is_in_force and (known.lost or not known.faded):
         before = store.read_memories([row["id"]])[0]
-        gone = {**_WORDLESS, "invalid_at": now, "invalidation_reason": NO_EVIDENCE_LEFT, "updated_at": now}
+        gone = retired(before, TAKEN_BACK_TEXT, no_longer_valid(now), now=now, tags=["anti-pattern"])
         linked = before.supporting_memory_ids  # type: ignore[attr-defined]
         plan.members[row["id"]] = [one for one in linked if one not in known.lost]
         plan.quoted[row["id"]] = []
-        plan.revised.append((before, before.model_copy(update=gone)))
+        plan.revised.append((before, gone))
 
 
 def _units(store: AgentMemoryStore, plan: _Plan, vectors: Vectors) -> list[list[Write]]:

@@ -196,14 +196,19 @@ def in_order(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: (row.get("occurred_at", ""), row.get("seq", 0)))
 
 
-def revision(before: AgentMemory, after: AgentMemory) -> MemoryRevised | None:
-    """Return the event that turns one state of a memory into another; None if they differ in nothing but when that was."""
+def revised(before: AgentMemory, after: AgentMemory) -> MemoryRevised:
+    """Return the event that turns one state of a memory into another."""
     now = after.updated_at or ""
     old = sparse(record_of(before, now=now, max_relevance=float("inf")).model_dump())
     changed, cleared = patch(old, record_of(after, now=now, max_relevance=float("inf")))
-    if not cleared and set(sparse(changed.model_dump())) <= {"updated_at"}:
-        return None
     return MemoryRevised(id=before.id or "", changed=changed, cleared=cleared)
+
+
+def revision(before: AgentMemory, after: AgentMemory) -> MemoryRevised | None:
+    """Return the event that turns one state of a memory into another; None if they differ in nothing but when that was."""
+    event = revised(before, after)
+    is_same = not event.cleared and set(sparse(event.changed.model_dump())) <= {"updated_at"}  # type: ignore[attr-defined]
+    return None if is_same else event
 
 
 def unlinked(memory_id: str, source_ids: Sequence[str]) -> Iterator[Payload]:

@@ -17,6 +17,7 @@ from memgraph.journal.envelope import Event
 from memgraph.lifecycle.communities.lineage import are_kin
 from memgraph.lifecycle.evidence.deletions import Deletions
 from memgraph.lifecycle.evidence.evidence import expired, is_true, sources_of
+from memgraph.lifecycle.evidence.retirement import was_retired
 from memgraph.lifecycle.evidence.trials import task_of_row
 from memgraph.model.events.lifecycle import COMPRESSION, FADED
 from memgraph.model.events.memories import MemoryRevised
@@ -28,8 +29,6 @@ from memgraph.store.query import Reader
 
 SOURCE = "compression"
 """The `source` of the generalisations that compression makes."""
-NO_EVIDENCE_LEFT = "too few of the builds that it was seen in are left"
-"""Why compression has taken a generalisation back."""
 _REREAD_FROM_EVENTS = 20_000
 """After so many events everything is looked at anew: that costs less than to find out what need not be."""
 
@@ -255,7 +254,7 @@ def _known(index: Index, row: Row, rows: dict[str, Row], in_force: Mask, now: st
 
 def _is_history(index: Index, row: Row, rows: dict[str, Row]) -> bool:
     """Whether compression itself has taken a generalisation back, or replaced it."""
-    if row.get("invalidation_reason") == NO_EVIDENCE_LEFT and not row.get("is_suppressed"):
+    if was_retired(row):
         return True
     others, weights = index.links.get(index.slot(row["id"]))
     newer = [rows.get(index.ids.names[slot]) for slot in others[weights == -RELATION_CODE["SUPERSEDES"]]]

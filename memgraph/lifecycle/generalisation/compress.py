@@ -12,44 +12,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import groupby
-from typing import Any
 
-from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
+from memgraph.lifecycle.evidence.evidence import TimeIsUp, never, revised, unlinked
 from memgraph.lifecycle.evidence.experience import (
-    NO_EVIDENCE_LEFT,
     Known,
     changed_scopes,
     changes_something,
     read_experience,
 )
 from memgraph.lifecycle.evidence.incremental_run import Vectors
+from memgraph.lifecycle.evidence.retirement import no_longer_valid, retired
 from memgraph.lifecycle.generalisation.drafts import Draft, Growth, drafts
 from memgraph.lifecycle.generalisation.patterns import Plan, plans
 from memgraph.lifecycle.generalisation.wording import Wording
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.model.events.lifecycle import COMPRESSION, CompressionApplied
-from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
-from memgraph.model.events.memories import MemoryRevised
-from memgraph.model.events.payload import Payload, WriteScope, sparse
-from memgraph.model.memory import AgentMemory, SemanticMemory, Vector
+from memgraph.model.events.links import MemoryDerived, MemoryLinked
+from memgraph.model.events.payload import WriteScope
+from memgraph.model.memory import SemanticMemory, Vector
 from memgraph.model.results.learning import CompressionResult
 from memgraph.ports import Embedder, LanguageModel
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.append import Write, with_vector
-from memgraph.store.commit.records import patch, record_of
 from memgraph.store.projection.bulk import in_bulk
 
 TAKEN_BACK_TEXT = "A generalisation that was made: too few of the builds that it was seen in are left to tell it."
-_WORDLESS: dict[str, Any] = {
-    "content": TAKEN_BACK_TEXT,
-    "title": None,
-    "pattern": None,
-    "incorrect_approach": None,
-    "correct_approach": None,
-    "agents_involved": [],
-    "entities": [],
-    "tags": [],
-}
 _ATTEMPTS = 3
 """So many times it is planned, if others write meanwhile; the last time under the lock."""
 _BATCH_ROWS = 250_000
@@ -211,10 +198,10 @@ def _writes(draft: Draft, vectors: Vectors, now: str) -> list[Write]:
             ),
         ]
     after = draft.memory.model_copy(update={"updated_at": now})
-    writes: list[Write] = [with_vector(_revision(before, after, now), vector)]
+    writes: list[Write] = [with_vector(revised(before, after), vector)]
     writes += [MemoryDerived(id=memory_id, source_ids=added, created_at=now) for added in draft.added]
     withdrawn = draft.pattern.same.withdrawn if draft.pattern.same else []
-    return [*writes, *_unlinked(memory_id, [*draft.left, *(row["id"] for row in withdrawn)])]
+    return [*writes, *unlinked(memory_id, [*draft.left, *(row["id"] for row in withdrawn)])]
 
 
 def _taken_back(store: AgentMemoryStore, known: Known, latest: str, vectors: Vectors, now: str) -> list[Write]:
@@ -225,24 +212,10 @@ def _taken_back(store: AgentMemoryStore, known: Known, latest: str, vectors: Vec
     memory_id = known.row["id"]
     before = store.read_memories([memory_id])[0]
     ended_at = now if known.lost or not latest else min(latest, now)
-    gone = {**(_WORDLESS if known.lost else {}), "invalid_at": ended_at, "invalidation_reason": NO_EVIDENCE_LEFT}
-    event = _revision(before, before.model_copy(update={**gone, "updated_at": now}), now)
+    text = TAKEN_BACK_TEXT if known.lost else None
+    event = revised(before, retired(before, text, no_longer_valid(ended_at), now=now))
     vector = vectors[TAKEN_BACK_TEXT] if known.lost else None
-    return [with_vector(event, vector), *_unlinked(memory_id, [row["id"] for row in known.withdrawn])]
-
-
-def _unlinked(memory_id: str, source_ids: Sequence[str]) -> list[Payload]:
-    gone: list[Payload] = []
-    for one in source_ids:
-        gone.append(MemoryUnlinked(source_id=memory_id, relation="DERIVED_FROM", target_id=one))
-        gone.append(MemoryUnlinked(source_id=one, relation="SUPPORTS", target_id=memory_id))
-    return gone
-
-
-def _revision(before: AgentMemory, after: AgentMemory, now: str) -> MemoryRevised:
-    old = sparse(record_of(before, now=now, max_relevance=float("inf")).model_dump())
-    changed, cleared = patch(old, record_of(after, now=now, max_relevance=float("inf")))
-    return MemoryRevised(id=before.id or "", changed=changed, cleared=cleared)
+    return [with_vector(event, vector), *unlinked(memory_id, [row["id"] for row in known.withdrawn])]
 
 
 def builds_since(store: AgentMemoryStore) -> int:

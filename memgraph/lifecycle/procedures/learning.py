@@ -34,7 +34,8 @@ from memgraph.lifecycle.evidence.status import (
     Known,
     before_it_lapsed,
     deleted_in,
-    lapse,
+    lapsed,
+    lapses,
     stricter,
     withdrawn,
 )
@@ -302,11 +303,13 @@ def _state(
 
 def _left(store: AgentMemoryStore, known: Known, rows: Sequence[Row], now: str) -> _Draft | None:
     """Return what becomes of a procedure that too few episodes tell of: these `rows`."""
-    if not (changes := lapse(known, now) or stricter(known, rows)):
+    is_lapsing = lapses(known, now)
+    changes = {} if is_lapsing else stricter(known, rows)
+    if not is_lapsing and not changes:
         return None
     before = store.read_memories([known.row["id"]])[0]
-    after = before.model_copy(update={**changes, "updated_at": now})
-    quoted = frozenset[str]() if "content" in changes else None
+    after = lapsed(known, before, now) if is_lapsing else before.model_copy(update={**changes, "updated_at": now})
+    quoted = frozenset[str]() if is_lapsing else None
     return _Draft(None, after, before, known.members - known.lost, quoted)
 
 
