@@ -23,6 +23,7 @@ from memgraph.lifecycle.dedup.near_duplicates import merge_near_duplicates
 from memgraph.lifecycle.errors.antipatterns import analyse_errors
 from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.lifecycle.procedures.learning import learn_procedures
+from memgraph.lifecycle.run.changes import last_run
 from memgraph.lifecycle.run.usage import RunUsage
 from memgraph.logs import logger_of
 from memgraph.model.base import Model, Name, Seconds, checked
@@ -215,7 +216,7 @@ def episodes_since(store: AgentMemoryStore) -> int:
     """Return how many episodes were recorded since the store last slept."""
     with store.reader.frozen(links=True):
         index = store.reader.index
-        slept = (store.reader.record("LifecycleRun", SLEEP) or {}).get("seq", 0)
+        slept = last_run(store.reader, SLEEP).get("seq", 0)
         is_episode = index.column("type") == MEMORY_TYPES.index("episodic")
         return int((index.column("is_live") & is_episode & (index.column("seq") > slept)).sum())
 
@@ -230,7 +231,7 @@ def _chosen(names: Sequence[str]) -> list[Phase]:
 
 def _unfinished(store: AgentMemoryStore) -> tuple[str, list[str]]:
     """Return when a run began that was stopped not long ago, and which phases are left of it; none if there is none."""
-    row = store.reader.record("LifecycleRun", SLEEP) or {}
+    row = last_run(store.reader, SLEEP)
     left = [phase.name for phase in PHASES if phase.name in row.get("phases_left", ())]
     if not left or days_between(row["started_at"], store.now()) > _GONE_ON_WITH_DAYS:
         return "", []

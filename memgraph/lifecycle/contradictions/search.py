@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 from memgraph.fold.last_state import last_known
 from memgraph.index.columns import TRUST
 from memgraph.index.index import Index
-from memgraph.lifecycle.contradictions.changes import Changes, changes_in
+from memgraph.lifecycle.contradictions.changes import Batch, batches_after
 from memgraph.lifecycle.contradictions.conflict import conflict_of
 from memgraph.lifecycle.contradictions.resolution import is_decided
 from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION_SOURCE
+from memgraph.lifecycle.run.changes import last_run
 from memgraph.model.base import Seconds, checked
 from memgraph.model.chronology import in_order, since
 from memgraph.model.events.lifecycle import CONTRADICTIONS, ContradictionsSought
@@ -73,10 +74,10 @@ def find_contradictions(
     """
     seconds = checked(Seconds | None, seconds, "seconds")
     started = time.monotonic()
-    before = (store.reader.record("LifecycleRun", CONTRADICTIONS) or {}).get("seq", 0)
+    before = last_run(store.reader, CONTRADICTIONS).get("seq", 0)
     total = store.reader.index.offset.seq - before
     result, known = ContradictionResult(), _Known(store)
-    for step in changes_in(store.reader.events_after(before)):
+    for step in batches_after(store.reader, before):
         if seconds is not None and time.monotonic() - started >= seconds:
             return result.model_copy(update={"complete": False})
         with store.exclusive():
@@ -97,7 +98,7 @@ def find_contradictions_of(store: AgentMemoryStore, memory_ids: Iterable[str]) -
     if not ids:
         return ContradictionResult()
     with store.exclusive():
-        return _sought(store, Changes(ids, frozenset(), frozenset(), 0, 0), _Known(store))
+        return _sought(store, Batch(ids, frozenset(), frozenset(), 0, 0), _Known(store))
 
 
 def told(result: ContradictionResult) -> str | None:
@@ -203,7 +204,7 @@ class _Field:
         return self._fitting[scope]
 
 
-def _sought(store: AgentMemoryStore, step: Changes, known: _Known) -> ContradictionResult:
+def _sought(store: AgentMemoryStore, step: Batch, known: _Known) -> ContradictionResult:
     """Look at some memories and commit what is found. The writer lock is held."""
     known.refresh()
     field, now = _Field(store, known), store.now()
@@ -234,7 +235,7 @@ def _compare(
     relations: Set[str],
     found: _Findings,
     *,
-    step: Changes,
+    step: Batch,
     known: _Known,
     now: str,
 ) -> bool:

@@ -16,6 +16,7 @@ from memgraph.lifecycle.contradictions.conflict import conflict_of
 from memgraph.lifecycle.contradictions.resolution import is_decided, open_contradictions
 from memgraph.lifecycle.contradictions.stated_ends import stated_end
 from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
+from memgraph.lifecycle.run.changes import last_run
 from memgraph.model.chronology import since
 from memgraph.model.events.lifecycle import phase_key
 from memgraph.model.events.links import MemoryLinked
@@ -106,7 +107,7 @@ def _expired(row: Row, now: str) -> MemoryRevised:
 
 def _replace(store: AgentMemoryStore) -> tuple[int, int]:
     """Let newer facts replace those that they contradict, where their time came since the last run."""
-    run = store.reader.record("LifecycleRun", phase_key(PHASE)) or {}
+    run = last_run(store.reader, phase_key(PHASE))
     replaced = 0
     with store.exclusive():
         found, now = open_contradictions(store), store.now()

@@ -19,7 +19,7 @@ as if it had not been stopped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -32,10 +32,11 @@ from memgraph.lifecycle.dedup.merge import merge_event, merged
 from memgraph.lifecycle.dedup.near_groups import Group, Near
 from memgraph.lifecycle.dedup.sameness import says_the_same, stands_for_both
 from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
-from memgraph.lifecycle.evidence.portions import Portion, matters, next_portion
+from memgraph.lifecycle.run.changes import MOST_EVENTS, Changes, Watch, changes_after, last_run
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.lifecycle import phase_key
 from memgraph.model.events.links import MemoryLinked
+from memgraph.model.events.recalls import AccessRecorded
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.model.results.sleep import MADE_BY_SLEEP, MergeResult
@@ -52,6 +53,13 @@ _ATTEMPTS = 3
 _LOOKED_AT = 64
 """Of what is near a memory, so many that say something else are passed over."""
 _REMEMBERED = 5_000
+_COMPARED = 2_000_000
+_FEWEST, _MOST = 64, 1_000
+"""A portion has at least and at most so many memories, between these so many that about `_COMPARED` pairs with others are looked at."""
+_WATCH = Watch(
+    (AccessRecorded,), frozenset({"floor", "archive_summary", "relevance_anchor", "relevance_at", "updated_at"})
+)
+"""What can change which memories say the same."""
 
 Mask = NDArray[np.bool_]
 Slots = NDArray[np.int64]
@@ -91,12 +99,16 @@ def merge_near_duplicates(
     there by then. The others are found by their rarest words.
     """
     looked_at = merged_count = by_words = 0
-    since = (store.reader.record("LifecycleRun", phase_key(PHASE)) or {}).get("seq", 0)
+    since = last_run(store.reader, phase_key(PHASE)).get("seq", 0)
     until = store.reader.index.offset.seq
     is_complete: bool | None = False
     may_stop = never  # not within the first portion: else a run that is given too little time would never come further
-    while not is_time_up():
-        portion = next_portion(store, since, until)
+    portions = changes_after(
+        store.reader, since, _WATCH.touched, until=until, most_memories=_portion_size(store), most_events=MOST_EVENTS
+    )
+    for portion in portions:
+        if is_time_up():
+            break
         for _ in range(_ATTEMPTS):
             run = _Run(store, portion, may_stop)
             try:
@@ -109,10 +121,14 @@ def merge_near_duplicates(
         looked_at += run.looked_at
         if not is_complete or portion.is_last:
             break
-        since, is_complete, may_stop = portion.through_seq, False, is_time_up
+        is_complete, may_stop = False, is_time_up
         if looked_through:
-            looked_through(since)
+            looked_through(portion.through_seq)
     return MergeResult(looked_at=looked_at, merged=merged_count, by_words=by_words, complete=bool(is_complete))
+
+
+def _portion_size(store: AgentMemoryStore) -> int:
+    return min(max(_FEWEST, _COMPARED // max(1, len(store.reader.index))), _MOST)
 
 
 class _Run:
@@ -124,7 +140,7 @@ class _Run:
         As in `MergeResult`.
     """
 
-    def __init__(self, store: AgentMemoryStore, portion: Portion, is_time_up: TimeIsUp) -> None:
+    def __init__(self, store: AgentMemoryStore, portion: Changes, is_time_up: TimeIsUp) -> None:
         self._store = store
         self._is_time_up = is_time_up
         self.looked_at = self.merged = self.by_words = 0
@@ -181,7 +197,7 @@ class _Run:
             return
         store = self._store
         with store.exclusive():
-            if any(matters(event) for event in store.reader.events_after(self._seq)):
+            if any(_WATCH.touched(event) for event in store.reader.events_after(self._seq)):
                 raise _Overtaken
             ids = dict.fromkeys(one for decision in decisions for one in (decision.kept_id, decision.gone_id))
             now, known = store.now(), {memory.id or "": memory for memory in store.read_memories(list(ids))}
@@ -360,7 +376,7 @@ def _linked(index: Index, relation: str) -> dict[str, set[str]]:
     return found
 
 
-def _is_new(index: Index, touched: frozenset[str]) -> Mask:
+def _is_new(index: Index, touched: Iterable[str]) -> Mask:
     """Return which slots are new, or have changed, and what they superseded."""
     mask = np.zeros(len(index), dtype=np.bool_)
     mask[[slot for one in touched if (slot := index.slot(one)) >= 0]] = True

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from memgraph.index.columns import TIERS, TRUST
 from memgraph.index.index import RELATION_CODE, Index, scope_name
+from memgraph.lifecycle.run.changes import MOST_EVENTS, Watch, changes_after, expired, last_run
 from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import MemoryRevised
 from memgraph.model.events.payload import Payload, WriteScope, sparse
 from memgraph.model.events.recalls import AccessRecorded
 from memgraph.model.events.reembedding import MemoryReembedded
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory
-from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.append import Write
@@ -34,9 +34,8 @@ LEAST_BUILDS = 3
 CONFIDENCE = {3: 0.7, 4: 0.8}
 CONFIDENCE_AT_MOST = 0.9
 _MOST_IN_A_COMMIT = 400
-_OF_USE = AccessRecorded | MemoryReembedded | MemoryDerived | MemoryLinked | MemoryUnlinked
-"""Events that say how a memory is used, kept and linked, and nothing else of it."""
-_PORTION_EVENTS = 20_000
+WATCH = Watch((AccessRecorded, MemoryReembedded, MemoryDerived, MemoryLinked, MemoryUnlinked))
+"""What says more of a memory than how it is used, kept and linked."""
 
 
 def never() -> bool:
@@ -62,7 +61,7 @@ def waiting(reader: Reader, run_key: str, types: Sequence[str], *, now: str, unt
     """
     with reader.frozen(links=True):
         index = reader.index
-        run = reader.record("LifecycleRun", run_key) or {}
+        run = last_run(reader, run_key)
         since = run.get("seq", 0)
         kinds = [MEMORY_TYPES.index(kind) for kind in types]
         is_wanted = index.column("is_live") & np.isin(index.column("type"), kinds)
@@ -74,30 +73,19 @@ def waiting(reader: Reader, run_key: str, types: Sequence[str], *, now: str, unt
             first = _earliest(zip(_scopes(index, slots), index.column("seq")[slots].tolist(), strict=True))
             since = until
     known: set[Scope] = set()
-    while True:
-        in_order = sorted(first.items(), key=lambda item: (item[1], item[0][0] or "", item[0][1] or ""))
-        new = [(scope, seq) for scope, seq in in_order if scope not in known]
-        known.update(first)
-        yield from new
-        if since >= until:
-            return
+    yield from _new(first, known)
+    for changes in changes_after(reader, since, WATCH.touched, until=until, most_events=MOST_EVENTS):
         with reader.frozen(links=True):
-            touched, since = _touched(reader, since, until)
-            first = _earliest(_places(reader, touched, kinds))
+            first = _earliest(_places(reader, changes.touched, kinds))
+        yield from _new(first, known)
 
 
-def _touched(reader: Reader, since: int, until: int) -> tuple[dict[str, int], int]:
-    """Return the memories that some thousand events touched, with the first such event of each, and how far they go."""
-    touched: dict[str, int] = {}
-    for event in reader.events_after(since):
-        if event.seq > until:
-            break
-        if not isinstance(event.payload, _OF_USE):
-            for one in event.payload.memory_ids():
-                touched.setdefault(one, event.seq)
-        if event.seq - since >= _PORTION_EVENTS:
-            return touched, event.seq
-    return touched, until
+def _new(first: Mapping[Scope, int], known: set[Scope]) -> list[tuple[Scope, int]]:
+    """Return the scopes that were not known before, in the order of the events that they wait for, and note them."""
+    in_order = sorted(first.items(), key=lambda item: (item[1], item[0][0] or "", item[0][1] or ""))
+    new = [(scope, seq) for scope, seq in in_order if scope not in known]
+    known.update(first)
+    return new
 
 
 def _places(reader: Reader, touched: Mapping[str, int], kinds: Sequence[int]) -> Iterator[tuple[Scope, int]]:
@@ -130,12 +118,6 @@ def _scopes(index: Index, slots: NDArray[np.int64]) -> list[Scope]:
     return [
         (_name(names, "project", project), _name(names, "task", task)) for project, task in zip(*columns, strict=True)
     ]
-
-
-def expired(index: Index, run: Row, now: str) -> NDArray[np.int64]:
-    """Return the slots of what has ceased to be valid by itself since a run."""
-    until = index.column("invalid_days")
-    return np.flatnonzero((until > epoch_days(run["applied_at"])) & (until <= epoch_days(now)))
 
 
 def sources_of(index: Index, memory_id: str) -> set[str]:
@@ -233,6 +215,6 @@ def commit_each(store: AgentMemoryStore, scope: Scope, units: Sequence[Sequence[
 def seen_up_to(store: AgentMemoryStore, began_at: int, own: set[int]) -> int:
     """Return the last event that a run has looked at: where it began, if somebody else has changed memories since. Needs the lock."""
     others = (event for event in store.reader.events_after(began_at) if event.seq not in own)
-    if any(event.payload.memory_ids() for event in others if not isinstance(event.payload, _OF_USE)):
+    if any(WATCH.touched(event) for event in others):
         return began_at
     return store.reader.index.offset.seq

@@ -13,6 +13,7 @@ from typing import Generic, Protocol, TypeVar
 
 from memgraph.lifecycle.evidence.deletions import Deletions
 from memgraph.lifecycle.evidence.evidence import Scope, TimeIsUp, seen_up_to, waiting
+from memgraph.lifecycle.run.changes import last_run
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.model.base import Model
 from memgraph.model.events.payload import Payload
@@ -66,7 +67,7 @@ class Study(Generic[P, R]):
         reader = store.reader
         with reader.frozen(links=True):
             began_at, now = reader.index.offset.seq, store.now()
-            since = (reader.record("LifecycleRun", self.run_key) or {}).get("seq", 0)
+            since = last_run(reader, self.run_key).get("seq", 0)
         total, own, is_first = self.nothing, set[int](), True
         deletions = Deletions(reader)
         for scope, seq in waiting(reader, self.run_key, self.types, now=now, until=began_at):

@@ -15,9 +15,9 @@ from itertools import groupby
 
 from memgraph.lifecycle.evidence.evidence import TimeIsUp, never, revised, unlinked
 from memgraph.lifecycle.evidence.experience import (
+    WATCH,
     Known,
     changed_scopes,
-    changes_something,
     read_experience,
 )
 from memgraph.lifecycle.evidence.incremental_run import Vectors
@@ -25,6 +25,7 @@ from memgraph.lifecycle.evidence.retirement import no_longer_valid, retired
 from memgraph.lifecycle.generalisation.drafts import Draft, Growth, drafts
 from memgraph.lifecycle.generalisation.patterns import Plan, plans
 from memgraph.lifecycle.generalisation.wording import Wording
+from memgraph.lifecycle.run.changes import last_run
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.model.events.lifecycle import COMPRESSION, CompressionApplied
 from memgraph.model.events.links import MemoryDerived, MemoryLinked
@@ -95,7 +96,7 @@ def _compress(store: AgentMemoryStore, embedder: Embedder, wording: Wording) -> 
 
 def _has_moved(store: AgentMemoryStore, seq: int) -> bool:
     """Whether anything was written since that would change what is to be generalised."""
-    return any(changes_something(event) and event.payload.memory_ids() for event in store.reader.events_after(seq))
+    return any(WATCH.touched(event) for event in store.reader.events_after(seq))
 
 
 def _embed(
@@ -220,5 +221,4 @@ def _taken_back(store: AgentMemoryStore, known: Known, latest: str, vectors: Vec
 
 def builds_since(store: AgentMemoryStore) -> int:
     """Return how many builds were consolidated since compression last ran."""
-    run = store.reader.record("LifecycleRun", COMPRESSION)
-    return int(run.get("builds_since", 0)) if run else 0
+    return int(last_run(store.reader, COMPRESSION).get("builds_since", 0))
