@@ -13,13 +13,11 @@ from memgraph.index.index import RELATION_CODE, Index, scope_name
 from memgraph.lifecycle.run.changes import MOST_EVENTS, Watch, changes_after, expired, last_run
 from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import MemoryRevised
-from memgraph.model.events.payload import Payload, WriteScope, sparse
+from memgraph.model.events.payload import Payload, sparse
 from memgraph.model.events.recalls import AccessRecorded
 from memgraph.model.events.reembedding import MemoryReembedded
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory
 from memgraph.ports import Row
-from memgraph.store import AgentMemoryStore
-from memgraph.store.commit.append import Write
 from memgraph.store.commit.records import patch, record_of
 from memgraph.store.query import Reader
 
@@ -33,7 +31,6 @@ LEAST_BUILDS = 3
 """Builds in which something was seen, before it is a pattern (design §5)."""
 CONFIDENCE = {3: 0.7, 4: 0.8}
 CONFIDENCE_AT_MOST = 0.9
-_MOST_IN_A_COMMIT = 400
 WATCH = Watch((AccessRecorded, MemoryReembedded, MemoryDerived, MemoryLinked, MemoryUnlinked))
 """What says more of a memory than how it is used, kept and linked."""
 
@@ -200,21 +197,9 @@ def unlinked(memory_id: str, source_ids: Sequence[str]) -> Iterator[Payload]:
         yield MemoryUnlinked(source_id=one, relation="SUPPORTS", target_id=memory_id)
 
 
-def commit_each(store: AgentMemoryStore, scope: Scope, units: Sequence[Sequence[Write]]) -> set[int]:
-    """Commit what belongs together in commits of a few hundred events, in the scope's own write scope; return their numbers."""
-    write_scope: WriteScope = "task" if scope[1] else "global"
-    batches: list[list[Write]] = [[]]
-    for unit in units:
-        if len(batches[-1]) + len(unit) > _MOST_IN_A_COMMIT:
-            batches.append([])
-        batches[-1].extend(unit)
-    committed = [store.commit(write_scope, batch, task_id=scope[1], actor="system") for batch in batches]
-    return {event.seq for events in committed for event in events}
-
-
-def seen_up_to(store: AgentMemoryStore, began_at: int, own: set[int]) -> int:
+def seen_up_to(reader: Reader, began_at: int, own: set[int]) -> int:
     """Return the last event that a run has looked at: where it began, if somebody else has changed memories since. Needs the lock."""
-    others = (event for event in store.reader.events_after(began_at) if event.seq not in own)
+    others = (event for event in reader.events_after(began_at) if event.seq not in own)
     if any(WATCH.touched(event) for event in others):
         return began_at
-    return store.reader.index.offset.seq
+    return reader.index.offset.seq

@@ -136,6 +136,11 @@ def account(event: Payload) -> Commit:
     return Commit([event], is_account=True)
 
 
+def note(store: AgentMemoryStore, event: Payload) -> None:
+    """Commit an event that says what a run did, or how far it has come, and nothing else."""
+    carry_out(store, lambda _view: Plan(None, [account(event)]), attempts=1)
+
+
 def commits_of(task_id: str | None, units: Sequence[Sequence[Write]]) -> list[Commit]:
     """Return commits of a few hundred writes; what belongs together stays together."""
     batches: list[list[Write]] = [[]]
