@@ -120,6 +120,8 @@ def carry_out(
         with nullcontext() if left else store.exclusive():
             seq = store.reader.index.offset.seq
             made = plan(View(store.reader, store.config, store.now(), is_locked=not left))
+            if not made.commits:
+                return Done(made.result, [])
             if embedder is not None:
                 lacking = [text for text in dict.fromkeys(made.texts) if text not in vectors]
                 vectors |= dict(zip(lacking, vectors_of(embedder, lacking), strict=True))
