@@ -27,7 +27,7 @@ from memgraph.lifecycle.contradictions.conflict import conflict_of
 from memgraph.lifecycle.contradictions.resolution import is_decided
 from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION_SOURCE
 from memgraph.lifecycle.run.changes import last_run
-from memgraph.lifecycle.run.runner import Commit, Plan, View, account, carry_out
+from memgraph.lifecycle.run.runner import Commit, Plan, View, account, added, carry_out
 from memgraph.model.base import Seconds, checked
 from memgraph.model.chronology import in_order, since
 from memgraph.model.events.lifecycle import CONTRADICTIONS, ContradictionsSought
@@ -84,7 +84,7 @@ def find_contradictions(
             return result.model_copy(update={"complete": False})
         found, seqs = carry_out(store, partial(_planned_and_noted, step=step, known=known), attempts=1)
         known.through_seq = seqs[-1]
-        result = _added(result, found)
+        result = added(result, found)
         if progress:
             progress(min(step.through_seq - before, total), total)
     return result
@@ -111,15 +111,6 @@ def told(result: ContradictionResult) -> str | None:
 
 def _memories(number: int) -> str:
     return f"{number} {'memory' if number == 1 else 'memories'}"
-
-
-def _added(one: ContradictionResult, other: ContradictionResult) -> ContradictionResult:
-    return ContradictionResult(
-        looked_at=one.looked_at + other.looked_at,
-        found=one.found + other.found,
-        superseded=one.superseded + other.superseded,
-        memory_ids=[*one.memory_ids, *other.memory_ids],
-    )
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from memgraph.lifecycle.contradictions.resolution import is_decided, still_open
 from memgraph.lifecycle.contradictions.stated_ends import stated_end
 from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
 from memgraph.lifecycle.run.changes import last_run
-from memgraph.lifecycle.run.runner import Commit, Plan, View, carry_out
+from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out
 from memgraph.model.chronology import since
 from memgraph.model.events.lifecycle import phase_key
 from memgraph.model.events.links import MemoryLinked
@@ -43,14 +43,12 @@ def validate_facts(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> 
     is_time_up : callable, optional
         Asked every thousand facts.
     """
-    looked_at = expired = pinned = 0
+    total = TemporalResult()
     for ids in _facts(store.reader):
         if is_time_up():
-            return TemporalResult(looked_at=looked_at, expired=expired, ended_but_pinned=pinned, complete=False)
-        stated, passed, kept = carry_out(store, partial(_expired, ids=ids)).result
-        looked_at, expired, pinned = looked_at + stated, expired + passed, pinned + kept
-    open_ones, replaced = carry_out(store, _replaced, attempts=1).result
-    return TemporalResult(looked_at=looked_at + open_ones, expired=expired, replaced=replaced, ended_but_pinned=pinned)
+            return total.model_copy(update={"complete": False})
+        total = added(total, carry_out(store, partial(_expired, ids=ids)).result)
+    return added(total, carry_out(store, _replaced, attempts=1).result)
 
 
 def _facts(reader: Reader) -> Iterator[list[str]]:
@@ -71,16 +69,14 @@ def _facts(reader: Reader) -> Iterator[list[str]]:
     yield from batches
 
 
-def _expired(view: View, ids: Sequence[str]) -> Plan[tuple[int, int, int]]:
-    """Plan to say of some facts of one write scope that they are invalid.
-
-    The result is how many state an end, of how many it has passed, and how many of which it has passed are pinned.
-    """
+def _expired(view: View, ids: Sequence[str]) -> Plan[TemporalResult]:
+    """Plan to say of some facts of one write scope that they are invalid."""
     stating = [(row, end) for row in view.reader.rows(ids) if (end := _end_of(row)) is not None]
     over = [(row, end) for row, end in stating if end <= view.now]
     ended = [_ended(row, end, view.now) for row, end in over if not row.get("is_pinned", False)]
     commits = [Commit(ended, over[0][0].get("task_id"))] if ended else []
-    return Plan((len(stating), len(ended), len(over) - len(ended)), commits)
+    result = TemporalResult(looked_at=len(stating), expired=len(ended), ended_but_pinned=len(over) - len(ended))
+    return Plan(result, commits)
 
 
 def _end_of(row: Row) -> str | None:
@@ -95,11 +91,8 @@ def _ended(row: Row, end: str, now: str) -> MemoryRevised:
     return MemoryRevised(id=row["id"], changed=RecordPatch.parse(changed))
 
 
-def _replaced(view: View) -> Plan[tuple[int, int]]:
-    """Plan to let newer facts replace those that they contradict, where their time came since the last run.
-
-    The result is how many contradictions are open, and how many of them are decided so.
-    """
+def _replaced(view: View) -> Plan[TemporalResult]:
+    """Plan to let newer facts replace those that they contradict, where their time came since the last run."""
     run, found = last_run(view.reader, phase_key(PHASE)), still_open(view.reader)
     gone: set[str] = set()
     commits = []
@@ -111,7 +104,7 @@ def _replaced(view: View) -> Plan[tuple[int, int]]:
             continue
         commits.append(Commit([link], pair.newer.task_id))
         gone.add(pair.older.id or "")
-    return Plan((len(found), len(commits)), commits)
+    return Plan(TemporalResult(looked_at=len(found), replaced=len(commits)), commits)
 
 
 def _replacing(pair: Contradiction, now: str) -> MemoryLinked | None:

@@ -33,7 +33,7 @@ from memgraph.lifecycle.dedup.near_groups import Group, Near
 from memgraph.lifecycle.dedup.sameness import says_the_same, stands_for_both
 from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
 from memgraph.lifecycle.run.changes import MOST_EVENTS, Changes, Watch, changes_after, last_run
-from memgraph.lifecycle.run.runner import Commit, Plan, View, carry_out
+from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.lifecycle import phase_key
 from memgraph.model.events.links import MemoryLinked
@@ -113,12 +113,8 @@ def merge_near_duplicates(
         found = carry_out(
             store, partial(_planned, portion=portion, is_time_up=may_stop), rests_on=_WATCH.touched
         ).result
-        total = MergeResult(
-            looked_at=total.looked_at + found.looked_at,
-            merged=total.merged + found.merged,
-            by_words=total.by_words + found.by_words,
-            complete=found.complete and portion.is_last,
-        )
+        is_complete = found.complete and portion.is_last
+        total = added(total, found).model_copy(update={"complete": is_complete})
         if not found.complete or portion.is_last:
             break
         may_stop = is_time_up

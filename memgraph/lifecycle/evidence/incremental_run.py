@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from memgraph.lifecycle.evidence.deletions import Deletions
 from memgraph.lifecycle.evidence.evidence import Scope, TimeIsUp, seen_up_to, waiting
 from memgraph.lifecycle.run.changes import last_run
-from memgraph.lifecycle.run.runner import Plan, View, account, carry_out, note
+from memgraph.lifecycle.run.runner import Plan, View, added, carry_out, note
 from memgraph.model.base import Model
 from memgraph.model.events.payload import Payload
 from memgraph.store import AgentMemoryStore
@@ -60,22 +60,14 @@ class IncrementalRun(Generic[R]):
                 is_alone = reader.index.offset.seq == began_at + len(own)  # else others may have deleted something
                 return self.plan(view, scope, deletions if is_alone else Deletions(reader))
 
-        def concluded(view: View) -> Plan[None]:
-            return Plan(None, [account(self.conclude(total, now, seen_up_to(view.reader, began_at, own)))])
-
         for scope, seq in waiting(reader, self.run_key, self.types, now=now, until=began_at):
             if is_time_up() and not is_first:
                 if seq - 1 > since:
-                    note(store, self.conclude(total, now, seq - 1))
+                    note(store, lambda _view: self.conclude(total, now, seq - 1))  # noqa: B023 (called at once)
                 return total.model_copy(update={"complete": False})
             result, seqs = carry_out(store, partial(planned, scope), embedder=store.embedder)
-            total, is_first = _sum(total, result), False
+            total, is_first = added(total, result), False
             own.update(seqs)
         if not is_first:
-            carry_out(store, concluded, attempts=1)
+            note(store, lambda view: self.conclude(total, now, seen_up_to(view.reader, began_at, own)))
         return total
-
-
-def _sum(one: R, other: R) -> R:
-    names = [name for name in type(one).model_fields if name != "complete"]
-    return one.model_copy(update={name: getattr(one, name) + getattr(other, name) for name in names})

@@ -14,6 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 from memgraph.config import AgentMemoryConfig
 from memgraph.journal.envelope import Event
 from memgraph.lifecycle.run.embedding import vectors_of
+from memgraph.model.base import Model
 from memgraph.model.events.memories import MemoryRevised
 from memgraph.model.events.payload import Payload, WriteScope
 from memgraph.model.memory import AgentMemory, Vector
@@ -26,6 +27,7 @@ ATTEMPTS = 3
 """So many times something is planned, if others write meanwhile; the last time under the lock."""
 _MOST_IN_A_COMMIT = 400
 
+M = TypeVar("M", bound=Model)
 R = TypeVar("R")
 
 
@@ -138,9 +140,17 @@ def account(event: Payload) -> Commit:
     return Commit([event], is_account=True)
 
 
-def note(store: AgentMemoryStore, event: Payload) -> None:
-    """Commit an event that says what a run did, or how far it has come, and nothing else."""
-    carry_out(store, lambda _view: Plan(None, [account(event)]), attempts=1)
+def note(store: AgentMemoryStore, event_of: Callable[[View], Payload]) -> None:
+    """Commit an event that says what a run did, or how far it has come, and nothing else. It is made under the writer lock."""
+    carry_out(store, lambda view: Plan(None, [account(event_of(view))]), attempts=1)
+
+
+def added(one: M, other: M) -> M:
+    """Return the result of two parts of a run: their fields add up, and it is complete if both are."""
+    fields = {name: getattr(one, name) + getattr(other, name) for name in type(one).model_fields if name != "complete"}
+    if hasattr(one, "complete"):
+        fields["complete"] = one.complete and getattr(other, "complete", True)
+    return one.model_copy(update=fields)
 
 
 def commits_of(task_id: str | None, units: Sequence[Sequence[Write]]) -> list[Commit]:
