@@ -53,9 +53,7 @@ SOURCE = "error analysis"
 _TYPES = ("episodic", "semantic")
 _MOST_LINKED = 200
 _MOST_TOLD = 20
-TAKEN_BACK_TEXT = (
-    "An error that came up again and again: too few of the builds that it was seen in are left to tell it."
-)
+RETIRED_TEXT = "An error that came up again and again: too few of the builds that it was seen in are left to tell it."
 
 
 @dataclass(slots=True)
@@ -135,7 +133,7 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ErrorAnalys
     still = {trouble.fingerprint for trouble in repeated}
     for fingerprint, one in known.items():
         if fingerprint not in still:
-            _take_back(view, found, one, now)
+            _retire(view, found, one, now)
     result = ErrorAnalysis(
         failures=found.kinds.total(),
         internal=found.kinds["internal"],
@@ -322,13 +320,13 @@ def _id(view: View, scope: Scope, fingerprint: str) -> str:
     return next(one for one in ids if view.reader.index.slot(one) < 0)
 
 
-def _take_back(view: View, found: _Findings, known: Known, now: str) -> None:
+def _retire(view: View, found: _Findings, known: Known, now: str) -> None:
     """Plan to say of an anti-pattern whose evidence was forgotten, deleted or proved untrue that it no longer holds, without its words."""
     row = known.row
     is_in_force = not known.gone and is_true(row, now) and "archived_at" not in row and not row.get("is_pinned")
     if is_in_force and (known.lost or not known.faded):
         before = view.reader.read([row["id"]])[0]
-        gone = retired(before, TAKEN_BACK_TEXT, no_longer_valid(now), now=now, tags=["anti-pattern"])
+        gone = retired(before, RETIRED_TEXT, no_longer_valid(now), now=now, tags=["anti-pattern"])
         linked = before.supporting_memory_ids  # type: ignore[attr-defined]
         found.members[row["id"]] = [one for one in linked if one not in known.lost]
         found.quoted[row["id"]] = []

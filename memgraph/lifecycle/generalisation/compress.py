@@ -36,7 +36,7 @@ from memgraph.store.commit.append import Write
 from memgraph.store.projection.bulk import in_bulk
 from memgraph.store.query import Reader
 
-TAKEN_BACK_TEXT = "A generalisation that was made: too few of the builds that it was seen in are left to tell it."
+RETIRED_TEXT = "A generalisation that was made: too few of the builds that it was seen in are left to tell it."
 _BATCH_ROWS = 250_000
 """A commit changes about so many rows of the graph at most, unless what belongs together are more."""
 
@@ -91,7 +91,7 @@ def _planned(view: View, wording: Wording) -> Plan[CompressionResult]:
         (group[0][0].memory.task_id, [write for growth in group for draft in growth for write in _writes(draft, now)])
         for group in groups
     ]
-    units += [(known.row.get("task_id"), _taken_back(reader, known, latest, now)) for known, latest in retired]
+    units += [(known.row.get("task_id"), _retirement(reader, known, latest, now)) for known, latest in retired]
     applied = CompressionApplied(applied_at=now, created=len(created), **counts)
     new_ids = [draft.memory.id or "" for draft in created]
     return Plan(
@@ -105,7 +105,7 @@ def _texts(growths: Sequence[Growth], retired: Sequence[Known]) -> list[str]:
     """Return what is to be embedded: of what grew, the first new text and the latest; the others are history."""
     new = [[draft for draft in growth if draft.has_new_text] for growth in growths]
     texts = [draft.memory.content for growth in new for draft in (*growth[:1], *growth[-1:])]
-    return [*texts, *(TAKEN_BACK_TEXT for known in retired if known.lost)]
+    return [*texts, *(RETIRED_TEXT for known in retired if known.lost)]
 
 
 def _commits(units: Sequence[tuple[str | None, list[Write]]]) -> Iterator[Commit]:
@@ -159,7 +159,7 @@ def _writes(draft: Draft, now: str) -> list[Write]:
     return [*writes, *unlinked(memory_id, [*draft.left, *(row["id"] for row in withdrawn)])]
 
 
-def _taken_back(reader: Reader, known: Known, latest: str, now: str) -> list[Write]:
+def _retirement(reader: Reader, known: Known, latest: str, now: str) -> list[Write]:
     """Return what says that it no longer holds; without its words, if they may be those of episodes that were withdrawn.
 
     What somebody withdrew ends it now; else the latest episodes did, which its own turned out to belong with, when they happened.
@@ -167,7 +167,7 @@ def _taken_back(reader: Reader, known: Known, latest: str, now: str) -> list[Wri
     memory_id = known.row["id"]
     before = reader.read([memory_id])[0]
     ended_at = now if known.lost or not latest else min(latest, now)
-    text = TAKEN_BACK_TEXT if known.lost else None
+    text = RETIRED_TEXT if known.lost else None
     event = revised(before, retired(before, text, no_longer_valid(ended_at), now=now))
     return [event, *unlinked(memory_id, [row["id"] for row in known.withdrawn])]
 
