@@ -6,20 +6,31 @@ so the next one goes on from there. Killed before that, the next one finds done 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from memgraph.index.index import Index, scope_name
 from memgraph.lifecycle.evidence.deletions import Deletions
-from memgraph.lifecycle.evidence.evidence import Scope, TimeIsUp, seen_up_to, waiting
-from memgraph.lifecycle.run.changes import last_run
+from memgraph.lifecycle.evidence.evidence import Scope, TimeIsUp
+from memgraph.lifecycle.run.changes import MOST_EVENTS, Watch, changes_after, expired, last_run
 from memgraph.lifecycle.run.runner import Plan, View, added, carry_out, note
 from memgraph.model.base import Model
+from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.payload import Payload
+from memgraph.model.events.recalls import AccessRecorded
+from memgraph.model.events.reembedding import MemoryReembedded
+from memgraph.model.memory import MEMORY_TYPES
 from memgraph.store import AgentMemoryStore
+from memgraph.store.query import Reader
 
 R = TypeVar("R", bound=Model)
+_WATCH = Watch((AccessRecorded, MemoryReembedded, MemoryDerived, MemoryLinked, MemoryUnlinked))
+"""What says more of a memory than how it is used, kept and linked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +71,7 @@ class IncrementalRun(Generic[R]):
                 is_alone = reader.index.offset.seq == began_at + len(own)  # else others may have deleted something
                 return self.plan(view, scope, deletions if is_alone else Deletions(reader))
 
-        for scope, seq in waiting(reader, self.run_key, self.types, now=now, until=began_at):
+        for scope, seq in _waiting(reader, self.run_key, self.types, now=now, until=began_at):
             if is_time_up() and not is_first:
                 if seq - 1 > since:
                     note(store, lambda _view: self.conclude(total, now, seq - 1))  # noqa: B023 (called at once)
@@ -69,5 +80,91 @@ class IncrementalRun(Generic[R]):
             total, is_first = added(total, result), False
             own.update(seqs)
         if not is_first:
-            note(store, lambda view: self.conclude(total, now, seen_up_to(view.reader, began_at, own)))
+            note(store, lambda view: self.conclude(total, now, _seen_up_to(view.reader, began_at, own)))
         return total
+
+
+def _waiting(
+    reader: Reader, run_key: str, types: Sequence[str], *, now: str, until: int
+) -> Iterator[tuple[Scope, int]]:
+    """Yield the scopes in which memories of these types have changed since a run of the lifecycle looked at them, each once.
+
+    With each comes the first event that it waits for, and they come in the order of these: once some are done, everything
+    before the event of the next one has been looked at. The journal is read as far as they are asked for, in portions.
+
+    Parameters
+    ----------
+    until : int
+        Of later events the next run hears.
+    """
+    with reader.frozen(links=True):
+        index = reader.index
+        run = last_run(reader, run_key)
+        since = run.get("seq", 0)
+        kinds = [MEMORY_TYPES.index(kind) for kind in types]
+        is_wanted = index.column("is_live") & np.isin(index.column("type"), kinds)
+        if since:
+            slots = expired(index, run, now)
+            first = dict.fromkeys(_scopes(index, slots[is_wanted[slots]]), since + 1)
+        else:
+            slots = np.flatnonzero(is_wanted)
+            first = _earliest(zip(_scopes(index, slots), index.column("seq")[slots].tolist(), strict=True))
+            since = until
+    known: set[Scope] = set()
+    yield from _new(first, known)
+    for changes in changes_after(reader, since, _WATCH.touched, until=until, most_events=MOST_EVENTS):
+        with reader.frozen(links=True):
+            first = _earliest(_places(reader, changes.touched, kinds))
+        yield from _new(first, known)
+
+
+def _new(first: Mapping[Scope, int], known: set[Scope]) -> list[tuple[Scope, int]]:
+    """Return the scopes that were not known before, in the order of the events that they wait for, and note them."""
+    in_order = sorted(first.items(), key=lambda item: (item[1], item[0][0] or "", item[0][1] or ""))
+    new = [(scope, seq) for scope, seq in in_order if scope not in known]
+    known.update(first)
+    return new
+
+
+def _places(reader: Reader, touched: Mapping[str, int], kinds: Sequence[int]) -> Iterator[tuple[Scope, int]]:
+    """Yield where the memories are, or were: what was deleted is missed there."""
+    index = reader.index
+    gone: dict[str, int] = {}
+    slots: list[int] = []
+    for one in touched:
+        if (slot := index.ids.find(one)) < 0:
+            gone[one] = touched[one]
+        elif not index.column("is_live")[slot] or index.column("type")[slot] in kinds:
+            slots.append(slot)
+    seqs = [touched[index.ids.names[slot]] for slot in slots]
+    yield from zip(_scopes(index, np.array(slots, dtype=np.int64)), seqs, strict=True)
+    for row, _ in reader.deleted(sorted(gone)) if gone else ():
+        if MEMORY_TYPES.index(row["type"]) in kinds:
+            yield (row.get("project_id"), row.get("task_id")), gone[row["id"]]
+
+
+def _earliest(found: Iterable[tuple[Scope, int]]) -> dict[Scope, int]:
+    first: dict[Scope, int] = {}
+    for scope, seq in found:
+        first[scope] = min(seq, first.get(scope, seq))
+    return first
+
+
+def _scopes(index: Index, slots: NDArray[np.int64]) -> list[Scope]:
+    names = index.scopes.names
+    columns = (index.column("project")[slots].tolist(), index.column("task")[slots].tolist())
+    return [
+        (_name(names, "project", project), _name(names, "task", task)) for project, task in zip(*columns, strict=True)
+    ]
+
+
+def _name(names: Sequence[str], kind: str, code: int) -> str | None:
+    return names[code].removeprefix(scope_name(kind, "")) if code >= 0 else None
+
+
+def _seen_up_to(reader: Reader, began_at: int, own: set[int]) -> int:
+    """Return the last event that a run has looked at: where it began, if somebody else has changed memories since. Needs the lock."""
+    others = (event for event in reader.events_after(began_at) if event.seq not in own)
+    if any(_WATCH.touched(event) for event in others):
+        return began_at
+    return reader.index.offset.seq

@@ -77,7 +77,7 @@ def _planned(view: View, wording: Wording) -> Plan[CompressionResult]:
         return Plan(CompressionResult())
     made = plans(experiences)
     groups = drafts(view, made, wording)
-    retired = [(known, plan.latest) for plan in made for known in plan.retired]
+    retiring = [(known, plan.latest) for plan in made for known in plan.retired]
     growths = [growth for group in groups for growth in group]
     created = [growth[0] for growth in growths if growth[0].before is None]
     counts = {
@@ -85,19 +85,19 @@ def _planned(view: View, wording: Wording) -> Plan[CompressionResult]:
         "communities": sum(plan.communities for plan in made),
         "updated": len(growths) - len(created),
         "superseded": len({known.row["id"] for draft in created for known in draft.pattern.replaced}),
-        "retired": len(retired),
+        "retired": len(retiring),
     }
     units = [
         (group[0][0].memory.task_id, [write for growth in group for draft in growth for write in _writes(draft, now)])
         for group in groups
     ]
-    units += [(known.row.get("task_id"), _retirement(reader, known, latest, now)) for known, latest in retired]
+    units += [(known.row.get("task_id"), _retirement(reader, known, latest, now)) for known, latest in retiring]
     applied = CompressionApplied(applied_at=now, created=len(created), **counts)
     new_ids = [draft.memory.id or "" for draft in created]
     return Plan(
         CompressionResult(compressed=len(created), **counts, new_memory_ids=new_ids, notice=wording.notice),
         [*_commits(units), account(applied)],
-        _texts(growths, [known for known, _ in retired]),
+        _texts(growths, [known for known, _ in retiring]),
     )
 
 
