@@ -42,18 +42,19 @@ def test_what_others_wrote_is_planned_anew_at_last_under_the_lock(store: Any) ->
             embedded.extend(texts)
             return super().embed(texts)
 
+    others: list[threading.Thread] = []
+
     def plan(view: View) -> Plan[int]:
         views.append(view)
-        beside = threading.Thread(
-            target=store.insert_memory, args=({"type": "semantic", "content": f"Fact {len(views)}"},)
-        )
-        beside.daemon = True
-        beside.start()
-        beside.join(0.5 if view.is_locked else None)
-        assert beside.is_alive() is view.is_locked
+        fact = {"type": "semantic", "content": f"Fact {len(views)}"}
+        others.append(threading.Thread(target=store.insert_memory, args=(fact,), daemon=True))
+        others[-1].start()
+        others[-1].join(0.5 if view.is_locked else None)
+        assert others[-1].is_alive() is view.is_locked
         return adding(FACT)
 
     carry_out(store, plan, embedder=Counting(store.embedder.dimension, store.embedder.name))
+    others[-1].join()
     assert [view.is_locked for view in views] == [*[False] * (ATTEMPTS - 1), True]
     assert embedded == [FACT], "no text is embedded twice"
 
