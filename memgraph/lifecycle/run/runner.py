@@ -130,9 +130,14 @@ def carry_out(
             with store.exclusive():
                 if embedder is not None:
                     store.check_embedder(embedder)
-                if not left or not any(map(rests_on, store.reader.events_after(seq))):
+                if not left or not _is_stale(store.reader, seq, rests_on):
                     return Done(made.result, _committed(store, made.commits, vectors))
     raise AssertionError("unreachable: under the lock nobody else writes")  # pragma: no cover
+
+
+def _is_stale(reader: Reader, seq: int, rests_on: Callable[[Event], object]) -> bool:
+    """Whether others have written, after an event, what a plan rests on."""
+    return reader.index.offset.seq != seq and any(map(rests_on, reader.events_after(seq)))
 
 
 def account(event: Payload) -> Commit:
