@@ -15,6 +15,8 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
+from memgraph import AgentMemoryStore
+
 PACKAGE = Path(__file__).parents[1] / "memgraph"
 MODULES = {
     ".".join(("memgraph", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): path
@@ -245,6 +247,52 @@ def too_long(source: str, module: str) -> list[str]:
     return [f"{module} has {lines} lines"] if lines > MAX_LINES else []
 
 
+STORE_WRITES = set(
+    "commit exclusive flush insert_memory insert_memories insert_parts import_memories update_memory delete_memory undelete "
+    "record_access record_retrieval record_outcome suppress unsuppress archive unarchive invalidate revalidate supersede "
+    "unsupersede link unlink".split()
+)
+"""Methods of a store that write, or hold its writer lock."""
+USER_VERBS = ("intake", "contradictions.resolution", "procedures.proposals")
+"""Parts of the lifecycle that do at once what a user or an agent says."""
+RUNNER = "memgraph.lifecycle.run.runner"
+CLOCKS = {"now", "monotonic", "time"}
+
+
+def writes_beside_the_runner(source: str, module: str) -> list[str]:
+    """Find what the phases of the lifecycle write by themselves: they plan, and the runner commits."""
+    _, _, inside = module.partition(".lifecycle.")
+    if not inside or module == RUNNER or any(inside == verb or inside.startswith(f"{verb}.") for verb in USER_VERBS):
+        return []
+    return [
+        f"{module}:{node.lineno} calls {_called(node)}"
+        for node in ast.walk(tree_of(source))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in STORE_WRITES
+    ]
+
+
+def impure_plans(source: str, module: str) -> list[str]:
+    """Find functions of a `View` that are more than a plan: they are given a store, carry out plans, or ask a clock."""
+    found = []
+    for function in ast.walk(tree_of(source)):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        given = [ast.unparse(one.annotation) for one in _parameters(function) if one.annotation is not None]
+        if "View" not in given:
+            continue
+        if "AgentMemoryStore" in given:
+            found.append(f"{module}:{function.lineno} {function.name} is given a store")
+        called = {_called(node) for node in ast.walk(function) if isinstance(node, ast.Call)}
+        forbidden = called & (STORE_WRITES | CLOCKS | {"carry_out", "note"})
+        if forbidden:
+            found.append(f"{module}:{function.lineno} {function.name} calls {', '.join(sorted(forbidden))}")
+    return found
+
+
+def _parameters(function: ast.FunctionDef) -> list[ast.arg]:
+    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+
+
 def crowded(paths: Iterable[Path]) -> list[str]:
     """Find folders of more modules than one can keep in mind."""
     counts = Counter(path.parent for path in paths if not is_init(path))
@@ -374,6 +422,45 @@ def test_no_modules_import_each_other():
 
 def test_folders_are_not_crowded():
     assert crowded(MODULES.values()) == []
+
+
+def test_phases_of_the_lifecycle_leave_writing_to_the_runner():
+    assert {name for name in STORE_WRITES if hasattr(AgentMemoryStore, name)} == STORE_WRITES
+    assert every_module(writes_beside_the_runner) == []
+    runner = MODULES[RUNNER].read_text("utf-8")
+    assert writes_beside_the_runner(runner, "memgraph.lifecycle.errors.antipatterns"), "the runner commits"
+
+
+def test_plans_are_pure():
+    assert every_module(impure_plans) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("memgraph.lifecycle.errors.antipatterns", "store.commit('global', events)"),
+        ("memgraph.lifecycle.sleep", "with self._store.exclusive():\n    pass"),
+        ("memgraph.lifecycle.contradictions.search", "store.supersede(one, by=other)"),
+        ("memgraph.lifecycle.intake.consolidate", "store.commit('global', events)"),
+    ],
+)
+def test_the_rule_of_the_runner_can_fail_and_spares_what_users_say(module, source):
+    assert len(writes_beside_the_runner(source, module)) == (0 if ".intake." in module else 1)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def plan(view: View, store: AgentMemoryStore): ...",
+        "def plan(view: View):\n    return carry_out(view.store, other)",
+        "def plan(view: View):\n    return Plan(None, [note(view.now())])",
+        "def plan(scope: Scope, view: View):\n    began = time.monotonic()",
+    ],
+)
+def test_the_rule_of_pure_plans_can_fail(source):
+    assert len(impure_plans(source, "memgraph.lifecycle.a")) == 1
+    assert impure_plans("def plan(view: View):\n    return Plan(view.now)", "memgraph.lifecycle.a") == []
+    assert impure_plans("def run(store: AgentMemoryStore):\n    return carry_out(store, plan)", "memgraph.a") == []
 
 
 @pytest.mark.parametrize("vendor", ["kuzu", "ladybug"])

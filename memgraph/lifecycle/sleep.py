@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 from memgraph.errors import InvalidInputError, MemGraphError
@@ -23,6 +24,8 @@ from memgraph.lifecycle.dedup.near_duplicates import merge_near_duplicates
 from memgraph.lifecycle.errors.antipatterns import analyse_errors
 from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.lifecycle.procedures.learning import learn_procedures
+from memgraph.lifecycle.run.changes import last_run
+from memgraph.lifecycle.run.runner import Plan, carry_out, note
 from memgraph.lifecycle.run.usage import RunUsage
 from memgraph.logs import logger_of
 from memgraph.model.base import Model, Name, Seconds, checked
@@ -157,8 +160,7 @@ def _slept(
     progress: Progress | None,
 ) -> SleepReport:
     began = time.monotonic()
-    with store.exclusive():
-        pass  # a store that cannot be written is refused at once, not at the first phase that would write
+    carry_out(store, lambda _view: Plan(None), attempts=1)  # refuses at once a store that cannot be written
     store.check_graph()
     night = Night(store, model, None if max_seconds is None else began + max_seconds)
     usage = RunUsage(lambda: (store.embedder, model))
@@ -215,7 +217,7 @@ def episodes_since(store: AgentMemoryStore) -> int:
     """Return how many episodes were recorded since the store last slept."""
     with store.reader.frozen(links=True):
         index = store.reader.index
-        slept = (store.reader.record("LifecycleRun", SLEEP) or {}).get("seq", 0)
+        slept = last_run(store.reader, SLEEP).get("seq", 0)
         is_episode = index.column("type") == MEMORY_TYPES.index("episodic")
         return int((index.column("is_live") & is_episode & (index.column("seq") > slept)).sum())
 
@@ -230,7 +232,7 @@ def _chosen(names: Sequence[str]) -> list[Phase]:
 
 def _unfinished(store: AgentMemoryStore) -> tuple[str, list[str]]:
     """Return when a run began that was stopped not long ago, and which phases are left of it; none if there is none."""
-    row = store.reader.record("LifecycleRun", SLEEP) or {}
+    row = last_run(store.reader, SLEEP)
     left = [phase.name for phase in PHASES if phase.name in row.get("phases_left", ())]
     if not left or days_between(row["started_at"], store.now()) > _GONE_ON_WITH_DAYS:
         return "", []
@@ -246,20 +248,19 @@ def _advance(night: Night, phase: Phase, started_at: str, after: list[str], *, i
     again = [phase.name, *after] if is_of_run else after
 
     def looked_through(seq: int) -> None:
-        note(seq, left=again)
+        advance(seq, left=again)
 
-    def note(seq: int, *, left: list[str], changed: int = 0, complete: bool = True) -> None:
-        with store.exclusive():
-            event = SleepAdvanced(
-                started_at=started_at,
-                advanced_at=store.now(),
-                phase=phase.name,
-                complete=complete,
-                through_seq=seq,
-                changed=changed,
-                left=left,
-            )
-            store.commit("system", [event], actor="system")
+    def advance(seq: int, *, left: list[str], changed: int = 0, complete: bool = True) -> None:
+        advanced = partial(
+            SleepAdvanced,
+            started_at=started_at,
+            phase=phase.name,
+            complete=complete,
+            through_seq=seq,
+            changed=changed,
+            left=left,
+        )
+        note(store, lambda view: advanced(advanced_at=view.now))
 
     try:
         result = phase.run(replace(night, looked_through=looked_through))
@@ -267,7 +268,7 @@ def _advance(night: Night, phase: Phase, started_at: str, after: list[str], *, i
     except _TimeIsUpError:
         is_complete = False
     changed = _changed_since(store, through_seq)
-    note(through_seq, left=after if is_complete else again, changed=len(changed), complete=is_complete)
+    advance(through_seq, left=after if is_complete else again, changed=len(changed), complete=is_complete)
     return PhaseReport(
         name=phase.name,
         counts=_counts(result) if result is not None else {},

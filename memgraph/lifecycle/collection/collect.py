@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from memgraph.index.index import RELATION_CODE, Index, scope_name
 from memgraph.lifecycle.collection.landmarks import LANDMARK_FLOOR, Company, Mask, by_tag, is_negative
+from memgraph.lifecycle.run.runner import Commit, Plan, View, account, carry_out
 from memgraph.model.events.lifecycle import FADED, CollectionApplied
 from memgraph.model.events.memories import MemoryDeleted, MemoryRevised, RecordPatch
 from memgraph.model.events.payload import Payload
@@ -51,20 +53,18 @@ def collect(store: AgentMemoryStore, *, progress: Progress | None = None) -> Col
         Is told how many memories have been looked after, and of how many.
     """
     done: Counter[str] = Counter()
-    for step in (_put_some_away, _set_some_floors, _summarise_some):
-        while (batch := step(store, done)).made:
+    for step in (_putting_away, _setting_floors, _summarising):
+        while (batch := carry_out(store, step, attempts=1).result).done:
+            done += batch.done
             if progress:
                 progress(done.total(), done.total() + batch.left)
-    with store.exclusive():
-        result = counted(Survey(store), done)
-        store.commit("system", [_applied(store, result)], actor="system")
-    return result
+    return carry_out(store, partial(_concluded, done=done), attempts=1).result
 
 
 class _Batch(NamedTuple):
-    """How many memories a batch changed, and how many of its kind may be left."""
+    """What a batch changes, and how many of its kind may be left."""
 
-    made: int
+    done: Counter[str]
     left: int
 
 
@@ -84,11 +84,11 @@ class Survey:
         How many of the faded that `going` has come to stay, because they are what is left of their sources.
     """
 
-    def __init__(self, store: AgentMemoryStore) -> None:
-        self._store = store
-        self.index = index = store.reader.index
-        self._listed = store.reader.listed()
-        self._tells: Mask = self._listed & ~store.reader.superseded()
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self.index = index = view.reader.index
+        self._listed = view.reader.listed()
+        self._tells: Mask = self._listed & ~view.reader.superseded()
         self._present: Mask = index.column("is_live") & ~index.column("is_archived")
         self._by_tag = by_tag(index)
         self._negative = is_negative(index)
@@ -96,7 +96,7 @@ class Survey:
         distilled, evidence = index.links.pairs(RELATION_CODE["DERIVED_FROM"])
         self._is_distilled = _mask(index, distilled[index.column("is_live")[evidence]])
         self.is_evidence = _mask(index, evidence[index.column("is_live")[distilled]])
-        self.relevance = _relevance(store, index)
+        self.relevance = _relevance(view, index)
         self.faded = self._in_order(self._faded())
         self.last_traces = 0
 
@@ -133,7 +133,7 @@ class Survey:
         """Return the slots of episodes that were not used for 30 days and have no summary yet."""
         index = self.index
         last = np.maximum(index.column("created_days"), index.column("accessed_days"))
-        long_ago = epoch_days(self._store.now()) - last >= SUMMARISED_AFTER_DAYS
+        long_ago = epoch_days(self._view.now) - last >= SUMMARISED_AFTER_DAYS
         is_episode = index.column("type") == MEMORY_TYPES.index("episodic")
         return self._by_scope(self._listed & is_episode & index.column("lacks_summary") & long_ago)
 
@@ -144,7 +144,7 @@ class Survey:
 
     def _faded(self) -> Mask:
         index = self.index
-        faded: Mask = self._present & (self.relevance < self._store.config.forgetting_curve.deletion_threshold)
+        faded: Mask = self._present & (self.relevance < self._view.config.forgetting_curve.deletion_threshold)
         faded &= index.column("access_count") < _USED_ENOUGH
         faded &= ~index.column("is_pinned") & ~index.column("is_suppressed") & ~self._by_tag
         return faded
@@ -178,7 +178,7 @@ class Survey:
             return False
         if len(sources) >= _BORNE_OUT:
             return True
-        told = self._store.read_memories([self.index.ids.names[one] for one in (slot, *sources)])
+        told = self._view.reader.read([self.index.ids.names[one] for one in (slot, *sources)])
         return len({build for memory in told for build in memory.evidence_build_ids}) >= _BORNE_OUT
 
 
@@ -198,83 +198,81 @@ def counted(survey: Survey, done: Counter[str]) -> CollectionResult:
     )
 
 
-def _put_some_away(store: AgentMemoryStore, done: Counter[str]) -> _Batch:
-    """Archive or delete a batch."""
-    deletes = store.config.garbage_collection == "delete"
-
-    def payload(survey: Survey, slot: int, now: str) -> Payload:
-        memory_id = survey.index.ids.names[slot]
-        if deletes and not survey.is_evidence[slot]:
-            done["deleted"] += 1
-            return MemoryDeleted(id=memory_id, reason=FADED)
-        done["archived"] += 1
-        return _revision(memory_id, archived_at=now, archive_reason=FADED, updated_at=now)
-
-    with store.exclusive():
-        survey = Survey(store)
-        made = _commit(store, survey, survey.going(), payload)
-        return _Batch(made, len(survey.faded) - made)
+def _putting_away(view: View) -> Plan[_Batch]:
+    """Plan to archive or delete a batch."""
+    survey = Survey(view)
+    deletes = view.config.garbage_collection == "delete"
+    going = _together(survey, survey.going())
+    gone = [deletes and not survey.is_evidence[slot] for slot in going]
+    events = [
+        MemoryDeleted(id=name, reason=FADED)
+        if is_gone
+        else _revision(name, archived_at=view.now, archive_reason=FADED, updated_at=view.now)
+        for name, is_gone in zip(_names(survey, going), gone, strict=True)
+    ]
+    done = Counter("deleted" if is_gone else "archived" for is_gone in gone)
+    return _planned(survey, going, events, _Batch(done, len(survey.faded) - len(going)))
 
 
-def _set_some_floors(store: AgentMemoryStore, done: Counter[str]) -> _Batch:
-    """Give a batch of landmarks their floor, or take it from a batch of what is none."""
-    with store.exclusive():
-        survey = Survey(store)
-        lacking, spare = survey.without_floor(), survey.with_floor()
-        name, slots, floor = ("floors_set", lacking, LANDMARK_FLOOR) if lacking else ("floors_cleared", spare, 0.0)
-        made = _commit(
-            store, survey, slots, lambda survey, slot, _now: _revision(survey.index.ids.names[slot], floor=floor)
-        )
-    done[name] += made
-    return _Batch(made, len(lacking) + len(spare) - made)
+def _setting_floors(view: View) -> Plan[_Batch]:
+    """Plan to give a batch of landmarks their floor, or to take it from a batch of what is none."""
+    survey = Survey(view)
+    lacking, spare = survey.without_floor(), survey.with_floor()
+    name, slots, floor = ("floors_set", lacking, LANDMARK_FLOOR) if lacking else ("floors_cleared", spare, 0.0)
+    some = _together(survey, slots)
+    events = [_revision(one, floor=floor) for one in _names(survey, some)]
+    return _planned(survey, some, events, _Batch(_count(name, some), len(lacking) + len(spare) - len(some)))
 
 
-def _summarise_some(store: AgentMemoryStore, done: Counter[str]) -> _Batch:
-    """Summarise a batch of episodes."""
-    with store.exclusive():
-        survey = Survey(store)
-        slots = survey.unsummarised()
-        names = [survey.index.ids.names[slot] for slot in slots[:_BATCH]]
-        told = {memory.id: summary_of(memory.content) for memory in store.read_memories(names)}
-
-        def payload(survey: Survey, slot: int, _now: str) -> Payload:
-            memory_id = survey.index.ids.names[slot]
-            return _revision(memory_id, archive_summary=told[memory_id])
-
-        made = _commit(store, survey, slots, payload)
-    done["summarised"] += made
-    return _Batch(made, len(slots) - made)
+def _summarising(view: View) -> Plan[_Batch]:
+    """Plan to summarise a batch of episodes."""
+    survey = Survey(view)
+    slots = survey.unsummarised()
+    some = _together(survey, slots)
+    memories = view.reader.read(_names(survey, some))
+    events = [_revision(one.id or "", archive_summary=summary_of(one.content)) for one in memories]
+    return _planned(survey, some, events, _Batch(_count("summarised", some), len(slots) - len(some)))
 
 
-def _commit(
-    store: AgentMemoryStore, survey: Survey, slots: Iterable[int], payload: Callable[[Survey, int, str], Payload]
-) -> int:
-    """Commit the events of the first slots, as many as share the first one's write scope; return how many."""
-    now, task_id, events = store.now(), None, list[Payload]()
+def _concluded(view: View, done: Counter[str]) -> Plan[CollectionResult]:
+    """Plan to say what a collection has done."""
+    result = counted(Survey(view), done)
+    found = ("landmarks", "negatives", "negative_landmarks", "last_traces")
+    counts = {name: getattr(result, name) for name in (*_COUNTED, *found)}
+    threshold = view.config.forgetting_curve.deletion_threshold
+    return Plan(result, [account(CollectionApplied(applied_at=view.now, threshold=threshold, **counts))])
+
+
+def _together(survey: Survey, slots: Iterable[int]) -> list[int]:
+    """Return the first slots, as many as share the first one's write scope, and as fit into one commit."""
+    some: list[int] = []
     for slot in islice(slots, _BATCH):
-        if events and survey.task_of(slot) != task_id:
+        if some and survey.task_of(slot) != survey.task_of(some[0]):
             break
-        task_id = survey.task_of(slot)
-        events.append(payload(survey, slot, now))
-    store.commit("task" if task_id else "global", events, task_id=task_id, actor="system")
-    return len(events)
+        some.append(slot)
+    return some
+
+
+def _planned(survey: Survey, slots: Sequence[int], events: Sequence[Payload], batch: _Batch) -> Plan[_Batch]:
+    return Plan(batch, [Commit(events, survey.task_of(slots[0]))] if slots else [])
+
+
+def _names(survey: Survey, slots: Sequence[int]) -> list[str]:
+    return [survey.index.ids.names[slot] for slot in slots]
+
+
+def _count(name: str, slots: Sequence[int]) -> Counter[str]:
+    return Counter({name: len(slots)}) if slots else Counter()
 
 
 def _revision(memory_id: str, **changed: Any) -> MemoryRevised:
     return MemoryRevised(id=memory_id, changed=RecordPatch.parse(changed))
 
 
-def _applied(store: AgentMemoryStore, result: CollectionResult) -> CollectionApplied:
-    found = ("landmarks", "negatives", "negative_landmarks", "last_traces")
-    counts = {name: getattr(result, name) for name in (*_COUNTED, *found)}
-    threshold = store.config.forgetting_curve.deletion_threshold
-    return CollectionApplied(applied_at=store.now(), threshold=threshold, **counts)
-
-
-def _relevance(store: AgentMemoryStore, index: Index) -> NDArray[np.float64]:
+def _relevance(view: View, index: Index) -> NDArray[np.float64]:
     """Relevance of every slot now, the floors of landmarks left out: who was one may be none any more."""
-    curve = store.config.forgetting_curve
-    days = np.maximum(0.0, epoch_days(store.now()) - index.column("anchored_days"))
+    curve = view.config.forgetting_curve
+    days = np.maximum(0.0, epoch_days(view.now) - index.column("anchored_days"))
     rates = np.array([curve.rate(kind) for kind in MEMORY_TYPES])[index.column("type")]
     floor = index.column("floor")
     faded: NDArray[np.float64] = index.column("anchor") * np.exp(-rates * days)

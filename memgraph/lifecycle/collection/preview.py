@@ -8,6 +8,7 @@ from datetime import timedelta
 import numpy as np
 
 from memgraph.lifecycle.collection.collect import Survey, counted
+from memgraph.lifecycle.run.runner import View
 from memgraph.model.results.maintenance import ChangedRecall, CollectionPreview, FadedMemory
 from memgraph.model.timestamps import from_iso, to_iso
 from memgraph.store import AgentMemoryStore
@@ -28,7 +29,7 @@ ORDER BY retrieved_at DESC, query_id, e.rank
 def foresee_collection(store: AgentMemoryStore) -> CollectionPreview:
     """Return what `collect` would do at this moment, and the recalls of the last 90 days that had returned what would go."""
     with store.reader.frozen():
-        survey = Survey(store)
+        survey = Survey(View(store.reader, store.config, store.now(), is_locked=False))
         index, going = survey.index, list(survey.going())
         names = [index.ids.names[slot] for slot in going]
         was_used = index.column("access_count")[going] > 0 if going else np.zeros(0, dtype=np.bool_)

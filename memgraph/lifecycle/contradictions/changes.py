@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from memgraph.journal.envelope import Event
-from memgraph.model.events.links import MemoryUnlinked
-from memgraph.model.events.memories import MemoryAdded, MemoryMerged, MemoryRevised, MemoryUndeleted
-from memgraph.model.events.recalls import OutcomeRecorded
+from memgraph.lifecycle.run.changes import Watch, changes_after, revised_fields
+from memgraph.model.events.lifecycle import ProcedureMeasured
+from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
+from memgraph.model.events.memories import MemoryDeleted, MemoryMerged, MemoryRevised, RecordPatch
+from memgraph.model.events.recalls import AccessRecorded, OutcomeRecorded
+from memgraph.model.events.reembedding import MemoryReembedded
 from memgraph.model.memory import OUTCOME_OF_WORD
+from memgraph.store.query import Reader
 
 _BATCH = 500
 _MOST_REREAD = 5_000
 """After so many events without anything to look at a run still notes how far it has come."""
-_TELLING = frozenset(
+_COMPARED = frozenset(
     "content outcome entities tags domain valid_at invalid_at is_suppressed archived_at trust_class confidence "
     "situation action".split()
 )  # fmt: skip
-_WEIGHING = frozenset({"trust_class", "confidence"})
+_WEIGHED = frozenset({"trust_class", "confidence"})
 """What of a memory is weighed against another one: a rise lets a contradiction that was left open be decided."""
+_WATCH = Watch(
+    (AccessRecorded, MemoryReembedded, MemoryDerived, MemoryLinked, MemoryUnlinked, MemoryDeleted, ProcedureMeasured),
+    frozenset(RecordPatch.model_fields) - _COMPARED,
+)
 
 
-class Changes(NamedTuple):
-    """What a batch looks at.
+class Batch(NamedTuple):
+    """What is looked at together.
 
     Attributes
     ----------
@@ -41,38 +49,28 @@ class Changes(NamedTuple):
     through_seq: int
 
 
-def changes_in(events: Iterable[Event]) -> Iterator[Changes]:
-    """Yield what events have changed, some hundred memories at a time; nothing for what no comparison looks at."""
-    touched: dict[str, None] = {}
+def batches_after(reader: Reader, since: int) -> Iterator[Batch]:
+    """Yield what has changed after an event, some hundred memories at a time; nothing for what no comparison looks at."""
     confirmed: set[str] = set()
     weighed: set[str] = set()
-    after: int | None = None
-    seq = 0
-    for event in events:
-        seq, payload = event.seq, event.payload
-        after = seq - 1 if after is None else after
-        ids = _touched(event)
-        touched |= dict.fromkeys(ids)
-        confirmed |= set(ids if _confirms(event) else ())
-        weighed |= set(ids if isinstance(payload, MemoryRevised) and _told(event) & _WEIGHING else ())
+
+    def touched_by(event: Event) -> list[str]:
+        payload = event.payload
+        by_use = payload.used if isinstance(payload, OutcomeRecorded) and _confirms(event) else []
+        ids = _WATCH.touched(event)[:1] or by_use
+        confirmed.update(ids if _confirms(event) else ())
+        weighed.update(ids if isinstance(payload, MemoryRevised) and revised_fields(event) & _WEIGHED else ())
         if isinstance(payload, MemoryUnlinked) and payload.relation == "SUPERSEDES":
             ends = {payload.source_id, payload.target_id}  # somebody has thought otherwise since
-            confirmed, weighed = confirmed - ends, weighed - ends
-        if len(touched) >= _BATCH:
-            yield Changes(list(touched), frozenset(confirmed), frozenset(weighed), after, seq)
-            touched, confirmed, weighed, after = {}, set(), set(), seq
-    if touched or (after is not None and seq - after > _MOST_REREAD):
-        yield Changes(list(touched), frozenset(confirmed), frozenset(weighed), after or 0, seq)
+            confirmed.difference_update(ends)
+            weighed.difference_update(ends)
+        return ids
 
-
-def _touched(event: Event) -> list[str]:
-    """Return whose claims, or whose standing among others, an event can have changed."""
-    payload = event.payload
-    if isinstance(payload, MemoryRevised):
-        return [payload.id] if _told(event) & _TELLING else []
-    if isinstance(payload, MemoryAdded | MemoryMerged | MemoryUndeleted):
-        return payload.memory_ids()[:1]
-    return payload.used if isinstance(payload, OutcomeRecorded) and _confirms(event) else []
+    for touched, after, through, _is_last in changes_after(reader, since, touched_by, most_memories=_BATCH):
+        if touched or through - after > _MOST_REREAD:
+            yield Batch(list(touched), frozenset(confirmed), frozenset(weighed), after, through)
+        confirmed.clear()
+        weighed.clear()
 
 
 def _confirms(event: Event) -> bool:
@@ -81,8 +79,3 @@ def _confirms(event: Event) -> bool:
     if isinstance(payload, OutcomeRecorded):
         return OUTCOME_OF_WORD.get(payload.outcome) == "positive"
     return isinstance(payload, MemoryMerged) and event.actor != "system"
-
-
-def _told(event: Event) -> set[str]:
-    """Return the fields that an event sets or clears."""
-    return {*event.content.get("changed", ()), *event.content.get("cleared", ())}

@@ -27,6 +27,7 @@ from memgraph.model.memory import AgentMemory
 from memgraph.model.results.contradictions import Contradiction
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
+from memgraph.store.query import Reader
 
 _SURE_REVERSAL = 0.75
 """What was taken away is a part of what was added, or the other way round, where they share less of their words."""
@@ -68,23 +69,28 @@ def open_contradictions(store: AgentMemoryStore, *, project_id: str | None = Non
     project_id : str, optional
         Those of this project's memories. None: of all.
     """
-    project_id = checked(Name | None, project_id, "project")
-    with store.reader.frozen(links=True):
-        shown = store.reader.listed(project_id=project_id) & ~store.reader.superseded()
-        return _in_order_of_score(_contradiction(store, ends) for ends in _among(store, shown))
+    return still_open(store.reader, checked(Name | None, project_id, "project"))
+
+
+def still_open(reader: Reader, project_id: str | None = None) -> list[Contradiction]:
+    """Return what `open_contradictions` does."""
+    with reader.frozen(links=True):
+        shown = reader.listed(project_id=project_id) & ~reader.superseded()
+        return _in_order_of_score(_contradiction(reader, ends) for ends in _among(reader, shown))
 
 
 def decided_contradictions(store: AgentMemoryStore, *, project_id: str | None = None) -> list[Contradiction]:
     """Return the contradictions in which one of two listed memories replaces the other, in the same order."""
     project_id = checked(Name | None, project_id, "project")
-    with store.reader.frozen(links=True):
-        pairs = _among(store, store.reader.listed(project_id=project_id))
-        return _in_order_of_score(_contradiction(store, ends) for ends in pairs if _is_replaced(store, ends))
+    reader = store.reader
+    with reader.frozen(links=True):
+        pairs = _among(reader, reader.listed(project_id=project_id))
+        return _in_order_of_score(_contradiction(reader, ends) for ends in pairs if _is_replaced(reader, ends))
 
 
-def _among(store: AgentMemoryStore, shown: NDArray[np.bool_]) -> list[tuple[str, str]]:
+def _among(reader: Reader, shown: NDArray[np.bool_]) -> list[tuple[str, str]]:
     """Return the ends of the CONTRADICTS between masked memories."""
-    index = store.reader.index
+    index = reader.index
     sources, targets = index.links.pairs(RELATION_CODE["CONTRADICTS"])
     both = np.flatnonzero(shown[sources] & shown[targets])
     return sorted({(index.ids.names[sources[at]], index.ids.names[targets[at]]) for at in both})
@@ -94,14 +100,14 @@ def _in_order_of_score(found: Iterable[Contradiction]) -> list[Contradiction]:
     return sorted(found, key=lambda one: (-(one.score or 0.0), one.newer.id or "", one.older.id or ""))
 
 
-def _is_replaced(store: AgentMemoryStore, ends: tuple[str, str]) -> bool:
+def _is_replaced(reader: Reader, ends: tuple[str, str]) -> bool:
     """Whether one of two memories supersedes the other."""
-    return any(store.reader.record("SUPERSEDES", pair) is not None for pair in (ends, ends[::-1]))
+    return any(reader.record("SUPERSEDES", pair) is not None for pair in (ends, ends[::-1]))
 
 
-def _contradiction(store: AgentMemoryStore, ends: tuple[str, str]) -> Contradiction:
-    row: Row = store.reader.record("CONTRADICTS", ends) or {}
-    older, newer = in_order(*store.read_memories(ends))
+def _contradiction(reader: Reader, ends: tuple[str, str]) -> Contradiction:
+    row: Row = reader.record("CONTRADICTS", ends) or {}
+    older, newer = in_order(*reader.read(ends))
     score, reason = row.get("score"), row.get("reason")
     if reason in NOTED.values() and (conflict := conflict_of(older, newer)) is not None:
         reason = conflict.reason

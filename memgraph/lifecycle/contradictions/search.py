@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby
 
 import numpy as np
@@ -21,20 +22,22 @@ from numpy.typing import NDArray
 from memgraph.fold.last_state import last_known
 from memgraph.index.columns import TRUST
 from memgraph.index.index import Index
-from memgraph.lifecycle.contradictions.changes import Changes, changes_in
+from memgraph.lifecycle.contradictions.changes import Batch, batches_after
 from memgraph.lifecycle.contradictions.conflict import conflict_of
 from memgraph.lifecycle.contradictions.resolution import is_decided
 from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION_SOURCE
+from memgraph.lifecycle.run.changes import last_run
+from memgraph.lifecycle.run.runner import Commit, Plan, View, account, added, carry_out
 from memgraph.model.base import Seconds, checked
 from memgraph.model.chronology import in_order, since
 from memgraph.model.events.lifecycle import CONTRADICTIONS, ContradictionsSought
 from memgraph.model.events.links import MemoryLinked
-from memgraph.model.events.payload import Payload
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import AgentMemory
 from memgraph.model.results.contradictions import ContradictionResult
 from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
+from memgraph.store.query import Reader
 from memgraph.text.overlap import overlap
 
 NEAR = 0.6
@@ -74,19 +77,15 @@ def find_contradictions(
     """
     seconds = checked(Seconds | None, seconds, "seconds")
     started = time.monotonic()
-    before = (store.reader.record("LifecycleRun", CONTRADICTIONS) or {}).get("seq", 0)
+    before = last_run(store.reader, CONTRADICTIONS).get("seq", 0)
     total = store.reader.index.offset.seq - before
-    result, known = ContradictionResult(), _Known(store)
-    for step in changes_in(store.reader.events_after(before)):
+    result, known = ContradictionResult(), _Known(store.reader)
+    for step in batches_after(store.reader, before):
         if seconds is not None and time.monotonic() - started >= seconds:
             return result.model_copy(update={"complete": False})
-        with store.exclusive():
-            found = _sought(store, step, known)
-            counts = {"looked_at": found.looked_at, "found": found.found, "superseded": found.superseded}
-            event = ContradictionsSought(sought_at=store.now(), through_seq=step.through_seq, **counts)
-            store.commit("system", [event], actor="system")
-            known.stands()
-        result = _added(result, found)
+        found, seqs = carry_out(store, partial(_planned_and_noted, step=step, known=known), attempts=1)
+        known.through_seq = seqs[-1]
+        result = added(result, found)
         if progress:
             progress(min(step.through_seq - before, total), total)
     return result
@@ -97,8 +96,8 @@ def find_contradictions_of(store: AgentMemoryStore, memory_ids: Iterable[str]) -
     ids = list(memory_ids)
     if not ids:
         return ContradictionResult()
-    with store.exclusive():
-        return _sought(store, Changes(ids, frozenset(), frozenset(), 0, 0), _Known(store))
+    step = Batch(ids, frozenset(), frozenset(), 0, 0)
+    return carry_out(store, partial(_planned, step=step, known=_Known(store.reader)), attempts=1).result
 
 
 def told(result: ContradictionResult) -> str | None:
@@ -113,15 +112,6 @@ def told(result: ContradictionResult) -> str | None:
 
 def _memories(number: int) -> str:
     return f"{number} {'memory' if number == 1 else 'memories'}"
-
-
-def _added(one: ContradictionResult, other: ContradictionResult) -> ContradictionResult:
-    return ContradictionResult(
-        looked_at=one.looked_at + other.looked_at,
-        found=one.found + other.found,
-        superseded=one.superseded + other.superseded,
-        memory_ids=[*one.memory_ids, *other.memory_ids],
-    )
 
 
 @dataclass(slots=True)
@@ -140,45 +130,43 @@ class _Known:
     ----------
     apart : set of (int, int)
         Pairs of slots, the lower one first.
+    through_seq : int
+        The last event that this run has written, and no memory's own text or state with it.
     """
 
-    def __init__(self, store: AgentMemoryStore) -> None:
-        self._store = store
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
         self.apart: set[tuple[int, int]] = set()
         self._memories: dict[str, AgentMemory] = {}
         self._holders: dict[int, NDArray[np.int32]] = {}
-        self._seq = -1
+        self.through_seq = -1
 
     def read(self, memory_ids: Sequence[str]) -> list[AgentMemory]:
         """Return these memories in this order."""
         lacking = [one for one in memory_ids if one not in self._memories]
-        self._memories |= {memory.id or "": memory for memory in self._store.read_memories(lacking)} if lacking else {}
+        self._memories |= {memory.id or "": memory for memory in self._reader.read(lacking)} if lacking else {}
         return [self._memories[one] for one in memory_ids if one in self._memories]
 
     def holders(self, code: int) -> NDArray[np.int32]:
         """Return the slots whose texts hold a term: asked once, for a look-up may cost a pass over what was written of late."""
         if code not in self._holders:
-            self._holders[code] = self._store.reader.index.postings.get(code)[0]
+            self._holders[code] = self._reader.index.postings.get(code)[0]
         return self._holders[code]
 
     def has_risen(self, memory: AgentMemory, after_seq: int) -> bool:
         """Whether a memory is surer, or trusted more, than it was then, and neither less. Reads the journal: ask last."""
         memory_id = memory.id or ""
-        events = (event for event in self._store.reader.history(memory_id) if event.seq <= after_seq)
+        events = (event for event in self._reader.history(memory_id) if event.seq <= after_seq)
         if (then := last_known(events, memory_id)) is None:
             return False  # it was weighed when it was written
         sure, distrust = then.row.get("confidence", 1.0), TRUST.index(then.row.get("trust_class", "agent"))
         now = memory.confidence, TRUST.index(memory.trust_class)
         return now != (sure, distrust) and now[0] >= sure and now[1] <= distrust
 
-    def stands(self) -> None:
-        """Say that this run has written all that was written up to now, and no memory's own text or state with it."""
-        self._seq = self._store.reader.index.offset.seq
-
     def refresh(self) -> None:
         """Forget everything if somebody else has written since, or it has become much."""
         is_much = len(self._memories) > _MOST_KNOWN or len(self.apart) > _MOST_APART
-        if is_much or self._store.reader.index.offset.seq != self._seq:
+        if is_much or self._reader.index.offset.seq != self.through_seq:
             self._memories.clear()
             self._holders.clear()
             self.apart.clear()
@@ -187,9 +175,9 @@ class _Known:
 class _Field:
     """What a batch is compared with: what was in force when it began."""
 
-    def __init__(self, store: AgentMemoryStore, known: _Known) -> None:
-        self.reader, self.index, self.known = store.reader, store.reader.index, known
-        self.in_force = store.reader.listed() & ~store.reader.superseded()
+    def __init__(self, reader: Reader, known: _Known) -> None:
+        self.reader, self.index, self.known = reader, reader.index, known
+        self.in_force = reader.listed() & ~reader.superseded()
         self._fitting: dict[tuple[int, ...], Mask] = {}
 
     def fitting(self, slot: int) -> Mask:
@@ -204,10 +192,18 @@ class _Field:
         return self._fitting[scope]
 
 
-def _sought(store: AgentMemoryStore, step: Changes, known: _Known) -> ContradictionResult:
-    """Look at some memories and commit what is found. The writer lock is held."""
+def _planned_and_noted(view: View, step: Batch, known: _Known) -> Plan[ContradictionResult]:
+    """Plan what is found among some memories, and to note how far the run has come."""
+    plan = _planned(view, step, known)
+    counts = {name: getattr(plan.result, name) for name in ("looked_at", "found", "superseded")}
+    sought = ContradictionsSought(sought_at=view.now, through_seq=step.through_seq, **counts)
+    return replace(plan, commits=[*plan.commits, account(sought)])
+
+
+def _planned(view: View, step: Batch, known: _Known) -> Plan[ContradictionResult]:
+    """Look at some memories, and plan to link what is found."""
     known.refresh()
-    field, now = _Field(store, known), store.now()
+    field, now = _Field(view.reader, known), view.now
     index = field.index
     slots = [slot for one in step.memory_ids if (slot := index.slot(one)) >= 0 and field.in_force[slot]]
     found = _Findings()
@@ -220,13 +216,14 @@ def _sought(store: AgentMemoryStore, step: Changes, known: _Known) -> Contradict
                 if not _compare(memory, rival, relations, found, step=step, known=known, now=now):
                     known.apart.add(_pair(slot, other))
     ordered = sorted(found.links, key=lambda link: link[0] or "")
-    for task_id, group in groupby(ordered, key=lambda link: link[0]):
-        events: list[Payload] = [link for _, link in group]
-        store.commit("task" if task_id else "global", events, task_id=task_id, actor="system")
+    commits = [
+        Commit([link for _, link in group], task_id) for task_id, group in groupby(ordered, key=lambda link: link[0])
+    ]
     new = [link.source_id for _, link in found.links if link.relation == "CONTRADICTS"]
-    return ContradictionResult(
+    result = ContradictionResult(
         looked_at=len(slots), found=len(new), superseded=len(found.retired), memory_ids=list(dict.fromkeys(new))
     )
+    return Plan(result, commits)
 
 
 def _compare(
@@ -235,7 +232,7 @@ def _compare(
     relations: Set[str],
     found: _Findings,
     *,
-    step: Changes,
+    step: Batch,
     known: _Known,
     now: str,
 ) -> bool:

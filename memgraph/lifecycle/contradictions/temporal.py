@@ -9,22 +9,25 @@ says needs no run: that is seen by the clock.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
 from memgraph.lifecycle.contradictions.conflict import conflict_of
-from memgraph.lifecycle.contradictions.resolution import is_decided, open_contradictions
+from memgraph.lifecycle.contradictions.resolution import is_decided, still_open
 from memgraph.lifecycle.contradictions.stated_ends import stated_end
 from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
+from memgraph.lifecycle.run.changes import last_run
+from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out
 from memgraph.model.chronology import since
 from memgraph.model.events.lifecycle import phase_key
 from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.memories import MemoryRevised, RecordPatch
-from memgraph.model.events.payload import Payload
 from memgraph.model.results.contradictions import Contradiction
 from memgraph.model.results.sleep import TemporalResult
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
+from memgraph.store.query import Reader
 
 PHASE = "temporal"
 STATED = "its own end has passed: the text says until when it holds"
@@ -40,21 +43,19 @@ def validate_facts(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> 
     is_time_up : callable, optional
         Asked every thousand facts.
     """
-    looked_at = expired = pinned = 0
-    for ids in _facts(store):
+    total = TemporalResult()
+    for ids in _facts(store.reader):
         if is_time_up():
-            return TemporalResult(looked_at=looked_at, expired=expired, ended_but_pinned=pinned, complete=False)
-        stated, passed, kept = _expire(store, ids)
-        looked_at, expired, pinned = looked_at + stated, expired + passed, pinned + kept
-    open_ones, replaced = _replace(store)
-    return TemporalResult(looked_at=looked_at + open_ones, expired=expired, replaced=replaced, ended_but_pinned=pinned)
+            return total.model_copy(update={"complete": False})
+        total = added(total, carry_out(store, partial(_expired, ids=ids)).result)
+    return added(total, carry_out(store, _replaced, attempts=1).result)
 
 
-def _facts(store: AgentMemoryStore) -> Iterator[list[str]]:
+def _facts(reader: Reader) -> Iterator[list[str]]:
     """Yield the ids of facts in force without an end of validity, those of one write scope at a time, in batches."""
-    with store.reader.frozen(links=True):
-        index = store.reader.index
-        mask = store.reader.listed(type="semantic") & np.isinf(index.column("invalid_days"))
+    with reader.frozen(links=True):
+        index = reader.index
+        mask = reader.listed(type="semantic") & np.isinf(index.column("invalid_days"))
         slots = np.flatnonzero(mask)
         task, seq = index.column("task")[slots], index.column("seq")[slots]
         slots = slots[np.lexsort((seq, task))]
@@ -68,28 +69,14 @@ def _facts(store: AgentMemoryStore) -> Iterator[list[str]]:
     yield from batches
 
 
-def _expire(store: AgentMemoryStore, ids: Sequence[str]) -> tuple[int, int, int]:
-    """Say of some facts of one write scope that they are invalid.
-
-    Return how many state an end, of how many it has passed, and how many of which it has passed are pinned.
-    """
-    now = store.now()
-    stating = [(row, end) for row in store.reader.rows(ids) if (end := _end_of(row)) is not None]
-    pinned = sum(end <= now and row.get("is_pinned", False) for row, end in stating)
-    over = [row["id"] for row, end in stating if end <= now and not row.get("is_pinned", False)]
-    if not over:
-        return len(stating), 0, pinned
-    with store.exclusive():
-        now = store.now()
-        rows = [
-            row
-            for row in store.reader.rows(over)
-            if (end := _end_of(row)) is not None and end <= now and not row.get("is_pinned", False)
-        ]
-        events: list[Payload] = [_expired(row, now) for row in rows]
-        task_id = rows[0].get("task_id") if rows else None
-        store.commit("task" if task_id else "global", events, task_id=task_id, actor="system")
-    return len(stating), len(events), pinned
+def _expired(view: View, ids: Sequence[str]) -> Plan[TemporalResult]:
+    """Plan to say of some facts of one write scope that they are invalid."""
+    stating = [(row, end) for row in view.reader.rows(ids) if (end := _end_of(row)) is not None]
+    over = [(row, end) for row, end in stating if end <= view.now]
+    ended = [_ended(row, end, view.now) for row, end in over if not row.get("is_pinned", False)]
+    commits = [Commit(ended, over[0][0].get("task_id"))] if ended else []
+    result = TemporalResult(looked_at=len(stating), expired=len(ended), ended_but_pinned=len(over) - len(ended))
+    return Plan(result, commits)
 
 
 def _end_of(row: Row) -> str | None:
@@ -99,29 +86,25 @@ def _end_of(row: Row) -> str | None:
     return None if "invalid_at" in row else stated_end(row["content"], said_at)
 
 
-def _expired(row: Row, now: str) -> MemoryRevised:
-    changed = {"invalid_at": _end_of(row), "invalidation_reason": STATED, "updated_at": now}
+def _ended(row: Row, end: str, now: str) -> MemoryRevised:
+    changed = {"invalid_at": end, "invalidation_reason": STATED, "updated_at": now}
     return MemoryRevised(id=row["id"], changed=RecordPatch.parse(changed))
 
 
-def _replace(store: AgentMemoryStore) -> tuple[int, int]:
-    """Let newer facts replace those that they contradict, where their time came since the last run."""
-    run = store.reader.record("LifecycleRun", phase_key(PHASE)) or {}
-    replaced = 0
-    with store.exclusive():
-        found, now = open_contradictions(store), store.now()
-        gone: set[str] = set()
-        for pair in found:
-            began = since(pair.newer)
-            if not max(pair.found_at or "", run.get("applied_at", "")) < began <= now:
-                continue
-            if gone & {pair.newer.id, pair.older.id} or (link := _replacing(pair, now)) is None:
-                continue
-            task_id = pair.newer.task_id
-            store.commit("task" if task_id else "global", [link], task_id=task_id, actor="system")
-            gone.add(pair.older.id or "")
-            replaced += 1
-    return len(found), replaced
+def _replaced(view: View) -> Plan[TemporalResult]:
+    """Plan to let newer facts replace those that they contradict, where their time came since the last run."""
+    run, found = last_run(view.reader, phase_key(PHASE)), still_open(view.reader)
+    gone: set[str] = set()
+    commits = []
+    for pair in found:
+        began = since(pair.newer)
+        if not max(pair.found_at or "", run.get("applied_at", "")) < began <= view.now:
+            continue
+        if gone & {pair.newer.id, pair.older.id} or (link := _replacing(pair, view.now)) is None:
+            continue
+        commits.append(Commit([link], pair.newer.task_id))
+        gone.add(pair.older.id or "")
+    return Plan(TemporalResult(looked_at=len(found), replaced=len(commits)), commits)
 
 
 def _replacing(pair: Contradiction, now: str) -> MemoryLinked | None:

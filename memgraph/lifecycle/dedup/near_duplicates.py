@@ -19,7 +19,7 @@ as if it had not been stopped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -32,15 +32,18 @@ from memgraph.lifecycle.dedup.merge import merge_event, merged
 from memgraph.lifecycle.dedup.near_groups import Group, Near
 from memgraph.lifecycle.dedup.sameness import says_the_same, stands_for_both
 from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
-from memgraph.lifecycle.evidence.portions import Portion, matters, next_portion
+from memgraph.lifecycle.run.changes import MOST_EVENTS, Changes, Watch, changes_after, last_run
+from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.lifecycle import phase_key
 from memgraph.model.events.links import MemoryLinked
+from memgraph.model.events.recalls import AccessRecorded
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.model.results.sleep import MADE_BY_SLEEP, MergeResult
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.append import Write, with_vector
+from memgraph.store.query import Reader
 
 PHASE = "near-duplicates"
 REASON = "near-duplicate"
@@ -48,25 +51,28 @@ REASON = "near-duplicate"
 _KIN = ("type", "project", "task", "tier", "trust", "outcome", "domain", "speaker")
 _BATCH = 100
 """Merges in one commit."""
-_ATTEMPTS = 3
 _LOOKED_AT = 64
 """Of what is near a memory, so many that say something else are passed over."""
 _REMEMBERED = 5_000
+_COMPARED = 2_000_000
+_FEWEST, _MOST = 64, 1_000
+"""A portion has at least and at most so many memories, between these so many that about `_COMPARED` pairs with others are looked at."""
+_WATCH = Watch(
+    (AccessRecorded,), frozenset({"floor", "archive_summary", "relevance_anchor", "relevance_at", "updated_at"})
+)
+"""What can change which memories say the same."""
 
 Mask = NDArray[np.bool_]
 Slots = NDArray[np.int64]
 
 
 class _Decision(NamedTuple):
-    """One memory is to become part of another one."""
+    """One memory is to become part of another one: what that is before and after, and how near they are."""
 
-    kept_id: str
-    gone_id: str
+    before: AgentMemory
+    gone: AgentMemory
+    after: AgentMemory
     near: Near
-
-
-class _Overtaken(Exception):  # noqa: N818 (no error: others wrote, and what was planned is planned anew)
-    pass
 
 
 def merge_near_duplicates(
@@ -90,111 +96,89 @@ def merge_near_duplicates(
     Memories with vectors are compared in blocks of matrix products within their group, what is new in a portion with what was
     there by then. The others are found by their rarest words.
     """
-    looked_at = merged_count = by_words = 0
-    since = (store.reader.record("LifecycleRun", phase_key(PHASE)) or {}).get("seq", 0)
-    until = store.reader.index.offset.seq
-    is_complete: bool | None = False
+    total = MergeResult(complete=False)
+    since = last_run(store.reader, phase_key(PHASE)).get("seq", 0)
+    portions = changes_after(
+        store.reader,
+        since,
+        _WATCH.touched,
+        until=store.reader.index.offset.seq,
+        most_memories=_portion_size(store.reader),
+        most_events=MOST_EVENTS,
+    )
     may_stop = never  # not within the first portion: else a run that is given too little time would never come further
-    while not is_time_up():
-        portion = next_portion(store, since, until)
-        for _ in range(_ATTEMPTS):
-            run = _Run(store, portion, may_stop)
-            try:
-                is_complete = run.go()
-            except _Overtaken:
-                is_complete = None
-            merged_count, by_words = merged_count + run.merged, by_words + run.by_words
-            if is_complete is not None:
-                break
-        looked_at += run.looked_at
-        if not is_complete or portion.is_last:
+    for portion in portions:
+        if is_time_up():
             break
-        since, is_complete, may_stop = portion.through_seq, False, is_time_up
+        found = carry_out(
+            store, partial(_planned, portion=portion, is_time_up=may_stop), rests_on=_WATCH.touched
+        ).result
+        is_complete = found.complete and portion.is_last
+        total = added(total, found).model_copy(update={"complete": is_complete})
+        if not found.complete or portion.is_last:
+            break
+        may_stop = is_time_up
         if looked_through:
-            looked_through(since)
-    return MergeResult(looked_at=looked_at, merged=merged_count, by_words=by_words, complete=bool(is_complete))
+            looked_through(portion.through_seq)
+    return total
 
 
-class _Run:
-    """One pass over the groups, as they were when it began: a portion with all that was recorded up to its end.
+def _portion_size(reader: Reader) -> int:
+    return min(max(_FEWEST, _COMPARED // max(1, len(reader.index))), _MOST)
 
-    Attributes
+
+def _planned(view: View, portion: Changes, is_time_up: TimeIsUp) -> Plan[MergeResult]:
+    """Plan what is to be merged of a portion, among all that was recorded up to its end."""
+    reader = view.reader
+    with reader.frozen(links=True):
+        index = reader.index
+        may_be_one = partial(_may_be_one, _linked(index, "CONTRADICTS"))
+        there = _comparable(reader)
+        if not portion.is_last:
+            there &= index.column("seq") <= portion.through_seq
+        slots = _in_order(index, np.flatnonzero(there))
+        is_new = _is_new(index, portion.touched)[slots]
+        groups = list(_kin(index, slots))
+    looked_at, decisions, commits = 0, list[_Decision](), list[Commit]()
+    was_stopped = False
+    for members in groups:
+        if not is_new[members].any():
+            continue
+        if was_stopped := was_stopped or is_time_up():
+            break
+        looked_at += int(is_new[members].sum())
+        merging = _Merging(view, Group(reader, slots[members], is_new[members]), may_be_one, is_time_up)
+        found = list(merging.decisions())
+        was_stopped = merging.was_stopped
+        decisions += found
+        for start in range(0, len(found), _BATCH):
+            writes = [write for one in found[start : start + _BATCH] for write in _writes(one, view.now)]
+            commits.append(Commit(writes, found[start].before.task_id))
+    by_words = sum(one.near.is_by_words for one in decisions)
+    result = MergeResult(looked_at=looked_at, merged=len(decisions), by_words=by_words, complete=not was_stopped)
+    return Plan(result, commits)
+
+
+def _may_be_one(opposed: Mapping[str, set[str]], kept: AgentMemory, other: AgentMemory) -> bool:
+    """Tell whether one of two memories that are near each other may become part of the other.
+
+    Parameters
     ----------
-    looked_at, merged, by_words : int
-        As in `MergeResult`.
+    opposed : mapping
+        What contradicts each memory, by id.
     """
-
-    def __init__(self, store: AgentMemoryStore, portion: Portion, is_time_up: TimeIsUp) -> None:
-        self._store = store
-        self._is_time_up = is_time_up
-        self.looked_at = self.merged = self.by_words = 0
-        with store.reader.frozen(links=True):
-            self._index = index = store.reader.index
-            self._seq = index.offset.seq
-            self._opposed = _linked(index, "CONTRADICTS")
-            there = _comparable(store)
-            if not portion.is_last:
-                there &= index.column("seq") <= portion.through_seq
-            self._slots = _in_order(index, np.flatnonzero(there))
-            self._is_new = _is_new(index, portion.touched)[self._slots]
-            self._groups = list(_kin(index, self._slots))
-
-    def go(self) -> bool:
-        """Merge what can be merged, and tell whether that was all."""
-        for members in self._groups:
-            if not self._is_new[members].any():
-                continue
-            if self._is_time_up():
-                return False
-            group = Group(self._store.reader, self._slots[members], self._is_new[members])
-            self.looked_at += int(self._is_new[members].sum())
-            merging = _Merging(self._store, group, self._may_be_one, self._is_time_up)
-            waiting: list[_Decision] = []
-            for decision in merging.decisions():
-                waiting.append(decision)
-                if len(waiting) == _BATCH:
-                    self._commit(waiting)
-                    waiting = []
-                    merging.forget()
-            self._commit(waiting)
-            if merging.was_stopped:
-                return False
-        return True
-
-    def _may_be_one(self, kept: AgentMemory, other: AgentMemory) -> bool:
-        """Tell whether one of two memories that are near each other may become part of the other."""
-        if kept.is_pinned and other.is_pinned and not is_equal(kept.content, other.content):
-            return False
-        if {kept.source, other.source} & MADE_BY_SLEEP:
-            return False
-        ours, theirs = ({memory.id or "", *memory.source_event_ids} for memory in (kept, other))
-        if other.id in ours or kept.id in theirs:
-            return False  # they were one before, and were parted
-        if any(theirs & self._opposed[one] for one in ours & self._opposed.keys()):
-            return False  # they, or what became part of them, contradict each other
-        if kept.type == "episodic" and not (kept.evidence_build_ids and other.evidence_build_ids):
-            return False
-        return says_the_same(kept, other)
-
-    def _commit(self, decisions: Sequence[_Decision]) -> None:
-        if not decisions:
-            return
-        store = self._store
-        with store.exclusive():
-            if any(matters(event) for event in store.reader.events_after(self._seq)):
-                raise _Overtaken
-            ids = dict.fromkeys(one for decision in decisions for one in (decision.kept_id, decision.gone_id))
-            now, known = store.now(), {memory.id or "": memory for memory in store.read_memories(list(ids))}
-            writes: list[Write] = []
-            for decision in decisions:
-                kept, gone = known[decision.kept_id], known[decision.gone_id]
-                known[decision.kept_id] = after = _joined(kept, gone, now, store.config.forgetting_curve)
-                writes += _writes(kept, gone, after, decision.near.score, now)
-            task_id = known[decisions[0].kept_id].task_id
-            store.commit("task" if task_id else "global", writes, task_id=task_id, actor="system")
-            self._seq = store.reader.index.offset.seq
-        self.merged += len(decisions)
-        self.by_words += sum(decision.near.is_by_words for decision in decisions)
+    if kept.is_pinned and other.is_pinned and not is_equal(kept.content, other.content):
+        return False
+    if {kept.source, other.source} & MADE_BY_SLEEP:
+        return False
+    ours, theirs = ({memory.id or "", *memory.source_event_ids} for memory in (kept, other))
+    if other.id in ours or kept.id in theirs:
+        return False  # they were one before, and were parted
+    if any(theirs & opposed[one] for one in ours & opposed.keys()):
+        return False  # they, or what became part of them, contradict each other
+    if kept.type == "episodic" and not (kept.evidence_build_ids and other.evidence_build_ids):
+        return False
+    return says_the_same(kept, other)
 
 
 class _Search:
@@ -219,24 +203,19 @@ class _Merging:
 
     def __init__(
         self,
-        store: AgentMemoryStore,
+        view: View,
         group: Group,
         may_be_one: Callable[[AgentMemory, AgentMemory], bool],
         is_time_up: TimeIsUp,
     ) -> None:
-        self._store = store
+        self._view = view
         self._group = group
         self._may_be_one = may_be_one
         self._is_time_up = is_time_up
-        self._now = store.now()
         self._gone: set[int] = set()
+        self._joined: dict[int, AgentMemory] = {}
         self._memories: dict[int, AgentMemory] = {}
         self.was_stopped = False
-
-    def forget(self) -> None:
-        """Forget what was read: all that was decided has been written."""
-        if len(self._memories) > _REMEMBERED:
-            self._memories.clear()
 
     def decisions(self) -> Iterator[_Decision]:
         """Yield what is to be merged, in order."""
@@ -262,11 +241,11 @@ class _Merging:
             if near is None:
                 waiting.pop()
                 continue
-            kept = self._memory(at)
-            after = _joined(kept, self._memory(near.place), self._now, self._store.config.forgetting_curve)
-            self._memories[at] = after
+            kept, other = self._memories[at], self._memories[near.place]
+            after = _joined(kept, other, self._view.now, self._view.config.forgetting_curve)
+            self._memories[at] = self._joined[at] = after
             self._gone.add(near.place)
-            yield _Decision(self._group.ids[at], self._group.ids[near.place], near)
+            yield _Decision(kept, other, after, near)
             if after.content != kept.content:
                 self._group.take_text(at, near.place)
                 anew = self._group.near(at)
@@ -283,21 +262,19 @@ class _Merging:
         return None
 
     def _fits(self, place: int, other: int) -> bool | None:
+        self._read([place, other])
         if place in self._gone or other in self._gone:
             return None
-        return self._may_be_one(self._memory(place), self._memory(other))
-
-    def _memory(self, place: int) -> AgentMemory:
-        if place not in self._memories:
-            self._read([place])
-        return self._memories[place]
+        return self._may_be_one(self._memories[place], self._memories[other])
 
     def _read(self, places: Sequence[int]) -> None:
+        """Read what is not known. What somebody has deleted meanwhile is gone: then all is planned anew."""
+        if len(self._memories) > _REMEMBERED:
+            self._memories = dict(self._joined)
         lacking = [place for place in places if place not in self._memories]
-        found = {memory.id: memory for memory in self._store.read_memories([self._group.ids[one] for one in lacking])}
-        if len(found) < len(set(lacking)):
-            raise _Overtaken  # one was deleted meanwhile
-        self._memories |= {place: found[self._group.ids[place]] for place in lacking}
+        found = {memory.id: memory for memory in self._view.reader.read([self._group.ids[one] for one in lacking])}
+        self._memories |= {place: found[one] for place in lacking if (one := self._group.ids[place]) in found}
+        self._gone.update(place for place in lacking if place not in self._memories)
 
 
 def _joined(kept: AgentMemory, other: AgentMemory, now: str, curve: ForgettingCurveConfig) -> AgentMemory:
@@ -316,17 +293,18 @@ def _joined(kept: AgentMemory, other: AgentMemory, now: str, curve: ForgettingCu
     )
 
 
-def _writes(kept: AgentMemory, gone: AgentMemory, after: AgentMemory, score: float, now: str) -> list[Write]:
-    event = merge_event(kept, after, candidate_id=gone.id, now=now)
-    ends = {"source_id": kept.id or "", "target_id": gone.id or ""}
-    link = MemoryLinked(relation="SUPERSEDES", score=score, reason=REASON, created_at=now, **ends)
-    return [with_vector(event, after.embedding if after.content != kept.content else None), link]
+def _writes(decision: _Decision, now: str) -> list[Write]:
+    before, gone, after, near = decision
+    event = merge_event(before, after, candidate_id=gone.id, now=now)
+    ends = {"source_id": before.id or "", "target_id": gone.id or ""}
+    link = MemoryLinked(relation="SUPERSEDES", score=near.score, reason=REASON, created_at=now, **ends)
+    return [with_vector(event, after.embedding if after.content != before.content else None), link]
 
 
-def _comparable(store: AgentMemoryStore) -> Mask:
+def _comparable(reader: Reader) -> Mask:
     """Return what is in force, without parts of longer texts: each says but half of it."""
-    index = store.reader.index
-    mask: Mask = store.reader.listed() & ~store.reader.superseded()
+    index = reader.index
+    mask: Mask = reader.listed() & ~reader.superseded()
     is_part = (index.column("previous") >= 0) | (index.column("following") >= 0)
     mask &= ~(is_part & (index.column("type") != MEMORY_TYPES.index("episodic")))
     return mask
@@ -360,7 +338,7 @@ def _linked(index: Index, relation: str) -> dict[str, set[str]]:
     return found
 
 
-def _is_new(index: Index, touched: frozenset[str]) -> Mask:
+def _is_new(index: Index, touched: Iterable[str]) -> Mask:
     """Return which slots are new, or have changed, and what they superseded."""
     mask = np.zeros(len(index), dtype=np.bool_)
     mask[[slot for one in touched if (slot := index.slot(one)) >= 0]] = True

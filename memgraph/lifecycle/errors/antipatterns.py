@@ -21,7 +21,6 @@ from memgraph.lifecycle.evidence.evidence import (
     LEAST_BUILDS,
     Scope,
     TimeIsUp,
-    commit_each,
     in_order,
     is_true,
     may_tell,
@@ -31,11 +30,13 @@ from memgraph.lifecycle.evidence.evidence import (
     strictness,
     unlinked,
 )
-from memgraph.lifecycle.evidence.experience import NO_EVIDENCE_LEFT, evidence_of
 from memgraph.lifecycle.evidence.experience import SOURCE as GENERALISED
-from memgraph.lifecycle.evidence.incremental_run import Study, Vectors
+from memgraph.lifecycle.evidence.experience import evidence_of
+from memgraph.lifecycle.evidence.incremental_run import IncrementalRun
 from memgraph.lifecycle.evidence.quotes import quoting
+from memgraph.lifecycle.evidence.retirement import no_longer_valid, retired, was_retired
 from memgraph.lifecycle.evidence.status import Known, deleted_in, withdrawn
+from memgraph.lifecycle.run.runner import Plan, View, commits_of
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.lifecycle import ERROR_ANALYSIS, FADED, ErrorsAnalysed
 from memgraph.model.events.links import MemoryDerived, MemoryLinked
@@ -45,28 +46,18 @@ from memgraph.model.memory import AgentMemory, SemanticMemory
 from memgraph.model.results.procedures import ErrorAnalysis, ErrorKind, RepeatedError
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
-from memgraph.store.commit.append import Write, with_vector
+from memgraph.store.commit.append import Write
 
 SOURCE = "error analysis"
 """The `source` of the anti-patterns that are made here."""
 _TYPES = ("episodic", "semantic")
 _MOST_LINKED = 200
 _MOST_TOLD = 20
-TAKEN_BACK_TEXT = (
-    "An error that came up again and again: too few of the builds that it was seen in are left to tell it."
-)
-_WORDLESS: dict[str, Any] = {
-    "content": TAKEN_BACK_TEXT,
-    "pattern": None,
-    "incorrect_approach": None,
-    "correct_approach": None,
-    "entities": [],
-    "tags": ["anti-pattern"],
-}
+RETIRED_TEXT = "An error that came up again and again: too few of the builds that it was seen in are left to tell it."
 
 
 @dataclass(slots=True)
-class _Plan:
+class _Findings:
     """What an analysis of one scope found, and what is to be written of it."""
 
     kinds: Counter[ErrorKind] = field(default_factory=Counter)
@@ -96,7 +87,7 @@ def analyse_errors(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> 
     is_time_up : callable, optional
         Asked between projects: once it says so, the rest waits for the next run.
     """
-    result = _STUDY.run(store, is_time_up)
+    result = _RUN.run(store, is_time_up)
     return result.model_copy(update={"repeated": _most_frequent(result.repeated)})
 
 
@@ -110,26 +101,11 @@ def _most_frequent(errors: Sequence[RepeatedError]) -> list[RepeatedError]:
     return sorted(errors, key=lambda error: (-error.builds, error.error))[:_MOST_TOLD]
 
 
-def _written(store: AgentMemoryStore, scope: Scope, plan: _Plan, vectors: Vectors) -> tuple[ErrorAnalysis, set[int]]:
-    result = ErrorAnalysis(
-        failures=plan.kinds.total(),
-        internal=plan.kinds["internal"],
-        external=plan.kinds["external"],
-        configuration=plan.kinds["configuration"],
-        created=len(plan.new),
-        updated=len(plan.revised),
-        superseded=len(plan.superseded),
-        repeated=_most_frequent(plan.repeated),
-        new_memory_ids=[memory.id or "" for memory in plan.new],
-    )
-    return result, commit_each(store, scope, _units(store, plan, vectors))
-
-
-def _planned(store: AgentMemoryStore, scope: Scope, deletions: Deletions) -> _Plan:
-    now, plan = store.now(), _Plan()
-    rows = read_scope(store.reader, scope, _TYPES)
+def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ErrorAnalysis]:
+    now, found = view.now, _Findings()
+    rows = read_scope(view.reader, scope, _TYPES)
     episodes = in_order([row for row in rows if row["type"] == "episodic" and is_true(row, now)])
-    plan.kinds.update(kind_of(error_text(row)) for row in episodes if row.get("outcome") == "negative")
+    found.kinds.update(kind_of(error_text(row)) for row in episodes if row.get("outcome") == "negative")
     met = _with_remedies(troubles(episodes), episodes)
     lessons = {what: row for row in episodes if row.get("outcome") == "positive" and (what := what_of(row))}
     by_id = {row["id"]: row for row in episodes}
@@ -138,37 +114,46 @@ def _planned(store: AgentMemoryStore, scope: Scope, deletions: Deletions) -> _Pl
         for row in trouble.failed:
             met_in.setdefault(row["id"], []).append(place)
     told: dict[str, str] = {}
-    generalisations = _generalisations(store, rows, now)
+    generalisations = _generalisations(view, rows, now)
     sources = frozenset[str]().union(*(row.get("source_event_ids", ()) for row in generalisations))
-    lost = withdrawn(store.reader.index, deletions, sources, by_id)
+    lost = withdrawn(view.reader.index, deletions, sources, by_id)
     for row in generalisations:
         members = [by_id[one] for one in row.get("source_event_ids", ()) if one in by_id]
         told |= dict.fromkeys((one["id"] for one in members), row["id"])
         here = {place for one in members for place in met_in.get(one["id"], ())}
         if members or not lost.isdisjoint(row.get("source_event_ids", ())):  # else what it tells of has only faded
-            _enrich(store, plan, row, members, [met[place] for place in sorted(here)], lessons)
-    known = _known(store, deletions, rows, by_id)
+            _enrich(view, found, row, members, [met[place] for place in sorted(here)], lessons)
+    known = _known(view, deletions, rows, by_id)
     _count_faded(met, known, episodes)
     repeated = [trouble for trouble in met if len(trouble.builds) >= LEAST_BUILDS]
     if any(trouble.fingerprint not in known for trouble in repeated):
         known = _deleted(deletions, scope) | known
     for trouble in repeated:
-        _tell(store, plan, scope, trouble, known.get(trouble.fingerprint), told, lessons)
+        _tell(view, found, scope, trouble, known.get(trouble.fingerprint), told, lessons)
     still = {trouble.fingerprint for trouble in repeated}
     for fingerprint, one in known.items():
         if fingerprint not in still:
-            _take_back(store, plan, one, now)
-    return plan
+            _retire(view, found, one, now)
+    result = ErrorAnalysis(
+        failures=found.kinds.total(),
+        internal=found.kinds["internal"],
+        external=found.kinds["external"],
+        configuration=found.kinds["configuration"],
+        created=len(found.new),
+        updated=len(found.revised),
+        superseded=len(found.superseded),
+        repeated=_most_frequent(found.repeated),
+        new_memory_ids=[memory.id or "" for memory in found.new],
+    )
+    return Plan(result, commits_of(scope[1], _units(view, found)), found.texts)
 
 
-def _known(
-    store: AgentMemoryStore, deletions: Deletions, rows: Sequence[Row], true_ids: Mapping[str, Row]
-) -> dict[str, Known]:
+def _known(view: View, deletions: Deletions, rows: Sequence[Row], true_ids: Mapping[str, Row]) -> dict[str, Known]:
     """Return the anti-patterns that there are, by the error that they tell of."""
     own = [row for row in rows if row.get("source") == SOURCE and "failure_fingerprint" in row]
     known = [Known(row, frozenset(row.get("source_event_ids", ()))) for row in own]
     members = frozenset[str]().union(*(one.members for one in known))
-    lost = withdrawn(store.reader.index, deletions, members, true_ids)
+    lost = withdrawn(view.reader.index, deletions, members, true_ids)
     return {
         one.row["failure_fingerprint"]: one._replace(
             lost=one.members & lost, faded=one.members - true_ids.keys() - lost
@@ -213,9 +198,9 @@ def _with_remedies(met: Sequence[Trouble], episodes: Sequence[Row]) -> list[Trou
     return list(met)
 
 
-def _generalisations(store: AgentMemoryStore, rows: Sequence[Row], now: str) -> list[Row]:
+def _generalisations(view: View, rows: Sequence[Row], now: str) -> list[Row]:
     """Return what compression makes of failures, as far as it is in force."""
-    replaced, index = store.reader.superseded(), store.reader.index
+    replaced, index = view.reader.superseded(), view.reader.index
     return [
         row
         for row in rows
@@ -225,8 +210,8 @@ def _generalisations(store: AgentMemoryStore, rows: Sequence[Row], now: str) -> 
 
 
 def _enrich(
-    store: AgentMemoryStore,
-    plan: _Plan,
+    view: View,
+    found: _Findings,
     row: Row,
     members: Sequence[Row],
     met: Sequence[Trouble],
@@ -242,15 +227,15 @@ def _enrich(
         said, quoted = approaches(members, mended, lessons, [row])
         kinds = Counter(kind_of(error_text(member)) for member in members)
         said["category"] = f"{max(kinds, key=lambda kind: (kinds[kind], kind))} error"
-    if any(row.get(name) != value for name, value in said.items()) or _quoting(store, row["id"], quoted):
-        plan.quoted[row["id"]] = quoted
-        before = store.read_memories([row["id"]])[0]
-        plan.revised.append((before, before.model_copy(update={**said, "updated_at": store.now()})))
+    if any(row.get(name) != value for name, value in said.items()) or _quoting(view, row["id"], quoted):
+        found.quoted[row["id"]] = quoted
+        before = view.reader.read([row["id"]])[0]
+        found.revised.append((before, before.model_copy(update={**said, "updated_at": view.now})))
 
 
 def _tell(
-    store: AgentMemoryStore,
-    plan: _Plan,
+    view: View,
+    found: _Findings,
     scope: Scope,
     trouble: Trouble,
     known: Known | None,
@@ -264,30 +249,29 @@ def _tell(
     covering = Counter(told[row["id"]] for row in trouble.failed if row["id"] in told)
     by, many = max(covering.items(), key=lambda item: (item[1], item[0]), default=("", 0))
     is_covered = many * 2 > len(trouble.failed) + len(trouble.mended)
-    is_there = known is not None and not known.gone and not _is_put_away(known.row, store.now())
+    is_there = known is not None and not known.gone and not _is_put_away(known.row, view.now)
     told_by: str | None = None
     if is_covered:
         told_by = by
-        if known and is_there and store.reader.record("SUPERSEDES", (by, known.row["id"])) is None:
-            plan.superseded.append((by, known.row["id"]))
+        if known and is_there and view.reader.record("SUPERSEDES", (by, known.row["id"])) is None:
+            found.superseded.append((by, known.row["id"]))
     elif known is None or is_there or (known.gone == "collected" and _fresh(trouble, known)):
-        told_by = known.row["id"] if known and is_there else _id(store, scope, trouble.fingerprint)
-        plan.quoted[told_by] = quoted
+        told_by = known.row["id"] if known and is_there else _id(view, scope, trouble.fingerprint)
+        found.quoted[told_by] = quoted
         if known is not None and is_there:
-            _draft(store, plan, trouble, known, fields, told_by)
+            _draft(view, found, trouble, known, fields, told_by)
         else:
-            first, *later = recurrences(store.reader, trouble, scope, lessons, source=SOURCE, most=_MOST_LINKED)
-            plan.new.append(SemanticMemory(id=told_by, **first.fields, supporting_memory_ids=first.members))
-            plan.grown[told_by] = later
+            first, *later = recurrences(view.reader, trouble, scope, lessons, source=SOURCE, most=_MOST_LINKED)
+            found.new.append(SemanticMemory(id=told_by, **first.fields, supporting_memory_ids=first.members))
+            found.grown[told_by] = later
     counts = {"kind": trouble.kind, "builds": len(trouble.builds)}
     remedy = fields["correct_approach"]
-    plan.repeated.append(RepeatedError(error=trouble.name, remedy=remedy, memory_id=told_by, **counts))
+    found.repeated.append(RepeatedError(error=trouble.name, remedy=remedy, memory_id=told_by, **counts))
 
 
 def _is_put_away(row: Row, now: str) -> bool:
     """Whether somebody has put an anti-pattern away, so that it is left alone."""
-    was_taken_back = row.get("invalidation_reason") == NO_EVIDENCE_LEFT and not row.get("is_suppressed")
-    is_out = not is_true(row, now) and not was_taken_back
+    is_out = not is_true(row, now) and not was_retired(row)
     return is_out or ("archived_at" in row and row.get("archive_reason") != FADED)
 
 
@@ -296,8 +280,8 @@ def _fresh(trouble: Trouble, known: Known) -> frozenset[str]:
 
 
 def _draft(
-    store: AgentMemoryStore,
-    plan: _Plan,
+    view: View,
+    found: _Findings,
     trouble: Trouble,
     known: Known,
     fields: dict[str, Any],
@@ -308,7 +292,7 @@ def _draft(
     fresh = _fresh(trouble, known)
     if trouble.faded and not fresh:
         return  # it tells of what can be looked at no more
-    before = store.read_memories([memory_id])[0]
+    before = view.reader.read([memory_id])[0]
     if trouble.faded:
         known_builds = dict.fromkeys([*before.evidence_build_ids, *fields["evidence_build_ids"]])
         fields["evidence_build_ids"] = list(known_builds)[-MAX_ITEMS:]
@@ -322,71 +306,67 @@ def _draft(
         fields["entities"] = []
     linked = set(before.supporting_memory_ids)  # type: ignore[attr-defined]
     is_told = all(getattr(before, name) == value for name, value in fields.items())
-    if not is_told or linked != set(members) or _quoting(store, memory_id, plan.quoted[memory_id]):
+    if not is_told or linked != set(members) or _quoting(view, memory_id, found.quoted[memory_id]):
         if fresh:
-            relevance = store.config.forgetting_curve.confirmed(before.relevance_score)
-            fields |= {"relevance_score": relevance, "relevance_anchor": relevance, "relevance_at": store.now()}
-        plan.members[memory_id] = members
-        plan.revised.append((before, before.model_copy(update={**fields, "updated_at": store.now()})))
+            relevance = view.config.forgetting_curve.confirmed(before.relevance_score)
+            fields |= {"relevance_score": relevance, "relevance_anchor": relevance, "relevance_at": view.now}
+        found.members[memory_id] = members
+        found.revised.append((before, before.model_copy(update={**fields, "updated_at": view.now})))
 
 
-def _id(store: AgentMemoryStore, scope: Scope, fingerprint: str) -> str:
+def _id(view: View, scope: Scope, fingerprint: str) -> str:
     key = "\x1f".join([scope[0] or "", scope[1] or "", fingerprint])
     ids = (source_id(f"anti-pattern\x1f{key}", number) for number in count())
-    return next(one for one in ids if store.reader.index.slot(one) < 0)
+    return next(one for one in ids if view.reader.index.slot(one) < 0)
 
 
-def _take_back(store: AgentMemoryStore, plan: _Plan, known: Known, now: str) -> None:
+def _retire(view: View, found: _Findings, known: Known, now: str) -> None:
     """Plan to say of an anti-pattern whose evidence was forgotten, deleted or proved untrue that it no longer holds, without its words."""
     row = known.row
     is_in_force = not known.gone and is_true(row, now) and "archived_at" not in row and not row.get("is_pinned")
     if is_in_force and (known.lost or not known.faded):
-        before = store.read_memories([row["id"]])[0]
-        gone = {**_WORDLESS, "invalid_at": now, "invalidation_reason": NO_EVIDENCE_LEFT, "updated_at": now}
+        before = view.reader.read([row["id"]])[0]
+        gone = retired(before, RETIRED_TEXT, no_longer_valid(now), now=now, tags=["anti-pattern"])
         linked = before.supporting_memory_ids  # type: ignore[attr-defined]
-        plan.members[row["id"]] = [one for one in linked if one not in known.lost]
-        plan.quoted[row["id"]] = []
-        plan.revised.append((before, before.model_copy(update=gone)))
+        found.members[row["id"]] = [one for one in linked if one not in known.lost]
+        found.quoted[row["id"]] = []
+        found.revised.append((before, gone))
 
 
-def _units(store: AgentMemoryStore, plan: _Plan, vectors: Vectors) -> list[list[Write]]:
-    now, units = store.now(), list[list[Write]]()
-    for memory in plan.new:
-        later = plan.grown[memory.id or ""]
+def _units(view: View, found: _Findings) -> list[list[Write]]:
+    now, units = view.now, list[list[Write]]()
+    for memory in found.new:
+        later = found.grown[memory.id or ""]
         members = later[-1].members if later else memory.supporting_memory_ids
-        quotes = _quoting(store, memory.id or "", plan.quoted[memory.id or ""], evidence=members)
-        first = memory.model_copy(update={"embedding": vectors[memory.content]})
-        units.append([first, *growth(memory, later, vectors, now), *quotes])
-    for before, after in plan.revised:
+        quotes = _quoting(view, memory.id or "", found.quoted[memory.id or ""], evidence=members)
+        units.append([memory, *growth(memory, later, now), *quotes])
+    for before, after in found.revised:
         memory_id = before.id or ""
-        new_text = vectors[after.content] if before.content != after.content else None
         unit: list[Write] = []
         if (event := revision(before, after)) is not None:
-            unit.append(with_vector(event, new_text))
-        if memory_id in plan.members:
-            linked, wanted = set(before.supporting_memory_ids), plan.members[memory_id]  # type: ignore[attr-defined]
+            unit.append(event)
+        if memory_id in found.members:
+            linked, wanted = set(before.supporting_memory_ids), found.members[memory_id]  # type: ignore[attr-defined]
             if added := [one for one in wanted if one not in linked]:
                 unit.append(MemoryDerived(id=memory_id, source_ids=added, created_at=now))
             unit.extend(unlinked(memory_id, sorted(linked - set(wanted))))
-        if memory_id in plan.quoted:
-            evidence = plan.members.get(memory_id, before.supporting_memory_ids)  # type: ignore[attr-defined]
-            unit.extend(_quoting(store, memory_id, plan.quoted[memory_id], evidence=evidence))
+        if memory_id in found.quoted:
+            evidence = found.members.get(memory_id, before.supporting_memory_ids)  # type: ignore[attr-defined]
+            unit.extend(_quoting(view, memory_id, found.quoted[memory_id], evidence=evidence))
         units.append(unit)
     reason = "a generalisation tells of it"
-    for by, old in plan.superseded:
+    for by, old in found.superseded:
         link = MemoryLinked(source_id=by, relation="SUPERSEDES", target_id=old, reason=reason, created_at=now)
         units.append([link])
     return [unit for unit in units if unit]
 
 
 def _quoting(
-    store: AgentMemoryStore, memory_id: str, quoted: Sequence[str], *, evidence: Sequence[str] | None = None
+    view: View, memory_id: str, quoted: Sequence[str], *, evidence: Sequence[str] | None = None
 ) -> list[Payload]:
     """Return what is to be written so that it is linked with what it quotes; with its evidence it is, by default as it is now."""
-    known = store.reader.index.supporting_ids(memory_id) if evidence is None else evidence
-    return quoting(store.reader, memory_id, quoted, evidence=known, now=store.now())
+    known = view.reader.index.supporting_ids(memory_id) if evidence is None else evidence
+    return quoting(view.reader, memory_id, quoted, evidence=known, now=view.now)
 
 
-_STUDY: Study[_Plan, ErrorAnalysis] = Study(
-    ERROR_ANALYSIS, _TYPES, _planned, _written, _concluded, nothing=ErrorAnalysis()
-)
+_RUN = IncrementalRun(ERROR_ANALYSIS, _TYPES, _planned, _concluded, nothing=ErrorAnalysis())

@@ -9,13 +9,12 @@ from memgraph.lifecycle.errors.antipattern_text import caution_of
 from memgraph.lifecycle.errors.remedies import Trouble, troubles
 from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, Scope, in_order, revision
 from memgraph.lifecycle.evidence.experience import Experience
-from memgraph.lifecycle.evidence.incremental_run import Vectors
 from memgraph.lifecycle.generalisation.patterns import Pattern
 from memgraph.lifecycle.generalisation.stages import stages
 from memgraph.model.events.links import MemoryDerived
 from memgraph.model.memory import SemanticMemory
 from memgraph.ports import Row
-from memgraph.store.commit.append import Write, with_vector
+from memgraph.store.commit.append import Write
 from memgraph.store.query import Reader
 
 
@@ -56,14 +55,14 @@ def recurrences(
     return found
 
 
-def growth(memory: SemanticMemory, later: Sequence[Recurrence], vectors: Vectors, now: str) -> list[Write]:
+def growth(memory: SemanticMemory, later: Sequence[Recurrence], now: str) -> list[Write]:
     """Return what a new anti-pattern came to say and to be linked with as its error came back: the events behind its addition."""
     writes: list[Write] = []
     before, linked = memory, set(memory.supporting_memory_ids)
     for recurrence in later:
         after = before.model_copy(update={**recurrence.fields, "updated_at": now})
         if (event := revision(before, after)) is not None:
-            writes.append(with_vector(event, vectors.get(after.content) if before.content != after.content else None))
+            writes.append(event)
         if added := [one for one in recurrence.members if one not in linked]:
             writes.append(MemoryDerived(id=memory.id or "", source_ids=added, created_at=now))
         before, linked = after, linked | set(added)

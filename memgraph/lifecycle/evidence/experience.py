@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.index.index import RELATION_CODE, Index
-from memgraph.journal.envelope import Event
 from memgraph.lifecycle.communities.lineage import are_kin
 from memgraph.lifecycle.evidence.deletions import Deletions
-from memgraph.lifecycle.evidence.evidence import expired, is_true, sources_of
+from memgraph.lifecycle.evidence.evidence import is_true, sources_of
+from memgraph.lifecycle.evidence.retirement import was_retired
 from memgraph.lifecycle.evidence.trials import task_of_row
+from memgraph.lifecycle.run.changes import MOST_EVENTS, Watch, changes_after, expired, last_run
 from memgraph.model.events.lifecycle import COMPRESSION, FADED
-from memgraph.model.events.memories import MemoryRevised
 from memgraph.model.events.recalls import AccessRecorded
 from memgraph.model.events.reembedding import MemoryReembedded
 from memgraph.model.memory import MEMORY_TYPES
@@ -28,24 +28,13 @@ from memgraph.store.query import Reader
 
 SOURCE = "compression"
 """The `source` of the generalisations that compression makes."""
-NO_EVIDENCE_LEFT = "too few of the builds that it was seen in are left"
-"""Why compression has taken a generalisation back."""
-_REREAD_FROM_EVENTS = 20_000
-"""After so many events everything is looked at anew: that costs less than to find out what need not be."""
-
-_BESIDE_THE_POINT = frozenset(
-    {
-        "floor",
-        "archive_summary",
-        "relevance_anchor",
-        "relevance_at",
-        "updated_at",
-        "is_pinned",
-        "embedding_model",
-        "embedded_at",
-    }
+WATCH = Watch(
+    (AccessRecorded, MemoryReembedded),
+    frozenset(
+        "floor archive_summary relevance_anchor relevance_at updated_at is_pinned embedding_model embedded_at".split()
+    ),
 )
-"""Fields of a memory that compression does not look at."""
+"""What can change what is to be generalised, and not only how a memory is used or kept."""
 
 Mask = NDArray[np.bool_]
 Scope = tuple[str | None, str | None]
@@ -124,31 +113,18 @@ class Experience:
     solved: Mapping[str, Sequence[Row]] = field(default_factory=dict)
 
 
-def changes_something(event: Event) -> bool:
-    """Whether an event can change what is to be generalised, and not only how a memory is used or kept."""
-    if isinstance(event.payload, MemoryRevised):
-        told = event.content
-        return not {*told.get("changed", ()), *told.get("cleared", ())} <= _BESIDE_THE_POINT
-    return not isinstance(event.payload, AccessRecorded | MemoryReembedded)
-
-
 def changed_scopes(reader: Reader, now: str) -> set[tuple[int, int]]:
     """Return the scopes, as the index's codes of project and task, in which something has changed since the last run."""
     index = reader.index
     project, task = index.column("project"), index.column("task")
-    run = reader.record("LifecycleRun", COMPRESSION) or {}
+    run = last_run(reader, COMPRESSION)
     everywhere = index.column("is_live") & (index.column("type") != MEMORY_TYPES.index("procedural"))
     since = run.get("seq", 0)
-    if not since or index.offset.seq - since > _REREAD_FROM_EVENTS:
+    if not since or index.offset.seq - since > MOST_EVENTS:  # that costs less than to find out what need not be
         slots = np.flatnonzero(everywhere)
     else:
-        touched = {
-            one
-            for event in reader.events_after(since)
-            if changes_something(event)
-            for one in event.payload.memory_ids()
-        }
-        found = [index.ids.find(memory_id) for memory_id in touched]
+        changes = next(changes_after(reader, since, WATCH.touched))
+        found = [index.ids.find(memory_id) for memory_id in changes.touched]
         if -1 in found:  # one was deleted, and nobody knows any more where it was
             slots = np.flatnonzero(everywhere)
         else:
@@ -255,7 +231,7 @@ def _known(index: Index, row: Row, rows: dict[str, Row], in_force: Mask, now: st
 
 def _is_history(index: Index, row: Row, rows: dict[str, Row]) -> bool:
     """Whether compression itself has taken a generalisation back, or replaced it."""
-    if row.get("invalidation_reason") == NO_EVIDENCE_LEFT and not row.get("is_suppressed"):
+    if was_retired(row):
         return True
     others, weights = index.links.get(index.slot(row["id"]))
     newer = [rows.get(index.ids.names[slot]) for slot in others[weights == -RELATION_CODE["SUPERSEDES"]]]

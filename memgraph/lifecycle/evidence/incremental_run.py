@@ -1,41 +1,40 @@
-"""How something is learned of experience: scope by scope, from where something has changed since the last run.
+"""An incremental run: what is learned of experience scope by scope, from where something has changed since the last run.
 
-What is to be written of a scope is planned while others may write, and planned again under the lock if they did. A run ends with
-an event that says how far it has looked, and so does one that is stopped: what has waited longest comes first, so the next
-one goes on from there. Killed before that, the next one finds done what was done.
+A run ends with an event that says how far it has looked, and so does one that is stopped: what has waited longest comes first,
+so the next one goes on from there. Killed before that, the next one finds done what was done.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from functools import partial
+from typing import Generic, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from memgraph.index.index import Index, scope_name
 from memgraph.lifecycle.evidence.deletions import Deletions
-from memgraph.lifecycle.evidence.evidence import Scope, TimeIsUp, seen_up_to, waiting
-from memgraph.lifecycle.run.embedding import vectors_of
+from memgraph.lifecycle.evidence.evidence import Scope, TimeIsUp
+from memgraph.lifecycle.run.changes import MOST_EVENTS, Watch, changes_after, expired, last_run
+from memgraph.lifecycle.run.runner import Plan, View, added, carry_out, note
 from memgraph.model.base import Model
+from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.payload import Payload
-from memgraph.model.memory import Vector
+from memgraph.model.events.recalls import AccessRecorded
+from memgraph.model.events.reembedding import MemoryReembedded
+from memgraph.model.memory import MEMORY_TYPES
 from memgraph.store import AgentMemoryStore
+from memgraph.store.query import Reader
 
-Vectors = Mapping[str, Vector | None]
-
-
-class Planned(Protocol):
-    """What is to be written of a scope."""
-
-    @property
-    def texts(self) -> list[str]:
-        """Return what is to be embedded for it, each once."""
-
-
-P = TypeVar("P", bound=Planned)
 R = TypeVar("R", bound=Model)
+_WATCH = Watch((AccessRecorded, MemoryReembedded, MemoryDerived, MemoryLinked, MemoryUnlinked))
+"""What says more of a memory than how it is used, kept and linked."""
 
 
 @dataclass(frozen=True, slots=True)
-class Study(Generic[P, R]):
+class IncrementalRun(Generic[R]):
     """One kind of learning.
 
     Attributes
@@ -45,9 +44,7 @@ class Study(Generic[P, R]):
     types : sequence of str
         Memories in which something must have changed.
     plan : callable
-        Returns what is to be written of a scope; writes nothing.
-    write : callable
-        Writes it, given the vectors of its texts, under the lock; returns the result and the numbers of the events.
+        Returns what is to be written of a scope. The store is held still meanwhile.
     conclude : callable
         Returns the event that ends the run, given the result of all scopes, the time, and the last event that was looked at.
     nothing : Model
@@ -56,8 +53,7 @@ class Study(Generic[P, R]):
 
     run_key: str
     types: Sequence[str]
-    plan: Callable[[AgentMemoryStore, Scope, Deletions], P]
-    write: Callable[[AgentMemoryStore, Scope, P, Vectors], tuple[R, set[int]]]
+    plan: Callable[[View, Scope, Deletions], Plan[R]]
     conclude: Callable[[R, str, int], Payload]
     nothing: R
 
@@ -66,39 +62,109 @@ class Study(Generic[P, R]):
         reader = store.reader
         with reader.frozen(links=True):
             began_at, now = reader.index.offset.seq, store.now()
-            since = (reader.record("LifecycleRun", self.run_key) or {}).get("seq", 0)
+            since = last_run(reader, self.run_key).get("seq", 0)
         total, own, is_first = self.nothing, set[int](), True
         deletions = Deletions(reader)
-        for scope, seq in waiting(reader, self.run_key, self.types, now=now, until=began_at):
+
+        def planned(scope: Scope, view: View) -> Plan[R]:
+            with reader.frozen(links=True):
+                is_alone = reader.index.offset.seq == began_at + len(own)  # else others may have deleted something
+                return self.plan(view, scope, deletions if is_alone else Deletions(reader))
+
+        for scope, seq in _waiting(reader, self.run_key, self.types, now=now, until=began_at):
             if is_time_up() and not is_first:
                 if seq - 1 > since:
-                    store.commit("system", [self.conclude(total, now, seq - 1)], actor="system")
+                    note(store, lambda _view: self.conclude(total, now, seq - 1))  # noqa: B023 (called at once)
                 return total.model_copy(update={"complete": False})
-            if reader.index.offset.seq != began_at + len(own):  # others write: they may have deleted something
-                deletions = Deletions(reader)
-            result, written = self._learn(store, scope, deletions)
-            total, own, is_first = _sum(total, result), own | written, False
+            result, seqs = carry_out(store, partial(planned, scope), embedder=store.embedder)
+            total, is_first = added(total, result), False
+            own.update(seqs)
         if not is_first:
-            with store.exclusive():
-                event = self.conclude(total, now, seen_up_to(store, began_at, own))
-                store.commit("system", [event], actor="system")
+            note(store, lambda view: self.conclude(total, now, _seen_up_to(view.reader, began_at, own)))
         return total
 
-    def _learn(self, store: AgentMemoryStore, scope: Scope, deletions: Deletions) -> tuple[R, set[int]]:
-        with store.reader.frozen(links=True):
-            seq = store.reader.index.offset.seq
-            plan = self.plan(store, scope, deletions)
-        embedder = store.embedder
-        vectors = dict(zip(plan.texts, vectors_of(embedder, plan.texts), strict=True))
-        with store.exclusive():
-            store.check_embedder(embedder)
-            if store.reader.index.offset.seq != seq:
-                plan = self.plan(store, scope, Deletions(store.reader))
-                lacking = [text for text in plan.texts if text not in vectors]
-                vectors |= dict(zip(lacking, vectors_of(embedder, lacking), strict=True))
-            return self.write(store, scope, plan, vectors)
+
+def _waiting(
+    reader: Reader, run_key: str, types: Sequence[str], *, now: str, until: int
+) -> Iterator[tuple[Scope, int]]:
+    """Yield the scopes in which memories of these types have changed since a run of the lifecycle looked at them, each once.
+
+    With each comes the first event that it waits for, and they come in the order of these: once some are done, everything
+    before the event of the next one has been looked at. The journal is read as far as they are asked for, in portions.
+
+    Parameters
+    ----------
+    until : int
+        Of later events the next run hears.
+    """
+    with reader.frozen(links=True):
+        index = reader.index
+        run = last_run(reader, run_key)
+        since = run.get("seq", 0)
+        kinds = [MEMORY_TYPES.index(kind) for kind in types]
+        is_wanted = index.column("is_live") & np.isin(index.column("type"), kinds)
+        if since:
+            slots = expired(index, run, now)
+            first = dict.fromkeys(_scopes(index, slots[is_wanted[slots]]), since + 1)
+        else:
+            slots = np.flatnonzero(is_wanted)
+            first = _earliest(zip(_scopes(index, slots), index.column("seq")[slots].tolist(), strict=True))
+            since = until
+    known: set[Scope] = set()
+    yield from _new(first, known)
+    for changes in changes_after(reader, since, _WATCH.touched, until=until, most_events=MOST_EVENTS):
+        with reader.frozen(links=True):
+            first = _earliest(_places(reader, changes.touched, kinds))
+        yield from _new(first, known)
 
 
-def _sum(one: R, other: R) -> R:
-    names = [name for name in type(one).model_fields if name != "complete"]
-    return one.model_copy(update={name: getattr(one, name) + getattr(other, name) for name in names})
+def _new(first: Mapping[Scope, int], known: set[Scope]) -> list[tuple[Scope, int]]:
+    """Return the scopes that were not known before, in the order of the events that they wait for, and note them."""
+    in_order = sorted(first.items(), key=lambda item: (item[1], item[0][0] or "", item[0][1] or ""))
+    new = [(scope, seq) for scope, seq in in_order if scope not in known]
+    known.update(first)
+    return new
+
+
+def _places(reader: Reader, touched: Mapping[str, int], kinds: Sequence[int]) -> Iterator[tuple[Scope, int]]:
+    """Yield where the memories are, or were: what was deleted is missed there."""
+    index = reader.index
+    gone: dict[str, int] = {}
+    slots: list[int] = []
+    for one in touched:
+        if (slot := index.ids.find(one)) < 0:
+            gone[one] = touched[one]
+        elif not index.column("is_live")[slot] or index.column("type")[slot] in kinds:
+            slots.append(slot)
+    seqs = [touched[index.ids.names[slot]] for slot in slots]
+    yield from zip(_scopes(index, np.array(slots, dtype=np.int64)), seqs, strict=True)
+    for row, _ in reader.deleted(sorted(gone)) if gone else ():
+        if MEMORY_TYPES.index(row["type"]) in kinds:
+            yield (row.get("project_id"), row.get("task_id")), gone[row["id"]]
+
+
+def _earliest(found: Iterable[tuple[Scope, int]]) -> dict[Scope, int]:
+    first: dict[Scope, int] = {}
+    for scope, seq in found:
+        first[scope] = min(seq, first.get(scope, seq))
+    return first
+
+
+def _scopes(index: Index, slots: NDArray[np.int64]) -> list[Scope]:
+    names = index.scopes.names
+    columns = (index.column("project")[slots].tolist(), index.column("task")[slots].tolist())
+    return [
+        (_name(names, "project", project), _name(names, "task", task)) for project, task in zip(*columns, strict=True)
+    ]
+
+
+def _name(names: Sequence[str], kind: str, code: int) -> str | None:
+    return names[code].removeprefix(scope_name(kind, "")) if code >= 0 else None
+
+
+def _seen_up_to(reader: Reader, began_at: int, own: set[int]) -> int:
+    """Return the last event that a run has looked at: where it began, if somebody else has changed memories since. Needs the lock."""
+    others = (event for event in reader.events_after(began_at) if event.seq not in own)
+    if any(_WATCH.touched(event) for event in others):
+        return began_at
+    return reader.index.offset.seq

@@ -14,26 +14,16 @@ from memgraph.fold.last_state import last_known
 from memgraph.index.index import Index
 from memgraph.lifecycle.evidence.deletions import Deletions
 from memgraph.lifecycle.evidence.evidence import Scope, is_true, strictness
+from memgraph.lifecycle.evidence.retirement import retired
 from memgraph.model.events.lifecycle import FADED
 from memgraph.model.events.memories import MemoryRevised
+from memgraph.model.memory import AgentMemory
 from memgraph.model.results.procedures import LAPSED, LAPSED_PROPOSAL, PROPOSED, REJECTED
 from memgraph.ports import Row
 from memgraph.store.query import Reader
 from memgraph.store.undeletion import Deleted
 
 LAPSED_TEXT = "A procedure that was learned: too few of the builds that it worked in are left to tell it."
-_WORDLESS: dict[str, Any] = {
-    "content": LAPSED_TEXT,
-    "title": None,
-    "trigger_pattern": None,
-    "steps": [],
-    "prerequisites": [],
-    "exit_criteria": [],
-    "common_errors": [],
-    "agents_involved": [],
-    "entities": [],
-    "tags": ["procedure"],
-}
 _LAPSES: dict[str | None, str] = {None: LAPSED, FADED: LAPSED, PROPOSED: LAPSED_PROPOSAL}
 
 
@@ -87,12 +77,16 @@ def deleted_in(deletions: Deletions, scope: Scope, source: str) -> list[Deleted]
     return [one for one in deletions.of(source) if (one.row.get("project_id"), one.row.get("task_id")) == scope]
 
 
-def lapse(known: Known, now: str) -> dict[str, Any]:
-    """Return what changes in a procedure that its evidence no longer tells; nothing where nobody may say so, or it was said before."""
-    if known.was_put_away(now) or known.row.get("is_pinned") or not known.lost or known.is_wordless:
-        return {}
+def lapses(known: Known, now: str) -> bool:
+    """Whether a procedure that its evidence no longer tells is to be retired; not where nobody may do so, or it was done before."""
+    stays = known.was_put_away(now) or known.row.get("is_pinned") or known.is_wordless
+    return bool(known.lost) and not stays
+
+
+def lapsed(known: Known, before: AgentMemory, now: str) -> AgentMemory:
+    """Return a procedure as it is once it has lapsed."""
     state = {"archived_at": now, "archive_reason": _LAPSES[known.reason]} if known.reason in _LAPSES else {}
-    return {**_WORDLESS, **state}
+    return retired(before, LAPSED_TEXT, state, now=now, tags=["procedure"])
 
 
 def stricter(known: Known, rows: Sequence[Row]) -> dict[str, Any]:

@@ -14,11 +14,11 @@ from memgraph.lifecycle.generalisation.extractive_text import Shared, counted, g
 from memgraph.lifecycle.generalisation.patterns import Pattern, Plan
 from memgraph.lifecycle.generalisation.stages import Stage, stages
 from memgraph.lifecycle.generalisation.wording import Wording
+from memgraph.lifecycle.run.runner import View
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.ids import natural_id, source_id
 from memgraph.model.memory import AgentMemory, Entity, SemanticMemory
 from memgraph.ports import Row
-from memgraph.store import AgentMemoryStore
 from memgraph.store.query import Reader
 
 MOST_LINKED = 200
@@ -76,14 +76,14 @@ Growth = list[Draft]
 """A generalisation as it came and grew, or as it grew further; not empty."""
 
 
-def drafts(store: AgentMemoryStore, made: Sequence[Plan], wording: Wording) -> list[list[Growth]]:
+def drafts(view: View, made: Sequence[Plan], wording: Wording) -> list[list[Growth]]:
     """Return, group by group, the generalisations of which something has changed."""
     patterns = [pattern for plan in made for group in plan.groups for pattern in group]
-    known = store.read_memories([pattern.same.row["id"] for pattern in patterns if pattern.same])
+    known = view.reader.read([pattern.same.row["id"] for pattern in patterns if pattern.same])
     before = {memory.id or "": memory for memory in known}
-    grown = iter(stages(store.reader, patterns))
+    grown = iter(stages(view.reader, patterns))
     found = [
-        [growth for pattern in group if (growth := _growth(store, pattern, next(grown), before, wording))]
+        [growth for pattern in group if (growth := _growth(view, pattern, next(grown), before, wording))]
         for plan in made
         for group in plan.groups
     ]
@@ -91,7 +91,7 @@ def drafts(store: AgentMemoryStore, made: Sequence[Plan], wording: Wording) -> l
 
 
 def _growth(
-    store: AgentMemoryStore,
+    view: View,
     pattern: Pattern,
     grown: Sequence[Stage],
     known: Mapping[str, AgentMemory],
@@ -103,21 +103,21 @@ def _growth(
     before = known.get(same.row["id"]) if same else None
     linked = frozenset(same.live | same.others) if same else frozenset[str]()
     for stage in grown:
-        draft = _draft(store.reader, stage, before, linked, wording)
+        draft = _draft(view.reader, stage, before, linked, wording)
         if draft is not None:
-            found.append(_confirmed(store, draft))
+            found.append(_confirmed(view, draft))
             before, linked = draft.memory, frozenset(draft.linked)
     return found
 
 
-def _confirmed(store: AgentMemoryStore, draft: Draft) -> Draft:
+def _confirmed(view: View, draft: Draft) -> Draft:
     """Let a generalisation that has more evidence than before be as relevant as what is said again."""
     before, after = draft.before, draft.memory
     if before is None:
         return draft
     if set(after.evidence_build_ids) - set(before.evidence_build_ids) or set(draft.linked) - draft.were_linked:
-        relevance = store.config.forgetting_curve.confirmed(before.relevance_score)
-        confirmed = {"relevance_score": relevance, "relevance_anchor": relevance, "relevance_at": store.now()}
+        relevance = view.config.forgetting_curve.confirmed(before.relevance_score)
+        confirmed = {"relevance_score": relevance, "relevance_anchor": relevance, "relevance_at": view.now}
         draft.memory = after.model_copy(update=confirmed)
     return draft
 

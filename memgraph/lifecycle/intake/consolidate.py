@@ -235,7 +235,7 @@ class ConsolidationPipeline:
         """Compress if so many builds have been consolidated since the last time as the setting says."""
         if not self._store.config.consolidation_enabled:
             return CompressionResult()
-        is_due = builds_since(self._store) >= self._config.compression_cycle_interval
+        is_due = builds_since(self._store.reader) >= self._config.compression_cycle_interval
         return self.compress() if is_due else CompressionResult()
 
     def is_landmark(self, memory: AgentMemory) -> bool:

@@ -9,7 +9,6 @@ brought up. What somebody has put away or deleted is left alone, and never made 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import count
 from math import isclose
 from typing import Any, NamedTuple
@@ -19,7 +18,6 @@ from memgraph.lifecycle.evidence.evidence import (
     LEAST_BUILDS,
     Scope,
     TimeIsUp,
-    commit_each,
     confidence_of,
     is_true,
     never,
@@ -28,27 +26,29 @@ from memgraph.lifecycle.evidence.evidence import (
     strictness,
     unlinked,
 )
-from memgraph.lifecycle.evidence.incremental_run import Study, Vectors
+from memgraph.lifecycle.evidence.incremental_run import IncrementalRun
 from memgraph.lifecycle.evidence.quotes import quoting
 from memgraph.lifecycle.evidence.status import (
     Known,
     before_it_lapsed,
     deleted_in,
-    lapse,
+    lapsed,
+    lapses,
     stricter,
     withdrawn,
 )
 from memgraph.lifecycle.procedures.procedure_mining import Way, attempt_of, builds_of, ways
 from memgraph.lifecycle.procedures.procedure_text import skill_of, text_of
+from memgraph.lifecycle.run.runner import Plan, View, commits_of
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.lifecycle import FADED, LEARNING, ProceduresLearned
 from memgraph.model.events.links import MemoryDerived
 from memgraph.model.ids import source_id
-from memgraph.model.memory import AgentMemory, ProceduralMemory, Vector
+from memgraph.model.memory import AgentMemory, ProceduralMemory
 from memgraph.model.results.procedures import LAPSED, LAPSED_PROPOSAL, PROPOSED, REJECTED, UNCONVINCING, ProcedureResult
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
-from memgraph.store.commit.append import Write, with_vector
+from memgraph.store.commit.append import Write
 from memgraph.store.usage_outcomes import in_practice, measurement, practice_of
 
 SOURCE = "procedures"
@@ -95,17 +95,8 @@ class _Draft(NamedTuple):
         return self.after.archive_reason in reasons and self.after.archive_reason != before
 
 
-@dataclass(slots=True)
-class _Plan:
-    """How many episodes of a scope tell of steps, and what is to be written of which procedure, by id."""
-
-    attempts: int
-    drafts: dict[str, _Draft] = field(default_factory=dict)
-
-    @property
-    def texts(self) -> list[str]:
-        """What is to be embedded."""
-        return sorted({draft.after.content for draft in self.drafts.values() if draft.has_new_text})
+_Drafts = dict[str, _Draft]
+"""What is to be written of which procedure, by id."""
 
 
 def learn_procedures(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> ProcedureResult:
@@ -119,7 +110,7 @@ def learn_procedures(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -
     is_time_up : callable, optional
         Asked between projects: once it says so, the rest waits for the next run.
     """
-    return _STUDY.run(store, is_time_up)
+    return _RUN.run(store, is_time_up)
 
 
 def _concluded(result: ProcedureResult, now: str, up_to_seq: int) -> ProceduresLearned:
@@ -127,13 +118,13 @@ def _concluded(result: ProcedureResult, now: str, up_to_seq: int) -> ProceduresL
     return ProceduresLearned(applied_at=now, up_to_seq=up_to_seq, created=len(result.new_memory_ids), **counts)
 
 
-def _planned(store: AgentMemoryStore, scope: Scope, deletions: Deletions) -> _Plan:
-    now = store.now()
-    rows = read_scope(store.reader, scope, _TYPES)
+def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ProcedureResult]:
+    now = view.now
+    rows = read_scope(view.reader, scope, _TYPES)
     episodes = {row["id"]: row for row in rows if row.get("source") != SOURCE and is_true(row, now)}
     attempts = [attempt for row in episodes.values() if (attempt := attempt_of(row)) is not None]
     learned = [row for row in rows if row["type"] == "procedural" and row.get("source") == SOURCE]
-    known = _known(store, deletions, learned, {one.row["id"] for one in attempts if one.went_well}, now)
+    known = _known(view, deletions, learned, {one.row["id"] for one in attempts if one.went_well}, now)
     found = ways(attempts, [sorted(one.members) for one in known if not one.was_put_away(now)])
     same = _same(found, known)
     if any(way.leads_there and place not in same for place, way in enumerate(found)):
@@ -142,21 +133,34 @@ def _planned(store: AgentMemoryStore, scope: Scope, deletions: Deletions) -> _Pl
     for row in episodes.values():
         for build in builds_of(row):
             by_build.setdefault(build, []).append(row)
-    drafts = [_draft(store, scope, way, same.get(place), by_build, now) for place, way in enumerate(found)]
+    drafts = [_draft(view, scope, way, same.get(place), by_build, now) for place, way in enumerate(found)]
     followed = {one.row["id"] for one in same.values()}
     left = [one for one in known if one.row["id"] not in followed and not one.was_put_away(now)]
-    drafts += [_left(store, one, [episodes[member] for member in one.members & episodes.keys()], now) for one in left]
-    plan = _Plan(len(attempts), {draft.after.id or "": draft for draft in drafts if draft is not None})
-    _put_away(store, plan, [row for row in learned if _is_unconvincing(store, row, now)], now)
-    return plan
+    drafts += [_left(view, one, [episodes[member] for member in one.members & episodes.keys()], now) for one in left]
+    by_id = {draft.after.id or "": draft for draft in drafts if draft is not None}
+    _put_away(view, by_id, [row for row in learned if _is_unconvincing(view, row, now)], now)
+    units = [_writes(view, draft, now) for draft in by_id.values()]
+    texts = [draft.after.content for draft in by_id.values() if draft.has_new_text]
+    return Plan(_result(len(attempts), list(by_id.values())), commits_of(scope[1], units), texts)
 
 
-def _known(
-    store: AgentMemoryStore, deletions: Deletions, learned: Sequence[Row], successes: set[str], now: str
-) -> list[Known]:
+def _result(attempts: int, drafts: Sequence[_Draft]) -> ProcedureResult:
+    proposed = sum(draft.comes_to(PROPOSED) for draft in drafts)
+    retired = sum(draft.comes_to(UNCONVINCING, LAPSED, LAPSED_PROPOSAL) for draft in drafts)
+    return ProcedureResult(
+        episodes=attempts,
+        proposed=proposed,
+        updated=len(drafts) - proposed - retired,
+        brought_into_force=sum(draft.comes_to(None) for draft in drafts),
+        retired=retired,
+        new_memory_ids=[draft.after.id or "" for draft in drafts if draft.before is None],
+    )
+
+
+def _known(view: View, deletions: Deletions, learned: Sequence[Row], successes: set[str], now: str) -> list[Known]:
     known = [Known(row, frozenset(row.get("source_event_ids", ()))) for row in learned]
     members = frozenset[str]().union(*(one.members for one in known if not one.was_put_away(now)))
-    lost = withdrawn(store.reader.index, deletions, members, successes)
+    lost = withdrawn(view.reader.index, deletions, members, successes)
     return [one._replace(lost=one.members & lost) for one in known]
 
 
@@ -185,7 +189,7 @@ def _same(found: Sequence[Way], known: Sequence[Known]) -> dict[int, Known]:
 
 
 def _draft(
-    store: AgentMemoryStore,
+    view: View,
     scope: Scope,
     way: Way,
     known: Known | None,
@@ -200,23 +204,21 @@ def _draft(
     if known is not None:
         fields |= strictness([known.row, fields])
     if known is None or known.gone:
-        return _new(store, scope, way, fields, quoted, now) if way.leads_there and fresh else None
+        return _new(view, scope, way, fields, quoted, now) if way.leads_there and fresh else None
     stays_away = known.reason == REJECTED and len(fresh) < LEAST_BUILDS and (known.lost or not known.is_wordless)
     if stays_away or (not way.leads_there and known.reason in (REJECTED, LAPSED, LAPSED_PROPOSAL)):
-        return _left(store, known, [attempt.row for attempt in way.supporters], now)
-    return _revised(store, known, way, fields, quoted, len(fresh), now)
+        return _left(view, known, [attempt.row for attempt in way.supporters], now)
+    return _revised(view, known, way, fields, quoted, len(fresh), now)
 
 
-def _new(
-    store: AgentMemoryStore, scope: Scope, way: Way, fields: dict[str, Any], quoted: frozenset[str], now: str
-) -> _Draft:
+def _new(view: View, scope: Scope, way: Way, fields: dict[str, Any], quoted: frozenset[str], now: str) -> _Draft:
     members = frozenset(fields["source_event_ids"])
     proposed = {"archived_at": now, "archive_reason": PROPOSED, "access_count": 0}
-    return _Draft(way, ProceduralMemory(id=_id(store, scope, members), **fields, **proposed), None, members, quoted)
+    return _Draft(way, ProceduralMemory(id=_id(view, scope, members), **fields, **proposed), None, members, quoted)
 
 
 def _revised(
-    store: AgentMemoryStore,
+    view: View,
     known: Known,
     way: Way,
     fields: dict[str, Any],
@@ -226,27 +228,27 @@ def _revised(
 ) -> _Draft | None:
     """Return what is to be written of a procedure that goes on; `fields` are what its evidence says now."""
     members = frozenset(fields["source_event_ids"])
-    before = store.read_memories([known.row["id"]])[0]
+    before = view.reader.read([known.row["id"]])[0]
     assert isinstance(before, ProceduralMemory)  # noqa: S101 (what was learned here is one)
     del fields["success_rate"]  # which use has a say in
-    fields = _told(store, known, before, fields)
+    fields = _told(view, known, before, fields)
     if known.reason in (None, FADED) and not known.lost:
         # what says the same is merged into what is in force, and no episode tells of those builds
         builds = dict.fromkeys([*before.evidence_build_ids, *fields["evidence_build_ids"]])
         fields["evidence_build_ids"] = list(builds)[-MAX_ITEMS:]
         fields["confidence"] = confidence_of(max(len(way.builds), len(builds)))
-    counts = _counts(store, known.row, way)
+    counts = _counts(view, known.row, way)
     borne_out = fields["confidence"] * in_practice(counts)
     fields["confidence"] = before.confidence if isclose(borne_out, before.confidence) else borne_out
-    fields |= _state(store, known, way, before, fields["steps"], fresh, now)
+    fields |= _state(view, known, way, before, fields["steps"], fresh, now)
     if known.reason and not fields.get("archived_at", now):  # it comes into force, and has faded meanwhile
-        relevance = store.config.forgetting_curve.confirmed(before.relevance_score)
+        relevance = view.config.forgetting_curve.confirmed(before.relevance_score)
         fields |= {"relevance_score": relevance, "relevance_anchor": relevance, "relevance_at": now}
     is_told = all(getattr(before, name) == value for name, value in fields.items())
     is_linked = members == known.members and not quoting(
-        store.reader, known.row["id"], quoted, evidence=members, now=now
+        view.reader, known.row["id"], quoted, evidence=members, now=now
     )
-    if is_told and is_linked and practice_of(store.reader, known.row) == counts:
+    if is_told and is_linked and practice_of(view.reader, known.row) == counts:
         return None
     return _Draft(way, before.model_copy(update={**fields, "updated_at": now}), before, members, quoted)
 
@@ -259,13 +261,13 @@ def _fresh(way: Way, known: Known | None) -> frozenset[str]:
     return frozenset[str]().union(*joined) - set(known.row.get("evidence_build_ids", ()))
 
 
-def _told(store: AgentMemoryStore, known: Known, before: ProceduralMemory, fields: dict[str, Any]) -> dict[str, Any]:
+def _told(view: View, known: Known, before: ProceduralMemory, fields: dict[str, Any]) -> dict[str, Any]:
     """Return what a procedure says from now on: what was approved, or what the evidence says now (`fields`)."""
     approved: Row = {}
     if known.keeps_its_words:
         approved = known.row
     elif known.reason == LAPSED and not known.lost:  # what was approved is true again
-        approved = before_it_lapsed(store.reader, known.row["id"])
+        approved = before_it_lapsed(view.reader, known.row["id"])
     if not approved:
         return fields | ({"entities": []} if known.lost else {})
     trigger, steps = approved.get("trigger_pattern"), list(approved.get("steps", ()))
@@ -279,7 +281,7 @@ def _told(store: AgentMemoryStore, known: Known, before: ProceduralMemory, field
 
 
 def _state(
-    store: AgentMemoryStore, known: Known, way: Way, before: ProceduralMemory, steps: list[str], fresh: int, now: str
+    view: View, known: Known, way: Way, before: ProceduralMemory, steps: list[str], fresh: int, now: str
 ) -> dict[str, Any]:
     """Return what changes in whether a procedure is in force."""
     waits = {"archived_at": now, "archive_reason": PROPOSED}
@@ -291,7 +293,7 @@ def _state(
         return waits if known.lost else _IN_FORCE
     if known.reason == FADED and fresh:
         return _IN_FORCE
-    if known.reason == PROPOSED and store.config.procedure_approval == "evidence" and way.leads_there:
+    if known.reason == PROPOSED and view.config.procedure_approval == "evidence" and way.leads_there:
         since = known.row["archived_at"]
         later = frozenset[str]().union(*(one.builds for one in way.supporters if one.row["created_at"] > since))
         earlier = frozenset[str]().union(*(one.builds for one in way.supporters if one.row["created_at"] <= since))
@@ -300,87 +302,71 @@ def _state(
     return {}
 
 
-def _left(store: AgentMemoryStore, known: Known, rows: Sequence[Row], now: str) -> _Draft | None:
+def _left(view: View, known: Known, rows: Sequence[Row], now: str) -> _Draft | None:
     """Return what becomes of a procedure that too few episodes tell of: these `rows`."""
-    if not (changes := lapse(known, now) or stricter(known, rows)):
+    is_lapsing = lapses(known, now)
+    changes = {} if is_lapsing else stricter(known, rows)
+    if not is_lapsing and not changes:
         return None
-    before = store.read_memories([known.row["id"]])[0]
-    after = before.model_copy(update={**changes, "updated_at": now})
-    quoted = frozenset[str]() if "content" in changes else None
+    before = view.reader.read([known.row["id"]])[0]
+    after = lapsed(known, before, now) if is_lapsing else before.model_copy(update={**changes, "updated_at": now})
+    quoted = frozenset[str]() if is_lapsing else None
     return _Draft(None, after, before, known.members - known.lost, quoted)
 
 
-def _put_away(store: AgentMemoryStore, plan: _Plan, rows: Sequence[Row], now: str) -> None:
+def _put_away(view: View, drafts: _Drafts, rows: Sequence[Row], now: str) -> None:
     """Plan to put away what does not convince."""
     away = {"archived_at": now, "archive_reason": UNCONVINCING, "updated_at": now}
     for row in rows:
-        draft = plan.drafts.get(row["id"])
+        draft = drafts.get(row["id"])
         if draft is None:
-            before = store.read_memories([row["id"]])[0]
+            before = view.reader.read([row["id"]])[0]
             members = frozenset(row.get("source_event_ids", ()))
-            plan.drafts[row["id"]] = _Draft(None, before.model_copy(update=away), before, members)
+            drafts[row["id"]] = _Draft(None, before.model_copy(update=away), before, members)
         elif not draft.after.archived_at:
-            plan.drafts[row["id"]] = draft._replace(after=draft.after.model_copy(update=away))
+            drafts[row["id"]] = draft._replace(after=draft.after.model_copy(update=away))
 
 
-def _counts(store: AgentMemoryStore, row: Row, way: Way) -> dict[str, int]:
-    return {**practice_of(store.reader, row), "tried": way.tried, "succeeded": way.succeeded}
+def _counts(view: View, row: Row, way: Way) -> dict[str, int]:
+    return {**practice_of(view.reader, row), "tried": way.tried, "succeeded": way.succeeded}
 
 
-def _id(store: AgentMemoryStore, scope: Scope, members: frozenset[str]) -> str:
+def _id(view: View, scope: Scope, members: frozenset[str]) -> str:
     key = "\x1f".join([scope[0] or "", scope[1] or "", *sorted(members)])
     ids = (source_id(f"procedure\x1f{key}", number) for number in count())
-    return next(one for one in ids if store.reader.index.slot(one) < 0)
+    return next(one for one in ids if view.reader.index.slot(one) < 0)
 
 
-def _is_unconvincing(store: AgentMemoryStore, row: Row, now: str) -> bool:
+def _is_unconvincing(view: View, row: Row, now: str) -> bool:
     """Whether what was learned is to be put away: overridden or doubted, and never used (seed 1). Pinned ones stay."""
     if row.get("confidence", 1.0) >= LEAST_CONFIDENCE:
         return False
     stays = "archived_at" in row or row.get("is_pinned") or not is_true(row, now)
-    return not stays and practice_of(store.reader, row)["uses"] == 0
+    return not stays and practice_of(view.reader, row)["uses"] == 0
 
 
-def _written(store: AgentMemoryStore, scope: Scope, plan: _Plan, vectors: Vectors) -> tuple[ProcedureResult, set[int]]:
-    now, drafts = store.now(), list(plan.drafts.values())
-    proposed = [draft for draft in drafts if draft.comes_to(PROPOSED)]
-    retired = sum(draft.comes_to(UNCONVINCING, LAPSED, LAPSED_PROPOSAL) for draft in drafts)
-    result = ProcedureResult(
-        episodes=plan.attempts,
-        proposed=len(proposed),
-        updated=len(drafts) - len(proposed) - retired,
-        brought_into_force=sum(draft.comes_to(None) for draft in drafts),
-        retired=retired,
-        new_memory_ids=[draft.after.id or "" for draft in drafts if draft.before is None],
-    )
-    units = [_writes(store, draft, vectors.get(draft.after.content), now) for draft in drafts]
-    return result, commit_each(store, scope, units)
-
-
-def _writes(store: AgentMemoryStore, draft: _Draft, vector: Vector | None, now: str) -> list[Write]:
+def _writes(view: View, draft: _Draft, now: str) -> list[Write]:
     after, before, way = draft.after, draft.before, draft.way
     memory_id, linked = after.id or "", sorted(draft.members)[:_MOST_LINKED]
     if before is None:
         assert way is not None  # noqa: S101 (what is new follows a way)
-        counts = {**practice_of(store.reader, {"id": memory_id}), "tried": way.tried, "succeeded": way.succeeded}
+        counts = {**practice_of(view.reader, {"id": memory_id}), "tried": way.tried, "succeeded": way.succeeded}
         event = measurement({"id": memory_id}, counts, confidence=after.confidence, now=now)
-        new = after.model_copy(update={"embedding": vector, "supporting_memory_ids": linked})
-        return [new, event, *quoting(store.reader, memory_id, draft.quoted or (), evidence=linked, now=now)]
+        new = after.model_copy(update={"supporting_memory_ids": linked})
+        return [new, event, *quoting(view.reader, memory_id, draft.quoted or (), evidence=linked, now=now)]
     writes: list[Write] = []
     if (event_of := revision(before, after)) is not None:
-        writes.append(with_vector(event_of, vector if draft.has_new_text else None))
+        writes.append(event_of)
     already = set(before.supporting_memory_ids)  # type: ignore[attr-defined]
     if way is not None:
-        row = store.reader.rows([memory_id])[0]
-        writes.append(measurement(row, _counts(store, row, way), confidence=after.confidence, now=now))
+        row = view.reader.rows([memory_id])[0]
+        writes.append(measurement(row, _counts(view, row, way), confidence=after.confidence, now=now))
         if added := [one for one in linked if one not in already][: max(0, _MOST_LINKED - len(already))]:
             writes.append(MemoryDerived(id=memory_id, source_ids=added, created_at=now))
     writes.extend(unlinked(memory_id, sorted(already - draft.members)))
     if draft.quoted is not None:
-        writes.extend(quoting(store.reader, memory_id, draft.quoted, evidence=draft.members, now=now))
+        writes.extend(quoting(view.reader, memory_id, draft.quoted, evidence=draft.members, now=now))
     return writes
 
 
-_STUDY: Study[_Plan, ProcedureResult] = Study(
-    LEARNING, _TYPES, _planned, _written, _concluded, nothing=ProcedureResult()
-)
+_RUN = IncrementalRun(LEARNING, _TYPES, _planned, _concluded, nothing=ProcedureResult())

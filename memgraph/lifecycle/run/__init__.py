@@ -1,1 +1,1 @@
-"""What every run of the lifecycle needs: its time limit, its model usage, vectors made ahead of the lock."""
+"""What every run of the lifecycle needs: what has changed since the last one, the runner that commits, its time limit, its model usage."""

@@ -23,7 +23,7 @@ class MergeResult(Model):
     by_words : int
         How many of these were found by their words, because one of the two has no vector.
     complete : bool
-        False where time ran out, or where others wrote so much that it could not come to its end: the next run goes on.
+        False where time ran out: the next run goes on.
     """
 
     looked_at: Count = 0

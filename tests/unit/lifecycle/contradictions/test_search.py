@@ -90,8 +90,9 @@ def test_a_run_reads_each_memory_once_and_judges_each_pair_once(
     memory.store.insert_memories([SemanticMemory(content=text, project_id="shop") for text in facts])
     read: list[str] = []
     judged: list[frozenset[str]] = []
-    read_memories, conflict_of = memory.store.read_memories, module.conflict_of
-    monkeypatch.setattr(memory.store, "read_memories", lambda ids: read.extend(ids) or read_memories(ids))
+    reader = memory.store.reader
+    read_memories, conflict_of = reader.read, module.conflict_of
+    monkeypatch.setattr(reader, "read", lambda ids: read.extend(ids) or read_memories(ids))
 
     def judge(one: Any, other: Any) -> Any:
         judged.append(frozenset([one.id, other.id]))

@@ -142,8 +142,8 @@ class TestMerged:
     def test_many_are_looked_at_in_portions_and_a_run_that_is_stopped_goes_on_behind_the_last(
         self, store: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("memgraph.lifecycle.evidence.portions._COMPARED", 1)
-        monkeypatch.setattr("memgraph.lifecycle.evidence.portions._FEWEST", 4)
+        monkeypatch.setattr("memgraph.lifecycle.dedup.near_duplicates._COMPARED", 1)
+        monkeypatch.setattr("memgraph.lifecycle.dedup.near_duplicates._FEWEST", 4)
         monkeypatch.setattr("memgraph.lifecycle.dedup.near_duplicates._BATCH", 2)
         for number in range(1, 13):
             keep(store, memory(number, f"Fact {number % 5} stands alone" if number % 2 else TEXT))

@@ -1,0 +1,187 @@
+"""The runner: the one place where the phases of the lifecycle commit. A phase plans; what it returns is embedded and committed here.
+
+A plan reads a `View` and returns events: it writes nothing and asks no clock. It is made while others may write, and made anew if
+they wrote what it rests on, the last time under the writer lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
+
+from memgraph.config import AgentMemoryConfig
+from memgraph.journal.envelope import Event
+from memgraph.lifecycle.run.embedding import vectors_of
+from memgraph.model.base import Model
+from memgraph.model.events.memories import MemoryRevised
+from memgraph.model.events.payload import Payload, WriteScope
+from memgraph.model.memory import AgentMemory, Vector
+from memgraph.ports import Embedder
+from memgraph.store import AgentMemoryStore
+from memgraph.store.commit.append import Write, with_vector
+from memgraph.store.query import Reader
+
+ATTEMPTS = 3
+"""So many times something is planned, if others write meanwhile; the last time under the lock."""
+_MOST_IN_A_COMMIT = 400
+
+M = TypeVar("M", bound=Model)
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a plan may read.
+
+    Attributes
+    ----------
+    now : str
+        When the plan is made.
+    is_locked : bool
+        Whether others wait until it is made: it must not ask a model.
+    """
+
+    reader: Reader
+    config: AgentMemoryConfig
+    now: str
+    is_locked: bool
+
+
+class Commit(NamedTuple):
+    """Writes that are committed together: of a task, of all tasks, or (system) an account of the run."""
+
+    writes: Sequence[Write]
+    task_id: str | None = None
+    is_account: bool = False
+
+    @property
+    def write_scope(self) -> WriteScope:
+        """The one write scope of the writes."""
+        if self.is_account:
+            return "system"
+        return "task" if self.task_id else "global"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(Generic[R]):
+    """What is to be committed, in order, and what the phase will have done by that.
+
+    Attributes
+    ----------
+    texts : collection of str
+        Texts of new and revised memories that are to be embedded. The memories of other texts stay without a vector.
+    """
+
+    result: R
+    commits: Sequence[Commit] = ()
+    texts: Collection[str] = ()
+
+
+class Done(NamedTuple, Generic[R]):
+    """What came of a plan, and the numbers of the events that were committed."""
+
+    result: R
+    seqs: list[int]
+
+
+def always(_event: Event) -> bool:
+    """Return True: a plan rests on everything."""
+    return True
+
+
+def carry_out(
+    store: AgentMemoryStore,
+    plan: Callable[[View], Plan[R]],
+    *,
+    embedder: Embedder | None = None,
+    rests_on: Callable[[Event], object] = always,
+    attempts: int = ATTEMPTS,
+) -> Done[R]:
+    """Plan and commit.
+
+    Parameters
+    ----------
+    plan : callable
+        Called again if others wrote what it rests on.
+    embedder : Embedder, optional
+        Embeds the texts of the plan. None: it has none.
+    rests_on : callable
+        Whether an event that others wrote meanwhile makes the plan stale.
+    attempts : int
+        1: the plan is made under the writer lock.
+
+    Raises
+    ------
+    ModelMismatchError
+        The store has changed its embedding model meanwhile.
+    """
+    vectors: dict[str, Vector | None] = {}
+    for left in reversed(range(attempts)):
+        with nullcontext() if left else store.exclusive():
+            seq = store.reader.index.offset.seq
+            made = plan(View(store.reader, store.config, store.now(), is_locked=not left))
+            if not made.commits:
+                return Done(made.result, [])
+            if embedder is not None:
+                lacking = [text for text in dict.fromkeys(made.texts) if text not in vectors]
+                vectors |= dict(zip(lacking, vectors_of(embedder, lacking), strict=True))
+            with store.exclusive():
+                if embedder is not None:
+                    store.check_embedder(embedder)
+                if not left or not _is_stale(store.reader, seq, rests_on):
+                    return Done(made.result, _committed(store, made.commits, vectors))
+    raise AssertionError("unreachable: under the lock nobody else writes")  # pragma: no cover
+
+
+def _is_stale(reader: Reader, seq: int, rests_on: Callable[[Event], object]) -> bool:
+    """Whether others have written, after an event, what a plan rests on."""
+    return reader.index.offset.seq != seq and any(map(rests_on, reader.events_after(seq)))
+
+
+def account(event: Payload) -> Commit:
+    """Return the commit of an event that says what a run did, or how far it has come."""
+    return Commit([event], is_account=True)
+
+
+def note(store: AgentMemoryStore, event_of: Callable[[View], Payload]) -> None:
+    """Commit an event that says what a run did, or how far it has come, and nothing else. It is made under the writer lock."""
+    carry_out(store, lambda view: Plan(None, [account(event_of(view))]), attempts=1)
+
+
+def added(one: M, other: M) -> M:
+    """Return the result of two parts of a run: their fields add up, and it is complete if both are."""
+    fields = {name: getattr(one, name) + getattr(other, name) for name in type(one).model_fields if name != "complete"}
+    if hasattr(one, "complete"):
+        fields["complete"] = one.complete and getattr(other, "complete", True)
+    return one.model_copy(update=fields)
+
+
+def commits_of(task_id: str | None, units: Sequence[Sequence[Write]]) -> list[Commit]:
+    """Return commits of a few hundred writes; what belongs together stays together."""
+    batches: list[list[Write]] = [[]]
+    for unit in units:
+        if len(batches[-1]) + len(unit) > _MOST_IN_A_COMMIT:
+            batches.append([])
+        batches[-1].extend(unit)
+    return [Commit(batch, task_id) for batch in batches]
+
+
+def _committed(store: AgentMemoryStore, commits: Sequence[Commit], vectors: Mapping[str, Vector | None]) -> list[int]:
+    """Commit, and return the numbers of the events."""
+    seqs: list[int] = []
+    for commit in commits:
+        writes = [_embedded(write, vectors) for write in commit.writes]
+        events = store.commit(commit.write_scope, writes, task_id=commit.task_id, actor="system")
+        seqs += [event.seq for event in events]
+    return seqs
+
+
+def _embedded(write: Write, vectors: Mapping[str, Vector | None]) -> Write:
+    """Return a write with the vector of the text that it gives a memory, if that was embedded."""
+    if isinstance(write, AgentMemory):
+        return write.model_copy(update={"embedding": vectors.get(write.content)}) if write.embedding is None else write
+    if isinstance(write, MemoryRevised):
+        return with_vector(write, vectors.get(write.changed.content))  # type: ignore[attr-defined]
+    return write
