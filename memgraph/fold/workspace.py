@@ -21,7 +21,7 @@ class View(Protocol):
         ...
 
     def has(self, table: str, key: Key) -> bool:
-        """Tell whether there is a row."""
+        """Return whether there is a row."""
         ...
 
     def edges_at(self, memory_id: str) -> Iterable[tuple[str, Key, Row]]:
@@ -41,7 +41,7 @@ class EmptyView:
         return None
 
     def has(self, table: str, key: Key) -> bool:
-        """Tell whether `get` returns a row."""
+        """Return whether `get` returns a row."""
         return self.get(table, key) is not None
 
     def edges_at(self, memory_id: str) -> Iterable[tuple[str, Key, Row]]:  # noqa: ARG002
@@ -73,13 +73,13 @@ class Workspace:
         return self._old[place]
 
     def has(self, table: str, key: Key) -> bool:
-        """Tell whether there is a row after the changes so far: for less than to read it."""
+        """Return whether there is a row after the changes so far: for less than to read it."""
         place = (table, key)
         known = self._new.get(place, self._old.get(place, _UNREAD))
         return self._view.has(table, key) if known is _UNREAD else known is not None
 
     def is_new(self, table: str, key: Key) -> bool:
-        """Tell whether a row came to be by these changes."""
+        """Return whether a row came to be by these changes."""
         return (table, key) in self._old and self._old[table, key] is None and self._new.get((table, key)) is not None
 
     def put(self, table: str, key: Key, row: Row | None) -> None:
@@ -115,7 +115,7 @@ class Workspace:
                 yield table, key, row
 
     def is_attached(self, table: str, target: str) -> bool:
-        """Tell whether a node has an edge of a table to this one after the changes so far."""
+        """Return whether a node has an edge of a table to this one after the changes so far."""
         if any(name == table for name, _ in self._changed_at(target)):
             return True
         place = (table, target)

@@ -12,7 +12,7 @@ import orjson
 
 from memgraph.disk.files import make_private_folder
 from memgraph.disk.seal import Seal
-from memgraph.disk.space import told
+from memgraph.disk.space import as_graph_errors
 from memgraph.errors import GraphError
 from memgraph.graph.columns import from_engine, visible
 from memgraph.graph.connection import KUZU, Connection, Vendor
@@ -233,7 +233,7 @@ class EmbeddedEngine:
         stored = list(with_records(changes, self._seal.short_code))
         memories = sum(change.table == "Memory" for change in stored)
         fresh = self._path.with_suffix(".new")
-        with self._session.closed(), told(self._folder):
+        with self._session.closed(), as_graph_errors(self._folder):
             self._sums = None
             make_private_folder(self._folder)
             sweep(self._path)

@@ -109,7 +109,7 @@ class Multimap:
         return values[kept], weights[kept]
 
     def __contains__(self, key: int) -> bool:
-        """Tell whether a key has a value."""
+        """Return whether a key has a value."""
         if not self._has_removed and key + 1 < len(self._offsets) and self._offsets[key + 1] > self._offsets[key]:
             return True
         return len(self.get(key)[0]) > 0

@@ -177,5 +177,5 @@ def _inverse_norms(rows: Matrix) -> Matrix:
 
 
 def _are_all(rows: Rows, count: int) -> bool:
-    """Tell whether these are all rows in their order, as of a store into which nothing else was ever written."""
+    """Return whether these are all rows in their order, as of a store into which nothing else was ever written."""
     return len(rows) == count and bool(rows[0] == 0) and bool((rows[1:] - rows[:-1] == 1).all())

@@ -23,7 +23,7 @@ class Head:
     signature: str
 
     def can_follow(self, chain: Chain) -> bool:
-        """Tell whether it may name this point of a journal, or a later one."""
+        """Return whether it may name this point of a journal, or a later one."""
         return self.seq > chain.seq or (self.seq, self.signature) == (chain.seq, chain.signature)
 
 

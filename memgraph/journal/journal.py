@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from memgraph.disk.files import only_readable, refused_writes
+from memgraph.disk.files import read_only_message, refused_writes
 from memgraph.disk.lock import ProcessLock
 from memgraph.disk.seal import Seal, seal_of, text_hmac
 from memgraph.errors import (
@@ -127,7 +127,7 @@ class Journal:
         if self._key is None:
             raise KeyMissingError("the signing key of this store is missing: it can be read, not written")
         if refused := self.refused_writes():
-            raise ReadOnlyError(only_readable(refused))
+            raise ReadOnlyError(read_only_message(refused))
         if not self._lock.try_acquire():
             before_waiting()
             self._lock.acquire(self.lock_timeout_s)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from memgraph.disk.files import room_left, sync_data, sync_folder, write_all
+from memgraph.disk.files import free_bytes, sync_data, sync_folder, write_all
 from memgraph.errors import StorageError
 from memgraph.journal.envelope import MAX_LINE_BYTES
 
@@ -65,7 +65,7 @@ class Segments:
         return names[-1] if names else self.first().segment
 
     def ends_before(self, tail: Position) -> bool:
-        """Tell whether bytes before a position are gone."""
+        """Return whether bytes before a position are gone."""
         try:
             return self.path(tail).stat().st_size < tail.offset
         except FileNotFoundError:
@@ -129,9 +129,9 @@ class Segments:
         if tail.offset >= SEGMENT_BYTES:
             tail = Position(_name(first_seq), 0)
         path = self.path(tail)
-        if (room := room_left(path)) < len(data) + RESERVE_BYTES:
+        if (free := free_bytes(path)) < len(data) + RESERVE_BYTES:
             raise StorageError(
-                f"nothing was recorded: there is room for {room / 1e6:,.1f} MB, and {RESERVE_BYTES / 1e6:.0f} MB are kept "
+                f"nothing was recorded: {free / 1e6:,.1f} MB are free, and {RESERVE_BYTES / 1e6:.0f} MB are kept "
                 "free for the graph; make room and try again",
                 path=path,
             )

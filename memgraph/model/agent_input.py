@@ -95,7 +95,7 @@ class Feedback(Model):
         return self.feedback if self.comment is None else f"{self.feedback}: {' '.join(self.comment.split())}"
 
     def is_last_of(self, recorded: str) -> bool:
-        """Tell whether what was recorded ends with this feedback; without a comment, with its word and any comment."""
+        """Return whether what was recorded ends with this feedback; without a comment, with its word and any comment."""
         last = recorded.rpartition("\n")[2]
         return last == self.told or (self.comment is None and last.startswith(f"{self.feedback}: "))
 

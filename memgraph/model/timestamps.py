@@ -39,7 +39,7 @@ def to_iso(value: object) -> str:
 
 
 def is_canonical(text: str) -> bool:
-    """Tell whether a text is a point in time as memgraph writes it."""
+    """Return whether a text is a point in time as memgraph writes it."""
     try:
         return _CANONICAL.fullmatch(text) is not None and bool(datetime.fromisoformat(text))
     except ValueError:

@@ -15,5 +15,5 @@ def task_of_build(build_id: str) -> str | None:
 
 
 def is_attempt(build_id: str) -> bool:
-    """Tell whether a build has an outcome of its own: commits that were made in one sitting have none."""
+    """Return whether a build has an outcome of its own: commits that were made in one sitting have none."""
     return _SITTING.fullmatch(build_id) is None

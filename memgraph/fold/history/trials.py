@@ -11,7 +11,7 @@ _MIDNIGHT = "T00:00:00.000Z"
 
 
 def is_undated(at: str) -> bool:
-    """Tell whether a time, or a day, stands for the number of a trial: the first moment of one of the first thousand days."""
+    """Return whether a time, or a day, stands for the number of a trial: the first moment of one of the first thousand days."""
     return at[_DATE_CHARS:] in ("", _MIDNIGHT) and 0 <= trial_of(at) < _MOST_TRIALS
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from memgraph.disk.space import told
+from memgraph.disk.space import as_graph_errors
 from memgraph.errors import GraphError
 from memgraph.graph.connection import KUZU, Connection, Vendor
 from memgraph.graph.rows.loading import check_folder, load_arrow, load_json
@@ -84,7 +84,7 @@ class RowWriter:
         self._limits = limits
 
     def copies(self, path: Path, changes: Sequence[Change]) -> bool:
-        """Tell whether the new rows among changes to the file at `path` are to be copied.
+        """Return whether the new rows among changes to the file at `path` are to be copied.
 
         In a large file the engine's buffer pool has no room for copying beside rows that change.
         """
@@ -112,7 +112,7 @@ class RowWriter:
         """Bring new rows in, nodes before edges: by COPY where a table has many, else by statement."""
         rows: Mapping[str, Sequence[Change]] = by_table(changes)
         total, done = len(changes), 0
-        with told(self._folder), TemporaryDirectory(prefix="load-", dir=self._folder) as folder:
+        with as_graph_errors(self._folder), TemporaryDirectory(prefix="load-", dir=self._folder) as folder:
             for name, table in tables().items():
                 own = rows.get(name, ())
                 if len(own) < self._limits.table_rows:

@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from memgraph.disk.files import make_private_folder, room_left
+from memgraph.disk.files import free_bytes, make_private_folder
 from memgraph.disk.seal import Seal
-from memgraph.disk.space import need
+from memgraph.disk.space import require_free
 from memgraph.disk.temporary import TemporaryFolder, remove_abandoned
 from memgraph.errors import GraphError
 from memgraph.graph.connection import MOST_DATABASE_BYTES, Vendor
@@ -100,7 +100,7 @@ class GraphFile:
         self._note.admit(self._probe)
         is_new = not self.path.exists()
         if is_new:
-            need(self.path, _CHECKPOINT_BYTES)
+            require_free(self.path, _CHECKPOINT_BYTES)
             for other in self.path.parent.glob(f"{self.path.stem}.*"):
                 logger.warning(
                     "removing %s: it is another engine's, and this store now uses %s", other, self._vendor.name
@@ -146,7 +146,7 @@ class GraphFile:
         """
         self._writes += 1
         memories = sum(change.table == "Memory" for change in changes)
-        need(path, self._checkpoint_bytes() + memories * _BYTES_A_MEMORY + len(changes) * _BYTES_A_ROW)
+        require_free(path, self._checkpoint_bytes() + memories * _BYTES_A_MEMORY + len(changes) * _BYTES_A_ROW)
 
     def has_log(self) -> bool:
         """Return whether the engine will play back a log when it opens the file."""
@@ -163,7 +163,7 @@ class GraphFile:
         much of the file.
         """
         is_worth_it = self._log_bytes() > self._limits.short_bytes
-        return is_worth_it and room_left(self.path) >= self._checkpoint_bytes() and self._note.is_unwritten()
+        return is_worth_it and free_bytes(self.path) >= self._checkpoint_bytes() and self._note.is_unwritten()
 
     def after_closing(self, *, is_rewritten: bool) -> None:
         """Note that file and log are as they shall be found."""
@@ -221,7 +221,7 @@ class GraphFile:
 
     def _has_room_for_copy(self) -> bool:
         """Return whether a copy leaves the graph the room that it needs itself."""
-        return room_left(self.path.with_name(_COPY)) >= self.size_bytes() + self._checkpoint_bytes()
+        return free_bytes(self.path.with_name(_COPY)) >= self.size_bytes() + self._checkpoint_bytes()
 
     def _copied(self) -> TemporaryFolder | None:
         """Copy the closed file and its log aside; None where the system refuses.
@@ -244,7 +244,7 @@ class GraphFile:
         return folder
 
     def _probe(self) -> None:
-        need(self.path, self._checkpoint_bytes())
+        require_free(self.path, self._checkpoint_bytes())
         _ASIDE.probe(self._request(), Limits(_PROBE_TIMEOUT_S, BUFFER_POOL_BYTES + QUERY_MEMORY_BYTES))
 
     def _request(self) -> dict[str, Any]:

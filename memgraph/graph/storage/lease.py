@@ -173,7 +173,7 @@ class Session(Generic[T]):
                 self._guard.release()
 
     def is_wanted(self) -> bool:
-        """Tell whether somebody uttered a wish and, since it is not old, still waits."""
+        """Return whether somebody uttered a wish and, since it is not old, still waits."""
         try:
             uttered_ns = self._wanted.stat().st_mtime_ns
         except OSError:

@@ -19,7 +19,7 @@ import orjson
 
 from memgraph.disk.files import clear, open_own, read_own
 from memgraph.disk.seal import Seal
-from memgraph.disk.space import refusal
+from memgraph.disk.space import graph_error
 from memgraph.errors import GraphError, OutdatedGraphError
 from memgraph.logs import logger_of
 
@@ -168,7 +168,7 @@ class OpenNote:
             finally:
                 os.close(descriptor)
         except OSError as error:
-            raise refusal(error, self._note) from None
+            raise graph_error(error, self._note) from None
 
     def _read(self) -> _Note | None:
         """Return the note that this store's key has sealed, if there is one."""

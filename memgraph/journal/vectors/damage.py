@@ -76,7 +76,7 @@ class NamedRows:
         return sum(len(rows.keys() - self._lost[model]) for model, rows in self._named.items())
 
     def has(self, model: str, row: int, memory_id: str, sha256: str | None) -> bool:
-        """Tell whether an event has named this row for a memory."""
+        """Return whether an event has named this row for a memory."""
         return (memory_id, sha256) in self._named.get(model, {}).get(row, ())
 
     def damaged(self, file_of: _FileOf, progress: Progress | None = None) -> Iterator[DamagedRow]:
@@ -112,7 +112,7 @@ class NamedRows:
 
 
 def holds(file: VectorFile, row: int, sha256: str) -> bool:
-    """Tell whether a row is what an event named."""
+    """Return whether a row is what an event named."""
     return hashlib.sha256(file.stored(row)).hexdigest() == sha256
 
 

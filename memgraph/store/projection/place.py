@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import NamedTuple
 
-from memgraph.disk.files import make_private_folder, only_readable, refused_writes
+from memgraph.disk.files import make_private_folder, read_only_message, refused_writes
 from memgraph.disk.temporary import TemporaryFolder, remove_abandoned
 from memgraph.errors import ReadOnlyError, StorageError
 from memgraph.logs import logger_of
@@ -42,7 +42,7 @@ class Place(NamedTuple):
     def check_own(self) -> None:
         """Raise `ReadOnlyError` if it is a copy."""
         if self.copy is not None:
-            raise ReadOnlyError(only_readable(self.refused))
+            raise ReadOnlyError(read_only_message(self.refused))
 
 
 def place_of(home: Path, *, has_key: bool = True) -> Place:
