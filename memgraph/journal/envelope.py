@@ -131,7 +131,7 @@ def canonical(value: object) -> bytes:
 
 
 def seal(drafts: Sequence[CommitDraft], chain: Chain, key: SigningKey, now: str) -> Sealed:
-    """Number, timestamp and sign the events of these commits.
+    """Assign numbers and timestamps to the events of these commits, and sign them.
 
     Raises
     ------

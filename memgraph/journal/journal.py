@@ -323,9 +323,7 @@ class Journal:
                 self._hash = digest
                 self.tail, self.named = Offset(checkpoint.chain, checkpoint.position), checkpoint.named
         if checkpoint is not None:
-            self._checkpoint_seq = (
-                checkpoint.chain.seq
-            )  # also if it does not match: its number is still evidence of truncation
+            self._checkpoint_seq = checkpoint.chain.seq  # even of one that does not match: evidence of truncation
         head = self._take_in()
         if checkpoint is not None and not fits:
             # every event verifies, but the bytes differ from those verified before: an older or different copy of the journal
@@ -335,7 +333,7 @@ class Journal:
                     path=self.folder, seq=self.tail.chain.seq, head_seq=checkpoint.chain.seq, witness=witness
                 )
             if is_usable:
-                self._notice("the checkpoint did not match the journal; all events were verified again")
+                self._notice("the checkpoint did not match; all events were verified again")
             self._checkpoint_seq = 0
             self._maybe_checkpoint()
         if head is None:

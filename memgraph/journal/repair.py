@@ -157,9 +157,7 @@ def accept(
         HeadFile(keys_home, store_id).replace(Head(end.seq, end.signature))
         for witness in found.contradicting:
             if witness.kind == "checkpoint":
-                witness.path.unlink(
-                    missing_ok=True
-                )  # the next process to open it verifies everything and writes a new one
+                witness.path.unlink(missing_ok=True)  # the next opening verifies everything and writes another
         return journal.condition()
 
 

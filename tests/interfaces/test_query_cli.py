@@ -226,7 +226,7 @@ def test_standard_input_is_asked(run):
         (["builds", "-p", "limit=9223372036854775808"], 1, "limit: must be a whole number of 64 bits"),
         (["tags_by_trend", "-p", "at=2026-02-30"], 1, "at: must be a time"),
         (["tags_by_trend", "-p", "at="], 1, "at: must be a time"),
-        (["--cypher", "MATCH (m:Memory) DELETE m"], 1, "DELETE; only reading statements"),
+        (["--cypher", "MATCH (m:Memory) DELETE m"], 1, "DELETE; only read-only statements"),
         (["--cypher", "RETURN $x AS x"], 1, "names $x, which is not given"),
         (["--cypher", "RETURN 1 AS x", "-p", "y=1"], 1, "'y' is given, but the query does not name it"),
         (["--cypher", "RETURN m AS x"], 1, "the query failed"),

@@ -36,7 +36,7 @@ def aside() -> Iterator[EngineProcess]:
     """A child of these tests' own."""
     process = EngineProcess()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(limits, "_ASIDE", process)
+        patched.setattr(limits, "_SHORT_QUERIES", process)
         yield process
     process.stop()
 
@@ -307,7 +307,7 @@ class TestOneForAll:
         assert 10 << 20 < mine < 64 << 30
         assert resident_bytes(2**22 + 1) == 0
         if Path("/bin/ps").exists():
-            assert 0.5 < process_module._told_by_ps(os.getpid()) / mine < 2
+            assert 0.5 < process_module._resident_bytes_by_ps(os.getpid()) / mine < 2
 
 
 PROGRAM = """
@@ -317,7 +317,7 @@ from memgraph.graph.storage import database_file as file
 from tests.engines import Engine
 
 engine = Engine(Path(sys.argv[1]) / "graph")
-print(engine.cypher("RETURN 1 AS x", {}), file._ASIDE._process.pid, flush=True)
+print(engine.cypher("RETURN 1 AS x", {}), file._SHORT_QUERIES._process.pid, flush=True)
 """
 RANGES = " ".join(f"UNWIND range(1, 10000) AS x{n}" for n in range(3))
 BUSY = f'engine.cypher("{RANGES} RETURN sum(x0 * x1 * x2) AS x", {{}})'
@@ -361,7 +361,7 @@ if pid == 0:
     other.close()
     os._exit(0)
 assert os.waitpid(pid, 0)[1] == 0
-print(engine.cypher("RETURN 3 AS x", {}), file._ASIDE._process.pid)
+print(engine.cypher("RETURN 3 AS x", {}), file._SHORT_QUERIES._process.pid)
 """
         parent, child = self.start(tmp_path, forked)
         out, _ = parent.communicate(timeout=60)
