@@ -109,7 +109,7 @@ def as_it_is(home: Path, store_id: str, key: SigningKey, *, keys_home: Path) -> 
         The journal's own lines do not verify.
     """
     journal = _Unwitnessed(home, store_id, key, keys_home=keys_home)
-    journal.take(by_checkpoint=True)
+    journal.load_to_end(by_checkpoint=True)
     return journal
 
 
