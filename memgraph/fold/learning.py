@@ -1,4 +1,4 @@
-"""Events about what was learned of how to do things, and of errors."""
+"""Folds events about procedures and errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OF_THE_PRACTICE = ("tried", "succeeded", "uses", "uses_judged", "uses_succeeded
 
 
 def measured(workspace: Workspace, _event: Event, payload: ProcedureMeasured) -> None:
-    """Fold ``procedure.measured``: the counts, and what the procedure's memory says because of them."""
+    """Fold ``procedure.measured``: the counts, and the fields of the procedure's memory derived from them."""
     row = workspace.get("Memory", payload.id)
     if row is None:
         return

@@ -1,4 +1,4 @@
-"""The text that a memory is found by."""
+"""The text under which a memory is indexed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MONTHS = (
 
 
 def indexed_text(row: Row) -> str:
-    """Content, with what it is about, who said it, when, and its tags."""
+    """Return the content with its subjects, speaker, date and tags."""
     occurred = from_iso(row["occurred_at"])
     parts = [
         row.get("title"),
