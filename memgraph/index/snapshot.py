@@ -30,7 +30,7 @@ _DAMAGE = (
 )  # fmt: skip
 """Errors that reading a damaged file may raise."""
 _CODE_BYTES = 64
-_DAMAGED = "the index snapshot %s is damaged, or another store's, and will be made anew"
+_DAMAGED = "the index snapshot %s is damaged, or another store's, and will be rebuilt"
 _LEFT_AFTER_S = 3600.0
 """Age at which a half-written snapshot has no writer any more."""
 

@@ -1,4 +1,4 @@
-"""Children that die, wait or are interrupted, and what is left of a store after them."""
+"""Child processes that are killed, wait or are interrupted, and the stores that they leave."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class Child:
         return code
 
     def send(self, number: int) -> None:
-        """Send a signal, unless it has ended."""
+        """Send a signal, unless the child has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
     def said(self) -> list[Any]:
-        """Return the JSON lines that it has printed; one that was cut short by its end does not count."""
+        """Return the JSON lines that the child has printed, without an incomplete last one."""
         text = self.out.read_text("utf-8") if self.out.exists() else ""
         return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
@@ -71,7 +71,7 @@ class Child:
         return code
 
     def hears(self, word: Any, patience_s: float = PATIENCE_S) -> None:
-        """Wait until it has printed a line."""
+        """Wait until the child has printed a line."""
         until = time.monotonic() + patience_s
         while word not in self.said():
             assert self.poll() is None, f"the child ended with {self.exit_code}: {self.errors()}"
@@ -79,7 +79,7 @@ class Child:
             time.sleep(_POLL_S)
 
     def errors(self) -> str:
-        """Return what it has printed to standard error."""
+        """Return the child's standard error."""
         return self.err.read_text("utf-8") if self.err.exists() else ""
 
 
@@ -101,7 +101,7 @@ class Nursery:
         )
 
     def ask(self, order: dict[str, Any]) -> Any:
-        """Give an order and return the answer."""
+        """Send a request and return the answer."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with self._guard:
@@ -128,13 +128,13 @@ class Nursery:
         return child
 
     def run(self, script: str, *arguments: object, environment: dict[str, str] | None = None) -> list[Any]:
-        """Run a script to its end, which must be a good one, and return what it said."""
+        """Run a script, which must succeed, and return its output."""
         child = self.start(script, *arguments, environment=environment)
         assert child.wait() == 0, f"{script} {arguments}: exit {child.exit_code}: {child.errors()[-2_000:]}"
         return child.said()
 
     def close(self) -> None:
-        """End what still runs."""
+        """End the processes that still run."""
         for child in self._started:
             for number in (signal.SIGCONT, signal.SIGKILL):
                 child.send(number)
@@ -184,14 +184,14 @@ class Row:
     says: str
 
     def fits(self, message: str) -> bool:
-        """Tell whether a message is what the row says, with or without the store that it is about."""
+        """Return whether a message matches the row, with or without the store's path."""
         message = re.sub(r"^store [0-9a-f-]{36}: ", "", message)
         return re.fullmatch(".*".join(map(re.escape, self.says.split("…"))), message, re.DOTALL) is not None
 
 
 @pytest.fixture(scope="session")
 def rows() -> dict[str, Row]:
-    """The rows of the table, by what happens."""
+    """The rows of the table, by failure."""
     cells = [
         [cell.strip() for cell in line.strip().strip("|").split("|")] for line in TABLE.read_text("utf-8").splitlines()
     ]
@@ -201,12 +201,12 @@ def rows() -> dict[str, Row]:
 
 @dataclass
 class Scene:
-    """A store that something will happen to."""
+    """A store to be damaged."""
 
     folder: Path
     store_id: str
     digest: str
-    """What its digest must be after it has healed."""
+    """The expected digest after recovery."""
     heard: list[str] = field(default_factory=list)
     """Warnings and notices so far."""
 
@@ -253,7 +253,7 @@ class Scene:
 
     @property
     def lines(self) -> list[bytes]:
-        """The journal's lines, with their ends."""
+        """The journal's lines, with line endings."""
         return self.segment.read_bytes().splitlines(keepends=True)
 
     @lines.setter
@@ -269,7 +269,7 @@ class Scene:
         return memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(DIMENSION), clock=clock or FakeClock())
 
     def files(self) -> dict[str, bytes]:
-        """Return what lies in the journal and beside the keys, but for locks."""
+        """Return the files of the journal and beside the keys, without locks."""
         places = (self.home / "journal", self.keys_home)
         found = [path for place in places for path in place.rglob("*") if path.is_file()]
         return {str(path): path.read_bytes() for path in found if not path.name.startswith("lock")}
@@ -317,13 +317,13 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Scene:
 
 @pytest.fixture(scope="session")
 def stranger(tmp_path_factory: pytest.TempPathFactory) -> Scene:
-    """Another store, which is not to be changed."""
+    """Another store, which must not be changed."""
     return furnished(tmp_path_factory.mktemp("stranger") / "other")
 
 
 @pytest.fixture
 def scene(template: Scene, tmp_path: Path) -> Iterator[Scene]:
-    """A copy of the store of a dozen commits; what is said while it is open is heard."""
+    """A copy of the store of a dozen commits, with its warnings and notices recorded."""
     copied = template.copy(tmp_path / "scene")
 
     class Ear(logging.Handler):

@@ -1,4 +1,4 @@
-"""The table of what happens, what memgraph does and what it says: backed row by row, and in the README."""
+"""The table of failures, memgraph's reactions and messages: a test for every row, and a copy in the README."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_every_row_is_backed_by_a_test(rows: dict[str, Any]) -> None:
     assert [what for what in rows if f'"{what}"' not in TESTS] == []
 
 
-def test_no_row_is_there_twice(rows: dict[str, Any]) -> None:
+def test_no_row_is_repeated(rows: dict[str, Any]) -> None:
     assert len(rows) == len(TABLE.strip().splitlines()) - 2
 
 

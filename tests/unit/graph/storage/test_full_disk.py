@@ -1,4 +1,4 @@
-"""A full disk is an error, never an abort: what was acknowledged is there afterwards, and nothing is half there."""
+"""A full disk is an error, never an abort: acknowledged events are kept, and nothing is written partially."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def fill():
             except OSError:
                 break
 
-def told(do):
+def attempt(do):
     try:
         return do()
     except memgraph.MemGraphError as error:
@@ -55,19 +55,19 @@ else:
     fill()
 for turn in range(12):
     count = 300 if turn % 3 == 2 else 1
-    made = told(lambda: store.insert_memories([{"type": "episodic", "content": f"{turn}-{n}", "tags": ["t"]} for n in range(count)]))
+    made = attempt(lambda: store.insert_memories([{"type": "episodic", "content": f"{turn}-{n}", "tags": ["t"]} for n in range(count)]))
     acknowledged += len(made or ())
-    told(lambda: store.cypher("MATCH (m:Memory) RETURN count(*) AS n"))
-    told(store.get_stats)
+    attempt(lambda: store.cypher("MATCH (m:Memory) RETURN count(*) AS n"))
+    attempt(store.get_stats)
     if turn % 4 == 3:
-        told(store._projector.engine.release)
-told(store.rebuild)
-told(store.close)
-again = told(opened)
+        attempt(store._projector.engine.release)
+attempt(store.rebuild)
+attempt(store.close)
+again = attempt(opened)
 if again is not None:
-    if stats := told(again.get_stats):
+    if stats := attempt(again.get_stats):
         print("total", stats.total)
-    told(again.close)
+    attempt(again.close)
 print("acknowledged", 1 + acknowledged)
 print("refused", *sorted(set(refusals)))
 """
@@ -165,7 +165,7 @@ class TestEngine:
             engine.rebuild(many, {"seq": 3})
         assert engine.state() == {"seq": 2}
 
-    def test_a_new_one_needs_room(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_new_file_needs_free_space(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         engine = Engine(tmp_path / "another" / "graph")
         with monkeypatch.context() as patched:
             self.crowd(patched, 20 * MB)
@@ -174,7 +174,7 @@ class TestEngine:
         assert engine.state() is None
         engine.close()
 
-    def test_what_a_log_takes_is_reckoned_with(self, tmp_path: Path) -> None:
+    def test_the_space_for_a_log_is_included(self, tmp_path: Path) -> None:
         engine = Engine(tmp_path / "another" / "graph")
         engine.apply([Change("Tag", "t", None, {"id": "t"})], {"seq": 1})
         before = engine._file._checkpoint_bytes()
@@ -182,7 +182,7 @@ class TestEngine:
         assert engine._file._checkpoint_bytes() > before + 100_000
         engine.close()
 
-    def test_a_long_log_is_brought_into_the_file(self, engine: Engine) -> None:
+    def test_a_long_log_is_merged_into_the_file(self, engine: Engine) -> None:
         log = engine._path.with_name("memgraph.kuzu.wal")
         sizes = []
         for number in range(8):
