@@ -13,8 +13,8 @@ from memgraph.model.events.lifecycle import (
 )
 from memgraph.model.events.payload import sparse
 
-_OF_THE_MEMORY = ("success_rate", "confidence", "override_count")
-_OF_THE_PRACTICE = ("tried", "succeeded", "uses", "uses_judged", "uses_succeeded")
+_MEMORY_FIELDS = ("success_rate", "confidence", "override_count")
+_USAGE_FIELDS = ("tried", "succeeded", "uses", "uses_judged", "uses_succeeded")
 
 
 def measured(workspace: Workspace, _event: Event, payload: ProcedureMeasured) -> None:
@@ -22,10 +22,10 @@ def measured(workspace: Workspace, _event: Event, payload: ProcedureMeasured) ->
     row = workspace.get("Memory", payload.id)
     if row is None:
         return
-    told = {name: getattr(payload, name) for name in _OF_THE_MEMORY}
+    measured_fields = {name: getattr(payload, name) for name in _MEMORY_FIELDS}
     kept = {name: value for name, value in row.items() if name != "success_rate"}
-    workspace.put("Memory", payload.id, {**kept, **sparse(told), "last_validated_at": payload.measured_at})
-    counts = {name: getattr(payload, name) for name in _OF_THE_PRACTICE}
+    workspace.put("Memory", payload.id, {**kept, **sparse(measured_fields), "last_validated_at": payload.measured_at})
+    counts = {name: getattr(payload, name) for name in _USAGE_FIELDS}
     workspace.put("Practice", payload.id, {"id": payload.id, **counts})
 
 

@@ -18,10 +18,15 @@ from memgraph.model.base import Count, Model
 class ModelBudget(Model):
     """Limits on the model calls of one run (reading sources one after the other, consolidating one log)."""
 
-    calls: Count = Field(default=100, description="Calls of a model's server in one run, at most.")
-    tokens: Count = Field(default=200_000, description="Tokens that models read and write in one run, at most.")
+    calls: Count = Field(default=100, description="Maximum number of calls of a model's server in one run.")
+    tokens: Count = Field(
+        default=200_000, description="Maximum number of tokens that models read and write in one run."
+    )
     seconds: float = Field(
-        default=300.0, ge=0.0, allow_inf_nan=False, description="Seconds waited for models in one run, at most."
+        default=300.0,
+        ge=0.0,
+        allow_inf_nan=False,
+        description="Maximum number of seconds waited for models in one run.",
     )
 
 

@@ -62,20 +62,20 @@ class ForgettingCurveConfig(Model):
 
     preset: Preset = Field(
         default="relevance",
-        description="What the other values are where they are not given: relevance, up to 1; or strength, which fades slowly, "
-        "grows with each use and goes up to 5.",
+        description="Defaults of the other values: relevance, up to 1; or strength, which fades slowly, grows with each use "
+        "and goes up to 5.",
     )
-    decay_rate: Rate = Field(default=0.05, description="How fast memories of what happened fade, per day.")
+    decay_rate: Rate = Field(default=0.05, description="Rate per day at which episodic memories fade.")
     knowledge_decay_rate: Rate = Field(
-        default=WEEKLY, description="How fast other memories fade, per day (the default: 5 % a week)."
+        default=WEEKLY, description="Rate per day at which other memories fade (default: 5 % a week)."
     )
     deletion_threshold: Unit = Field(default=0.1, description="Below this relevance a memory may be collected.")
-    reinforcement_boost: Unit = Field(default=0.2, description="What a use adds to relevance.")
+    reinforcement_boost: Unit = Field(default=0.2, description="Added to relevance by a use.")
     confirmation_boost: Annotated[float, Field(ge=0.0, le=5.0, allow_inf_nan=False)] = Field(
-        default=0.0, description="What a confirmation adds to relevance; 0: it comes half the way to 1."
+        default=0.0, description="Added to relevance by a confirmation; 0: relevance moves half the way to 1."
     )
     max_relevance: Annotated[float, Field(gt=0.0, le=5.0, allow_inf_nan=False)] = Field(
-        default=1.0, description="No relevance goes beyond this."
+        default=1.0, description="Maximum relevance."
     )
 
     def rate(self, memory_type: str) -> float:

@@ -50,7 +50,7 @@ class Relevances:
         """The anchor and its time as in the journal; the time is that of the recording."""
 
     def note(
-        self, memory_id: str, at: str, told: Mapping[str, Any], *, cleared: Collection[str] = (), is_use: bool = False
+        self, memory_id: str, at: str, fields: Mapping[str, Any], *, cleared: Collection[str] = (), is_use: bool = False
     ) -> None:
         """Record changed fields of a memory from a time on, if they affect its relevance.
 
@@ -62,14 +62,14 @@ class Relevances:
         known = self._found.setdefault(memory_id, [])
         before = known[-1] if known else Relevance(at, 1.0, at)
         anchor, stated_at = self._stated.get(memory_id, (1.0, at))
-        stated = (told.get("relevance_anchor", anchor), told.get("relevance_at", stated_at))
+        stated = (fields.get("relevance_anchor", anchor), fields.get("relevance_at", stated_at))
         has_moved = not known or stated != (anchor, stated_at)
         now = Relevance(
             at,
             stated[0] if has_moved else before.anchor,
             min(at, stated[1]) if has_moved else before.since,
-            told.get("floor", 0.0 if "floor" in cleared else before.floor),
-            told.get("is_pinned", "is_pinned" not in cleared and before.is_pinned),
+            fields.get("floor", 0.0 if "floor" in cleared else before.floor),
+            fields.get("is_pinned", "is_pinned" not in cleared and before.is_pinned),
             is_use and has_moved,
         )
         self._stated[memory_id] = stated

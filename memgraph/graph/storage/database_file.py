@@ -237,10 +237,12 @@ class GraphFile:
                 if path.exists():
                     shutil.copyfile(path, folder.path / path.name)
         except OSError as error:
-            logger.info("a long query goes on, and others wait: the graph cannot be copied for it (%s)", error.strerror)
+            logger.info(
+                "a long query continues while others wait, because the graph cannot be copied (%s)", error.strerror
+            )
             return None
         self._note.check(folder.path / self.path.name)
-        logger.info("a long query goes on with a copy of the graph, which others wait for")
+        logger.info("a long query continues on a copy of the graph, because others wait")
         return folder
 
     def _probe(self) -> None:

@@ -70,9 +70,9 @@ class CompressionApplied(Payload):
 
     applied_at: Timestamp
     episodes: Count
-    """That were looked at."""
+    """Episodes examined."""
     communities: Count
-    """That they form, of two episodes or more."""
+    """Communities of two episodes or more that they form."""
     created: Count
     updated: Count
     superseded: Count
@@ -133,9 +133,9 @@ class ProceduresLearned(Payload):
 
     applied_at: Timestamp
     up_to_seq: Whole
-    """Of the last event that was looked at."""
+    """Sequence number of the last event examined."""
     episodes: Count
-    """That told of steps."""
+    """Episodes with steps."""
     created: Count
     updated: Count
     retired: Count
@@ -149,7 +149,7 @@ class ErrorsAnalysed(Payload):
 
     applied_at: Timestamp
     up_to_seq: Whole
-    """Of the last event that was looked at."""
+    """Sequence number of the last event examined."""
     episodes: Count
     internal: Count
     external: Count
