@@ -1,11 +1,10 @@
-"""Child processes that are killed, wait or are interrupted, and the stores that they leave."""
+"""Children that die, wait or are interrupted, and what is left of a store after them."""
 
 from __future__ import annotations
 
 import json
 import logging
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -20,8 +19,9 @@ from typing import Any
 
 import pytest
 
+from tests.crash.failures import FAILURES, Failure
+
 CHILDREN = Path(__file__).parent / "children"
-TABLE = Path(__file__).parent / "table.md"
 DIMENSION = 16
 _POLL_S = 0.01
 PATIENCE_S = 120.0
@@ -52,12 +52,12 @@ class Child:
         return code
 
     def send(self, number: int) -> None:
-        """Send a signal, unless the child has ended."""
+        """Send a signal, unless it has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
     def said(self) -> list[Any]:
-        """Return the JSON lines that the child has printed, without an incomplete last one."""
+        """Return the JSON lines that it has printed; one that was cut short by its end does not count."""
         text = self.out.read_text("utf-8") if self.out.exists() else ""
         return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
@@ -71,7 +71,7 @@ class Child:
         return code
 
     def hears(self, word: Any, patience_s: float = PATIENCE_S) -> None:
-        """Wait until the child has printed a line."""
+        """Wait until it has printed a line."""
         until = time.monotonic() + patience_s
         while word not in self.said():
             assert self.poll() is None, f"the child ended with {self.exit_code}: {self.errors()}"
@@ -79,7 +79,7 @@ class Child:
             time.sleep(_POLL_S)
 
     def errors(self) -> str:
-        """Return the child's standard error."""
+        """Return what it has printed to standard error."""
         return self.err.read_text("utf-8") if self.err.exists() else ""
 
 
@@ -101,7 +101,7 @@ class Nursery:
         )
 
     def ask(self, order: dict[str, Any]) -> Any:
-        """Send a request and return the answer."""
+        """Give an order and return the answer."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with self._guard:
@@ -128,13 +128,13 @@ class Nursery:
         return child
 
     def run(self, script: str, *arguments: object, environment: dict[str, str] | None = None) -> list[Any]:
-        """Run a script, which must succeed, and return its output."""
+        """Run a script to its end, which must be a good one, and return what it said."""
         child = self.start(script, *arguments, environment=environment)
         assert child.wait() == 0, f"{script} {arguments}: exit {child.exit_code}: {child.errors()[-2_000:]}"
         return child.said()
 
     def close(self) -> None:
-        """End the processes that still run."""
+        """End what still runs."""
         for child in self._started:
             for number in (signal.SIGCONT, signal.SIGKILL):
                 child.send(number)
@@ -175,38 +175,20 @@ def show() -> Callable[[str, Sequence[str], Sequence[Sequence[object]]], None]:
     return printed
 
 
-@dataclass(frozen=True)
-class Row:
-    """A row of ``table.md``: what happens, what memgraph does, what it says (… for what differs)."""
-
-    what: str
-    does: str
-    says: str
-
-    def fits(self, message: str) -> bool:
-        """Return whether a message matches the row, with or without the store's path."""
-        message = re.sub(r"^store [0-9a-f-]{36}: ", "", message)
-        return re.fullmatch(".*".join(map(re.escape, self.says.split("…"))), message, re.DOTALL) is not None
-
-
 @pytest.fixture(scope="session")
-def rows() -> dict[str, Row]:
-    """The rows of the table, by failure."""
-    cells = [
-        [cell.strip() for cell in line.strip().strip("|").split("|")] for line in TABLE.read_text("utf-8").splitlines()
-    ]
-    found = [Row(what, does, says.removeprefix("``").removesuffix("``").strip()) for what, does, says in cells[2:]]
-    return {row.what: row for row in found}
+def rows() -> dict[str, Failure]:
+    """The failures, by what happens."""
+    return {failure.what: failure for failure in FAILURES}
 
 
 @dataclass
 class Scene:
-    """A store to be damaged."""
+    """A store that something will happen to."""
 
     folder: Path
     store_id: str
     digest: str
-    """The expected digest after recovery."""
+    """What its digest must be after it has healed."""
     heard: list[str] = field(default_factory=list)
     """Warnings and notices so far."""
 
@@ -253,7 +235,7 @@ class Scene:
 
     @property
     def lines(self) -> list[bytes]:
-        """The journal's lines, with line endings."""
+        """The journal's lines, with their ends."""
         return self.segment.read_bytes().splitlines(keepends=True)
 
     @lines.setter
@@ -269,7 +251,7 @@ class Scene:
         return memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(DIMENSION), clock=clock or FakeClock())
 
     def files(self) -> dict[str, bytes]:
-        """Return the files of the journal and beside the keys, without locks."""
+        """Return what lies in the journal and beside the keys, but for locks."""
         places = (self.home / "journal", self.keys_home)
         found = [path for place in places for path in place.rglob("*") if path.is_file()]
         return {str(path): path.read_bytes() for path in found if not path.name.startswith("lock")}
@@ -317,13 +299,13 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Scene:
 
 @pytest.fixture(scope="session")
 def stranger(tmp_path_factory: pytest.TempPathFactory) -> Scene:
-    """Another store, which must not be changed."""
+    """Another store, which is not to be changed."""
     return furnished(tmp_path_factory.mktemp("stranger") / "other")
 
 
 @pytest.fixture
 def scene(template: Scene, tmp_path: Path) -> Iterator[Scene]:
-    """A copy of the store of a dozen commits, with its warnings and notices recorded."""
+    """A copy of the store of a dozen commits; what is said while it is open is heard."""
     copied = template.copy(tmp_path / "scene")
 
     class Ear(logging.Handler):

@@ -1,4 +1,4 @@
-"""The records of a history: memories, their changes and links, recalls and builds (see `memgraph.viz.series.history_reading`)."""
+"""The records of a history: memories, their changes and links, recalls and builds (see `memgraph.fold.history.reading`)."""
 
 from __future__ import annotations
 
