@@ -1,4 +1,4 @@
-"""Every error memgraph raises, drawn as one tree with ``MemGraphError`` at its root.
+"""Every error that memgraph raises, as one tree with ``MemGraphError`` at its root.
 
 Leaves carry what a program needs as attributes (path, seq, field, pid), so no caller parses a message; the message
 says what happened, where, and what to do next.
@@ -20,12 +20,12 @@ class MemGraphError(Exception):
 
     @property
     def loggable(self) -> str:
-        """What a log may say of it: its kind, or its message where nothing that is remembered can be in it."""
+        """What a log may say about the error: its message if that cannot quote memories, else its class name."""
         return str(self) if self._names_places_only else type(self).__name__
 
 
 class InvalidInputError(MemGraphError, ValueError):
-    """A value given by the caller is refused; nothing was stored.
+    """The caller gave an invalid value; nothing was stored.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class InvalidInputError(MemGraphError, ValueError):
 
 
 class NotFoundError(MemGraphError, KeyError):
-    """No live memory (or other record) has this id."""
+    """No live memory or other record has this id."""
 
     def __init__(self, kind: str, key: str) -> None:
         self.kind = kind
@@ -94,7 +94,7 @@ class StorageError(MemGraphError):
 
 
 class BusyError(MemGraphError):
-    """Another process holds the store's lock for longer than the timeout."""
+    """Another process held the store's lock for longer than the timeout."""
 
     _names_places_only = True
 
@@ -112,7 +112,7 @@ class ClosedError(MemGraphError):
 
 
 class ReadOnlyError(MemGraphError):
-    """The store, as it is open here, can be read and not written."""
+    """The store is open for reading only."""
 
     _names_places_only = True
 
@@ -124,7 +124,7 @@ class JournalError(MemGraphError):
 
 
 class DamagedJournalError(JournalError):
-    """Bytes of the journal are not what was signed.
+    """The journal's bytes differ from what was signed.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ class DamagedJournalError(JournalError):
 class TruncatedJournalError(JournalError):
     """The journal ends before the event that its head file, or its checkpoint, names (`witness`).
 
-    `seq` is the last event that is there; None where that was not looked for.
+    `seq` is the last event found; None if it was not determined.
     """
 
     def __init__(self, *, path: Path, seq: int | None, head_seq: int, witness: str) -> None:
@@ -170,7 +170,7 @@ class TruncatedJournalError(JournalError):
 
 
 class KeyMissingError(JournalError):
-    """No signing key is to be had for this store."""
+    """The store's signing key is missing."""
 
     def __init__(self, message: str, *, key_id: str | None = None) -> None:
         self.key_id = key_id
@@ -178,15 +178,15 @@ class KeyMissingError(JournalError):
 
 
 class UnknownEventError(JournalError):
-    """The journal holds an event of a type or version that this release does not know."""
+    """The journal holds an event whose type or version this release does not know."""
 
 
 class PayloadError(JournalError):
-    """An event's payload does not fit the schema of its type and version."""
+    """An event's payload does not match the schema of its type and version."""
 
 
 class VectorDamageError(MemGraphError):
-    """Bytes of a vector file are not those that the journal recorded."""
+    """A vector file's bytes differ from what the journal recorded."""
 
     _names_places_only = True
 
@@ -206,7 +206,7 @@ class GraphError(MemGraphError):
     Parameters
     ----------
     engine_says : str
-        The engine's own words, which may quote what it was given: told, never logged.
+        The engine's own message. It may quote stored data, so it is shown to the caller and never logged.
     """
 
     def __init__(self, message: str, *, engine_says: str = "") -> None:
@@ -215,12 +215,12 @@ class GraphError(MemGraphError):
 
     @property
     def loggable(self) -> str:
-        """What happened, without the engine's words."""
+        """The message without the engine's part."""
         return self._own_words
 
 
 class OutdatedGraphError(GraphError):
-    """The graph is of another release, another store or another point of the journal: it is made anew, and nothing is wrong with it."""
+    """The graph belongs to another release, store or journal position. It is not damaged; it is rebuilt."""
 
 
 class QueryError(GraphError):
@@ -228,20 +228,22 @@ class QueryError(GraphError):
 
     @property
     def loggable(self) -> str:
-        """Its kind: the message may quote the query."""
+        """The class name: the message may quote the query."""
         return type(self).__name__
 
 
 class DiskFullError(GraphError):
-    """There is no room for what the graph has to write. The journal holds all that was acknowledged."""
+    """The disk has too little space for the graph's writes. The journal holds all acknowledged events."""
 
     def __init__(self, problem: str, *, path: Path) -> None:
         self.path = path
-        super().__init__(f"{path}: {problem}; free some space and go on: the journal holds all that was acknowledged")
+        super().__init__(
+            f"{path}: {problem}; free some space and try again; the journal holds everything that was acknowledged"
+        )
 
 
 class EmbeddingError(MemGraphError):
-    """The embedding model cannot be loaded or failed on a text."""
+    """The embedding model cannot be loaded, or it failed on a text."""
 
     _names_places_only = True
 
@@ -252,9 +254,9 @@ class ModelMismatchError(EmbeddingError):
     Parameters
     ----------
     stored, given : tuple of (str, int)
-        Name and dimension of either model.
+        Name and dimension of each model.
     setting : str, optional
-        The ``embedding_model`` that stands for the stored one.
+        The ``embedding_model`` value that selects the stored model.
     """
 
     def __init__(self, *, stored: tuple[str, int], given: tuple[str, int], setting: str | None = None) -> None:
@@ -269,18 +271,18 @@ class ModelMismatchError(EmbeddingError):
 
 
 class ProviderError(MemGraphError):
-    """A model's server cannot be reached, refused a request, or answered with what no answer looks like.
+    """A model's server cannot be reached, refused a request, or sent an invalid answer.
 
     Parameters
     ----------
     problem : str
-        What happened, and what to do.
+        What happened and what to do.
     model, host : str
         Which model was asked, and where.
     status : int, optional
-        The HTTP status, or -1 for a failure in the midst of an answer.
+        The HTTP status, or -1 if the answer broke off.
     server_says : str
-        The server's own words, which may quote what it was given: told, never logged.
+        The server's own message. It may quote the request, so it is shown to the caller and never logged.
     """
 
     def __init__(
@@ -294,12 +296,12 @@ class ProviderError(MemGraphError):
 
     @property
     def loggable(self) -> str:
-        """What happened, without the server's words."""
+        """The message without the server's part."""
         return self._own_words
 
 
 class BudgetSpentError(MemGraphError):
-    """A run has used up what it may ask of models: `what` is ``calls``, ``tokens`` or ``seconds``."""
+    """A run has used up its budget for models: `what` is ``calls``, ``tokens`` or ``seconds``."""
 
     _names_places_only = True
 
@@ -312,12 +314,12 @@ class BudgetSpentError(MemGraphError):
 
 
 class MissingExtraError(MemGraphError):
-    """A package that only some uses need is not installed.
+    """An optional package is not installed.
 
     Attributes
     ----------
     extra : str
-        What installs it: ``pip install 'memgraph-kuzu[extra]'``.
+        The extra that installs it: ``pip install 'memgraph-kuzu[extra]'``.
     """
 
     _names_places_only = True
@@ -332,7 +334,7 @@ class ExtractionError(MemGraphError):
 
 
 class SourceError(MemGraphError):
-    """A source (log file, repository) cannot be read at all."""
+    """A source (log file, repository) cannot be read."""
 
     def __init__(self, message: str, *, path: Path) -> None:
         self.path = path
@@ -344,8 +346,8 @@ _REPR.maxother = sys.maxsize
 
 
 def _shown(value: object, limit: int = 80) -> str:
-    """Short, one-line, encodable rendering of a refused value."""
-    text = _REPR.repr_instance(value, 1)  # repr(), or the type's name where that fails: nested too deeply, too long
+    """Render a refused value as short, one-line, encodable text."""
+    text = _REPR.repr_instance(value, 1)  # repr(), or the type's name where repr() fails (nested too deeply, too long)
     if len(text) > limit:
         text = f"{text[:limit]}… ({len(text)} characters)"
     return text.encode("utf-8", "backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""Protocols at memgraph's seams. Each has a public fake in `memgraph.testing` and one contract test for all its kinds."""
+"""Protocols for the parts that can be replaced. Each has a public fake in `memgraph.testing` and one contract test for all implementations."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ Clock = Callable[[], datetime]
 """Returns the current time as an aware UTC datetime."""
 
 Progress = Callable[[int, int | None], None]
-"""Told (done, total or None) during long work."""
+"""Called with (done, total or None) during long work."""
 
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns texts into vectors, or fails with an `EmbeddingError`.
+    """Turns texts into vectors, or raises an `EmbeddingError`.
 
     Attributes
     ----------
     name : str
-        Names the model; vectors of different names are never compared.
+        Name of the model. Vectors from models of different names are never compared.
     dimension : int
-        Length of its vectors; 0 if it makes none, on purpose: then every text is refused.
+        Length of its vectors; 0 if it deliberately makes none and refuses every text.
     """
 
     @property
@@ -59,13 +59,13 @@ class Extractor(Protocol):
     """Finds memories in a build log."""
 
     def extract(self, build_log: BuildEventLog) -> ExtractionResult:
-        """Return what it proposes to remember, most salient first."""
+        """Return the memories it proposes, most salient first."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """What an annotator found in a memory: `tags` are used only where none were given."""
+    """What an annotator found in a memory. `tags` are used only if the memory has none."""
 
     entities: tuple[Entity, ...] = ()
     tags: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class Annotator(Protocol):
     """Finds entities, tags and a failure fingerprint in a memory. Deterministic."""
 
     def annotate(self, memory: AgentMemory) -> Annotation:
-        """Return what it found."""
+        """Return what was found."""
         ...
 
 
@@ -92,7 +92,7 @@ class TokenCounter(Protocol):
 
 @runtime_checkable
 class LanguageModel(Protocol):
-    """Completes a conversation, as JSON that fits `schema` where one is given; or fails with a `ProviderError`."""
+    """Completes a conversation, as JSON that matches `schema` if one is given; or raises a `ProviderError`."""
 
     def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> str:
         """Return the reply's text."""
@@ -100,7 +100,7 @@ class LanguageModel(Protocol):
 
 
 class ModelReply(NamedTuple):
-    """A reply, and the tokens that the model read and wrote; None: it did not say."""
+    """A reply and the number of tokens that the model read and wrote; None if it did not report them."""
 
     text: str
     prompt_tokens: int | None
@@ -109,20 +109,20 @@ class ModelReply(NamedTuple):
 
 @runtime_checkable
 class CountingLanguageModel(LanguageModel, Protocol):
-    """A language model that knows what a reply cost."""
+    """A language model that reports the tokens of each reply."""
 
     def reply(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> ModelReply:
-        """Return the reply with its tokens."""
+        """Return the reply with its token counts."""
         ...
 
 
 @runtime_checkable
 class Metered(Protocol):
-    """An embedder or extractor that asks models' servers and counts that."""
+    """An embedder or extractor that counts its requests to models' servers."""
 
     @property
     def meter(self) -> UsageMeter:
-        """The counts of this run; several may share one."""
+        """The counts of this run. Several objects may share one meter."""
         ...
 
 
@@ -139,24 +139,24 @@ class SigningKey:
 
 @runtime_checkable
 class KeyProvider(Protocol):
-    """Knows the key that a store's journal is signed with."""
+    """Provides the key that signs a store's journal."""
 
     def key(self, store_id: str) -> SigningKey | None:
         """Return the store's key, or None if there is none."""
         ...
 
     def create(self, store_id: str) -> SigningKey:
-        """Return a key for a store whose journal is still empty, making one if need be."""
+        """Return the key of a store whose journal is still empty, creating one if necessary."""
         ...
 
 
 Key = str | tuple[str, str]
 Row = dict[str, Any]
-"""A row holds only what is set: neither None nor empty lists. Times are canonical strings."""
+"""A row holds only fields that are set: neither None nor empty lists. Times are canonical strings."""
 
 
 class Change(NamedTuple):
-    """One changed row: `old` None means it is new, `new` None that it goes. An edge's key is (source, target)."""
+    """One changed row: `old` is None for an inserted row, `new` is None for a deleted one. An edge's key is (source, target)."""
 
     table: str
     key: Key
@@ -165,23 +165,23 @@ class Change(NamedTuple):
 
 
 class GraphEngine(Protocol):
-    """Keeps rows of nodes and edges, all or nothing per call. Every engine error arrives as a `GraphError`.
+    """Stores rows of nodes and edges; each call is atomic. Every engine error is raised as a `GraphError`.
 
-    What it reads is what was written, or a `GraphError`: memories' rows and its state carry codes that are checked.
+    A read returns what was written or raises a `GraphError`: memories' rows and the state row carry codes that are checked.
     """
 
     @property
     def generation(self) -> int:
-        """Counts how often the engine was taken: between equal numbers no other process has had it."""
+        """Counts how often the engine was acquired. If two readings are equal, no other process has used it between them."""
         ...
 
     @property
     def is_held(self) -> bool:
-        """Whether this process has it now."""
+        """Whether this process holds the engine now."""
         ...
 
     def open(self) -> AbstractContextManager[Any]:
-        """Hold the engine open for a block of calls; nests; what holds it may keep it open a little longer."""
+        """Hold the engine open for a block of calls. Can be nested. The engine may stay open a little longer than the block."""
         ...
 
     def get(self, table: str, key: Key) -> Row | None:
@@ -189,19 +189,19 @@ class GraphEngine(Protocol):
         ...
 
     def edges(self, table: str, keys: Collection[Key]) -> dict[Key, Row]:
-        """Return those of these edges that are there, by key: for many at once."""
+        """Return those of these edges that exist, by key."""
         ...
 
     def edges_at(self, memory_id: str) -> list[tuple[str, Key, Row]]:
-        """Return (table, key, row) of every edge at a memory, both ways."""
+        """Return (table, key, row) of every edge at a memory, in both directions."""
         ...
 
     def sources(self, table: str, target: str, limit: int) -> list[str]:
-        """Return at most `limit` keys of nodes that have an edge of a table to this one, in no particular order."""
+        """Return at most `limit` keys of nodes with an edge of this table to the target, in no particular order."""
         ...
 
     def links_of(self, memory_id: str) -> list[tuple[str, Key, Row]]:
-        """Return (table, key, row) of every edge between memories at this one, both ways."""
+        """Return (table, key, row) of every edge between this memory and another, in both directions."""
         ...
 
     def scan(self, table: str) -> Iterator[tuple[Key, Row]]:
@@ -209,27 +209,27 @@ class GraphEngine(Protocol):
         ...
 
     def records(self) -> Iterable[tuple[str, str]]:
-        """Return the ids of all memories and their rows as JSON text: in a third of the time that `scan` takes."""
+        """Return the ids of all memories and their rows as JSON text, in a third of the time that `scan` takes."""
         ...
 
     def scan_columns(self, table: str) -> Iterator[tuple[Key, Row]]:
-        """Iterate over what a query sees of all rows of a table, for verification; `columns` says what it should be."""
+        """Iterate over all rows of a table as a query sees them, for verification against `columns`."""
         ...
 
     def columns(self, table: str, row: Row) -> Row:
-        """Return what a query should see of a row."""
+        """Return a row as a query should see it."""
         ...
 
     def lost(self) -> list[str]:
-        """Compare what is stored with what was written, cheaply, and return in words what differs; empty: nothing."""
+        """Compare, at low cost, what is stored with what was written; return a description of each difference."""
         ...
 
     def count_rows(self) -> int:
-        """Return how many rows all tables have, as far as was written."""
+        """Return the number of rows in all tables, as counted when they were written."""
         ...
 
     def size_bytes(self) -> int:
-        """Return how much room it takes on the disk."""
+        """Return how many bytes the engine takes on the disk."""
         ...
 
     def apply(self, changes: Sequence[Change], state: Mapping[str, Any]) -> None:
@@ -237,28 +237,28 @@ class GraphEngine(Protocol):
         ...
 
     def state(self) -> Row | None:
-        """Return the projection's state row; None for an engine that was never written."""
+        """Return the projection's state row; None if the engine was never written."""
         ...
 
     def rebuild(self, changes: Iterable[Change], state: Mapping[str, Any], *, progress: Progress | None = None) -> None:
-        """Replace everything with these new rows and this state."""
+        """Replace all rows and the state with these."""
         ...
 
     def cypher(
         self, query: str, params: Mapping[str, Any], *, gives_way: Callable[[], bool] | None = None
     ) -> Rows | Callable[[], Rows]:
-        """Run a reading query from outside and return its rows; anything else is refused.
+        """Run a user's read-only query and return its rows; refuse anything else.
 
-        A caller that can release the engine before the query is done passes `gives_way`, which tells whether a thread waits for the
-        engine. A long query may then return a function instead of rows: called after the release, it runs the query on what the
-        engine held when it was asked.
+        A caller that can release the engine before the query is done passes `gives_way`, which returns whether a thread waits for
+        the engine. A long query may then return a function instead of rows. Called after the release, that function runs the query
+        on the data that the engine held when the query was made.
         """
         ...
 
     def release(self) -> None:
-        """Give the underlying files up for other processes; the next call takes them again."""
+        """Release the underlying files for other processes; the next call acquires them again."""
         ...
 
     def close(self) -> None:
-        """Give the underlying files up for good."""
+        """Close the underlying files for good."""
         ...

@@ -1,11 +1,11 @@
 // name: about_entity
-// purpose: what is said of a file, symbol, person or other thing, and was true at a date; what is about it first, then what
-//   merely names it, newest first
-// parameter: entity STRING: its name, whole or short (session.ts for auth/session.ts), in any case
-// parameter: project STRING = '': a project's name; '' for all
-// parameter: at TIMESTAMP = now: true then: neither later nor no longer valid
-// parameter: limit INT64 = 20, at least 0: rows at most
-// column: is_about BOOLEAN: it is about it; else it merely names it
+// purpose: memories about a file, symbol, person or other entity that were valid at a time; those about it first, then mere
+//   mentions, newest first
+// parameter: entity STRING: its full or short name (session.ts for auth/session.ts), in any case
+// parameter: project STRING = '': a project's name; '' for all projects
+// parameter: at TIMESTAMP = now: valid at this time
+// parameter: limit INT64 = 20, at least 0: maximum number of rows
+// column: is_about BOOLEAN: whether it is about the entity or merely mentions it
 // column: occurred_at TIMESTAMP
 // column: type STRING
 // column: outcome STRING

@@ -1,24 +1,24 @@
 // name: agents_by_learning
-// purpose: agents by what was learned from their work: how many generalisations and procedures rest on their episodes;
-//   an episode counts, too, that was put away or is no longer true
-// parameter: project STRING = '': a project's name; '' for all
-// parameter: at TIMESTAMP = now: what is no longer true then is left out
-// parameter: limit INT64 = 20, at least 0: rows at most
+// purpose: agents by the generalisations and procedures derived from their episodes; archived, hidden and invalidated episodes
+//   count as well
+// parameter: project STRING = '': a project's name; '' for all projects
+// parameter: at TIMESTAMP = now: memories no longer valid at this time are left out
+// parameter: limit INT64 = 20, at least 0: maximum number of rows
 // column: agent STRING
 // column: learned INT64: generalisations and procedures together
 // column: generalisations INT64
 // column: procedures INT64
-// column: episodes INT64: of theirs that something rests on
+// column: episodes INT64: their episodes from which something was derived
 // column: last_at TIMESTAMP: when the last of these episodes happened
 // example: memgraph query agents_by_learning --param project=shop
 MATCH (k:Memory)-[:DERIVED_FROM]->(m:Memory)-[:INVOLVES]->(a:Agent)
 WHERE k.archived_at IS NULL AND NOT k.is_suppressed AND (k.invalid_at IS NULL OR k.invalid_at > $at)
   AND NOT m.is_suppressed AND NOT m.source IN ['compression', 'error analysis', 'procedures']
   AND ($project = '' OR m.project_id = $project)
-WITH a.name AS agent, max(m.occurred_at) AS last_at, collect(m.id) AS told,
+WITH a.name AS agent, max(m.occurred_at) AS last_at, collect(m.id) AS evidence,
      collect(CASE WHEN k.type = 'semantic' THEN k.id END) AS general,
      collect(CASE WHEN k.type = 'procedural' THEN k.id END) AS procedural
-WITH agent, last_at, size(list_distinct(coalesce(told, []))) AS episodes,
+WITH agent, last_at, size(list_distinct(coalesce(evidence, []))) AS episodes,
      size(list_distinct(coalesce(general, []))) AS generalisations,
      size(list_distinct(coalesce(procedural, []))) AS procedures
 RETURN agent, generalisations + procedures AS learned, generalisations, procedures, episodes, last_at

@@ -1,8 +1,8 @@
 // name: agents_by_outcome
-// purpose: how each agent's remembered work came out; agents with most memories first. What sleep made of
-//   them is left out, and what was archived, forgotten or invalidated.
-// parameter: project STRING = '': a project's name; '' for all
-// parameter: at TIMESTAMP = now: what is no longer true then is left out
+// purpose: outcomes of each agent's remembered work; agents with most memories first. Generalisations made by sleep and
+//   archived, forgotten or invalidated memories are left out.
+// parameter: project STRING = '': a project's name; '' for all projects
+// parameter: at TIMESTAMP = now: memories no longer valid at this time are left out
 // column: agent STRING
 // column: memories INT64
 // column: positive INT64

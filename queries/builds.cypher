@@ -1,17 +1,17 @@
 // name: builds
-// purpose: what each build left: memories, and what was learned that rests on them; the latest first
-// parameter: project STRING = '': a project's name; '' for all
-// parameter: outcome STRING = '': as the build's log has it, such as failure; '' for all
-// parameter: at TIMESTAMP = now: what is no longer true then is left out
-// parameter: limit INT64 = 20, at least 0: rows at most
+// purpose: each build's memories, and the generalisations and procedures derived from them; latest first
+// parameter: project STRING = '': a project's name; '' for all projects
+// parameter: outcome STRING = '': as in the build's log, such as failure; '' for all
+// parameter: at TIMESTAMP = now: memories no longer valid at this time are left out
+// parameter: limit INT64 = 20, at least 0: maximum number of rows
 // column: build STRING
 // column: project STRING
 // column: outcome STRING
 // column: completed_at TIMESTAMP
 // column: added INT64: new memories
-// column: merged INT64: into memories that were known
-// column: episodes INT64: memories of it that are in force
-// column: generalisations INT64: generalisations and procedures that it bears out; what was stated in it is none
+// column: merged INT64: memories merged into existing ones
+// column: episodes INT64: memories of the build that are in force
+// column: generalisations INT64: generalisations and procedures that it supports, without stated facts
 // example: memgraph query builds --param outcome=failure
 MATCH (b:Build)
 WHERE b.consolidated_at IS NOT NULL

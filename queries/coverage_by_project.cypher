@@ -1,16 +1,16 @@
 // name: coverage_by_project
-// purpose: what the store knows of each project: memories by type, from how many builds, how many of its episodes something
-//   was learned from, and from when to when
-// parameter: project STRING = '': a project's name; '' for all
-// parameter: at TIMESTAMP = now: what is no longer true then is left out
+// purpose: what the store knows about each project: memories by type, number of builds, number of episodes from which
+//   something was learned, and the period
+// parameter: project STRING = '': a project's name; '' for all projects
+// parameter: at TIMESTAMP = now: memories no longer valid at this time are left out
 // column: project STRING
-// column: builds INT64: that were consolidated
+// column: builds INT64: consolidated builds
 // column: episodes INT64
-// column: generalisations INT64: made of other memories
+// column: generalisations INT64: made from other memories
 // column: procedures INT64
-// column: facts INT64: stated, such as what was to be remembered
-// column: learned_from INT64: episodes that a generalisation or procedure in force rests on
-// column: share DOUBLE: learned_from of episodes, from 0 to 1; null without episodes
+// column: facts INT64: stated facts, such as what the user asked to remember
+// column: learned_from INT64: episodes from which a generalisation or procedure in force was derived
+// column: share DOUBLE: learned_from divided by episodes, from 0 to 1; null without episodes
 // column: first_at TIMESTAMP: when the first of its memories happened
 // column: last_at TIMESTAMP
 // example: memgraph query coverage_by_project
@@ -28,9 +28,9 @@ OPTIONAL MATCH (e:Memory)<-[:DERIVED_FROM]-(k:Memory)
 WHERE e.project_id = project AND e.type = 'episodic' AND e.archived_at IS NULL AND NOT e.is_suppressed
   AND (e.invalid_at IS NULL OR e.invalid_at > $at)
   AND k.archived_at IS NULL AND NOT k.is_suppressed AND (k.invalid_at IS NULL OR k.invalid_at > $at)
-WITH project, episodes, generalisations, procedures, facts, first_at, last_at, collect(e.id) AS told
+WITH project, episodes, generalisations, procedures, facts, first_at, last_at, collect(e.id) AS evidence
 WITH project, episodes, generalisations, procedures, facts, first_at, last_at,
-     size(list_distinct(coalesce(told, []))) AS learned_from
+     size(list_distinct(coalesce(evidence, []))) AS learned_from
 OPTIONAL MATCH (b:Build) WHERE b.project_id = project AND b.consolidated_at IS NOT NULL
 WITH project, episodes, generalisations, procedures, facts, first_at, last_at, learned_from, count(b.id) AS builds
 RETURN project, builds, episodes, generalisations, procedures, facts, learned_from,

@@ -1,17 +1,17 @@
 // name: decisions
-// purpose: what was decided, by whom, and what replaced it, newest first; a decision that several memories replace has a
-//   row for each. What sleep made of them is left out
-// parameter: project STRING = '': a project's name; '' for all
-// parameter: agent STRING = '': who took part in it; '' for all
-// parameter: at TIMESTAMP = now: it is in force then, and what replaces it
-// parameter: limit INT64 = 20, at least 0: rows at most
+// purpose: decisions, who made them, and what replaced them, newest first; a decision that several memories replace has a
+//   row for each. Generalisations made by sleep are left out
+// parameter: project STRING = '': a project's name; '' for all projects
+// parameter: agent STRING = '': an agent that took part; '' for all
+// parameter: at TIMESTAMP = now: the time at which the decision, and what replaces it, are in force
+// parameter: limit INT64 = 20, at least 0: maximum number of rows
 // column: decided_at TIMESTAMP
 // column: project STRING
 // column: decided_by STRING[]
 // column: decision STRING: as the memory states it, else its text
-// column: alternatives STRING[]: what was considered besides
-// column: replaced_by STRING: the text of the memory that replaces it; null where it stands
-// column: replaced_at TIMESTAMP: since when that is so, as far as it tells
+// column: alternatives STRING[]: the alternatives considered
+// column: replaced_by STRING: the text of the memory that replaces it; null if there is none
+// column: replaced_at TIMESTAMP: when the replacement became valid, as far as it states that
 // column: id STRING
 // column: replaced_by_id STRING
 // example: memgraph query decisions --param agent=ada

@@ -1,15 +1,15 @@
 // name: entities_by_mentions
-// purpose: which files, symbols, people, errors and other things memories speak of most; what sleep made of them is left out
-// parameter: project STRING = '': a project's name; '' for all
-// parameter: kind STRING = '', one of '' 'file' 'symbol' 'package' 'person' 'error' 'issue' 'commit' 'url' 'concept' 'user': of
-//   what kind; '' for all
-// parameter: at TIMESTAMP = now: what is no longer true then is left out
-// parameter: limit INT64 = 20, at least 0: rows at most
+// purpose: files, symbols, people, errors and other entities that memories mention most; generalisations made by sleep are left out
+// parameter: project STRING = '': a project's name; '' for all projects
+// parameter: kind STRING = '', one of '' 'file' 'symbol' 'package' 'person' 'error' 'issue' 'commit' 'url' 'concept' 'user': the
+//   kind; '' for all
+// parameter: at TIMESTAMP = now: memories no longer valid at this time are left out
+// parameter: limit INT64 = 20, at least 0: maximum number of rows
 // column: entity STRING
 // column: kind STRING
-// column: mentions INT64: memories that name it
+// column: mentions INT64: memories that mention it
 // column: about INT64: memories that are about it
-// column: negative INT64: memories of bad outcome that name it
+// column: negative INT64: memories with a bad outcome that mention it
 // column: last_at TIMESTAMP
 // example: memgraph query entities_by_mentions --param kind=error
 MATCH (m:Memory)-[x:MENTIONS]->(e:Entity)

@@ -1,16 +1,16 @@
 // name: evidence_chain
-// purpose: what a generalisation or procedure rests on, step by step down to episodes, builds and commits, whether
-//   or not these were put away or are no longer true
-// parameter: id STRING: the memory's id, or how it begins
-// parameter: limit INT64 = 100, at least 0: rows at most
-// column: step INT64: how many steps down from it
+// purpose: the evidence of a generalisation or procedure, step by step down to episodes, builds and commits, including
+//   archived, hidden and invalidated ones
+// parameter: id STRING: the memory's id, or its beginning
+// parameter: limit INT64 = 100, at least 0: maximum number of rows
+// column: step INT64: number of steps down from it
 // column: type STRING
 // column: outcome STRING
 // column: occurred_at TIMESTAMP
 // column: content STRING
 // column: builds STRING[]
 // column: git_commit STRING
-// column: source STRING: where it was read
+// column: source STRING: where it was read from
 // column: id STRING
 // example: memgraph query evidence_chain --param id=1a2b3c4d
 MATCH (k:Memory)-[e:DERIVED_FROM* SHORTEST 1..8]->(m:Memory)

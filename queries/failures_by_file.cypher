@@ -1,13 +1,13 @@
 // name: failures_by_file
-// purpose: which files go wrong most often: bad outcomes that name a file, worst first. What was archived,
-//   forgotten or invalidated is left out.
-// parameter: project STRING = '': a project's name; '' for all
-// parameter: since TIMESTAMP = null: only what happened from then on; null for all
-// parameter: at TIMESTAMP = now: what is no longer true then is left out
-// parameter: limit INT64 = 20, at least 0: rows at most
+// purpose: files that fail most often: bad outcomes that mention a file, worst first. Archived, forgotten and
+//   invalidated memories are left out.
+// parameter: project STRING = '': a project's name; '' for all projects
+// parameter: since TIMESTAMP = null: only events from this time; null for all
+// parameter: at TIMESTAMP = now: memories no longer valid at this time are left out
+// parameter: limit INT64 = 20, at least 0: maximum number of rows
 // column: file STRING
-// column: failures INT64: memories of bad outcome that name it
-// column: last_at TIMESTAMP: when it last went wrong
+// column: failures INT64: memories with a bad outcome that mention it
+// column: last_at TIMESTAMP: when it last failed
 // column: reasons STRING[]: why these memories were made
 // example: memgraph query failures_by_file --param project=shop --param since=2026-01-01 --param limit=5
 MATCH (m:Memory)-[:MENTIONS]->(e:Entity)

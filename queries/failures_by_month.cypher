@@ -1,12 +1,12 @@
 // name: failures_by_month
-// purpose: whether things go wrong less often: how often episodes were told, by month, and how often of a failure; an episode
-//   that several builds told counts in the month of each, as in the series of failures
-// parameter: project STRING = '': a project's name; '' for all
-// parameter: at TIMESTAMP = now: what is no longer true then is left out
+// purpose: whether failures become rarer: episodes by month, and how many of them are failures; an episode that several builds
+//   reported counts in the month of each, as in the series of failures
+// parameter: project STRING = '': a project's name; '' for all projects
+// parameter: at TIMESTAMP = now: memories no longer valid at this time are left out
 // column: month TIMESTAMP: its first moment
-// column: episodes INT64: once for each build that told one, when it was completed; without a build, when it happened
-// column: failures INT64: of these; of one build the same fingerprint is one failure, and all that a failed trial met is one
-// column: share DOUBLE: failures of all, from 0 to 1
+// column: episodes INT64: once for each build that reported one, when the build was completed; without a build, when it happened
+// column: failures INT64: failures among them; within a build, the same fingerprint counts once, and so does a failed trial with all its errors
+// column: share DOUBLE: failures divided by episodes, from 0 to 1
 // example: memgraph query failures_by_month --param project=shop
 MATCH (m:Memory)
 WHERE m.type = 'episodic' AND m.archived_at IS NULL AND NOT m.is_suppressed

@@ -1,13 +1,13 @@
 // name: failures_by_tag
-// purpose: which parts and kinds of work, by tag, go wrong most often, with the share of their episodes that did
-// parameter: project STRING = '': a project's name; '' for all
-// parameter: since TIMESTAMP = null: only what happened from then on; null for all
-// parameter: at TIMESTAMP = now: what is no longer true then is left out
-// parameter: limit INT64 = 20, at least 0: rows at most
+// purpose: parts and kinds of work, by tag, that fail most often, with the share of failed episodes
+// parameter: project STRING = '': a project's name; '' for all projects
+// parameter: since TIMESTAMP = null: only events from this time; null for all
+// parameter: at TIMESTAMP = now: memories no longer valid at this time are left out
+// parameter: limit INT64 = 20, at least 0: maximum number of rows
 // column: tag STRING
-// column: failures INT64: episodes of bad outcome
+// column: failures INT64: episodes with a bad outcome
 // column: episodes INT64: all episodes with this tag
-// column: share DOUBLE: failures of all, from 0 to 1
+// column: share DOUBLE: failures divided by episodes, from 0 to 1
 // column: last_at TIMESTAMP: when one of them last happened, good or bad
 // example: memgraph query failures_by_tag --param project=shop
 MATCH (m:Memory)-[:TAGGED]->(t:Tag)

@@ -1,13 +1,13 @@
 // name: forgotten_knowledge
-// purpose: what is in force and nobody has used for so many days; never used counts from when it was recorded. Longest
-//   unused first
-// parameter: project STRING = '': a project's name; '' for all
-// parameter: type STRING = 'semantic', one of '' 'episodic' 'semantic' 'procedural': of which type; '' for all
-// parameter: days INT64 = 30, at least 0, at most 36500: unused for so long at least
-// parameter: at TIMESTAMP = now: counted back from then
-// parameter: limit INT64 = 20, at least 0: rows at most
+// purpose: memories in force that have not been used for a number of days, counted from their recording if they were never used.
+//   Longest unused first
+// parameter: project STRING = '': a project's name; '' for all projects
+// parameter: type STRING = 'semantic', one of '' 'episodic' 'semantic' 'procedural': the type; '' for all types
+// parameter: days INT64 = 30, at least 0, at most 36500: minimum number of days without use
+// parameter: at TIMESTAMP = now: the time from which the days are counted back
+// parameter: limit INT64 = 20, at least 0: maximum number of rows
 // column: unused_since TIMESTAMP
-// column: uses INT64: before that
+// column: uses INT64: number of earlier uses
 // column: type STRING
 // column: project STRING
 // column: content STRING

@@ -1,16 +1,16 @@
 // name: generalisations
-// purpose: what was learned in general, with how many episodes and builds bear it out; the best borne out first
-// parameter: project STRING = '': a project's name; '' for all
-// parameter: at TIMESTAMP = now: true then
-// parameter: limit INT64 = 20, at least 0: rows at most
+// purpose: generalisations, with the number of episodes and builds that support them; best supported first
+// parameter: project STRING = '': a project's name; '' for all projects
+// parameter: at TIMESTAMP = now: valid at this time
+// parameter: limit INT64 = 20, at least 0: maximum number of rows
 // column: content STRING
 // column: outcome STRING
 // column: confidence DOUBLE
-// column: episodes INT64: that it was made of
-// column: builds INT64: of evidence
+// column: episodes INT64: episodes it was made from
+// column: builds INT64: builds of evidence
 // column: first_at TIMESTAMP: when it was first seen, by its episodes and builds
-// column: last_at TIMESTAMP: and last; an episode that was merged keeps its first time, its builds have their own
-// column: uses INT64: how often it was given to an agent
+// column: last_at TIMESTAMP: when it was last seen; a merged episode keeps its first time, but its builds have their own times
+// column: uses INT64: number of times that a recall returned it
 // column: id STRING
 // example: memgraph query generalisations --param project=shop --param limit=5
 MATCH (k:Memory)-[:DERIVED_FROM]->(m:Memory)

@@ -1,9 +1,9 @@
 // name: hot_knowledge
-// purpose: what is used most: memories by how often they were given to an agent or looked up, and since when not any more
-// parameter: project STRING = '': a project's name; '' for all
-// parameter: type STRING = '', one of '' 'episodic' 'semantic' 'procedural': of which type; '' for all
-// parameter: at TIMESTAMP = now: what is no longer true then is left out
-// parameter: limit INT64 = 20, at least 0: rows at most
+// purpose: memories used most: how often each was recalled or looked up, and when last
+// parameter: project STRING = '': a project's name; '' for all projects
+// parameter: type STRING = '', one of '' 'episodic' 'semantic' 'procedural': the type; '' for all types
+// parameter: at TIMESTAMP = now: memories no longer valid at this time are left out
+// parameter: limit INT64 = 20, at least 0: maximum number of rows
 // column: uses INT64
 // column: last_used_at TIMESTAMP
 // column: type STRING

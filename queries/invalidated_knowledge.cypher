@@ -1,10 +1,10 @@
 // name: invalidated_knowledge
-// purpose: what is no longer true, since when and why, the latest first
-// parameter: project STRING = '': a project's name; '' for all
-// parameter: at TIMESTAMP = now: no longer true then
-// parameter: limit INT64 = 20, at least 0: rows at most
+// purpose: invalidated memories, since when and why, latest first
+// parameter: project STRING = '': a project's name; '' for all projects
+// parameter: at TIMESTAMP = now: the time at which they are no longer valid
+// parameter: limit INT64 = 20, at least 0: maximum number of rows
 // column: invalid_at TIMESTAMP
-// column: valid_at TIMESTAMP: from when on it was true, where that is known
+// column: valid_at TIMESTAMP: from when it was valid, if known
 // column: project STRING
 // column: type STRING
 // column: content STRING

@@ -1,9 +1,9 @@
 // name: landmarks
-// purpose: what is never forgotten: memories whose relevance has a floor, because nothing else tells of that failure, or
-//   that are tagged critical-failure, data-loss, security-incident or user-escalation; newest first
-// parameter: project STRING = '': a project's name; '' for all
-// parameter: at TIMESTAMP = now: what is no longer true then is left out
-// parameter: limit INT64 = 20, at least 0: rows at most
+// purpose: memories that are never forgotten: their relevance has a floor, because no other memory describes that failure, or
+//   because they are tagged critical-failure, data-loss, security-incident or user-escalation; newest first
+// parameter: project STRING = '': a project's name; '' for all projects
+// parameter: at TIMESTAMP = now: memories no longer valid at this time are left out
+// parameter: limit INT64 = 20, at least 0: maximum number of rows
 // column: occurred_at TIMESTAMP
 // column: project STRING
 // column: content STRING

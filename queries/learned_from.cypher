@@ -1,14 +1,14 @@
 // name: learned_from
-// purpose: what was learned from a memory, directly or in further steps: the other way round of evidence_chain
-// parameter: id STRING: the memory's id, or how it begins
-// parameter: at TIMESTAMP = now: the moment at which it is in that state
-// parameter: limit INT64 = 100, at least 0: rows at most
-// column: step INT64: how many steps up from it
+// purpose: what was learned from a memory, directly or in several steps: the inverse of evidence_chain
+// parameter: id STRING: the memory's id, or its beginning
+// parameter: at TIMESTAMP = now: the time of the state
+// parameter: limit INT64 = 100, at least 0: maximum number of rows
+// column: step INT64: number of steps up from it
 // column: type STRING
 // column: content STRING
 // column: confidence DOUBLE
-// column: evidence INT64: how many memories it rests on directly
-// column: state STRING: in force, invalidated, or why it is archived: proposed, rejected, faded, …
+// column: evidence INT64: number of memories it was directly derived from
+// column: state STRING: in force, invalidated, or the reason for archiving: proposed, rejected, faded, …
 // column: id STRING
 // example: memgraph query learned_from --param id=1a2b3c4d
 MATCH (m:Memory)<-[e:DERIVED_FROM* SHORTEST 1..8]-(k:Memory)

@@ -1,17 +1,17 @@
 // name: lessons_by_build
-// purpose: which memories came from which builds, those of the latest builds first; a merged memory comes from several
-// parameter: project STRING = '': a project's name; '' for all
-// parameter: build STRING = '': a build's id as its log has it; '' for all
-// parameter: at TIMESTAMP = now: what is no longer true then is left out
-// parameter: limit INT64 = 50, at least 0: rows at most
+// purpose: memories by the builds they came from, latest builds first; a merged memory comes from several builds
+// parameter: project STRING = '': a project's name; '' for all projects
+// parameter: build STRING = '': a build's id as in its log; '' for all
+// parameter: at TIMESTAMP = now: memories no longer valid at this time are left out
+// parameter: limit INT64 = 50, at least 0: maximum number of rows
 // column: build STRING
 // column: project STRING
-// column: build_outcome STRING: null where only its memories are known
+// column: build_outcome STRING: null if only its memories are known
 // column: completed_at TIMESTAMP
 // column: type STRING
 // column: outcome STRING
 // column: lesson STRING
-// column: reason STRING: why it was kept
+// column: reason STRING: why it was stored
 // column: id STRING
 // example: memgraph query lessons_by_build --param build=ci-4711
 MATCH (m:Memory)-[:FROM_BUILD]->(b:Build)

@@ -1,12 +1,12 @@
 // name: memories_by_reason
-// purpose: why memories were made: how many for each reason, how they came out, and how many were ever used
-// parameter: project STRING = '': a project's name; '' for all
-// parameter: at TIMESTAMP = now: what is no longer true then is left out
-// column: reason STRING: empty where none was given
+// purpose: reasons for which memories were made: the number for each reason, their outcomes, and how many were ever used
+// parameter: project STRING = '': a project's name; '' for all projects
+// parameter: at TIMESTAMP = now: memories no longer valid at this time are left out
+// column: reason STRING: empty if none was given
 // column: memories INT64
 // column: positive INT64
 // column: negative INT64
-// column: used INT64: of them, those that were given to an agent or looked up
+// column: used INT64: memories among them that were recalled or looked up
 // example: memgraph query memories_by_reason --param project=shop
 MATCH (m:Memory)
 WHERE m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)

@@ -1,12 +1,12 @@
 // name: memories_by_use
-// purpose: which recalled memories were used and which were overridden, with how those recalls ended; most used first
-// parameter: project STRING = '': of the memory; '' for all
-// parameter: at TIMESTAMP = now: what is no longer true then is left out
-// parameter: limit INT64 = 20, at least 0: rows at most
-// column: recalled INT64: times it was given
+// purpose: recalled memories that were used or overridden, with the outcomes of those recalls; most used first
+// parameter: project STRING = '': the memory's project; '' for all
+// parameter: at TIMESTAMP = now: memories no longer valid at this time are left out
+// parameter: limit INT64 = 20, at least 0: maximum number of rows
+// column: recalled INT64: number of recalls that returned it
 // column: used INT64
-// column: overridden INT64: times something else was done
-// column: helped INT64: times it was used and that ended well
+// column: overridden INT64: times that something else was done instead
+// column: helped INT64: times that it was used with a good outcome
 // column: type STRING
 // column: content STRING
 // column: id STRING

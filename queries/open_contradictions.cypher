@@ -1,14 +1,14 @@
 // name: open_contradictions
-// purpose: what cannot both be so and nobody has decided, the surest first: both sides are in force, and neither is
-//   replaced by a memory that is
-// parameter: project STRING = '': a project's name; '' for all
-// parameter: at TIMESTAMP = now: the moment at which both are in force
-// parameter: limit INT64 = 20, at least 0: rows at most
-// column: score DOUBLE: share of their words that they have in common; null where somebody linked them by hand
-// column: reason STRING: what they differ in
+// purpose: unresolved contradictions, most certain first: both memories are in force, and neither is replaced by a memory
+//   in force
+// parameter: project STRING = '': a project's name; '' for all projects
+// parameter: at TIMESTAMP = now: the time at which both are in force
+// parameter: limit INT64 = 20, at least 0: maximum number of rows
+// column: score DOUBLE: share of their words that they have in common; null if they were linked by hand
+// column: reason STRING: how they differ
 // column: one STRING
 // column: other STRING
-// column: one_at TIMESTAMP: since when it is so, as far as it tells
+// column: one_at TIMESTAMP: from when it holds, as far as it states that
 // column: other_at TIMESTAMP
 // column: found_at TIMESTAMP
 // column: one_id STRING

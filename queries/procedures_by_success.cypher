@@ -1,18 +1,18 @@
 // name: procedures_by_success
-// purpose: how procedures do in practice: builds that did as they say, recalls after which they were used, and what went
-//   well; the surest first
-// parameter: project STRING = '': a project's name; '' for all
-// parameter: at TIMESTAMP = now: the moment at which it is in that state
-// parameter: limit INT64 = 20, at least 0: rows at most
+// purpose: success of procedures: builds that followed them, recalls after which they were used, and how many succeeded;
+//   most certain first
+// parameter: project STRING = '': a project's name; '' for all projects
+// parameter: at TIMESTAMP = now: the time of the state
+// parameter: limit INT64 = 20, at least 0: maximum number of rows
 // column: procedure STRING: when to use it, else its text
-// column: state STRING: in force, invalidated, or why it is archived: proposed, rejected, faded, …
-// column: success_rate DOUBLE: share of all that was tried or used and judged; null: never tried
+// column: state STRING: in force, invalidated, or the reason for archiving: proposed, rejected, faded, …
+// column: success_rate DOUBLE: share of successes among trials and judged uses; null: never tried
 // column: confidence DOUBLE
 // column: tried INT64: builds of its evidence
 // column: succeeded INT64
 // column: uses INT64: recalls after which it was used
 // column: uses_succeeded INT64
-// column: overridden INT64: recalls after which something else was done
+// column: overridden INT64: recalls after which something else was done instead
 // column: steps STRING[]
 // column: id STRING
 // example: memgraph query procedures_by_success --param project=shop

@@ -1,12 +1,12 @@
 // name: recalled_in_vain
-// purpose: what takes room in prompts and helps nobody: memories that were given again and again and never used
-// parameter: project STRING = '': of the memory; '' for all
-// parameter: times INT64 = 3, at least 1: given so often at least, in recalls whose outcome is known
-// parameter: at TIMESTAMP = now: what is no longer true then is left out
-// parameter: limit INT64 = 20, at least 0: rows at most
-// column: recalled INT64: times it was given, in recalls whose outcome is known
-// column: overridden INT64: times something else was done
-// column: tokens INT64: that it took in them
+// purpose: memories that waste space in prompts: recalled repeatedly and never used
+// parameter: project STRING = '': the memory's project; '' for all
+// parameter: times INT64 = 3, at least 1: minimum number of recalls with a known outcome
+// parameter: at TIMESTAMP = now: memories no longer valid at this time are left out
+// parameter: limit INT64 = 20, at least 0: maximum number of rows
+// column: recalled INT64: number of recalls with a known outcome that returned it
+// column: overridden INT64: times that something else was done instead
+// column: tokens INT64: tokens that it took in them
 // column: type STRING
 // column: content STRING
 // column: id STRING

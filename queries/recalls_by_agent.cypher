@@ -1,12 +1,12 @@
 // name: recalls_by_agent
-// purpose: who asks, how often, and how it ends: recalls, how many were judged, how many went well
-// parameter: project STRING = '': a project's name; '' for all
+// purpose: recalls by agent: how many, how many were judged, and how many had a good outcome
+// parameter: project STRING = '': a project's name; '' for all projects
 // column: agent STRING
 // column: recalls INT64
-// column: judged INT64: recalls that ended well or badly
-// column: helped INT64: recalls that ended well
-// column: share DOUBLE: helped of judged, from 0 to 1; null where none was
-// column: tokens DOUBLE: of a recall, on average
+// column: judged INT64: recalls with a good or bad outcome
+// column: helped INT64: recalls with a good outcome
+// column: share DOUBLE: helped divided by judged, from 0 to 1; null if none was judged
+// column: tokens DOUBLE: average per recall
 // column: last_at TIMESTAMP
 // example: memgraph query recalls_by_agent --param project=shop
 MATCH (r:Recall)

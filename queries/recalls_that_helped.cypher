@@ -1,13 +1,13 @@
 // name: recalls_that_helped
-// purpose: what helped: memories that were used after a recall which ended well, the latest first
-// parameter: project STRING = '': a project's name; '' for all
-// parameter: agent STRING = '': who asked; '' for all
-// parameter: at TIMESTAMP = now: what is no longer true then is left out
-// parameter: limit INT64 = 20, at least 0: rows at most
+// purpose: memories that helped: used after a recall with a good outcome, latest first
+// parameter: project STRING = '': a project's name; '' for all projects
+// parameter: agent STRING = '': the asking agent; '' for all
+// parameter: at TIMESTAMP = now: memories no longer valid at this time are left out
+// parameter: limit INT64 = 20, at least 0: maximum number of rows
 // column: recalled_at TIMESTAMP
-// column: agent STRING: who asked
+// column: agent STRING: the asking agent
 // column: project STRING
-// column: outcome STRING: what became of it, in the word that was said
+// column: outcome STRING: the recall's outcome, as it was reported
 // column: rank INT64: the memory's place in the recall
 // column: type STRING
 // column: content STRING

@@ -1,8 +1,8 @@
 // name: recoveries
-// purpose: what worked after it had failed: memories tagged `recovery`, but for what sleep made of them, newest first
-// parameter: project STRING = '': a project's name; '' for all
-// parameter: at TIMESTAMP = now: what is no longer true then is left out
-// parameter: limit INT64 = 20, at least 0: rows at most
+// purpose: what worked after a failure: memories tagged `recovery`, without generalisations made by sleep, newest first
+// parameter: project STRING = '': a project's name; '' for all projects
+// parameter: at TIMESTAMP = now: memories no longer valid at this time are left out
+// parameter: limit INT64 = 20, at least 0: maximum number of rows
 // column: occurred_at TIMESTAMP
 // column: project STRING
 // column: agents STRING[]

@@ -1,16 +1,16 @@
 // name: recurring_failures
-// purpose: what keeps failing: the same error, told by its fingerprint, in several builds; a memory without a build counts
-//   as one
-// parameter: project STRING = '': a project's name; '' for all
-// parameter: builds INT64 = 2, at least 1: in so many builds at least
-// parameter: at TIMESTAMP = now: what is no longer true then is left out
-// parameter: limit INT64 = 20, at least 0: rows at most
-// column: builds INT64: in how many builds it was seen
+// purpose: recurring failures: the same error, identified by its fingerprint, in several builds; a memory without a build
+//   counts as one
+// parameter: project STRING = '': a project's name; '' for all projects
+// parameter: builds INT64 = 2, at least 1: minimum number of builds
+// parameter: at TIMESTAMP = now: memories no longer valid at this time are left out
+// parameter: limit INT64 = 20, at least 0: maximum number of rows
+// column: builds INT64: number of builds in which it occurred
 // column: memories INT64
 // column: first_at TIMESTAMP
 // column: last_at TIMESTAMP
 // column: projects STRING[]
-// column: files STRING[]: named by any of the memories
+// column: files STRING[]: mentioned by any of the memories
 // column: example STRING: the text of one of them
 // column: fingerprint STRING: equal for equal errors
 // example: memgraph query recurring_failures --param builds=3

@@ -1,12 +1,12 @@
 // name: replaced_knowledge
-// purpose: what is replaced by what, and why, the latest first; what replaces it is in force, else the older one counts again;
-//   the older one may have been put away since, or be no longer true
-// parameter: project STRING = '': a project's name; '' for all
-// parameter: type STRING = '', one of '' 'episodic' 'semantic' 'procedural': of which type; '' for all
-// parameter: at TIMESTAMP = now: the moment at which it is in force
-// parameter: limit INT64 = 20, at least 0: rows at most
+// purpose: memories and their replacements, with reasons, latest first; the replacement is in force, otherwise the older one counts
+//   again; the older one may since have been archived, hidden or invalidated
+// parameter: project STRING = '': a project's name; '' for all projects
+// parameter: type STRING = '', one of '' 'episodic' 'semantic' 'procedural': the type; '' for all types
+// parameter: at TIMESTAMP = now: the time at which the replacement is in force
+// parameter: limit INT64 = 20, at least 0: maximum number of rows
 // column: replaced_at TIMESTAMP: when it was recorded
-// column: type STRING: of the older memory
+// column: type STRING: type of the older memory
 // column: older STRING
 // column: newer STRING
 // column: reason STRING

@@ -1,17 +1,17 @@
 // name: reverted_decisions
-// purpose: what was taken back later: a change of which a later revert names the commit, newest first; the change may be no
-//   longer true, the revert is
-// parameter: project STRING = '': a project's name; '' for all
-// parameter: at TIMESTAMP = now: a revert that is no longer true then is left out
-// parameter: limit INT64 = 20, at least 0: rows at most
+// purpose: changes whose commit a later revert names, newest first; the change may be invalidated, the revert is in
+//   force
+// parameter: project STRING = '': a project's name; '' for all projects
+// parameter: at TIMESTAMP = now: reverts no longer valid at this time are left out
+// parameter: limit INT64 = 20, at least 0: maximum number of rows
 // column: decided_at TIMESTAMP
 // column: project STRING
 // column: decided_by STRING[]
 // column: decision STRING: as the memory states it, else its text
-// column: git_commit STRING: that was undone
+// column: git_commit STRING: the commit that was undone
 // column: reverted_at TIMESTAMP
 // column: reverted_by STRING[]
-// column: revert STRING: the text of the memory of the revert, which says why where that is known
+// column: revert STRING: the text of the revert's memory, with the reason if known
 // column: id STRING
 // column: revert_id STRING
 // example: memgraph query reverted_decisions --param project=shop

@@ -1,12 +1,12 @@
 // name: reverted_work
-// purpose: what was undone, newest first: memories tagged `revert`, but for what sleep made of them, with who
-//   undid it and the files it touched
-// parameter: project STRING = '': a project's name; '' for all
-// parameter: at TIMESTAMP = now: what is no longer true then is left out
-// parameter: limit INT64 = 20, at least 0: rows at most
+// purpose: reverted work, newest first: memories tagged `revert`, without generalisations made by sleep, with who
+//   reverted it and the files concerned
+// parameter: project STRING = '': a project's name; '' for all projects
+// parameter: at TIMESTAMP = now: memories no longer valid at this time are left out
+// parameter: limit INT64 = 20, at least 0: maximum number of rows
 // column: occurred_at TIMESTAMP
 // column: project STRING
-// column: agents STRING[]: who undid it
+// column: agents STRING[]: who reverted it
 // column: content STRING
 // column: files STRING[]
 // column: id STRING

@@ -1,15 +1,15 @@
 // name: session_story
-// purpose: what happened in a session, in order; what sleep made of it is left out
-// parameter: session STRING: its id
-// parameter: at TIMESTAMP = now: what is no longer true then is left out
-// parameter: limit INT64 = 200, at least 0: rows at most
+// purpose: events of a session in order, without generalisations made by sleep
+// parameter: session STRING: the session's id
+// parameter: at TIMESTAMP = now: memories no longer valid at this time are left out
+// parameter: limit INT64 = 200, at least 0: maximum number of rows
 // column: occurred_at TIMESTAMP
 // column: agents STRING[]
 // column: speaker STRING
 // column: outcome STRING
 // column: content STRING
 // column: id STRING
-// column: previous_id STRING: the memory that it follows
+// column: previous_id STRING: the preceding memory
 // example: memgraph query session_story --param session=2f1c
 MATCH (m:Memory)-[:IN_SESSION]->(s:Session)
 WHERE s.name = $session AND m.archived_at IS NULL AND NOT m.is_suppressed

@@ -1,14 +1,14 @@
 // name: sources_read
-// purpose: what was read and what came of it: each source with its records, builds and memories, the last read first
+// purpose: sources read: each with its records, builds and memories, last read first
 // parameter: kind STRING = '': git, transcripts, junit and so on; '' for all
-// parameter: project STRING = '': a project's name; '' for all
+// parameter: project STRING = '': a project's name; '' for all projects
 // column: kind STRING
-// column: locator STRING: where it is
+// column: locator STRING: path or address
 // column: project STRING
 // column: records INT64
 // column: builds INT64
 // column: added INT64: new memories
-// column: merged INT64: into memories that were known
+// column: merged INT64: memories merged into existing ones
 // column: skipped INT64: records that could not be read
 // column: read_at TIMESTAMP
 // example: memgraph query sources_read --param kind=git

@@ -1,14 +1,14 @@
 // name: tags_by_trend
-// purpose: which tags grow and which fade: how many memories happened in the last days, against as many days before;
-//   what sleep made of them is left out, and what was told again happened when it was told first
-// parameter: project STRING = '': a project's name; '' for all
-// parameter: days INT64 = 30, at least 1, at most 36500: length of either time
-// parameter: at TIMESTAMP = now: the end of the later one; what is no longer true then is left out
-// parameter: limit INT64 = 20, at least 0: rows at most
+// purpose: tags that grow or fade: the number of memories from the last days, compared with as many days before;
+//   generalisations made by sleep are left out, and a repeated memory counts when it was first reported
+// parameter: project STRING = '': a project's name; '' for all projects
+// parameter: days INT64 = 30, at least 1, at most 36500: length of each period
+// parameter: at TIMESTAMP = now: end of the later period; memories no longer valid at this time are left out
+// parameter: limit INT64 = 20, at least 0: maximum number of rows
 // column: tag STRING
-// column: before INT64: memories in the earlier time
-// column: recent INT64: memories in the later time
-// column: change INT64: above 0 it grows, below it fades; the largest change first
+// column: before INT64: memories in the earlier period
+// column: recent INT64: memories in the later period
+// column: change INT64: positive: growing, negative: fading; largest change first
 // column: trend STRING: growing, fading or steady
 // example: memgraph query tags_by_trend --param days=90 --param at=2026-03-01
 MATCH (m:Memory)-[:TAGGED]->(t:Tag)

@@ -1,14 +1,14 @@
-// Nodes. A Memory's columns are the fields of memgraph.model.memory.MemoryRecord, and where its vector lies.
+// Nodes. A Memory's columns are the fields of memgraph.model.memory.MemoryRecord, and the location of its vector.
 //
-// Rules that keep the engine (Kùzu 0.11.3) from losing values and its file from growing; the fuzz in tests/fuzz/engine proves them:
-// - No STRING column ever holds a null: '' stands for nothing. A column that was whole when it was last checkpointed, was updated, and
-//   then gets rows without a value gives every row another row's string. No list column holds a null, either: [] stands for nothing,
-//   because list_filter() gives rows the answers of others where one is null.
-// - No STRUCT. A list of records is one list column for each part of the record, all equally long: `UNWIND m.entities_name AS name`.
+// Rules that keep the engine (Kùzu 0.11.3) from losing values and its file from growing; the fuzz tests in tests/fuzz/engine check them:
+// - No STRING column ever holds a null; an unset one is ''. If a column had no nulls at the last checkpoint, was updated, and then gets
+//   rows without a value, every row gets another row's string. No list column holds a null either; an unset one is [], because
+//   list_filter() gives rows the results of others if one is null.
+// - No STRUCT. A list of records is one list column for each part of the record, all of equal length: `UNWIND m.entities_name AS name`.
 //   Updates mix up the lists of a STRUCT, and lists of STRUCTs are lost.
-// - No list is ever SET, nor any STRING of a memory: a node whose lists or strings change goes, with its edges, and comes anew. Where
-//   one list of a column was set and rows were added since the last checkpoint, the next one gives rows the lists of others. After
-//   one SET in a STRING column the next checkpoint writes the whole column once more, and never gives the room back.
+// - No list is ever SET, nor any STRING of a memory: a node whose lists or strings change is deleted with its edges and recreated. If
+//   one list of a column was set and rows were added since the last checkpoint, the next checkpoint gives rows the lists of others.
+//   After one SET in a STRING column the next checkpoint writes the whole column again, and never frees the space.
 // - No DETACH DELETE: edges are deleted before their node. It leaves edges without a node at one end, which only count(*) sees.
 
 CREATE NODE TABLE Memory (
@@ -105,9 +105,9 @@ CREATE NODE TABLE Memory (
   override_count INT64
 );
 
-// A memory's whole row as JSON, under its id, without what a use changes: to read the row from its columns costs some 50 microseconds
-// a column. `code` is a keyed hash of it: a row that was not written by this store, or belongs to another memory, is never served.
-// Not for queries.
+// A memory's whole row as JSON, under its id, without the columns that a use changes: reading the row from its columns takes about
+// 50 microseconds per column. `code` is a keyed hash of it: a row that this store did not write, or that belongs to another memory, is
+// never served. Not for queries.
 CREATE NODE TABLE MemoryRow (id STRING PRIMARY KEY, code INT64, record STRING DEFAULT '');
 
 CREATE NODE TABLE Project (id STRING PRIMARY KEY, name STRING DEFAULT '', last_memory_id STRING DEFAULT '');
@@ -138,7 +138,7 @@ CREATE NODE TABLE Task (id STRING PRIMARY KEY, name STRING DEFAULT '', project_i
 
 CREATE NODE TABLE Tag (id STRING PRIMARY KEY, name STRING DEFAULT '');
 
-// `short_name` is how a thing is called where it is clear which is meant: session.ts of auth/session.ts, smith of Dr. Anna Smith.
+// `short_name` is the short form of a name: session.ts for auth/session.ts, smith for Dr. Anna Smith.
 CREATE NODE TABLE Entity (id STRING PRIMARY KEY, name STRING DEFAULT '', kind STRING DEFAULT '', project_id STRING DEFAULT '', short_name STRING DEFAULT '');
 
 CREATE NODE TABLE Recall (
@@ -156,8 +156,8 @@ CREATE NODE TABLE Recall (
   outcome_at TIMESTAMP
 );
 
-// When a run of the lifecycle last came to its end, and how many builds were consolidated since. `seq` is that of its event.
-// Of a sleep that was stopped: when it began, and which of its phases are left.
+// When a lifecycle run was last completed, and the number of builds consolidated since. `seq` is that of its event.
+// For an interrupted sleep: when it began, and which of its phases are left.
 CREATE NODE TABLE LifecycleRun (
   id STRING PRIMARY KEY,
   name STRING DEFAULT '',
@@ -174,7 +174,7 @@ CREATE NODE TABLE LifecycleRun (
   phases_left STRING[] DEFAULT CAST([] AS STRING[])
 );
 
-// How a procedure does in practice, under its memory's id: builds that did as it says, recalls after which it was used.
+// A procedure's success in use, under its memory's id: builds that followed it, recalls after which it was used.
 CREATE NODE TABLE Practice (
   id STRING PRIMARY KEY,
   tried INT64,

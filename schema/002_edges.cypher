@@ -1,7 +1,7 @@
-// Edges. The first group has events of its own; the second follows from a memory's fields; RECALLED from retrievals.
+// Edges. The first group has its own events; the second is derived from a memory's fields; RECALLED from retrievals.
 //
-// A rule that keeps the engine (Kùzu 0.11.3) alive: where all edges of a table that came since the last checkpoint are to be deleted, there
-// is a checkpoint first (memgraph/graph/rows/fresh_edges.py). Else the next one leaves a table whose next reader in this process crashes.
+// A rule that avoids a crash of the engine (Kùzu 0.11.3): if all edges of a table that were added since the last checkpoint are to be
+// deleted, a checkpoint comes first (memgraph/graph/rows/fresh_edges.py). Otherwise the next one leaves a table that crashes its reader.
 
 CREATE REL TABLE DERIVED_FROM (FROM Memory TO Memory, score DOUBLE, reason STRING DEFAULT '', created_at TIMESTAMP);
 CREATE REL TABLE SUPPORTS (FROM Memory TO Memory, score DOUBLE, reason STRING DEFAULT '', created_at TIMESTAMP);

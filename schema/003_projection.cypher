@@ -1,3 +1,3 @@
-// How far into the journal this graph is: one row, replaced in the transaction that writes a commit's rows.
+// The graph's position in the journal: one row, replaced in the transaction that writes a commit's rows.
 
 CREATE NODE TABLE Projection (id STRING PRIMARY KEY, seq INT64, state STRING DEFAULT '');

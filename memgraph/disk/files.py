@@ -17,20 +17,20 @@ from memgraph.errors import StorageError
 sync_data = getattr(os, "fdatasync", os.fsync)
 """Flush a descriptor's data to the device (macOS has no fdatasync)."""
 _NO_FILE = {errno.ELOOP, errno.EMLINK, errno.EISDIR, errno.ENXIO}
-"""What opening a link, a directory or a pipe for writing ends with."""
+"""Error numbers of opening a link, a directory or a pipe for writing."""
 
 
 def make_private_folder(path: Path) -> None:
-    """Make a directory and its parents, readable by their owner alone.
+    """Make a directory and its parents, readable only by their owner.
 
     Raises
     ------
     StorageError
-        It cannot be made.
+        The directory cannot be made.
     """
     try:
         missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-        for folder in reversed(missing):  # mkdir's own `parents` would leave them readable for all
+        for folder in reversed(missing):  # mkdir's own `parents` would make them readable for everybody
             folder.mkdir(mode=0o700, exist_ok=True)
         path.mkdir(exist_ok=True)  # raises where the path is a file
     except OSError as error:
@@ -38,7 +38,7 @@ def make_private_folder(path: Path) -> None:
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all (temporary file, fsync, rename), mode 0600."""
+    """Write a file atomically (temporary file, fsync, rename), mode 0600."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         descriptor = make_own(temporary)
@@ -50,13 +50,13 @@ def write_private(path: Path, data: bytes) -> None:
         temporary.replace(path)
         sync_folder(path.parent)
     except OSError as error:
-        with suppress(OSError):  # a read-only file system refuses even what is not there
+        with suppress(OSError):  # a read-only file system refuses even to remove a file that does not exist
             temporary.unlink(missing_ok=True)
         raise StorageError(f"cannot be written: {error.strerror}", path=path) from None
 
 
 def make_private_file(path: Path, data: bytes) -> None:
-    """Make a file whole or not at all, mode 0600; one that is there stays as it is."""
+    """Create a file atomically, mode 0600. An existing file is left unchanged."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     write_private(temporary, data)
     try:
@@ -70,7 +70,7 @@ def make_private_file(path: Path, data: bytes) -> None:
 
 
 def write_small(path: Path, data: bytes) -> None:
-    """Overwrite a private file in place, without a guarantee: what it says is only a help."""
+    """Overwrite a private file in place. Neither atomic nor synced: for hints only."""
     descriptor = open_own(path)
     try:
         os.ftruncate(descriptor, 0)
@@ -80,15 +80,15 @@ def write_small(path: Path, data: bytes) -> None:
 
 
 def make_own(path: Path) -> int:
-    """Make a private file in the place of whatever is there, and return its descriptor for writing."""
+    """Create a private file, replacing whatever has its path, and return its descriptor for writing."""
     clear(path)
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
 def open_own(path: Path) -> int:
-    """Open a private file to be written in place, and return its descriptor: never a file that has another name, too.
+    """Open a private file for writing in place and return its descriptor. Never follow a link to another file.
 
-    A link to another file, a second name of one, a pipe or a directory is removed, and a file is made.
+    A symbolic link, a hard link, a pipe or a directory with this path is removed, and a new file is created.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
@@ -105,7 +105,7 @@ def open_own(path: Path) -> int:
 
 
 def read_own(path: Path) -> bytes:
-    """Return the bytes of a file; `OSError` for what is none: a pipe would be waited for, and a link leads elsewhere."""
+    """Return the bytes of a regular file. Raise `OSError` for a pipe, which would block, and for a link."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -114,13 +114,13 @@ def read_own(path: Path) -> bytes:
 
 
 def clear_folder(path: Path) -> None:
-    """Remove a directory that is in the place of a file."""
+    """Remove a directory whose path is needed for a file."""
     if path.is_dir() and not path.is_symlink():
         clear(path)
 
 
 def clear(path: Path) -> None:
-    """Remove whatever is there: a link itself, a directory with all that is in it."""
+    """Remove whatever has this path: a link itself, a directory with its contents."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -128,14 +128,14 @@ def clear(path: Path) -> None:
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write everything; the system may take it in several bites."""
+    """Write all the data, in as many calls as the system needs."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
 
 
 def refused_writes(*paths: Path) -> str | None:
-    """Return which of these paths exists and may not be written, and why, in words; None if there is none."""
+    """Return a message that names the first of these paths that exists and may not be written, and why; None if there is none."""
     for path in paths:
         if os.access(path, os.F_OK) and not os.access(path, os.W_OK):
             is_read_only = os.statvfs(path).f_flag & os.ST_RDONLY
@@ -143,25 +143,25 @@ def refused_writes(*paths: Path) -> str | None:
     return None
 
 
-def only_readable(refused: str) -> str:
-    """Return what to say of a store that may not be written, given what `refused_writes` says."""
+def read_only_message(refused: str) -> str:
+    """Return the error message for a store that may not be written, given the message of `refused_writes`."""
     return f"{refused}: the store can be read, not written; give this user write access to it, or use a copy of it"
 
 
-def room_left(path: Path) -> int:
-    """Return by how many bytes a file at `path` can grow."""
+def free_bytes(path: Path) -> int:
+    """Return the number of bytes by which a file at `path` can grow."""
     try:
         disk = os.statvfs(next(folder for folder in path.parents if folder.exists()))
         size = path.stat().st_size if path.is_file() else 0
     except OSError:
-        return sys.maxsize  # what is wrong there, the next call says
+        return sys.maxsize  # the write that follows reports what is wrong
     free = disk.f_bavail * disk.f_frsize
     largest = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     return free if largest == resource.RLIM_INFINITY else min(free, max(0, largest - size))
 
 
 def sync_folder(path: Path) -> None:
-    """Make a new or renamed entry of a directory durable."""
+    """Sync a directory, so that a new or renamed entry is durable."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""OS locks on descriptors of their own, with the holder's pid for the error message."""
+"""Operating-system locks between processes, with the holder's pid for the error message."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ProcessLock:
     path : Path
         Lock file; beside it ``<path>.pid`` names the last holder.
     what : str
-        Named in the error.
+        What is locked, for the error message.
     """
 
     def __init__(self, path: Path, what: str) -> None:
@@ -39,9 +39,9 @@ class ProcessLock:
         Raises
         ------
         BusyError
-            Somebody else has held it for `timeout_s` seconds; names their pid.
+            Another holder kept the lock for `timeout_s` seconds; the error names its pid.
         ClosedError
-            This process was forked off the one that made it.
+            This process was forked from the one that created the lock.
         """
         if self._pid != os.getpid():
             raise ClosedError(FORKED)
@@ -53,7 +53,7 @@ class ProcessLock:
             raise StorageError(f"cannot be locked: {error.strerror}", path=Path(self._lock.lock_file)) from None
         try:
             write_small(self._pid_path, str(os.getpid()).encode())
-        except OSError as error:  # on a full disk, say: others are told no pid, or an old one
+        except OSError as error:  # for example on a full disk; others then see no pid, or an old one
             logger.info("%s cannot be written: %s", self._pid_path, error.strerror)
 
     def try_acquire(self) -> bool:
@@ -65,12 +65,12 @@ class ProcessLock:
         return True
 
     def release(self) -> None:
-        """Give the lock back."""
-        if self._pid == os.getpid():  # else it is the other process's
-            self._lock.release(force=True)  # also what an interrupted call has taken and nobody knew of
+        """Release the lock. Idempotent."""
+        if self._pid == os.getpid():  # else the lock belongs to the parent process
+            self._lock.release(force=True)  # also a lock that an interrupted `acquire` had taken
 
     def is_held(self) -> bool:
-        """Tell whether somebody holds it now; leaves no mark."""
+        """Return whether any process holds the lock now, without leaving a trace."""
         if not Path(self._lock.lock_file).exists():
             return False
         try:
@@ -78,19 +78,19 @@ class ProcessLock:
         except Timeout:
             return True
         except OSError:
-            return False  # who cannot open it cannot tell, and nobody of this user holds it
+            return False  # the file cannot be opened, so no process of this user holds the lock
         self._lock.release()
         return False
 
     def taken_at(self) -> float | None:
-        """Return when it was last taken, in seconds since the epoch."""
+        """Return when the lock was last taken, in seconds since the epoch."""
         try:
             return self._pid_path.stat().st_mtime
         except OSError:
             return None
 
     def holder(self) -> int | None:
-        """Return the pid of the last process that took it."""
+        """Return the pid of the last process that took the lock."""
         try:
             return int(read_own(self._pid_path))
         except (OSError, ValueError):

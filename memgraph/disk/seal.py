@@ -1,4 +1,4 @@
-"""Message authentication codes over what memgraph leaves on disk: nothing there is believed that it did not write itself."""
+"""Message authentication codes for memgraph's own files, so that a file written by anything else is not trusted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BLOCK_BYTES = 4 << 20
 
 
 class Seal:
-    """Makes and checks codes of one purpose: BLAKE3 in its keyed mode, in hexadecimal.
+    """Makes and checks the codes for one purpose: keyed BLAKE3, in hexadecimal.
 
     Parameters
     ----------
@@ -27,18 +27,18 @@ class Seal:
         return blake3(data, key=self._key).hexdigest()
 
     def short_code(self, data: bytes) -> int:
-        """Return 63 bits of the code of some bytes, as a whole number."""
+        """Return 63 bits of the code of some bytes, as an integer."""
         return int.from_bytes(blake3(data, key=self._key).digest(length=8)) >> 1
 
     def code_of_file(self, path: Path) -> str:
-        """Return the code of a file's bytes: some 5 GB a second and core.
+        """Return the code of a file's bytes. Reads about 5 GB per second and core.
 
         Raises
         ------
         OSError
-            It cannot be read.
+            The file cannot be read.
         """
-        hasher = blake3(key=self._key)  # in one thread: a pool of them would not survive a fork
+        hasher = blake3(key=self._key)  # in one thread: a thread pool would not survive a fork
         buffer = bytearray(_BLOCK_BYTES)
         with path.open("rb", buffering=0) as file:
             while count := file.readinto(buffer):
@@ -46,12 +46,12 @@ class Seal:
         return hasher.hexdigest()
 
     def fits(self, code: object, data: bytes | memoryview) -> bool:
-        """Tell whether a code is that of these bytes."""
+        """Return whether a code matches these bytes."""
         return isinstance(code, str) and hmac.compare_digest(code.encode(), self.code(data).encode())
 
 
 def seal_of(secret: bytes, purpose: str, store_id: str) -> Seal:
-    """Return the seal of a purpose, under a key derived from a store's secret."""
+    """Return the seal for a purpose, with a key derived from a store's secret."""
     return Seal(hmac.digest(secret, f"memgraph seal\x1f{purpose}\x1f{store_id}".encode(), "sha256"))
 
 

@@ -1,4 +1,4 @@
-"""Room on the disk: asked for before the engine writes, because without it the engine takes the process down."""
+"""Disk space, checked before the engine writes, because the engine ends the process when the disk is full."""
 
 from __future__ import annotations
 
@@ -7,28 +7,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from memgraph.disk.files import room_left
+from memgraph.disk.files import free_bytes
 from memgraph.errors import DiskFullError, GraphError
 
 _FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 
 
-def need(path: Path, needed: int) -> None:
-    """Return if a file at `path` can grow by so many bytes.
+def require_free(path: Path, needed: int) -> None:
+    """Check that a file at `path` can grow by `needed` bytes.
 
     Raises
     ------
     DiskFullError
-        The disk, or the largest file that this process may have, leaves less.
+        The disk, or the process's limit on file sizes, allows less.
     """
-    if (free := room_left(path)) < needed:
-        raise DiskFullError(
-            f"there is room for {free / 1e6:,.1f} MB, the graph may need {needed / 1e6:,.0f} MB", path=path
-        )
+    if (free := free_bytes(path)) < needed:
+        raise DiskFullError(f"{free / 1e6:,.1f} MB are free, the graph may need {needed / 1e6:,.0f} MB", path=path)
 
 
-def refusal(error: OSError, path: Path) -> GraphError:
-    """Return what an error of the operating system comes to."""
+def graph_error(error: OSError, path: Path) -> GraphError:
+    """Return the `GraphError` for an error of the operating system."""
     reason = error.strerror or str(error)
     if error.errno in _FULL:
         return DiskFullError(reason, path=path)
@@ -36,9 +34,9 @@ def refusal(error: OSError, path: Path) -> GraphError:
 
 
 @contextmanager
-def told(folder: Path) -> Iterator[None]:
-    """Turn what the operating system refuses in a block into a `GraphError`."""
+def as_graph_errors(folder: Path) -> Iterator[None]:
+    """Raise errors of the operating system in the block as `GraphError`."""
     try:
         yield
     except OSError as error:
-        raise refusal(error, folder) from error
+        raise graph_error(error, folder) from error

@@ -1,7 +1,7 @@
-"""Temporary folders that do not outlive their owner for long.
+"""Temporary folders that are removed when their owner has ended.
 
-The owner holds the system's lock on the folder itself, which is released when the process ends, however it ends. So whoever finds
-a folder that can be locked knows that nobody uses it any more, and removes it.
+The owner holds a lock on the folder itself, which the system releases when the process ends, however it ends. A folder that
+can be locked is therefore no longer in use and may be removed.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from weakref import finalize
 
 
 class TemporaryFolder:
-    """A folder that only its owner can read, removed by `remove` or, at the latest, when the object or the program ends.
+    """A folder that only its owner can read, removed by `remove` or, at the latest, when the object or the process ends.
 
     Parameters
     ----------
     parent : Path
-        The directory to make it in.
+        The directory that will contain the folder.
     prefix : str
-        How its name begins: `remove_abandoned` finds it by that.
+        Start of the folder's name, by which `remove_abandoned` finds it.
 
     Attributes
     ----------
     path : Path
     remove : callable
-        Remove it with all that is in it. Idempotent.
+        Removes the folder and its contents. Idempotent.
 
     Raises
     ------
     OSError
-        It cannot be made.
+        The folder cannot be made.
     """
 
     def __init__(self, parent: Path, prefix: str) -> None:
@@ -46,7 +46,7 @@ class TemporaryFolder:
                 path.rmdir()
                 raise
             if descriptor is not None:
-                break  # else it was taken for an abandoned one before it could be locked
+                break  # else another process removed it as abandoned before it could be locked
         self.path = path
         self.remove = finalize(self, _remove, path, descriptor, os.getpid())
 
@@ -54,13 +54,13 @@ class TemporaryFolder:
 def remove_abandoned(parent: Path, prefix: str) -> None:
     """Remove this user's temporary folders with this prefix whose owner has ended."""
     for path in parent.glob(f"{prefix}*"):
-        with suppress(OSError):  # somebody else has just removed it
+        with suppress(OSError):  # another process has just removed it
             if path.lstat().st_uid == os.geteuid() and (descriptor := _locked(path)) is not None:
                 _remove(path, descriptor, os.getpid())
 
 
 def _locked(path: Path) -> int | None:
-    """Lock a folder and return the descriptor that holds the lock; None if somebody else has it, or has removed it."""
+    """Lock a folder and return the descriptor that holds the lock; None if it is locked already or was removed."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -80,6 +80,6 @@ def _locked(path: Path) -> int | None:
 
 
 def _remove(path: Path, descriptor: int, pid: int) -> None:
-    if pid == os.getpid():  # a process that was forked off owns nothing of it
+    if pid == os.getpid():  # a forked child does not own the folder
         shutil.rmtree(path, ignore_errors=True)
         os.close(descriptor)

@@ -1,6 +1,6 @@
-"""Embedders: the packaged model that runs in this process, one of an Ollama server, none, and the factory that says which is meant.
+"""Embedders: the packaged model, which runs in this process, a model of an Ollama server, none, and the factory that selects one.
 
-Importing this package loads no model and neither onnxruntime nor tokenizers nor Ollama's client.
+Importing this package loads no model, and neither onnxruntime nor tokenizers nor Ollama's client.
 """
 
 from __future__ import annotations

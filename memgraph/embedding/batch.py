@@ -1,4 +1,4 @@
-"""Embedding with an eye on what comes back: a text that a model fails on does not cost the others their vectors."""
+"""Embeds texts and checks the results, so that a text on which the model fails does not affect the others."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from memgraph.model.memory import Vector, to_vector
 from memgraph.ports import Embedder
 
 _PLAIN_TEXT = "memory"
-"""What every working model can embed."""
+"""A text that every working model can embed."""
 
 
 def embed_each(embedder: Embedder, texts: Sequence[str]) -> list[Vector | EmbeddingError]:
-    """Return for each text its vector, or why it has none.
+    """Return for each text its vector, or the error that prevented it.
 
-    A batch that fails is halved until the texts at fault are found, unless a plain text fails as well: then it is the model.
+    A failing batch is halved until the texts at fault are found. If a plain text fails as well, the model is at fault.
 
     Returns
     -------
@@ -25,7 +25,7 @@ def embed_each(embedder: Embedder, texts: Sequence[str]) -> list[Vector | Embedd
     Raises
     ------
     EmbeddingError
-        The model does not work at all.
+        The model fails on every text.
     """
     if not texts:
         return []
@@ -48,7 +48,7 @@ def embed_query(embedder: Embedder, text: str) -> Vector:
     Raises
     ------
     EmbeddingError
-        There is none to be had.
+        The query cannot be embedded.
     """
     vector = _usable(embedder, embedder.embed_query(text))
     if isinstance(vector, EmbeddingError):
@@ -74,7 +74,7 @@ def _usable(embedder: Embedder, row: object) -> Vector | EmbeddingError:
 
 
 def _check_works(embedder: Embedder) -> None:
-    """Raise what keeps the model from embedding anything."""
+    """Raise the model's error if it cannot embed even a plain text."""
     vector = _embed(embedder, [_PLAIN_TEXT])[0]
     if isinstance(vector, EmbeddingError):
         raise vector

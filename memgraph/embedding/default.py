@@ -1,4 +1,4 @@
-"""Which embedder a store uses when it is given none."""
+"""The embedder that a store uses if it is given none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memgraph.ports import Embedder
 
 
 def default_embedder(config: AgentMemoryConfig | None = None) -> Embedder:
-    """Return the embedder that ``embedding_model`` names, without loading or asking anything; no settings: ``minilm``."""
+    """Return the embedder that ``embedding_model`` names (without settings ``minilm``). Loads no model and makes no request."""
     model = config.embedding_model if config else "minilm"
     if config and model.startswith(OLLAMA_PREFIX):
         return OllamaEmbedder(
@@ -25,7 +25,7 @@ def default_embedder(config: AgentMemoryConfig | None = None) -> Embedder:
 
 
 def setting_of(model: str) -> str | None:
-    """Return the ``embedding_model`` that stands for a model's name; None for one that no setting stands for."""
+    """Return the ``embedding_model`` value that selects a model; None if there is none."""
     if model.startswith(OLLAMA_NAME_PREFIX):
         return OLLAMA_PREFIX + model.removeprefix(OLLAMA_NAME_PREFIX)
     return "minilm" if model == MODEL_NAME else None

@@ -1,4 +1,4 @@
-"""No embedding model, on purpose: memories are found by text alone."""
+"""Text-only mode: no embedding model is in use, and memories are found by text alone."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from memgraph.errors import EmbeddingError
 class NoEmbedder:
     """Embeds nothing and loads nothing: the `Embedder` of text-only mode (``embedding_model = "none"``).
 
-    Its dimension is 0, by which callers know that vectors are not wanted rather than not to be had. Whatever asks it for
-    one is refused as by a model that cannot be loaded, so text-only mode and a failing model take the same way.
+    Its dimension is 0, which shows callers that vectors are not wanted rather than unavailable. A request for a vector fails as
+    with a model that cannot be loaded, so text-only mode and a failing model follow the same code path.
     """
 
     @property
@@ -33,14 +33,14 @@ class NoEmbedder:
         Raises
         ------
         EmbeddingError
-            There is a text to embed.
+            `texts` is not empty.
         """
         if len(texts):
             raise _refusal()
         return np.empty((0, 0), dtype=np.float32)
 
     def embed_query(self, text: str) -> NDArray[np.float32]:  # noqa: ARG002 - the port's signature
-        """Refuse.
+        """Raise an error.
 
         Raises
         ------

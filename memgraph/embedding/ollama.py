@@ -1,4 +1,4 @@
-"""Embedding by a model of an Ollama server."""
+"""Embeds texts with a model of an Ollama server."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from memgraph.ollama import TIMEOUT_S, OllamaConnection
 BATCH_TEXTS = 32
 _PLAIN_TEXT = "memory"
 _NO_TEXT = "(nothing)"
-"""Stands for a blank text, to which servers have sent everything from a vector to null."""
+"""Replaces a blank text, for which servers return anything from a vector to null."""
 _TASK = "Instruct: Given a question or a task, retrieve the notes that help with it\nQuery:"
 
 
 class _Prefixes(NamedTuple):
-    """What a model expects before a text to be found, and before a query."""
+    """The prefixes that a model expects before a stored text and before a query."""
 
     document: str = ""
     query: str = ""
 
 
 OLLAMA_NAME_PREFIX = "ollama/"
-"""What the names of these models begin with where vectors are said to be theirs."""
+"""Prefix of these models' names in the store."""
 _PREFIXES = {
     "nomic-embed-text": _Prefixes("search_document: ", "search_query: "),
     "embeddinggemma": _Prefixes("title: none | text: ", "task: search result | query: "),
@@ -43,7 +43,7 @@ _DIMENSIONS = {
     "qwen3-embedding:4b": 2560,
     "qwen3-embedding:8b": 4096,
 }
-"""By name, or by name and size where a model comes in several."""
+"""Keyed by name, or by name and size if a model comes in several sizes."""
 
 
 class OllamaEmbedder:
@@ -52,20 +52,20 @@ class OllamaEmbedder:
     Parameters
     ----------
     model : str
-        As ``ollama pull`` knows it: ``nomic-embed-text``, ``qwen3-embedding:0.6b``.
+        Name as in ``ollama pull``: ``nomic-embed-text``, ``qwen3-embedding:0.6b``.
     host : str
-        As `OllamaConnection` takes it.
+        Address as for `OllamaConnection`.
     timeout_s : float
-        How long the server may take for a batch of `BATCH_TEXTS` texts.
+        Time limit for a batch of `BATCH_TEXTS` texts.
     dimension : int
-        Length of its vectors; 0: what is known of the model, else what the server makes of a first text when it is asked for.
+        Length of the vectors. If 0, the known dimension of the model or, failing that, the length of the server's first vector.
     meter : UsageMeter, optional
         Counts the calls.
 
     Notes
     -----
-    Constructing costs nothing and asks nobody. A server that is not there is an `EmbeddingError` at the first text, as is an
-    answer that is short, not finite, zero, or of another length. Texts longer than the model reads are cut by the server.
+    The constructor makes no request. An unreachable server raises an `EmbeddingError` at the first text, as does an answer
+    with too few vectors, or one that is not finite, zero, or of another length. The server truncates texts that are too long.
     """
 
     def __init__(
@@ -91,12 +91,12 @@ class OllamaEmbedder:
 
     @property
     def dimension(self) -> int:
-        """Length of its vectors; of a model that is not known, the server is asked once.
+        """Length of the vectors. For an unknown model, the server is asked once.
 
         Raises
         ------
         EmbeddingError
-            It is not known, and the server cannot be asked.
+            The dimension is unknown, and the server cannot be reached.
         """
         if not self._dimension:
             with self._lock:
@@ -104,12 +104,12 @@ class OllamaEmbedder:
         return self._dimension
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of texts to be found, shape (n, dimension), float32, L2-normalised, in their order.
+        """Return the vectors of stored texts, shape (n, dimension), float32, L2-normalised, in their order.
 
         Raises
         ------
         EmbeddingError
-            The server cannot be asked, or its answer cannot be used.
+            The server cannot be reached, or its answer is unusable.
         """
         prefix = self._prefixes.document
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
@@ -135,7 +135,7 @@ class OllamaEmbedder:
                 reply = self._connection.embed(self._model, texts)
                 tokens.prompt = reply.prompt_tokens or 0
         except ProviderError as error:
-            raise EmbeddingError(error.loggable) from error  # the server's own words may quote the text
+            raise EmbeddingError(error.loggable) from error  # the server's own message may quote the text
         if len(reply.vectors) != len(texts):
             raise EmbeddingError(f"{self.name} returned {len(reply.vectors)} vectors for {len(texts)} texts")
         return reply.vectors
@@ -181,5 +181,5 @@ def _known_dimension(model: str) -> int:
 
 
 def _plain(text: str) -> str:
-    """Replace what a request cannot hold (lone surrogates) or servers stumble over (nothing at all)."""
+    """Replace what a request cannot hold (lone surrogates) or servers handle badly (blank text)."""
     return text.encode("utf-8", "replace").decode() if text.strip() else _NO_TEXT

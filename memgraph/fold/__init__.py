@@ -1,4 +1,4 @@
-"""What each event means: (old rows, event) → changed rows. Pure: no clock, no model, no input or output."""
+"""The fold: (old rows, event) → changed rows. Pure: no clock, no model, no input or output."""
 
 from memgraph.fold.fold import fold, links_named
 from memgraph.fold.projection import Projection, project

@@ -1,4 +1,4 @@
-"""Edges and nodes that follow from a memory's fields, and so need no event of their own."""
+"""Edges and nodes that are derived from a memory's fields and therefore need no events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FIELDS = frozenset(
     {"project_id", "build_id", "session_id", "task_id", "previous_id", "agents_involved", "tags", "entities"}
     | {"evidence_build_ids"}
 )
-"""Fields that edges follow from: a change of any other leaves them alone."""
+"""Fields from which edges are derived."""
 
 
 NODE_TABLES = ("Project", "Build", "Session", "Task", "Agent", "Tag", "Entity")
@@ -42,7 +42,7 @@ class Attachment(NamedTuple):
 Place = tuple[str, tuple[str, str]]
 """Table and key of an edge."""
 _BARE: Row = {}
-"""Of an edge that says nothing more. Rows are never modified, so all share it."""
+"""Row of an edge without properties. Rows are never modified, so all such edges share it."""
 
 
 def attachments(memory: Row) -> Iterator[Attachment]:
@@ -87,14 +87,14 @@ def _entity_node(kind: str, name: str, project_id: str | None) -> Node:
 
 
 def attach(workspace: Workspace, memory: Row) -> None:
-    """Make the edges, and the nodes they need, that a new memory implies."""
+    """Create the edges that a new memory implies, and their nodes."""
     for edge in attachments(memory):
         if _has_ends(workspace, edge):
             workspace.add(edge.table, (edge.source, edge.target), edge.row)
 
 
 def reattach(workspace: Workspace, old: Row, new: Row) -> None:
-    """Bring the edges from what a memory's old row implies to what its new one does."""
+    """Replace the edges that a memory's old row implies with those of its new row."""
     if all(old.get(name) == new.get(name) for name in FIELDS):
         return
     before = {(edge.table, (edge.source, edge.target)): edge for edge in attachments(old)}
@@ -108,9 +108,9 @@ def reattach(workspace: Workspace, old: Row, new: Row) -> None:
 
 
 def detach(workspace: Workspace, removed: Iterable[Attachment]) -> None:
-    """Remove the nodes at the ends of removed edges that no memory is attached to: no name outlives its memories.
+    """Remove nodes at the ends of removed edges that no memory is attached to any more.
 
-    A build that was consolidated stays: its record says what of it has been read.
+    A consolidated build stays, because its record states what of it has been read.
     """
     for edge in removed:
         row = workspace.get(edge.node.table, edge.node.key) if edge.node else None
@@ -123,7 +123,7 @@ def detach(workspace: Workspace, removed: Iterable[Attachment]) -> None:
 def _put(
     workspace: Workspace, table: str, key: tuple[str, str], before: Mapping[Place, Attachment], row: Row | None
 ) -> None:
-    """Set an edge, or remove it: what the old row implied was there, and nothing else, unless it had no end to lead from."""
+    """Set or remove an edge. Exactly the edges that the old row implied exist, except those without a node at the other end."""
     if table == "NEXT":
         workspace.put(table, key, row)
     else:
@@ -132,7 +132,7 @@ def _put(
 
 
 def _has_ends(workspace: Workspace, edge: Attachment) -> bool:
-    """See to it that the edge's other node is there; a predecessor that was deleted is not."""
+    """Ensure that the edge's other node exists, and return whether it does; a deleted predecessor does not."""
     if edge.node is None:
         return workspace.get("Memory", edge.source) is not None
     workspace.ensure(*edge.node)
@@ -140,7 +140,7 @@ def _has_ends(workspace: Workspace, edge: Attachment) -> bool:
 
 
 def chain_of(memory: Row) -> tuple[str, str] | None:
-    """Return (table, key) of the node that knows an episode's predecessor: its session, else its project."""
+    """Return (table, key) of the node that stores the last episode of a chain: the session, else the project."""
     project = memory.get("project_id")
     if memory["type"] != "episodic":
         return None

@@ -1,22 +1,22 @@
-"""When each event of a journal happened: history as it was lived, not as it was written down.
+"""When each event of a journal happened, as opposed to when it was recorded.
 
-An event's head says when it was recorded, and of a new memory when the thing remembered happened. Years of history that are
-ingested in an afternoon lead to merges, links and generalisations, too, which their heads date to that afternoon. Here every
-event gets the moment that it would have had if the history had been ingested as it happened:
+An event's head states when it was recorded and, for a new memory, when the remembered thing happened. Ingesting years of history
+in one afternoon also causes merges, links and generalisations, which their heads date to that afternoon. This module gives every
+event the time that it would have had if the history had been ingested as it happened:
 
-- a new memory's is when the thing happened; one that was distilled from others came with the latest of these;
-- what consolidation merges came with the end of the build that said it again;
-- what the store itself distilled came when it says, and with the end of the last build that it names as evidence: what later
-  builds added to its sources it does not tell yet. It is linked with each source from when both were there;
-- what the lifecycle links, revises, measures or takes apart came with the latest of what that rests on: the memories at both
-  ends, or the memory and its sources. A replacement waits for the time from which its text is valid; where both were distilled
-  by the store it tells the same evidence anew, so it counts from when both had come. An end that the lifecycle states (invalid,
-  archived) is where it says;
-- a link that is imported was made when it says;
-- all else, a use, a word of the user's, the collection's floors and summaries, happened when it was recorded.
+- a new memory: when the remembered thing happened; if it was distilled from others, no earlier than the latest of these;
+- a merge by consolidation: the end of the build that repeated the memory;
+- a memory distilled by the store: the time it states, and no earlier than the end of the last build that it names as evidence,
+  because it does not include what later builds added to its sources. Its link to a source: when both existed;
+- a link, revision, measurement or unlinking by the lifecycle: the latest time of what it depends on, which is the memories at both
+  ends, or the memory and its sources. A replacement: no earlier than the time from which its text is valid; if the store distilled
+  both memories, the newer restates the same evidence, so the time is when both existed. An end that the lifecycle states (invalid,
+  archived): the stated time;
+- an imported link: the time it states;
+- everything else (uses, statements by the user, the collection's floors and summaries): when it was recorded.
 
-Nothing happens after it was recorded, nor before what it rests on: a revision states values that follow from the ones before,
-so it is no earlier than the last change of what the memory says. So what is known at a moment never tells of a later one.
+No event happens after it was recorded, nor before what it depends on: a revision states values that are derived from the previous
+ones, so it is no earlier than the last change of the memory's content. The state at any time therefore never includes later facts.
 """
 
 from __future__ import annotations
@@ -35,44 +35,44 @@ from memgraph.model.events.reembedding import MemoryReembedded, VectorsLost
 from memgraph.model.events.store import EmbeddingSwitched
 
 ALWAYS = ""
-"""Before every moment: which model makes the vectors, and what became of their file, is not of the history."""
+"""Earlier than any time. Events about the vectors' model and file get it, because they are not part of the history."""
 _OF_THE_VECTOR = frozenset({"embedded_at", "embedding_model"})
 _ENDS = ("invalid_at", "archived_at")
-_NOT_TOLD = _OF_THE_VECTOR | {
+_NOT_CONTENT = _OF_THE_VECTOR | {
     "relevance_anchor", "relevance_at", "floor", "is_pinned", "is_suppressed", "archived_at", "archive_reason",
     "archive_summary", "updated_at",
 }  # fmt: skip
-"""Fields that change nothing of what a memory says: what follows from its text does not rest on them."""
-_UPKEEP = _NOT_TOLD - {"archived_at"}
+"""Fields that are not part of a memory's content, so that nothing derived from its text depends on them."""
+_UPKEEP = _NOT_CONTENT - {"archived_at"}
 _OF_THE_EVIDENCE = frozenset({"occurred_at", "evidence_build_ids"})
-"""Fields by which what the store distilled says up to when it tells of its evidence."""
+"""Fields by which a distilled memory states up to when it includes its evidence."""
 
 
 @dataclass(slots=True)
-class _Known:
-    """What is known of one memory.
+class _MemoryTimes:
+    """The times of one memory.
 
     Attributes
     ----------
     came_at : str
         When it was added.
-    told_at : str
-        When what it says last changed.
-    worded_at : str
-        The same, without what builds said that told it again: these are named as its evidence.
+    content_at : str
+        When its content last changed.
+    text_at : str
+        The same without merges from builds that repeated it, which it names as its evidence.
     changed_at : str
-        When anything of it last changed.
+        When any field last changed.
     valid_at : str
-        From when on it is valid.
+        The time from which it is valid.
     has_builds : bool
-        Whether builds told it.
+        Whether builds are its evidence.
     project : str
-        That of a memory which the store distilled.
+        The project, if the store distilled the memory.
     """
 
     came_at: str = ALWAYS
-    told_at: str = ALWAYS
-    worded_at: str = ALWAYS
+    content_at: str = ALWAYS
+    text_at: str = ALWAYS
     changed_at: str = ALWAYS
     valid_at: str = ALWAYS
     has_builds: bool = False
@@ -80,20 +80,20 @@ class _Known:
 
 
 class Moments:
-    """Tells when events happened. To be given whole commits, from a journal's first one on; keeps a few words a memory.
+    """Computes when events happened. Takes whole commits in order from the journal's first; keeps a few strings per memory.
 
     Parameters
     ----------
     recorded : bool
-        Of each event rather when it was recorded.
+        Return the time of recording instead.
     """
 
     def __init__(self, *, recorded: bool = False) -> None:
         self._recorded = recorded
-        self._known: dict[str, _Known] = defaultdict(_Known)
+        self._known: dict[str, _MemoryTimes] = defaultdict(_MemoryTimes)
         self._sources: dict[str, set[str]] = defaultdict(set)
         self._distilled: set[str] = set()
-        """What the store itself made of other memories."""
+        """Memories that the store distilled from others."""
         self._build_ends: dict[tuple[str, str], str] = {}
 
     def of(self, events: Sequence[Event]) -> list[str]:
@@ -108,31 +108,31 @@ class Moments:
             moments.append(moment)
         return moments
 
-    def told_at(self, memory_id: str) -> str:
-        """Return when what a memory says last changed; `ALWAYS` for one that nobody knows."""
+    def content_at(self, memory_id: str) -> str:
+        """Return when a memory's content last changed; `ALWAYS` for an unknown memory."""
         known = self._known.get(memory_id)
-        return known.told_at if known else ALWAYS
+        return known.content_at if known else ALWAYS
 
     def _moment(self, event: Event, commit: _Commit, place: int) -> str:
         payload = event.payload
         if isinstance(payload, EmbeddingSwitched | MemoryReembedded | VectorsLost):
             return ALWAYS
-        if isinstance(payload, MemoryRevised) and _told(event) <= _OF_THE_VECTOR:
-            return self.told_at(payload.id)
+        if isinstance(payload, MemoryRevised) and _changed_fields(event) <= _OF_THE_VECTOR:
+            return self.content_at(payload.id)
         if self._recorded:
             return event.timestamp
         if isinstance(payload, MemoryAdded):
             memory, sources = payload.memory, commit.sources[place]
             if event.actor == "system" and sources:
                 ended_at = self._ended_at(memory.project_id or "", memory.evidence_build_ids)
-                return max(event.occurred_at, ended_at, self.told_at(memory.id), self._worded_at(sources))
+                return max(event.occurred_at, ended_at, self.content_at(memory.id), self._text_at(sources))
             return max(event.occurred_at, self._latest([memory.id, *sources]))
         if isinstance(payload, MemoryDerived):
             if event.actor == "system":
-                return max(self._known[payload.id].came_at, self._worded_at(payload.source_ids))
+                return max(self._known[payload.id].came_at, self._text_at(payload.source_ids))
             return self._latest([payload.id, *payload.source_ids])
         if isinstance(payload, MemoryMerged) and (ended_at := commit.build_ends[place]):
-            return max(ended_at, self.told_at(payload.id))
+            return max(ended_at, self.content_at(payload.id))
         if event.actor == "system":
             return self._of_lifecycle(event, commit.sources[place])
         if isinstance(payload, MemoryLinked):
@@ -140,7 +140,7 @@ class Moments:
         return event.occurred_at
 
     def _of_lifecycle(self, event: Event, new_sources: Collection[str]) -> str:
-        """Return when something happened that the store did by itself: with the latest of what it rests on."""
+        """Return the time of an event by the store itself: the latest time of what it depends on."""
         payload = event.payload
         if isinstance(payload, MemoryLinked):
             linked = payload.source_id, payload.target_id
@@ -157,44 +157,44 @@ class Moments:
             changed = event.content.get("changed", {})
             ends: list[str] = [changed[name] for name in _ENDS if name in changed]
             if ends:
-                return max(*ends, self.told_at(payload.id))
-            if _told(event) <= _UPKEEP:
+                return max(*ends, self.content_at(payload.id))
+            if _changed_fields(event) <= _UPKEEP:
                 return event.timestamp
         if isinstance(payload, MemoryRevised | ProcedureMeasured):
             sources = {*self._sources.get(payload.id, ()), *new_sources}
-            is_back = not set(_ENDS).isdisjoint(event.content.get("cleared", ()))  # from where it was put before
+            is_back = not set(_ENDS).isdisjoint(event.content.get("cleared", ()))  # restored to its former place
             rests_on = self._latest(sources)
             if payload.id in self._distilled and not _OF_THE_EVIDENCE.isdisjoint(event.content.get("changed", ())):
-                rests_on = max(self._up_to(payload.id, event.content["changed"]), self._worded_at(sources))
+                rests_on = max(self._up_to(payload.id, event.content["changed"]), self._text_at(sources))
             back_at = self._known[payload.id].changed_at if is_back else ALWAYS
-            return max(self.told_at(payload.id), rests_on, back_at)
+            return max(self.content_at(payload.id), rests_on, back_at)
         return event.occurred_at
 
     def _latest(self, memory_ids: Iterable[str]) -> str:
-        return max(map(self.told_at, memory_ids), default=ALWAYS)
+        return max(map(self.content_at, memory_ids), default=ALWAYS)
 
-    def _worded_at(self, memory_ids: Iterable[str]) -> str:
+    def _text_at(self, memory_ids: Iterable[str]) -> str:
         known = (self._known.get(one) for one in memory_ids)
-        return max((one.worded_at for one in known if one), default=ALWAYS)
+        return max((one.text_at for one in known if one), default=ALWAYS)
 
     def _ended_at(self, project: str, builds: Iterable[str]) -> str:
-        """Return when the last of some builds ended, of those that are known to have."""
+        """Return the latest known end of some builds."""
         return max((self._build_ends.get((project, build), ALWAYS) for build in builds), default=ALWAYS)
 
     def _up_to(self, memory_id: str, changed: Mapping[str, Any]) -> str:
-        """Return up to when what the store distilled tells of its evidence, as a revision says."""
+        """Return up to when a distilled memory includes its evidence, as stated by a revision."""
         ended_at = self._ended_at(self._known[memory_id].project, changed.get("evidence_build_ids", ()))
         occurred_at: str = changed.get("occurred_at", ALWAYS)
         return max(occurred_at, ended_at)
 
     def _note(self, event: Event, commit: _Commit, place: int, moment: str) -> None:
-        """Remember what later events may rest on."""
+        """Record what later events may depend on."""
         payload = event.payload
         if isinstance(payload, BuildConsolidated):
             self._build_ends[payload.project_id, payload.build_id] = payload.completed_at
         elif isinstance(payload, MemoryAdded | MemoryUndeleted):
             memory = payload.memory
-            self._changed(memory.id, moment, is_told=True)
+            self._changed(memory.id, moment, is_content=True)
             known = self._known[memory.id]
             known.valid_at = memory.valid_at or ALWAYS
             known.has_builds = bool(memory.evidence_build_ids)
@@ -204,36 +204,36 @@ class Moments:
                     self._distilled.add(memory.id)
                     known.project = memory.project_id or ""
         elif isinstance(payload, MemoryDeleted):
-            self._changed(payload.id, moment, is_told=True)
+            self._changed(payload.id, moment, is_content=True)
         elif isinstance(payload, MemoryRevised | MemoryMerged):
-            told = _told(event)
+            fields = _changed_fields(event)
             known = self._known[payload.id]
-            known.has_builds |= "evidence_build_ids" in told
+            known.has_builds |= "evidence_build_ids" in fields
             is_by_build = bool(commit.build_ends[place]) or (event.actor == "system" and known.has_builds)
-            is_worded = not isinstance(payload, MemoryMerged) or not is_by_build
-            self._changed(payload.id, moment, is_told=not told <= _NOT_TOLD, is_worded=is_worded)
-            if "valid_at" in told:
+            is_text = not isinstance(payload, MemoryMerged) or not is_by_build
+            self._changed(payload.id, moment, is_content=not fields <= _NOT_CONTENT, is_text=is_text)
+            if "valid_at" in fields:
                 self._known[payload.id].valid_at = event.content["changed"].get("valid_at", ALWAYS)
 
-    def _changed(self, memory_id: str, moment: str, *, is_told: bool, is_worded: bool = True) -> None:
+    def _changed(self, memory_id: str, moment: str, *, is_content: bool, is_text: bool = True) -> None:
         known = self._known[memory_id]
         known.changed_at = max(known.changed_at, moment)
-        if is_told:
-            known.told_at = max(known.told_at, moment)
-        if is_told and is_worded:
-            known.worded_at = max(known.worded_at, moment)
+        if is_content:
+            known.content_at = max(known.content_at, moment)
+        if is_content and is_text:
+            known.text_at = max(known.text_at, moment)
 
 
 class _Commit:
-    """What events of one commit say of each other.
+    """Relations between the events of one commit.
 
     Attributes
     ----------
     sources : list of tuple of str
-        For each event that tells a memory, from what others it is distilled: those of the derivations behind it, up to the next
-        event that tells it.
+        For each event that states a memory, the memories it is distilled from, as named by the derivations after it, up to the
+        next event that states the same memory.
     build_ends : list of str
-        For each event when the build ended that its commit records next; empty after the last one.
+        For each event the end of the build that its commit records next; empty after the last build.
     """
 
     def __init__(self, events: Sequence[Event]) -> None:
@@ -256,6 +256,6 @@ class _Commit:
             self.build_ends[place] = ended_at
 
 
-def _told(event: Event) -> frozenset[str]:
+def _changed_fields(event: Event) -> frozenset[str]:
     """Return the fields that a revision sets or clears."""
     return frozenset([*event.content.get("changed", ()), *event.content.get("cleared", ())])

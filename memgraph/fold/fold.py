@@ -1,4 +1,4 @@
-"""Which function folds which event."""
+"""Maps each event type to the function that folds it."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ _WITHOUT_ROWS = frozenset(
         "vectors.lost",
     }
 )
-"""Events that change no row: they are history, or (which model makes the vectors) the journal itself keeps account of them."""
+"""Events that change no row: they are history, or the journal itself tracks them (which model makes the vectors)."""
 
 
 def links_named(events: Iterable[Event]) -> dict[str, set[Key]]:
-    """Return the links between memories that folding these events looks up, by table: to read them all at once."""
+    """Return the links between memories that folding these events looks up, by table, so that they can be read at once."""
     found: dict[str, set[Key]] = defaultdict(set)
     new: set[str] = set()
     for event in events:
@@ -58,14 +58,14 @@ def links_named(events: Iterable[Event]) -> dict[str, set[Key]]:
             new.add(payload.memory.id)
         elif isinstance(payload, MemoryLinked | MemoryUnlinked):
             found[payload.relation].add((payload.source_id, payload.target_id))
-        elif isinstance(payload, MemoryDerived) and payload.id not in new:  # a new one has no links
+        elif isinstance(payload, MemoryDerived) and payload.id not in new:  # a new memory has no links
             found["DERIVED_FROM"] |= {(payload.id, source_id) for source_id in payload.source_ids}
             found["SUPPORTS"] |= {(source_id, payload.id) for source_id in payload.source_ids}
     return found
 
 
 def fold(workspace: Workspace, event: Event) -> None:
-    """Put the rows that an event changes into the workspace. An event about a missing subject changes nothing."""
+    """Put the rows that an event changes into the workspace. An event about a missing memory or record changes nothing."""
     if event.type in _WITHOUT_ROWS:
         return
     _HANDLERS[event.type](workspace, event, event.payload)

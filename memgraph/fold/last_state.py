@@ -1,4 +1,4 @@
-"""What a memory that was deleted is known to have been, from the events that name it."""
+"""The last state of a deleted memory, from the events that name it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from memgraph.model.events.recalls import OutcomeRecorded, RetrievalRecorded
 from memgraph.ports import Key, Row
 
 
-class Known(NamedTuple):
-    """A memory's last row, and every edge that was ever made at it and not taken back, whatever became of its other end."""
+class LastState(NamedTuple):
+    """A memory's last row, and every edge that was created at it and not removed, whether or not its other end still exists."""
 
     row: Row
     edges: list[tuple[str, Key, Row]]
 
 
 class _Others(EmptyView):
-    """Every other memory is there: whether it still is, is for others to say."""
+    """A view in which every other memory exists. Callers check whether it still does."""
 
     def __init__(self, memory_id: str) -> None:
         self._memory_id = memory_id
@@ -30,21 +30,21 @@ class _Others(EmptyView):
         return {"id": key, "type": "episodic"} if table == "Memory" and key != self._memory_id else None
 
 
-def last_known(events: Iterable[Event], memory_id: str) -> Known | None:
-    """Return what a memory was, its deletions left out; None if it was never there.
+def last_known(events: Iterable[Event], memory_id: str) -> LastState | None:
+    """Return a memory's last state, ignoring its deletions; None if it never existed.
 
     Parameters
     ----------
     events : iterable of Event
-        In order; at least all that name the memory.
+        In order; at least all events that name the memory.
     """
     workspace: Workspace | None = None
     for event in events:
         payload = event.payload
         if isinstance(payload, MemoryAdded) and payload.memory.id == memory_id:
-            workspace = Workspace(_Others(memory_id))  # one that was deleted and added anew has nothing of the former
+            workspace = Workspace(_Others(memory_id))  # a memory that is added again keeps nothing of its former state
         is_about = memory_id in payload.memory_ids() or isinstance(payload, RetrievalRecorded | OutcomeRecorded)
         if workspace is not None and is_about and not isinstance(payload, MemoryDeleted):
             fold(workspace, event)
     row = workspace.get("Memory", memory_id) if workspace else None
-    return Known(row, list(workspace.edges_at(memory_id))) if workspace and row else None
+    return LastState(row, list(workspace.edges_at(memory_id))) if workspace and row else None

@@ -1,4 +1,4 @@
-"""Events about what was learned of how to do things, and of errors."""
+"""Folds events about procedures and errors."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from memgraph.model.events.lifecycle import (
 )
 from memgraph.model.events.payload import sparse
 
-_OF_THE_MEMORY = ("success_rate", "confidence", "override_count")
-_OF_THE_PRACTICE = ("tried", "succeeded", "uses", "uses_judged", "uses_succeeded")
+_MEMORY_FIELDS = ("success_rate", "confidence", "override_count")
+_USAGE_FIELDS = ("tried", "succeeded", "uses", "uses_judged", "uses_succeeded")
 
 
 def measured(workspace: Workspace, _event: Event, payload: ProcedureMeasured) -> None:
-    """Fold ``procedure.measured``: the counts, and what the procedure's memory says because of them."""
+    """Fold ``procedure.measured``: the counts, and the fields of the procedure's memory derived from them."""
     row = workspace.get("Memory", payload.id)
     if row is None:
         return
-    told = {name: getattr(payload, name) for name in _OF_THE_MEMORY}
+    measured_fields = {name: getattr(payload, name) for name in _MEMORY_FIELDS}
     kept = {name: value for name, value in row.items() if name != "success_rate"}
-    workspace.put("Memory", payload.id, {**kept, **sparse(told), "last_validated_at": payload.measured_at})
-    counts = {name: getattr(payload, name) for name in _OF_THE_PRACTICE}
+    workspace.put("Memory", payload.id, {**kept, **sparse(measured_fields), "last_validated_at": payload.measured_at})
+    counts = {name: getattr(payload, name) for name in _USAGE_FIELDS}
     workspace.put("Practice", payload.id, {"id": payload.id, **counts})
 
 

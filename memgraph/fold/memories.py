@@ -1,4 +1,4 @@
-"""Events about memories and their links."""
+"""Folds events about memories and their links."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def revised(workspace: Workspace, _event: Event, payload: MemoryRevised | Memory
     if row is not None:
         new = {**payload.row_after(row), **_vector_columns(payload.vector)}
         if payload.vector is None and new["content"] != row["content"]:
-            new = {name: value for name, value in new.items() if name not in _OF_THE_VECTOR}  # it was the old text's
+            new = {name: value for name, value in new.items() if name not in _OF_THE_VECTOR}  # the old text's vector
         _replace(workspace, row, new)
 
 
@@ -52,9 +52,9 @@ def reembedded(workspace: Workspace, _event: Event, payload: MemoryReembedded) -
 
 
 def deleted(workspace: Workspace, _event: Event, payload: MemoryDeleted) -> None:
-    """Fold ``memory.deleted``: the memory goes, with its edges and the nodes that only it was attached to.
+    """Fold ``memory.deleted``: remove the memory, its edges, and nodes that only it was attached to.
 
-    What came after it follows what came before.
+    Its successors follow its predecessor.
     """
     row = workspace.get("Memory", payload.id)
     if row is None:
@@ -74,7 +74,7 @@ def deleted(workspace: Workspace, _event: Event, payload: MemoryDeleted) -> None
 
 
 def undeleted(workspace: Workspace, event: Event, payload: MemoryUndeleted) -> None:
-    """Fold ``memory.undeleted``: the memory is where it was, between what came before it and what comes after it."""
+    """Fold ``memory.undeleted``: restore the memory to its place between its predecessor and its successors."""
     row = {**event.content["memory"], "seq": payload.added_seq, **_vector_columns(payload.vector)}
     workspace.add("Memory", row["id"], row)
     attach(workspace, row)
@@ -82,7 +82,7 @@ def undeleted(workspace: Workspace, event: Event, payload: MemoryUndeleted) -> N
         follower = workspace.get("Memory", follower_id)
         if follower is not None:
             _replace(workspace, follower, {**follower, "previous_id": row["id"]})
-            workspace.put("NEXT", (row["id"], follower_id), {})  # it may have named it all the while
+            workspace.put("NEXT", (row["id"], follower_id), {})  # the follower may have named it all along
     for recall in payload.recalls:
         if workspace.get("Recall", recall.query_id) is not None:
             edge = sparse(recall.model_dump(exclude={"query_id"}))
@@ -95,7 +95,7 @@ def undeleted(workspace: Workspace, event: Event, payload: MemoryUndeleted) -> N
 
 def linked(workspace: Workspace, _event: Event, payload: MemoryLinked) -> None:
     """Fold ``memory.linked``."""
-    # an empty reason is none
+    # an empty reason counts as none
     properties = {"score": payload.score, "reason": payload.reason or None, "created_at": payload.created_at}
     _link(workspace, payload.relation, payload.source_id, payload.target_id, sparse(properties))
 
@@ -108,7 +108,7 @@ def unlinked(workspace: Workspace, _event: Event, payload: MemoryUnlinked) -> No
 def derived(workspace: Workspace, _event: Event, payload: MemoryDerived) -> None:
     """Fold ``memory.derived``: DERIVED_FROM to each source, SUPPORTS back."""
     properties: Row = {"created_at": payload.created_at}
-    put = workspace.add if workspace.is_new("Memory", payload.id) else workspace.put  # a new one had no links
+    put = workspace.add if workspace.is_new("Memory", payload.id) else workspace.put  # a new memory had no links
     for source_id in payload.source_ids:
         if all(workspace.has("Memory", end) for end in (payload.id, source_id)):
             put("DERIVED_FROM", (payload.id, source_id), properties)

@@ -1,4 +1,4 @@
-"""The projection's own state: how far it is, and its digest."""
+"""The projection's state: its journal position and its digest."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.ports import Change, Key, Row
 
 SCHEMA_VERSION = "6"
-"""Of the projected rows; a graph of another version is rebuilt."""
+"""Version of the projected rows; a graph of another version is rebuilt."""
 _MODULUS = 1 << 256
 _LEFT_OUT = frozenset({"seq", "vector_row", "vector_sha256", "embedding_model", "embedded_at"})
-"""Columns that differ between equal states: an import has other numbers, another model other vectors."""
+"""Columns that may differ between equal states: an import has other sequence numbers, another model other vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Projection:
     schema_version: str = SCHEMA_VERSION
 
     def as_row(self) -> Row:
-        """Return the row that the graph keeps."""
+        """Return the row that the graph stores."""
         row = {name: getattr(self, name) for name in self.__slots__}
         return {**row, "digest": f"{self.digest:064x}"}
 
@@ -72,7 +72,7 @@ class Projection:
 def project(
     events: Sequence[Event], after: Offset, projection: Projection, view: View
 ) -> tuple[list[Change], Projection]:
-    """Fold the events of whole commits: the changed rows, and the state after them."""
+    """Fold the events of whole commits; return the changed rows and the state after them."""
     workspace = Workspace(view)
     for event in events:
         fold(workspace, event)

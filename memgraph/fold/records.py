@@ -1,4 +1,4 @@
-"""Events about what was retrieved, consolidated and read."""
+"""Folds events about retrievals, consolidated builds and sources."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memgraph.model.ids import natural_id
 def retrieved(workspace: Workspace, _event: Event, payload: RetrievalRecorded) -> None:
     """Fold ``retrieval.recorded``: one Recall, and RECALLED to each memory it returned."""
     fields = sparse(payload.model_dump(exclude={"query_id", "results"}))
-    # edges of a recall that was not there cannot be there: a look-up for each would cost more than all else
+    # a new recall has no edges yet: a look-up for each would cost more than everything else
     put = workspace.add if workspace.get("Recall", payload.query_id) is None else workspace.put
     workspace.put("Recall", payload.query_id, {"id": payload.query_id, **fields})
     for rank, item in enumerate(payload.results, start=1):
@@ -32,7 +32,7 @@ def retrieved(workspace: Workspace, _event: Event, payload: RetrievalRecorded) -
 
 
 def outcome(workspace: Workspace, _event: Event, payload: OutcomeRecorded) -> None:
-    """Fold ``outcome.recorded``: what became of a Recall, and which of its memories were used or overridden."""
+    """Fold ``outcome.recorded``: the outcome of a Recall, and which of its memories were used or overridden."""
     recall = workspace.get("Recall", payload.query_id)
     if recall is None:
         return
@@ -48,7 +48,9 @@ def outcome(workspace: Workspace, _event: Event, payload: OutcomeRecorded) -> No
 def consolidated(workspace: Workspace, _event: Event, payload: BuildConsolidated) -> None:
     """Fold ``build.consolidated``."""
     key = natural_id("build", payload.build_id, project_id=payload.project_id)
-    if "consolidated_at" not in (workspace.get("Build", key) or {}):  # until then it is but what memories come from
+    if "consolidated_at" not in (
+        workspace.get("Build", key) or {}
+    ):  # until then the build is only the origin of memories
         run = workspace.get("LifecycleRun", COMPRESSION) or {"id": COMPRESSION, "name": "compression"}
         workspace.put("LifecycleRun", COMPRESSION, {**run, "builds_since": run.get("builds_since", 0) + 1})
     fields = sparse(payload.model_dump(exclude={"build_id", "complete"}))
@@ -69,14 +71,14 @@ def compressed(workspace: Workspace, event: Event, payload: CompressionApplied) 
 
 
 def sought(workspace: Workspace, _event: Event, payload: ContradictionsSought) -> None:
-    """Fold ``contradictions.sought``: the row's `seq` is the event up to which memories have been looked at."""
+    """Fold ``contradictions.sought``: the row's `seq` is the event up to which memories have been compared."""
     counts = {"created": payload.found, "superseded": payload.superseded, "applied_at": payload.sought_at}
     row = {"id": CONTRADICTIONS, "name": "contradictions", "seq": payload.through_seq}
     workspace.put("LifecycleRun", CONTRADICTIONS, {**row, **counts})
 
 
 def slept(workspace: Workspace, event: Event, payload: SleepAdvanced) -> None:
-    """Fold ``sleep.advanced``: what is left of the run and, of a phase that came to its end, up to where it has looked."""
+    """Fold ``sleep.advanced``: the run's remaining phases and, for a completed phase, the event up to which it has looked."""
     run = {"id": SLEEP, "name": "sleep", "seq": event.seq, "applied_at": payload.advanced_at}
     left = {"started_at": payload.started_at, "phases_left": payload.left} if payload.left else {}
     workspace.put("LifecycleRun", SLEEP, {**run, **left})

@@ -1,4 +1,4 @@
-"""Where a fold reads old rows and leaves changed ones."""
+"""The workspace of a fold: changed rows over a view of the old ones."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from memgraph.ports import Change, Key, Row
 
 _UNREAD: Row = {}
 _FIRST_SOURCES, _MORE_SOURCES = 16, 8
-"""So many of a node's edges are read to see whether one is left, and so many times more where all of those are gone."""
+"""Number of a node's edges that are read to find one that is left, and the factor by which it grows if all of those are gone."""
 
 
 class View(Protocol):
-    """Old rows, by key. Rows read are never modified."""
+    """Old rows by key. Callers never modify them."""
 
     def get(self, table: str, key: Key) -> Row | None:
         """Return a row."""
         ...
 
     def has(self, table: str, key: Key) -> bool:
-        """Tell whether there is a row."""
+        """Return whether there is a row."""
         ...
 
     def edges_at(self, memory_id: str) -> Iterable[tuple[str, Key, Row]]:
-        """Return every edge at a memory, both ways."""
+        """Return every edge at a memory, in both directions."""
         ...
 
     def sources(self, table: str, target: str, limit: int) -> list[str]:
-        """Return at most so many nodes that have an edge of a table to this one."""
+        """Return at most `limit` nodes with an edge of this table to the target."""
         ...
 
 
 class EmptyView:
-    """No rows: what a rebuild starts from."""
+    """A view without rows, from which a rebuild starts."""
 
     def get(self, table: str, key: Key) -> Row | None:  # noqa: ARG002
         """Return None."""
         return None
 
     def has(self, table: str, key: Key) -> bool:
-        """Tell whether `get` returns a row."""
+        """Return whether `get` returns a row."""
         return self.get(table, key) is not None
 
     def edges_at(self, memory_id: str) -> Iterable[tuple[str, Key, Row]]:  # noqa: ARG002
@@ -64,7 +64,7 @@ class Workspace:
         self._sources: dict[tuple[str, str], tuple[list[str], int, bool]] = {}
 
     def get(self, table: str, key: Key) -> Row | None:
-        """Return the row as it stands after the changes so far."""
+        """Return the row after the changes so far."""
         place = (table, key)
         if place in self._new:
             return self._new[place]
@@ -73,13 +73,13 @@ class Workspace:
         return self._old[place]
 
     def has(self, table: str, key: Key) -> bool:
-        """Tell whether there is a row after the changes so far: for less than to read it."""
+        """Return whether there is a row after the changes so far. Cheaper than reading it."""
         place = (table, key)
         known = self._new.get(place, self._old.get(place, _UNREAD))
         return self._view.has(table, key) if known is _UNREAD else known is not None
 
     def is_new(self, table: str, key: Key) -> bool:
-        """Tell whether a row came to be by these changes."""
+        """Return whether these changes created a row."""
         return (table, key) in self._old and self._old[table, key] is None and self._new.get((table, key)) is not None
 
     def put(self, table: str, key: Key, row: Row | None) -> None:
@@ -91,23 +91,23 @@ class Workspace:
         self._note_ends(place, row)
 
     def add(self, table: str, key: Key, row: Row) -> None:
-        """Set a row that cannot be there yet: saves the look-up."""
+        """Set a row that cannot exist yet; saves the look-up."""
         self.replace(table, key, None, row)
 
     def replace(self, table: str, key: Key, old: Row | None, new: Row | None) -> None:
-        """Set a row, or remove it with None, where it is known what it was: saves the look-up."""
+        """Set a row, or remove it with None, if its old value is known; saves the look-up."""
         place = (table, key)
         self._old.setdefault(place, old)
         self._new[place] = new
         self._note_ends(place, new)
 
     def ensure(self, table: str, key: Key, row: Row) -> None:
-        """Add a row unless it is there."""
+        """Add a row unless it exists."""
         if self.get(table, key) is None:
             self.put(table, key, row)
 
     def edges_at(self, memory_id: str) -> Iterator[tuple[str, Key, Row]]:
-        """Iterate over the edges at a memory as they stand after the changes so far."""
+        """Iterate over the edges at a memory after the changes so far."""
         seen = {(table, key) for table, key, _ in self._view.edges_at(memory_id)} | self._changed_at(memory_id)
         for table, key in sorted(seen):
             row = self.get(table, key)
@@ -115,7 +115,7 @@ class Workspace:
                 yield table, key, row
 
     def is_attached(self, table: str, target: str) -> bool:
-        """Tell whether a node has an edge of a table to this one after the changes so far."""
+        """Return whether a node has an edge of a table to this one after the changes so far."""
         if any(name == table for name, _ in self._changed_at(target)):
             return True
         place = (table, target)
@@ -123,7 +123,7 @@ class Workspace:
             found, limit, is_all = self._sources.get(place, ([], 0, False))
             while (
                 found and (table, (found[-1], target)) in self._new
-            ):  # it was removed: else it would have been found above
+            ):  # removed: otherwise it would have been found above
                 found.pop()
             if found:
                 return True
@@ -134,8 +134,8 @@ class Workspace:
             self._sources[place] = (found, limit, len(found) < limit)
 
     def _changed_at(self, node_id: str) -> set[tuple[str, Key]]:
-        """Return the edges at a node that were added or changed, and are there."""
-        if self._edges_at is None:  # built when an edge is first removed: most folds never need it
+        """Return the edges at a node that were added or changed and exist."""
+        if self._edges_at is None:  # built at the first removal of an edge: most folds never need it
             self._edges_at = defaultdict(set)
             for place, row in self._new.items():
                 self._note_ends(place, row)

@@ -1,1 +1,1 @@
-"""The projection on disk: rows as nodes and edges in an embedded Kùzu graph."""
+"""The projection on disk: rows stored as nodes and edges in an embedded Kùzu graph."""

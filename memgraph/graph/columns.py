@@ -1,7 +1,7 @@
-"""Rows as columns of the engine, and back.
+"""Converts rows to the engine's columns and back.
 
 Rows hold canonical time strings, the engine naive UTC datetimes. Rows hold lists of records, the engine one list for each part
-of the record. What a row lacks is '' in a STRING column, [] in a list, and null in any other (``schema/001_nodes.cypher`` says why).
+of the record. A missing field is '' in a STRING column, [] in a list, and null in any other (``schema/001_nodes.cypher`` says why).
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from memgraph.model.timestamps import from_iso, to_iso
 from memgraph.ports import Row
 
 OF_USE = ("access_count", "last_accessed_at", "relevance_anchor", "relevance_at")
-"""What a use changes of a memory is no part of its record: to change one, the engine writes the records of 100,000 memories anew."""
+"""Columns changed by each use of a memory. They are not part of its record: to change one, the engine rewrites 100,000 records."""
 BETWEEN = "\x1f"
-"""Stands between the texts of columns."""
+"""Separates the texts of columns."""
 _PLAIN = frozenset({str, int, float, bool, datetime})
 _EMPTY_PART: dict[str, Any] = {"STRING[]": "", "BOOLEAN[]": False, "DOUBLE[]": 0.0}
-"""What stands in a list for a part that a record lacks: lists hold no nulls."""
+"""Placeholder in a list for a part that a record lacks, because lists hold no nulls."""
 
 
 def columns_of(table: Table, row: Row) -> Row:
-    """Return the columns that a row sets."""
+    """Return a row's fields as columns."""
     columns: Row = {}
     for name, value in row.items():
         if name in table.columns:
@@ -41,41 +41,41 @@ def columns_of(table: Table, row: Row) -> Row:
 
 
 def record_of(row: Row) -> bytes:
-    """Return a memory's row, without what a use changes, as JSON text: its record."""
+    """Return a memory's record: its row as JSON text, without the columns that a use changes."""
     kept = {name: value for name, value in row.items() if name not in OF_USE}
     return orjson.dumps(kept, option=orjson.OPT_SORT_KEYS)
 
 
 def visible(table: Table, row: Row) -> Row:
-    """Return what `from_engine` makes of the columns of a row: all that is set."""
+    """Return the row that `from_engine` makes of this row's columns: all fields that are set."""
     return {name: value for name, value in columns_of(table, row).items() if value != ""}
 
 
 def row_text(record: str, used: Mapping[str, Any]) -> str:
-    """Return a memory's row as JSON text from its record and the columns of what a use changes, without reading the record."""
+    """Return a memory's row as JSON text from its record and the columns that a use changes, without parsing the record."""
     rest = orjson.dumps(from_engine(used)).decode()
     return f"{record[:-1]},{rest[1:]}" if rest != "{}" else record
 
 
 def nothing_of(kind: str) -> Any:
-    """Return what stands for nothing in a column of a type."""
+    """Return the value of an unset column of this type."""
     return [] if kind.endswith("[]") else "" if kind == "STRING" else None
 
 
 def to_param(value: Any, kind: str) -> Any:
-    """Return a column's value as a query parameter; None stands for nothing."""
+    """Return a column's value as a query parameter; None for an unset column."""
     if value is None:
         return nothing_of(kind)
     return from_iso(value).replace(tzinfo=None) if kind == "TIMESTAMP" else value
 
 
 def from_engine(values: Mapping[str, Any]) -> Row:
-    """Return what is set of the engine's values.
+    """Return the engine's values as a row of those that are set.
 
     Raises
     ------
     GraphError
-        A value cannot be what was written.
+        A value cannot be one that was written.
     """
     row: Row = {}
     for name, value in values.items():
@@ -92,7 +92,7 @@ def from_engine(values: Mapping[str, Any]) -> Row:
 
 
 def type_of(value: Any) -> Any:
-    """Return what tells a parameter's type from others: its class, that of a list's items; None for what leaves it open."""
+    """Return a parameter's type: its class or, for a list, that of its items; None if the value does not determine the type."""
     kind = type(value)
     if kind in _PLAIN:
         return kind
@@ -103,7 +103,7 @@ def type_of(value: Any) -> Any:
 
 
 def text_of(table: Table, row: Row) -> str:
-    """Return what a row's columns hold as the text that the engine makes of them by `text_expressions`."""
+    """Return a row's columns as the text that the engine makes of them with `text_expressions`."""
     texts, places = _layout(table)
     filled = list(texts)
     for name, value in columns_of(table, row).items():
@@ -113,7 +113,7 @@ def text_of(table: Table, row: Row) -> str:
 
 
 def text_expressions(table: Table, alias: str, names: Iterable[str]) -> list[str]:
-    """Return the Cypher expressions of columns as texts, as `text_of` has them."""
+    """Return Cypher expressions that convert columns to text as `text_of` does."""
     return [
         f"{alias}.{name}" if table.columns[name] == "STRING" else f"coalesce(CAST({alias}.{name} AS STRING), '')"
         for name in names

@@ -16,40 +16,40 @@ from memgraph.errors import BusyError, ConfigError, GraphError, MissingExtraErro
 from memgraph.graph.columns import type_of
 
 ENGINE_ERRORS = (RuntimeError, IndexError, ValueError, TypeError, OverflowError, OSError, AttributeError, MemoryError)
-"""What an engine's binding raises: damaged files give text that is no text (ValueError), odd paths a TypeError."""
+"""Errors that an engine's binding raises: damaged files cause a ValueError (invalid text), odd paths a TypeError."""
 MOST_DATABASE_BYTES = 1 << 36
 _MOST_PREPARED = 400
 _PREPARED = ("MATCH", "CREATE (", "UNWIND")
-"""How statements begin that are worth it; others are run once, or not at all while a transaction is open."""
+"""Beginnings of the statements that are prepared. Others run only once, or never within a transaction."""
 _ORPHAN_S = 5.0
-"""For so long, the child of a process that was killed may still be about to end."""
+"""Time in which the child of a killed process may still be ending."""
 _LOOK_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """Who makes an engine.
+    """A graph engine: Kùzu or a fork of it.
 
     Attributes
     ----------
     name : str
-        Of the engine and of its module.
+        Name of the engine and of its module.
     extra : str or None
-        What installs it, unless it comes with memgraph.
+        The extra that installs it; None if it is installed with memgraph.
     """
 
     name: str
     extra: str | None = None
 
     def module(self) -> Any:
-        """Return its Python module.
+        """Return the engine's Python module.
 
         Raises
         ------
         MissingExtraError
-            It is not installed.
+            The engine is not installed.
         ConfigError
-            This process uses the other engine already: both together take it down.
+            This process already uses the other engine, and both in one process crash it.
         """
         if others := sorted((VENDORS.keys() - {self.name}) & sys.modules.keys()):
             raise ConfigError(
@@ -70,21 +70,21 @@ VENDORS = {vendor.name: vendor for vendor in (KUZU, LADYBUG)}
 
 
 class Connection:
-    """An open database. Every error of the engine leaves it as a `GraphError`. Not thread-safe.
+    """An open database. Every error of the engine is raised as a `GraphError`. Not thread-safe.
 
     Raises
     ------
     GraphError
         The file does not open.
     BusyError
-        Another process has it open.
+        Another process has the database open.
     """
 
     def __init__(self, vendor: Vendor, path: Path, *, pool_bytes: int, read_only: bool = False) -> None:
         self._module = vendor.module()
         self._prepared: dict[Any, Any] = {}
         self.shapes: set[tuple[str, ...]] = set()
-        """Of statements that make edges: those that the engine has planned."""
+        """Statements that create edges and that the engine has planned."""
         self._connection = self._opened(path, buffer_pool_size=pool_bytes, read_only=read_only)
 
     def run(self, query: str, params: Mapping[str, Any] | None = None) -> list[list[Any]]:
@@ -96,7 +96,7 @@ class Connection:
             raise GraphError(f"the graph engine refused `{query[:80]}`", engine_says=str(error)) from None
 
     def stream(self, query: str) -> Iterator[list[Any]]:
-        """Run one statement of one's own and yield its rows as they are asked for."""
+        """Run one of memgraph's own statements and yield its rows lazily."""
         try:
             yield from _rows(self._connection.execute(self._ready(query, {})))
         except ENGINE_ERRORS as error:
@@ -104,7 +104,7 @@ class Connection:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing. An error inside has mostly rolled back already, hence the suppressed ROLLBACK."""
+        """Run a block in a transaction. Most errors have already rolled it back, so an error of ROLLBACK is suppressed."""
         self.run("BEGIN TRANSACTION")
         try:
             yield
@@ -115,21 +115,21 @@ class Connection:
         self.run("COMMIT")
 
     def checkpoint(self) -> None:
-        """Bring the log into the file."""
+        """Checkpoint: merge the log into the database file."""
         self.run("CHECKPOINT")
 
     def pool_share(self) -> float:
-        """Return how much of the buffer pool is in use, from 0 to 1."""
+        """Return the share of the buffer pool in use, from 0 to 1."""
         ((size, used),) = self.run("CALL bm_info() RETURN *")
         return float(used / size)
 
     def leave_log(self) -> None:
-        """Do not bring the log into the file at close, which writes to the file even where there is nothing to write."""
+        """Disable the checkpoint at close, which writes to the file even if there is nothing to write."""
         with suppress(GraphError):
             self.run("CALL force_checkpoint_on_close=false")
 
     def create(self, statements: Collection[str]) -> None:
-        """Run statements in one transaction, because each commit waits for the disk."""
+        """Run statements in one transaction, because each commit is synced to the disk."""
         with self.transaction():
             for statement in statements:
                 self.run(statement)
@@ -137,7 +137,7 @@ class Connection:
     def close(self) -> None:
         """Close connection and database."""
         database = self._connection.database
-        self._prepared.clear()  # what was prepared must not outlive its database
+        self._prepared.clear()  # prepared statements must not outlive their database
         try:
             try:
                 self._connection.close()
@@ -162,9 +162,9 @@ class Connection:
             time.sleep(_LOOK_S)
 
     def _ready(self, query: str, params: Mapping[str, Any]) -> Any:
-        """Return the statement, prepared once: preparing costs half of what a small one takes.
+        """Return the statement, prepared once: preparation takes half the time of a small statement.
 
-        Prepared for one set of types, so not for what leaves a type open: nulls, empty lists.
+        A statement is prepared for one set of parameter types, so nulls and empty lists, which leave the type open, exclude it.
         """
         types = tuple(type_of(value) for value in params.values())
         if None in types or not query.startswith(_PREPARED):

@@ -1,4 +1,4 @@
-"""Rows in an embedded graph engine: Kùzu, or its fork Ladybug. Every engine error leaves it as a `GraphError`."""
+"""Stores rows in an embedded graph engine: Kùzu or its fork Ladybug. Every engine error is raised as a `GraphError`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import orjson
 
 from memgraph.disk.files import make_private_folder
 from memgraph.disk.seal import Seal
-from memgraph.disk.space import told
+from memgraph.disk.space import as_graph_errors
 from memgraph.errors import GraphError
 from memgraph.graph.columns import from_engine, visible
 from memgraph.graph.connection import KUZU, Connection, Vendor
@@ -39,7 +39,7 @@ from memgraph.model.results.rows import Rows
 from memgraph.ports import Change, Key, Progress, Row
 
 _CROWDED_POOL = 0.25
-"""How much of its buffer pool an engine may keep in use: Ladybug (0.22.0) does not give back what a COPY of edges took until it closes."""
+"""Share of its buffer pool that an engine may keep in use: Ladybug (0.22.0) does not free what a COPY of edges took until it closes."""
 
 
 class EmbeddedEngine:
@@ -49,12 +49,12 @@ class EmbeddedEngine:
     ----------
     folder : Path
     seal : Seal
-        Vouches for the file and for what it says of itself.
+        Authenticates the file and its state record.
     vendor : Vendor
     timeout_s, idle_s : float
-        How long to wait for another process that has the graph; after how long without use it is released.
+        How long to wait for another process that holds the graph; the time without use after which it is released.
     patience_s : float
-        How long others wait for a query before it goes on with a copy.
+        How long others wait for a query before it continues on a copy.
     """
 
     def __init__(
@@ -89,25 +89,25 @@ class EmbeddedEngine:
         )
 
     def open(self) -> AbstractContextManager[None]:
-        """Hold the graph for a block of calls; the first that needs it opens it."""
+        """Hold the graph for a block of calls; the first call that needs it opens it."""
         return self._session.held()
 
     @property
     def is_held(self) -> bool:
-        """Whether this process has the graph now."""
+        """Whether this process holds the graph now."""
         return self._session.is_held
 
     @property
     def generation(self) -> int:
-        """Counts how often the graph was taken: between equal numbers no other process has had it."""
+        """Counts how often the graph was acquired. If two readings are equal, no other process has used it between them."""
         return self._session.generation
 
     def release(self) -> None:
-        """Give the graph up for other processes."""
+        """Release the graph for other processes."""
         self._session.release()
 
     def close(self) -> None:
-        """Give the graph up for good."""
+        """Close the graph for good."""
         self._session.close()
 
     def get(self, table: str, key: Key) -> Row | None:
@@ -119,17 +119,17 @@ class EmbeddedEngine:
         return from_engine(found[0][0]) if found else None
 
     def edges(self, table: str, keys: Collection[Key]) -> dict[Key, Row]:
-        """Return those of these edges that are there, in one pass over the table."""
+        """Return those of these edges that exist, in one pass over the table."""
         rows = self._read(*lookup_of_edges(table, keys))
         return {(one, other): from_engine(edge) for one, other, edge in rows if (one, other) in keys}
 
     def edges_at(self, memory_id: str) -> list[tuple[str, Key, Row]]:
-        """Return every edge at a memory, both ways."""
+        """Return every edge at a memory, in both directions."""
         with self._session.use() as connection:
             return list(edges_at(connection, "Memory", memory_id))
 
     def sources(self, table: str, target: str, limit: int) -> list[str]:
-        """Return at most so many nodes that have an edge of a table to this one."""
+        """Return at most `limit` nodes with an edge of this table to the target."""
         one, other = tables()[table].ends or ("", "")
         found = self._read(
             f"MATCH (a:{one})-[:{table}]->(b:{other} {{id: $id}}) RETURN a.id LIMIT {limit:d}", {"id": target}
@@ -137,7 +137,7 @@ class EmbeddedEngine:
         return [key for (key,) in found]
 
     def links_of(self, memory_id: str) -> list[tuple[str, Key, Row]]:
-        """Return every link between memories at this one, NEXT included, both ways."""
+        """Return every link between this memory and others, including NEXT, in both directions."""
         links: list[tuple[str, Key, Row]] = []
         kinds = "|".join((*EXPLICIT_RELATIONS, "NEXT"))
         query = "MATCH (a:Memory {id: $id}){}(b:Memory) RETURN label(e), b.id, e"
@@ -163,10 +163,10 @@ class EmbeddedEngine:
             return self._records.all(connection, self._written().rows.get("Memory", 0))
 
     def scan_columns(self, table: str) -> Iterator[tuple[Key, Row]]:
-        """Iterate over all rows of a table as an analyst sees them: a memory's from its columns, not from its record."""
+        """Iterate over all rows of a table as a query sees them: a memory's from its columns, not from its record."""
         found = tables()[table]
         names = list(found.columns)
-        # column by column, a tenth of the time that whole nodes take; and not all at once
+        # column by column, in a tenth of the time of whole nodes; and not all columns at once
         if found.ends:
             pattern, keys, alias = f"MATCH (a:{found.ends[0]})-[e:{table}]->(b:{found.ends[1]})", ["a.id", "b.id"], "e"
         else:
@@ -178,11 +178,11 @@ class EmbeddedEngine:
                 yield (values[0], values[1]) if found.ends else row["id"], row
 
     def columns(self, table: str, row: Row) -> Row:
-        """Return what `scan_columns` should find of a row."""
+        """Return a row as `scan_columns` should find it."""
         return visible(tables()[table], row)
 
     def count_rows(self) -> int:
-        """Return how many rows all tables have, as far as was written."""
+        """Return the number of rows in all tables, as counted when they were written."""
         return sum(self._written().rows.values())
 
     def size_bytes(self) -> int:
@@ -190,12 +190,12 @@ class EmbeddedEngine:
         return self._file.size_bytes()
 
     def state(self) -> Row | None:
-        """Return what the projection last said of itself; None in a graph that was never written.
+        """Return the projection's state record; None in a graph that was never written.
 
         Raises
         ------
         GraphError
-            It is not what this store has written.
+            The record is not what this store has written.
         """
         self._sums = Sums()
         found = self._read(f"MATCH (p:{STATE_TABLE}) RETURN p.state", {})
@@ -223,17 +223,17 @@ class EmbeddedEngine:
                     is_crowded = connection.pool_share() > _CROWDED_POOL
             except BaseException:
                 self._is_spoilt = True
-                self._session.reopen()  # Kùzu (0.11.3) may crash where it reads on after a ROLLBACK
+                self._session.reopen()  # Kùzu (0.11.3) may crash if it reads after a ROLLBACK
                 raise
             if is_crowded:
                 self._session.reopen()
 
     def rebuild(self, changes: Iterable[Change], state: Mapping[str, Any], *, progress: Progress | None = None) -> None:
-        """Replace everything: a new database is filled by COPY and then takes the old one's place."""
+        """Replace everything: fill a new database by COPY, then replace the old one with it."""
         stored = list(with_records(changes, self._seal.short_code))
         memories = sum(change.table == "Memory" for change in stored)
         fresh = self._path.with_suffix(".new")
-        with self._session.closed(), told(self._folder):
+        with self._session.closed(), as_graph_errors(self._folder):
             self._sums = None
             make_private_folder(self._folder)
             sweep(self._path)
@@ -241,9 +241,11 @@ class EmbeddedEngine:
             try:
                 connection = self._connected(fresh, pool_to_copy(memories))
                 try:
-                    # in no transaction: it counts when it takes the old one's place
+                    # without a transaction: the new database takes effect when it replaces the old one
                     self._writer.copy(connection, stored, progress)
-                    self._say(connection, state, Sums().after(stored, lambda texts: hash_sum(connection, texts)))
+                    self._write_state(
+                        connection, state, Sums().after(stored, lambda texts: hash_sum(connection, texts))
+                    )
                     connection.checkpoint()
                 finally:
                     connection.close()
@@ -253,9 +255,9 @@ class EmbeddedEngine:
             self._file.replace(fresh)
 
     def lost(self) -> list[str]:
-        """Compare what all columns hold with what was written, and return what differs, in words; empty: nothing.
+        """Compare all columns with what was written, and return a description of each difference.
 
-        Costs some 7 microseconds a memory and 0.2 an edge, nearly all of it in the engine.
+        Takes about 7 microseconds per memory and 0.2 per edge, nearly all of it in the engine.
         """
         with self._session.use() as connection:
             self.state()
@@ -280,21 +282,21 @@ class EmbeddedEngine:
         return differing
 
     def checkpoint(self) -> None:
-        """Bring the engine's log into the file."""
+        """Checkpoint: merge the engine's log into the file."""
         with self._session.use() as connection:
             self._checkpoint(connection)
 
     def cypher(
         self, query: str, params: Mapping[str, Any], *, gives_way: Callable[[], bool] | None = None
     ) -> Rows | Callable[[], Rows]:
-        """Run a reading query from outside and return its rows as plain data.
+        """Run a user's read-only query and return its rows as plain data.
 
         Parameters
         ----------
         gives_way : callable, optional
-            Given by who can release the graph before the query is done: tells whether another thread of this process waits. When
-            one does, or another process, a query that takes long is stopped, and a function is returned that runs it again, with
-            all its time, on a copy of the graph.
+            Returns whether another thread of this process waits; given by a caller that can release the graph before the query is
+            done. If a thread or another process waits, a long query is stopped, and a function is returned that runs it again,
+            with its full time limit, on a copy of the graph.
 
         Raises
         ------
@@ -319,7 +321,7 @@ class EmbeddedEngine:
             self._checkpoint(connection)
         with connection.transaction():
             self._writer.write(connection, changes, copies=copies)
-            self._say(connection, state, sums)
+            self._write_state(connection, state, sums)
         self._sums = sums
         self._fresh.note(changes)
         if copies or self._file.has_long_log():
@@ -336,19 +338,19 @@ class EmbeddedEngine:
         return connection
 
     def _connected(self, path: Path, pool_bytes: int) -> Connection:
-        """Open a database, with its tables."""
+        """Open a database, and create missing tables."""
         connection = Connection(self._vendor, path, pool_bytes=pool_bytes)
         try:
             if missing := creation_of_tables({row[1] for row in connection.run("CALL show_tables() RETURN *")}):
                 connection.create(missing)
         except GraphError:
-            with suppress(GraphError):  # the first error says more
+            with suppress(GraphError):  # the first error is more informative
                 connection.close()
             raise
         return connection
 
     def _checkpoint(self, connection: Connection, *, has_copied: bool = False) -> None:
-        """Bring the log into the file: what a kill leaves of a log is not trusted, so it shall be short."""
+        """Merge the log into the file. The log that a killed process leaves is not trusted, so it is kept short."""
         if not has_copied:  # a COPY writes to the file
             self._file.before_checkpoint()
         connection.checkpoint()
@@ -372,8 +374,8 @@ class EmbeddedEngine:
             self.state()
         return self._sums or Sums()
 
-    def _say(self, connection: Connection, state: Mapping[str, Any], sums: Sums) -> None:
-        """Write what the projection says of itself."""
+    def _write_state(self, connection: Connection, state: Mapping[str, Any], sums: Sums) -> None:
+        """Write the projection's state record."""
         said = {"state": dict(state), "sums": sums.as_row()}
         sealed = orjson.dumps({"said": said, "code": self._seal.code(orjson.dumps(said))}).decode()
         connection.run(*state_statement(int(state["seq"]), sealed))

@@ -1,8 +1,8 @@
-r"""Which Cypher may come from outside: one reading statement, decided on its tokens, before the engine sees it.
+r"""Admits a user's Cypher only if it is one read-only statement, by its tokens, before the engine sees it.
 
-A read-only transaction is not enough: the engine would still export, load files and install extensions in one. So the
-guard must cut a text into words exactly as the engine does. Where the two might differ (a number glued to a letter, a
-comment, an escape other than ``\\``, ``\'`` and ``\"``, any character outside of quotes that it does not know) it refuses.
+A read-only transaction is not enough: the engine would still export, load files and install extensions in one. The
+guard must therefore split a text into tokens exactly as the engine does. Where the two might differ (a number next to a letter,
+a comment, an escape other than ``\\``, ``\'`` and ``\"``, any unknown character outside of quotes) it refuses.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from memgraph.graph.worker.wire import encoded
 
 MAX_QUERY_CHARS = 20_000
 MAX_BRACKET_DEPTH = 64
-"""The engine's parser overflows its stack at some 500."""
+"""The engine's parser overflows its stack at about 500."""
 MAX_CASE_DEPTH = 8
-"""The engine takes exponential time in it."""
+"""The engine's time is exponential in the depth."""
 MAX_LAMBDA_DEPTH = 3
 """The same."""
 MAX_RANGE = 10_000
-"""Items that a `range` may have: the engine takes 540 bytes for each, outside of its buffer pool, before it looks at the clock."""
+"""Items that a `range` may have: the engine takes 540 bytes for each, outside of its buffer pool, before it checks the timeout."""
 _STARTS = frozenset({"MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN"})
 _REFUSED = frozenset(
     "CREATE MERGE SET DELETE DETACH REMOVE DROP ALTER COPY LOAD EXPORT IMPORT ATTACH USE INSTALL UNINSTALL UPDATE CALL "
@@ -53,19 +53,19 @@ _CLOSERS = {"(": ")", "[": "]", "{": "}", "CASE": "END"}
 
 
 def check_read_only(query: str) -> str:
-    """Refuse a query that is not one plain reading statement.
+    """Refuse a query that is not one plain read-only statement.
 
     Returns
     -------
     str
-        What to run: the query without the comment lines it starts with. Comments elsewhere are refused.
+        The query to run, without leading comment lines. Comments elsewhere are refused.
 
     Raises
     ------
     QueryError
-        Says what is refused, and where.
+        The query is refused; the message says what and where.
     InvalidInputError
-        It is no text.
+        The query is not text.
     """
     if not isinstance(query, str):
         raise InvalidInputError("must be Cypher, as text", field="query", value=query)
@@ -82,7 +82,7 @@ def check_read_only(query: str) -> str:
 
 
 def check_parameters(query: str, given: Collection[str]) -> None:
-    """Refuse a checked query whose parameters are not those that are given: the engine would take what lacks for null.
+    """Refuse a checked query whose parameters are not those given: the engine would treat a missing one as null.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def check_parameters(query: str, given: Collection[str]) -> None:
 
 
 def check_values(values: Mapping[str, Any]) -> None:
-    """Refuse parameters whose values the engine does not take: its own words would not say which one it is.
+    """Refuse parameters whose values the engine does not accept: its own message would not name the parameter.
 
     Raises
     ------
@@ -136,12 +136,10 @@ def _check_tokens(query: str, position: int) -> None:
         kind, token = str(match.lastgroup), match[0]
         is_atom = kind in {"quoted", "parameter", "word", "number"}
         if is_atom and was_atom:
-            raise QueryError(
-                f"`{token[:20]}` at position {position} is glued to what is before it; put a space between"
-            )
+            raise QueryError(f"`{token[:20]}` at position {position} has no space before it; put one there")
         if kind == "word" and token.upper() in _REFUSED:
             raise QueryError(
-                f"the query holds {token.upper()}; only reading statements are run (as a name, put it in backticks)"
+                f"the query holds {token.upper()}; only read-only statements are run (as a name, put it in backticks)"
             )
         if kind in {"quoted", "word"} and _FUNCTION.match(query, match.end()):
             _check_function(query, token, match.end())
@@ -166,20 +164,20 @@ def _check_tokens(query: str, position: int) -> None:
 
 
 def _check_distinct(query: str) -> None:
-    """Refuse what the engine answers wrongly: after an aggregate with DISTINCT it leaves those without at 0 or null."""
+    """Refuse queries that the engine answers wrongly: after an aggregate with DISTINCT it leaves those without at 0 or null."""
     for clause in _CLAUSE.split(_QUOTED.sub("''", query)):
         are_distinct = [found[1] is not None for found in _AGGREGATE.finditer(clause)]
         if any(are_distinct) and are_distinct != sorted(are_distinct):
             raise QueryError(
-                "the query holds an aggregate after one with DISTINCT, which the engine would leave at 0 or null: "
+                "the query has an aggregate after one with DISTINCT, which the engine would leave at 0 or null: "
                 "put those with DISTINCT last"
             )
 
 
 def _check_conditions(query: str) -> None:
-    """Refuse what the engine answers wrongly: of conditions joined by AND it passes over one in which only parameters are named."""
+    """Refuse queries that the engine answers wrongly: it ignores a condition joined by AND that names only parameters."""
     depth, previous = 0, ""
-    open_ones: dict[int, list[set[str]]] = {}  # at each depth of brackets that has a WHERE: what its conditions name
+    open_ones: dict[int, list[set[str]]] = {}  # for each bracket depth with a WHERE: what its conditions name
     for match in _TOKEN.finditer(query):
         kind, said = str(match.lastgroup), match[0].upper()
         if kind == "space":
@@ -195,7 +193,7 @@ def _check_conditions(query: str) -> None:
             open_ones[depth] += [set()] if "OR" not in open_ones[depth][-1] else []
         elif (
             said in {"OR", "XOR"} and depth in open_ones
-        ):  # what is joined by OR is one condition, ANDs within it and all
+        ):  # a disjunction is one condition, including the ANDs within it
             open_ones[depth] = [{"OR"}.union(*open_ones[depth])]
         elif what := _named(kind, said, is_function=_FUNCTION.match(query, match.end()) is not None):
             for conditions in open_ones.values():
@@ -206,7 +204,7 @@ def _check_conditions(query: str) -> None:
 
 
 def _named(kind: str, token: str, *, is_function: bool) -> str | None:
-    """Return whether a token names a parameter or something else; None: it names nothing."""
+    """Return what kind of thing a token names: a parameter or something else; None if it names nothing."""
     if kind == "parameter":
         return "$"
     is_name = token[0] == "`" or (kind == "word" and token not in _NO_NAMES and not is_function)
@@ -216,13 +214,13 @@ def _named(kind: str, token: str, *, is_function: bool) -> str | None:
 def _check_named(conditions: list[set[str]]) -> None:
     if {"$"} in [names - {"OR"} for names in conditions]:
         raise QueryError(
-            "the query holds a condition in which only parameters are named, which the engine would pass over: "
+            "the query has a condition that names only parameters, which the engine would ignore: "
             "name a column in it, too"
         )
 
 
 def _nest_lambda(open_ones: list[str], position: int) -> None:
-    """Note that there is a lambda in the innermost bracket: any `->` that ends no edge."""
+    """Record a lambda in the innermost bracket: any `->` that is not the end of an edge."""
     if open_ones and not open_ones[-1].endswith(_LAMBDA):
         open_ones[-1] += _LAMBDA
     if sum(one.endswith(_LAMBDA) for one in open_ones) > MAX_LAMBDA_DEPTH:
@@ -236,7 +234,7 @@ def _check_function(query: str, name: str, position: int) -> None:
         found = _RANGE.match(query, position)
         low, high, step = (int(part or 1) for part in found.groups()) if found else (0, 0, 0)
         if not step or (high - low) // step > MAX_RANGE:
-            raise QueryError(f"range takes whole numbers, written out, and makes at most {MAX_RANGE:,} items")
+            raise QueryError(f"range takes integer literals and makes at most {MAX_RANGE:,} items")
 
 
 def _nest(token: str, open_ones: list[str], position: int, *, is_name: bool) -> None:
@@ -247,7 +245,7 @@ def _nest(token: str, open_ones: list[str], position: int, *, is_name: bool) -> 
         if cases > MAX_CASE_DEPTH or len(open_ones) - cases > MAX_BRACKET_DEPTH:
             raise QueryError(
                 f"the query nests too deep at position {position}: {MAX_BRACKET_DEPTH} brackets and {MAX_CASE_DEPTH} CASEs "
-                "within each other are the most"
+                "are the most that may be nested"
             )
     elif token in _CLOSERS.values() and (
         is_name or not open_ones or _CLOSERS[open_ones.pop().rstrip(_LAMBDA)] != token
@@ -259,7 +257,7 @@ def _not_understood(query: str, position: int) -> str:
     char = query[position]
     if query.startswith(("//", "/*"), position):
         return (
-            f"the query holds a comment at position {position}; comments are taken on lines before the statement only"
+            f"the query holds a comment at position {position}; comments are allowed only on lines before the statement"
         )
     if char in "'\"`":
         return (

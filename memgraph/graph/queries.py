@@ -1,20 +1,20 @@
-"""Named queries: the files of ``queries/``, their headers read by one strict grammar.
+"""Named queries: the files in ``queries/``, whose headers follow a strict grammar.
 
-A file is a header of comment lines, then one reading statement::
+A file is a header of comment lines, then one read-only statement::
 
     // name: failures_by_file
-    // purpose: which files go wrong most often, worst first; goes on
-    //   in lines that begin so
-    // parameter: project STRING = '': a project's name; '' for all
-    // parameter: limit INT64 = 20, at least 0: rows at most
+    // purpose: which files fail most often, worst first; continued
+    //   on lines that begin like this
+    // parameter: project STRING = '': a project's name; '' for all projects
+    // parameter: limit INT64 = 20, at least 0: maximum number of rows
     // column: file STRING
-    // column: failures INT64: how many memories of bad outcome name it
+    // column: failures INT64: number of memories with a bad outcome that mention it
     // example: memgraph query failures_by_file --param project=shop
-    // cost: only where it may take more than a second on 100,000 memories
+    // cost: only if it may take more than a second on 100,000 memories
 
-A parameter without a default must be given. A default is a literal of the parameter's type, ``null`` (a time that is not asked
-for), or ``now`` (the clock of the store). What is allowed may stand behind it: of a number ``, at least 0`` or ``, at most 36500``
-or both, of a text ``, one of 'episodic' 'semantic' ''``.
+A parameter without a default must be given. A default is a literal of the parameter's type, ``null`` (no time
+restriction), or ``now`` (the store's clock). The allowed values may follow it: for a number ``, at least 0`` or ``, at most 36500``
+or both, for a text ``, one of 'episodic' 'semantic' ''``.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ class Parameter:
     type : str
         One of STRING, INT64, DOUBLE, BOOLEAN, TIMESTAMP.
     default : str or None
-        As the header writes it; None: it must be given.
+        As written in the header; None if the parameter must be given.
     at_least, at_most : int or None
-        Of a number: the range it must be in.
+        For a number: the allowed range.
     one_of : tuple of str
-        Of a text: what it may be; empty: any text.
+        For a text: the allowed values; empty if any text is allowed.
     """
 
     name: str
@@ -80,18 +80,18 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class NamedQuery:
-    """A query of ``queries/``.
+    """A query from ``queries/``.
 
     Attributes
     ----------
     columns : tuple of Column
-        What it answers, with types as Cypher names them.
+        The result's columns, with Cypher type names.
     notes : dict of str to str
-        What the header says of a column, where it says anything.
+        The header's description of each column that has one.
     example : str
         A command line.
     cost : str or None
-        What it takes, where that may be more than a second.
+        How long it takes, if that may be more than a second.
     text : str
         The whole file.
     """
@@ -106,7 +106,7 @@ class NamedQuery:
     text: str
 
     def values(self, given: Mapping[str, Any], *, now: str) -> dict[str, Any]:
-        """Return a value for each parameter: those that are given, and else the defaults.
+        """Return a value for each parameter: the given one or else the default.
 
         Parameters
         ----------
@@ -116,9 +116,9 @@ class NamedQuery:
         Raises
         ------
         QueryError
-            A parameter lacks, or the query has none of this name.
+            A parameter is missing, or the query has none of this name.
         InvalidInputError
-            A value is not of the parameter's type, or not one that it may have.
+            A value is not of the parameter's type, or is not allowed.
         """
         known = [one.name for one in self.parameters]
         if unknown := sorted(set(given) - set(known)):
@@ -141,7 +141,7 @@ def named_queries() -> dict[str, NamedQuery]:
     Raises
     ------
     MemGraphError
-        A file does not keep to the grammar.
+        A file does not follow the grammar.
     """
     return {name: parse_query(name, text) for name, text in assets.texts("queries", ".cypher").items()}
 
@@ -152,9 +152,9 @@ def named_query(name: str) -> NamedQuery:
     Raises
     ------
     QueryError
-        There is none of this name; says which are nearest.
+        There is none of this name; the message suggests similar names.
     InvalidInputError
-        It is no text.
+        The name is not text.
     """
     if not isinstance(name, str):
         raise InvalidInputError("must be the name of a query", field="name", value=name)
@@ -170,12 +170,12 @@ def named_query(name: str) -> NamedQuery:
 
 
 def parse_query(name: str, text: str) -> NamedQuery:
-    """Read a file of ``queries/``.
+    """Parse a file of ``queries/``.
 
     Raises
     ------
     MemGraphError
-        It does not keep to the grammar; names the line.
+        The file does not follow the grammar; the message names the line.
     """
     found: dict[str, list[tuple[int, str]]] = {kind: [] for kind in _ORDER}
     for number, kind, value in _entries(name, text):
@@ -184,7 +184,7 @@ def parse_query(name: str, text: str) -> NamedQuery:
         if len(found[kind]) != 1:
             raise _ill_formed(name, 1, f"says {len(found[kind])} times what its {kind} is")
     if found["name"][0][1] != name:
-        raise _ill_formed(name, 1, "names itself otherwise than its file")
+        raise _ill_formed(name, 1, "does not name the query as its file is named")
     if not found["column"]:
         raise _ill_formed(name, 1, "names no column")
     if len(found["cost"]) > 1:
@@ -192,11 +192,11 @@ def parse_query(name: str, text: str) -> NamedQuery:
     parameters, columns, notes = [], [], {}
     for number, value in found["parameter"]:
         if (match := _PARAMETER.fullmatch(value)) is None:
-            raise _ill_formed(name, number, "is no parameter: name TYPE = default, what is allowed: text")
+            raise _ill_formed(name, number, "is not a parameter: name TYPE = default, allowed values: text")
         parameters.append(_parameter(name, number, match))
     for number, value in found["column"]:
         if (match := _COLUMN.fullmatch(value)) is None:
-            raise _ill_formed(name, number, "is no column: name TYPE: text")
+            raise _ill_formed(name, number, "is not a column: name TYPE: text")
         columns.append(Column(match[1], match[2]))
         if match[3]:
             notes[match[1]] = match[3]
@@ -216,12 +216,12 @@ def parse_query(name: str, text: str) -> NamedQuery:
 
 
 def value_of(type_: str, text: str) -> Any:
-    """Return what a text of the command line is as a value of a parameter's type; a time stays text.
+    """Convert a text from the command line to a value of a parameter's type; a time stays text.
 
     Raises
     ------
     ValueError
-        It is none; says what would be.
+        The text is not such a value; the message says what would be.
     """
     match type_:
         case "INT64":
@@ -248,7 +248,7 @@ def value_of(type_: str, text: str) -> Any:
 
 
 def _entries(name: str, text: str) -> Iterator[tuple[int, str, str]]:
-    """Yield (line number, kind, value) of each entry of the header, what goes on in further lines joined."""
+    """Yield (line number, kind, value) of each entry of the header, with continuation lines joined."""
     entries: list[tuple[int, str, str]] = []
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.startswith("//"):
@@ -269,16 +269,16 @@ def _ill_formed(name: str, line: int, problem: str) -> MemGraphError:
 
 
 def _parameter(name: str, line: int, match: re.Match[str]) -> Parameter:
-    """Return a parameter as its line says it is; its default must be one that it may have."""
+    """Parse a parameter's line; its default must be an allowed value."""
     least, most = (None if match[bound] is None else int(match[bound]) for bound in ("least", "most"))
     allowed = tuple(re.findall("'([^']*)'", match["allowed"] or ""))
     parameter = Parameter(match["name"], match["type"], match["default"], match["about"], least, most, allowed)
     if (least is not None or most is not None) and parameter.type not in ("INT64", "DOUBLE"):
-        raise _ill_formed(name, line, "has a range, but is no number")
+        raise _ill_formed(name, line, "has a range, but is not a number")
     if least is not None and most is not None and least > most:
-        raise _ill_formed(name, line, "has a range in which nothing is")
+        raise _ill_formed(name, line, "has an empty range")
     if allowed and parameter.type != "STRING":
-        raise _ill_formed(name, line, "is one of several texts, but is no text")
+        raise _ill_formed(name, line, "has a list of texts, but is not a text")
     if parameter.default is not REQUIRED:
         try:
             _default(parameter, "2000-01-01T00:00:00.000Z")
@@ -300,7 +300,7 @@ def _default(parameter: Parameter, now: str) -> Any:
 
 
 def _typed(parameter: Parameter, value: Any, now: str) -> Any:
-    """Return a value as the engine takes it, if it is one that the parameter may have."""
+    """Return a value as the engine expects it, if the parameter allows it."""
     typed = _of_type(parameter, value, now)
     if parameter.one_of and typed not in parameter.one_of:
         allowed = ", ".join(map(repr, parameter.one_of))

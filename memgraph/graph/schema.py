@@ -9,10 +9,10 @@ from functools import cache, cached_property
 from memgraph import assets
 
 MEMORY_ROWS = "MemoryRow"
-"""Holds each memory's row as text."""
+"""The table that holds each memory's row as text."""
 STATE_TABLE = "Projection"
 INTERNAL = frozenset({MEMORY_ROWS, STATE_TABLE})
-"""Tables of this package's own: no row of the fold is theirs."""
+"""Tables private to this package; the fold has no rows in them."""
 _STATEMENT = re.compile(r"CREATE (NODE|REL) TABLE (\w+) \((.*)\)$", re.DOTALL)
 _ENDS = re.compile(r"FROM (\w+) TO (\w+)\s*,?\s*")
 _TYPE = re.compile(r"\w+(?:\[\])?")
@@ -25,11 +25,11 @@ class Table:
     Attributes
     ----------
     statement : str
-        Creates it.
+        The statement that creates the table.
     columns : dict of str to str
         Type of each column, in the order of the DDL.
     ends : tuple of str, or None
-        An edge's end tables.
+        For an edge table, the tables at its ends.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Table:
 
     @cached_property
     def parts(self) -> dict[str, dict[str, str]]:
-        """Columns of fields that are lists of records: ``{field: {part of the record: column}}``."""
+        """The columns of each field that is a list of records: ``{field: {part of the record: column}}``."""
         found: dict[str, dict[str, str]] = {}
         for column, kind in self.columns.items():
             if kind.endswith("[]"):

@@ -1,7 +1,7 @@
-"""Which of the index's entities are one thing under several names, judged by the names that are there now.
+"""Finds entities of the index that are one thing under several names, given the present names.
 
 ``session.ts`` is ``auth/session.ts`` as long as no other file of that name is known in the project; ``Smith`` is ``Dr. Smith``, and both
-are ``Anna Smith`` as long as no other Smith is. Nothing is stored: a name that becomes ambiguous stands for itself again.
+are ``Anna Smith`` as long as there is no other Smith. Nothing is stored: a name that becomes ambiguous is separate again.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from memgraph.index.arrays import Multimap, Names
 from memgraph.model.ids import without_title
 
 _MOST_ALIKE = 50
-"""Of a name that so many share (``index.ts``), no short form can be told."""
+"""Number of names with a common ending (``index.ts``) from which no aliases are searched."""
 Group = tuple[str, str, str]
 
 
 class Aliases:
-    """Finds the other names of an entity. Costs the number of names that end alike.
+    """Finds the other names of an entity. Linear in the number of names with the same ending.
 
     Parameters
     ----------
     entities : Names
         As `entity_name` writes them; may grow.
     mentions : Multimap
-        Entity → memories: one that no memory names any more makes nothing ambiguous.
+        Entity → memories: an entity that no memory names any more makes nothing ambiguous.
     """
 
     def __init__(self, entities: Names, mentions: Multimap) -> None:
@@ -42,7 +42,7 @@ class Aliases:
         return other
 
     def same(self, entity: int) -> list[int]:
-        """Return the codes of all names of the thing that `entity` names, itself among them, in order."""
+        """Return the codes of all names of the thing that `entity` names, including itself, in order."""
         self._take_in()
         group = self._group(entity)
         known = self._groups.get(group, []) if group else []
@@ -53,7 +53,7 @@ class Aliases:
         return [code for code in live if self._whole(code, live) == whole]
 
     def _whole(self, entity: int, live: list[int]) -> tuple[str, ...]:
-        """Return the longest name that this one is the end of, if there is one alone; else its own."""
+        """Return the longest name that ends with this one, if it is unique; else the name itself."""
         mine = self._parts[entity]
         longer = {parts for code in live if len(parts := self._parts[code]) > len(mine) and parts[-len(mine) :] == mine}
         longest = {
@@ -68,7 +68,7 @@ class Aliases:
         self._seen = len(self._entities)
 
     def _group(self, entity: int) -> Group | None:
-        """Return what names of one thing share: their kind, their project and how they end; None for one without aliases."""
+        """Return what all names of one thing share: kind, project and ending; None for an entity without aliases."""
         kind, project, name = self._entities.names[entity].split("\x1f", 2)
         if kind == "file":
             parts = tuple(part for part in name.split("/") if part not in {"", "."})

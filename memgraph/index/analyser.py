@@ -1,4 +1,4 @@
-"""Text to search terms: what both a memory and a query go through before text search compares them.
+"""Converts text to search terms, for memories and queries alike.
 
 A term is lower-case, without accents, stemmed (English), and at most 64 characters long. What the analyser makes of
 
@@ -12,7 +12,7 @@ A term is lower-case, without accents, stemmed (English), and at most 64 charact
 ``数据库``                   ``数据 据库`` (scripts written without spaces become pairs of characters)
 ===========================  ==========================================================================
 
-Terms fed back give the same terms: for every text, ``set(analyse(" ".join(analyse(text))))`` equals ``set(analyse(text))``,
+Analysing terms again gives the same terms: for every text, ``set(analyse(" ".join(analyse(text))))`` equals ``set(analyse(text))``,
 so terms can be shown, stored, and searched for again. Multiplicity and order are not kept by that second pass (``1.2.3``
 yields ``1.2`` once more).
 """
@@ -28,10 +28,10 @@ from typing import Any
 from snowballstemmer.english_stemmer import EnglishStemmer
 
 ANALYSER_VERSION = 1
-"""Raised whenever the terms of some text change; indexes built by another version are built anew."""
+"""Incremented whenever the terms of some text change; indexes of another version are rebuilt."""
 
 MAX_TERM_CHARS = 64
-"""Longer terms are cut: what is longer is a blob or an attack, and its start identifies it well enough."""
+"""Longer terms are truncated: they are blobs or attacks, and the start identifies them well enough."""
 
 STOPWORDS = frozenset(
     """
@@ -46,13 +46,13 @@ STOPWORDS = frozenset(
     not no nor only just very too also there here both each any some such other
     """.split()
 )
-"""Function words and question words. Words that carry meaning in reports (down, off, up, out, over) are no part of it."""
+"""Function words and question words, without words that carry meaning in reports (down, off, up, out, over)."""
 
 _CACHED_CHUNKS = 1 << 15
 _CACHED_WORDS = 1 << 15
 
-# What folding removes: combining accents, vowel points that are optional in Hebrew and Arabic, and invisible characters.
-# Signs that spell (Indic vowels, kana voicing) stay.
+# Characters that folding removes: combining accents, optional Hebrew and Arabic vowel points, and invisible characters.
+# Signs that are part of the spelling (Indic vowels, kana voicing) stay.
 _REMOVED = re.compile(
     "[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
     "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f\u00ad\u200b-\u200d\u2060\ufeff]+"
@@ -65,21 +65,21 @@ _UNSPACED = (
     "\u0e00-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3041-\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u312f"
     "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
 )
-_INDIC = "\u0900-\u0963\u0966-\u0dff"  # their vowel signs are no \w for Python
+_INDIC = "\u0900-\u0963\u0966-\u0dff"  # Python's \w excludes their vowel signs
 _WORD = rf"(?:[^\W_{_UNSPACED}{_INDIC}]+|[{_INDIC}]+)+"
 _TOKEN = re.compile(
     rf"(?P<run>[{_UNSPACED}]+)"
     rf"|(?P<prefix>[^\W\d_{_UNSPACED}{_INDIC}]*)(?P<version>[0-9]+(?:\.[0-9]+)+)"
     rf"|(?P<identifier>{_WORD}(?:_+(?![0-9]+\.[0-9]){_WORD})*)"
 )
-# don't, isn't, …: dropped whole; Anna's, we'll: the ending is dropped. Bounded, so that no long run is read twice.
+# don't, isn't, …: dropped whole; Anna's, we'll: the ending is dropped. Bounded, so that no long run is scanned twice.
 _CONTRACTION = re.compile(r"\b[a-z]{1,6}n['’]t\b|['’](?:s|re|ve|ll|d|m)\b", re.IGNORECASE)
-_TIME = re.compile(r"(?<=[0-9])T(?=[0-9]{2}:)")  # 2026-01-05T10:00: the day is no part of a word
+_TIME = re.compile(r"(?<=[0-9])T(?=[0-9]{2}:)")  # 2026-01-05T10:00: the day is not part of a word
 _HUMP = re.compile(r"[A-Z]+s?(?![a-z])|[A-Z][^A-Z]*|[^A-Z]+")  # HTTP|Server, get|User, but APIs
 
-# snowballstemmer.stemmer() would take PyStemmer where that is installed, whose version of the algorithm is another.
+# snowballstemmer.stemmer() would use PyStemmer if that is installed, which has another version of the algorithm.
 _stemmer: Any = EnglishStemmer()  # type: ignore[no-untyped-call]
-_stemmer_lock = threading.Lock()  # the stemmer keeps the word it works on in itself
+_stemmer_lock = threading.Lock()  # the stemmer holds the current word as state
 
 
 def analyse(text: str) -> list[str]:
@@ -88,22 +88,22 @@ def analyse(text: str) -> list[str]:
     Parameters
     ----------
     text : str
-        Any string at all; it need not be storable.
+        Any string; it need not be storable.
 
     Returns
     -------
     list of str
-        Terms without white space, 1 to 64 characters long. Empty where a text holds only function words, signs or
+        Terms without white space, 1 to 64 characters long. Empty if a text holds only function words, punctuation or
         emoji.
 
     Notes
     -----
-    Deterministic; never raises; time is linear in the length of the text. Safe to call from several threads. What the
-    white-space separated pieces of a text yield is remembered for the last 32,768 different ones.
+    Deterministic; never raises; time is linear in the length of the text. Thread-safe. The terms of the
+    last 32,768 different white-space separated pieces of text are cached.
     """
     terms: list[str] = []
     for chunk in text.split():
-        # a long piece is a blob: it will not come again, and would only fill the cache
+        # a long piece is a blob: it will not recur and would only fill the cache
         terms += _terms_of(chunk) if len(chunk) <= MAX_TERM_CHARS else _split(chunk)
     return terms
 
@@ -114,7 +114,7 @@ def _terms_of(chunk: str) -> tuple[str, ...]:
 
 
 def _split(chunk: str) -> list[str]:
-    """Find the terms of a piece of text without white space."""
+    """Return the terms of a piece of text without white space."""
     if not chunk.isascii():
         chunk = _folded(chunk)
     if "'" in chunk or "’" in chunk:
@@ -136,13 +136,13 @@ def _split(chunk: str) -> list[str]:
 
 
 def _folded(chunk: str) -> str:
-    """Take accents and compatibility forms away; scripts whose signs spell keep them, composed."""
+    """Remove accents and compatibility forms; signs that are part of the spelling stay, composed."""
     bare = _MARK_RUN.sub(" ", _REMOVED.sub("", chunk))
     return unicodedata.normalize("NFC", _REMOVED.sub("", unicodedata.normalize("NFKD", bare)))
 
 
 def _words(identifier: str) -> list[str]:
-    """Split at underscores and humps; an identifier of several parts is also one term, however it was written."""
+    """Split at underscores and humps; an identifier of several parts is also one joined term."""
     if "_" not in identifier and (identifier.islower() or identifier.isupper() or identifier.isdigit()):
         return [_term(identifier[:MAX_TERM_CHARS])]
     parts = [hump for part in identifier.split("_") for hump in _HUMP.findall(part)]
@@ -153,14 +153,14 @@ def _words(identifier: str) -> list[str]:
 
 
 def _versions(version: str) -> list[str]:
-    """Return 1.2.3 and 1.2, so that either spelling finds the other."""
+    """Return 1.2.3 and 1.2, so that each spelling finds the other."""
     whole = version[:MAX_TERM_CHARS].rstrip(".")
     release = ".".join(whole.split(".", 2)[:2])
     return [whole] if release == whole else [whole, release]
 
 
 def _pairs(run: str) -> list[str]:
-    """Return the overlapping pairs of a run of characters, or the one there is."""
+    """Return the overlapping pairs of a run of characters, or a single character itself."""
     return [run[at : at + 2] for at in range(len(run) - 1)] or [run]
 
 
@@ -168,9 +168,9 @@ def _pairs(run: str) -> list[str]:
 def _term(word: str) -> str:
     """Return the term of one word, empty for a function word.
 
-    Stems until nothing changes, as ``committee`` → ``committe`` → ``committ``: a stem is then its own stem, which the
-    promise about terms fed back rests on. (It comes to an end: every step shortens the word, or turns a y into i or an i
-    into e.) On four retrieval benchmarks this finds what stemming once finds.
+    Stems until nothing changes, as ``committee`` → ``committe`` → ``committ``: a stem is then its own stem, so analysing terms
+    again gives the same terms. (It terminates: every step shortens the word, or turns a y into i or an i
+    into e.) On four retrieval benchmarks the results equal those of stemming once.
     """
     word = word.casefold()[:MAX_TERM_CHARS]
     if word in STOPWORDS:

@@ -1,4 +1,4 @@
-"""Arrays that grow, and multimaps over them: the flat, snapshottable parts of the index."""
+"""Growable arrays, and multimaps over them: the flat parts of the index, which a snapshot stores."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class GrowingArray:
 
     @property
     def values(self) -> NDArray[Any]:
-        """A view of what is in use; assign to its elements, do not keep it."""
+        """A view of the elements in use. Its elements may be assigned; the view must not be kept."""
         return self._data[: self._length]
 
     def append(self, value: Any) -> None:
@@ -51,10 +51,10 @@ class GrowingArray:
 
 
 class Multimap:
-    """Integer keys to (value, weight) pairs: a sorted base with offsets, and a short unsorted delta.
+    """Maps integer keys to (value, weight) pairs, in a sorted base with offsets and a short unsorted delta.
 
-    A look-up costs the length of its answer plus one pass over the delta; when the delta outgrows a quarter of the base, the
-    two are merged by one stable sort. A removed pair has weight 0 until then.
+    A look-up takes time in proportion to its answer, plus one pass over the delta. When the delta exceeds a quarter of the base,
+    both are merged by one stable sort. A removed pair has weight 0 until then.
     """
 
     def __init__(self, data: Mapping[str, NDArray[Any]] | None = None) -> None:
@@ -93,7 +93,7 @@ class Multimap:
         self._has_removed = True
 
     def get(self, key: int) -> tuple[Ints, Ints]:
-        """Return the (values, weights) of a key, in the order they were added; do not change them."""
+        """Return the (values, weights) of a key, in the order they were added. Callers must not change them."""
         if self._late:
             self.settle()
         start, end = (self._offsets[key], self._offsets[key + 1]) if key + 1 < len(self._offsets) else (0, 0)
@@ -109,7 +109,7 @@ class Multimap:
         return values[kept], weights[kept]
 
     def __contains__(self, key: int) -> bool:
-        """Tell whether a key has a value."""
+        """Return whether a key has a value."""
         if not self._has_removed and key + 1 < len(self._offsets) and self._offsets[key + 1] > self._offsets[key]:
             return True
         return len(self.get(key)[0]) > 0
@@ -130,7 +130,7 @@ class Multimap:
         return {"keys": self._keys.values, "values": self._values.values, "weights": self._weights.values}
 
     def settle(self) -> None:
-        """Take in what was added since the last look-up."""
+        """Process the pairs added since the last look-up."""
         if not self._late:
             return
         keys, values, weights = np.array(self._late, dtype=np.int32).T
@@ -158,7 +158,7 @@ class Multimap:
 
 
 class Names:
-    """Strings as small integers, in order of first sight."""
+    """Assigns small integers to strings, in the order of their first use."""
 
     def __init__(self, names: list[str] | None = None) -> None:
         self.names = names or []
@@ -169,11 +169,11 @@ class Names:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Names:
         other = memo[id(self)] = Names()
-        other.names, other._codes = self.names.copy(), self._codes.copy()  # strings need no copies
+        other.names, other._codes = self.names.copy(), self._codes.copy()  # strings are immutable
         return other
 
     def code(self, name: str) -> int:
-        """Return a name's code, giving it one if need be."""
+        """Return a name's code, assigning one if necessary."""
         code = self._codes.get(name)
         if code is None:
             code = self._codes[name] = len(self.names)

@@ -1,4 +1,4 @@
-"""The index's columns: one value a memory each, and the words that they hold as numbers."""
+"""The index's columns, with one value per memory, and the words that they store as numbers."""
 
 from __future__ import annotations
 

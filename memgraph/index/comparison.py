@@ -1,4 +1,4 @@
-"""Where two indexes of the same memories differ. Slots and codes are each one's own affair: names and ids are compared."""
+"""Compares two indexes of the same memories by names and ids, because slots and codes may differ between indexes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _BY_NAME = {
     "tags": "tag_names",
     "triggers": "vocabulary",
 }
-"""Maps from a name's code to slots, and where the names are."""
+"""Multimaps from a name's code to slots, and the attribute that holds the names."""
 _OF_SLOTS = {"named": "entities", "tagged": "tag_names"}
-"""Maps from slots to a name's code."""
+"""Multimaps from slots to a name's code."""
 Codes = NDArray[np.int64]
 
 
 def differences(given: Index, built: Index) -> Iterator[tuple[str, str, str]]:
-    """Yield (memory id, part, problem) for everything that `given` answers otherwise than `built`.
+    """Yield (memory id, part, problem) for every difference between `given` and `built`.
 
     Parts are columns (``anchor``), and ``postings``, ``mentions``, ``agents``, ``tags``, ``triggers``, ``named``, ``tagged``,
     ``sequences``, ``links``. Linear in the size of both.
@@ -39,7 +39,7 @@ def differences(given: Index, built: Index) -> Iterator[tuple[str, str, str]]:
     common = [memory_id for memory_id in theirs if memory_id in ours]
     own = np.array([ours[memory_id] for memory_id in common], dtype=np.int64)
     other = np.array([theirs[memory_id] for memory_id in common], dtype=np.int64)
-    slots = np.full(len(given) + 1, -1, dtype=np.int64)  # of `built`, for each of `given`; the last one is for −1
+    slots = np.full(len(given) + 1, -1, dtype=np.int64)  # slots of `built` by slot of `given`; the last entry is for −1
     slots[own] = other
     live = np.full(len(built) + 1, -1, dtype=np.int64)
     live[other] = other
@@ -72,7 +72,7 @@ def _live(index: Index) -> dict[str, int]:
 
 
 def _translation(given: Names, built: Names) -> Codes:
-    """Return the code in `built` for each code of `given`; names that it lacks get codes beyond; −1 stays −1."""
+    """Return the code in `built` for each code of `given`; names missing there get higher codes; −1 stays −1."""
     codes = [built.find(name) for name in given.names]
     return np.array([code if code >= 0 else len(built) + own for own, code in enumerate(codes)] + [-1], dtype=np.int64)
 
@@ -83,7 +83,7 @@ def _identity(names: Names) -> Codes:
 
 
 def _pairs(pairs: Multimap, keys: Codes, values: Codes) -> Codes:
-    """Return (key, value, weight) rows in the codes given, without those of dead slots."""
+    """Return (key, value, weight) rows, translated to the given codes, without those of dead slots."""
     held: dict[str, NDArray[Any]] = pairs.arrays()
     table: Codes = np.stack([keys[held["keys"]], values[held["values"]], held["weights"].astype(np.int64)], axis=1)
     alive: Codes = table[(table[:, 0] >= 0) & (table[:, 1] >= 0)]
@@ -91,7 +91,7 @@ def _pairs(pairs: Multimap, keys: Codes, values: Codes) -> Codes:
 
 
 def _only_in_one(mine: Codes, right: Codes) -> Codes:
-    """Return the rows that are not equally often in both, each once."""
+    """Return, once each, the rows whose multiplicity differs."""
     if len(mine) == len(right):
         order = [np.lexsort(table.T) for table in (mine, right)]
         if np.array_equal(mine[order[0]], right[order[1]]):

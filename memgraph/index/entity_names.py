@@ -1,4 +1,4 @@
-"""How things are called: which runs of terms in a text or a query name something that memories are about."""
+"""Names of entities: finds the runs of terms in a text or a query that name something that memories are about."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from memgraph.index.arrays import Multimap, Names
 
 Slots = frozenset[int]
 MAX_NAME_TERMS = 8
-"""A longer name is a sentence, and is found by its words."""
+"""Maximum length of a name in terms. A longer one is a sentence, and is found by its words."""
 _IN_PARENTHESES = re.compile(r"\s*\([^()]*\)\s*$")
 _SLASH = re.compile(r"[/\\]")
 
 
 def phrases_of(kind: str, name: str) -> list[str]:
-    """Return the runs of terms that an entity is called by, joined by spaces.
+    """Return the runs of terms that name an entity, joined by spaces.
 
-    Its name; without what tells it from others of that name (``James Scott (actor)``); a file also without its folders.
+    These are its name, the name without a disambiguation (``James Scott (actor)``), and for a file the name without folders.
     """
     forms = [name, _IN_PARENTHESES.sub("", name)]
     if kind == "file":
@@ -37,7 +37,7 @@ class Naming:
     phrases : Names
         May grow.
     entities : Multimap
-        Phrase → entities called so.
+        Phrase → entities with this name.
     """
 
     def __init__(self, phrases: Names, entities: Multimap) -> None:
@@ -54,16 +54,16 @@ class Naming:
     def named_in(
         self, terms: Sequence[str], about: Callable[[Sequence[int]], Slots]
     ) -> Iterator[tuple[Sequence[str], Slots]]:
-        """Yield, for each name found in the terms, its own terms and the slots that are about what is called so.
+        """Yield, for each name found in the terms, the name's terms and the slots that are about its entities.
 
-        Of names that begin with the same term the longest is meant, and one within another says nothing of its own: "New York
-        Times" is the newspaper. Names of which `about` finds nothing are none. Costs a look-up for each term, and one for each
-        length of the names that begin with it.
+        Of names that begin with the same term the longest is taken, and a name within another is ignored: "New York Times" is
+        the newspaper. Names for which `about` finds nothing are ignored. Takes one look-up for each term, and one for each length
+        of the names that begin with it.
 
         Parameters
         ----------
         about : callable
-            Returns the slots, of those that may be seen, that are about one of these entities.
+            Returns the visible slots that are about one of these entities.
         """
         self._take_in()
         seen: set[int] = set()
@@ -78,7 +78,7 @@ class Naming:
     def _longest(
         self, terms: Sequence[str], at: int, about: Callable[[Sequence[int]], Slots]
     ) -> tuple[int, int, Slots]:
-        """Return the length of the longest name that begins here, its code, and what is about it; 1, −1, nothing if none does."""
+        """Return the length of the longest name that begins here, its code, and the slots about it; (1, −1, no slots) if none does."""
         for length in self._lengths.get(terms[at], ()):
             if at + length <= len(terms):
                 code = self._phrases.find(" ".join(terms[at : at + length]))

@@ -1,4 +1,4 @@
-"""The projection in memory: what retrieval filters, scores and walks over, one slot a memory."""
+"""The in-memory projection that retrieval filters, scores and traverses, with one slot per memory."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from memgraph.ports import Change, Key, Row
 from memgraph.text.cutting import SUMMARY_CHARS
 
 INDEX_VERSION = 3
-"""Of the snapshot's layout."""
+"""Version of the snapshot's layout."""
 RELATION_CODE = {relation: code for code, relation in enumerate(EXPLICIT_RELATIONS, start=1)}
 """Weight of a link's pair: positive at its source, negative at its target."""
 _MAPS = ("postings", "mentions", "named", "links", "agents", "tags", "tagged", "triggers", "called")
 _NAMES = ("ids", "vocabulary", "scopes", "entities", "agent_names", "tag_names", "phrases")
 _TEXT_MAPS = ("postings", "mentions", "agents", "tags", "triggers")
-"""Maps to slots that follow from a memory's text and names."""
+"""Multimaps to slots, derived from memories' texts and names."""
 _SLOT_MAPS = ("named", "tagged")
-"""Maps from slots that do."""
+"""Multimaps from slots, derived in the same way."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexOffset:
-    """The point of the journal that an index stands at."""
+    """The point of the journal that an index has reached."""
 
     seq: int = 0
     signature: str = ""
@@ -51,8 +51,8 @@ class IndexOffset:
 class Index:
     """Columns, postings, mentions and links of all memories.
 
-    A memory's slot never changes; a deleted memory's slot stays dead. Everything here follows from the current rows, so an
-    index can be built from them, brought up row by row, or loaded from a snapshot, with equal answers.
+    A memory's slot never changes; a deleted memory's slot stays dead. Everything is derived from the current rows, so an
+    index that is built from them, updated row by row, or loaded from a snapshot gives equal answers.
 
     Attributes
     ----------
@@ -69,16 +69,16 @@ class Index:
     triggers : Multimap
         Term → (slot of a procedure, number of different terms in its trigger).
     called : Multimap
-        Phrase → (entity that is called so, 1), for entities that memories are about; `naming` finds them in texts.
+        Phrase → (entity with this name, 1), for entities that memories are about; `naming` finds them in texts.
     topics : set of int
-        Those entities.
+        The entities that memories are about.
     sequences : Sequences
         Slot → the terms of its text, in order.
     aliases : Aliases
-        Which entities are one thing under several names.
+        Finds entities that are different names of one thing.
     vector_model : str or None
-        Whose vectors are searched: the column ``vector_row`` is −1 where a memory has none, or one of another model. None:
-        whatever made them. ``vector_place`` is the row in the file of the model that made the memory's vector.
+        The model whose vectors are searched: the column ``vector_row`` is −1 if a memory has no vector, or one of another model.
+        None: any model. ``vector_place`` is the row in the file of the model that made the memory's vector.
     """
 
     def __init__(
@@ -123,12 +123,12 @@ class Index:
         return len(self.ids)
 
     def copy(self) -> Index:
-        """Return an index with the same answers, which changes apart from this one."""
+        """Return an independent copy with the same answers."""
         self.settle()
         return deepcopy(self)
 
     def settle(self) -> None:
-        """Take in at once what else the first look-up would."""
+        """Process pending additions now instead of at the first look-up."""
         for kind in _MAPS:
             getattr(self, kind).settle()
 
@@ -142,7 +142,7 @@ class Index:
         return slot if slot >= 0 and self.column("is_live")[slot] else -1
 
     def use_vectors_of(self, model: str | None) -> None:
-        """Let ``vector_row`` name this model's vectors and no others."""
+        """Set ``vector_row`` to this model's vectors only."""
         if model == self.vector_model:
             return
         self.vector_model = model
@@ -153,21 +153,21 @@ class Index:
         self.column("vector_row")[:] = places
 
     def followers(self, memory_id: str) -> list[str]:
-        """Return the ids of the memories that came after this one."""
+        """Return the ids of the memories whose predecessor is this one."""
         slot = self.ids.find(memory_id)
         found = np.flatnonzero((self.column("previous") == slot) & self.column("is_live")) if slot >= 0 else ()
         return [self.ids.names[other] for other in found]
 
     def live_ids(self, mask: NDArray[np.bool_], order: NDArray[Any], limit: int | None = None) -> list[str]:
-        """Return the ids of masked slots, highest `order` first, ties in id order, `limit` at most."""
+        """Return at most `limit` ids of masked slots, by descending `order`, then by id."""
         slots = np.flatnonzero(mask)
-        if limit is not None and 0 < limit < len(slots):  # only what can be among the first is sorted
+        if limit is not None and 0 < limit < len(slots):  # sort only the slots that can be among the first
             slots = slots[order[slots] >= np.partition(order[slots], -limit)[-limit]]
         ranked = sorted(zip((-order[slots]).tolist(), (self.ids.names[slot] for slot in slots), strict=True))
         return [memory_id for _, memory_id in ranked[:limit]]
 
     def apply(self, changes: Iterable[Change]) -> None:
-        """Take in the changed rows of a commit."""
+        """Apply the changed rows of a commit."""
         changes = list(changes)
         for change in changes:
             if change.table == "Memory":
@@ -183,7 +183,7 @@ class Index:
         self.refollow(change.new for change in changes if change.table == "Memory" and change.new)
 
     def refollow(self, memories: Iterable[Row]) -> None:
-        """Find the predecessors of rows that were put before theirs: of one that came back between them."""
+        """Find again the predecessors of rows that were put before them, as when a deleted memory is restored between them."""
         previous = self.column("previous")
         for row in memories:
             slot = self.ids.find(row["id"])
@@ -191,7 +191,7 @@ class Index:
                 self._follow(slot, self._predecessor(row))
 
     def build(self, memories: Iterable[Row], links: Iterable[tuple[str, Key]]) -> None:
-        """Take in all current rows; the index must be empty."""
+        """Build the index from all current rows; it must be empty."""
         for row in memories:
             self.put(row)
         for relation, key in links:
@@ -199,7 +199,7 @@ class Index:
                 self._link(relation, key)
 
     def put(self, row: Row, old: Row | None = None) -> None:
-        """Add a memory, or bring its slot up to its row."""
+        """Add a memory, or update its slot from its row."""
         slot = self.ids.find(row["id"])
         is_new = slot < 0
         if is_new:
@@ -212,7 +212,7 @@ class Index:
         self.changed += 1
 
     def touch(self, memory_id: str, *, access_count: int, accessed_at: str, anchor: float, anchored_at: str) -> None:
-        """Take in an access, ahead of its commit."""
+        """Apply an access before its commit."""
         slot = self.ids.find(memory_id)
         if slot >= 0:
             self.column("access_count")[slot] = access_count
@@ -242,7 +242,7 @@ class Index:
             self.changed += 1
 
     def relink(self, memory_id: str, links: Iterable[tuple[str, Key]]) -> None:
-        """Make these the only links at a memory."""
+        """Replace all links at a memory with these."""
         slot = self.ids.find(memory_id)
         if slot < 0:
             return
@@ -255,7 +255,7 @@ class Index:
                 self._link(relation, key)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return everything but the names as flat arrays, for a snapshot."""
+        """Return everything except the names as flat arrays, for a snapshot."""
         data = {f"column.{name}": column.values for name, column in self._columns.items()}
         for kind in _MAPS:
             data |= {f"{kind}.{name}": values for name, values in getattr(self, kind).arrays().items()}
@@ -303,12 +303,12 @@ class Index:
         self._follow(slot, self._predecessor(row))
 
     def _predecessor(self, row: Row) -> int:
-        """Return the slot of the memory before this one, or −1; one that was recorded later was not there to be followed."""
+        """Return the slot of the memory before this one, or −1. A memory recorded later cannot be a predecessor."""
         slot = self.slot(row.get("previous_id") or "")
         return slot if slot >= 0 and self.column("seq")[slot] < row.get("seq", 0) else -1
 
     def _follow(self, slot: int, previous: int) -> None:
-        """Set a slot's predecessor. Of several successors, the one recorded last is followed."""
+        """Set a slot's predecessor. Of several successors, the one recorded last counts."""
         before, following = self.column("previous"), self.column("following")
         seq, live = self.column("seq"), self.column("is_live")
         old = int(before[slot])
@@ -375,11 +375,11 @@ class Index:
 _TEXT_FIELDS = (
     "content", "title", "speaker", "occurred_at", "tags", "entities", "agents_involved", "project_id", "trigger_pattern", "steps",
 )  # fmt: skip
-"""Fields that the postings, mentions and agents follow from."""
+"""Fields from which postings, mentions and agents are derived."""
 
 
 def phrase_of(name: str | None) -> str | None:
-    """Return the terms of a person's name, joined by spaces, as a query would name them; None for none."""
+    """Return the terms of a person's name, joined by spaces, as a query would contain them; None if there are none."""
     return " ".join(analyse(name)) or None if name else None
 
 
@@ -389,5 +389,5 @@ def scope_name(kind: str, name: str, project_id: str | None = None) -> str:
 
 
 def entity_name(kind: str, name: str, project_id: str | None) -> str:
-    """Name of a project's entity among the index's entities, however it is written."""
+    """Name of a project's entity among the index's entities, independent of its spelling."""
     return f"{kind}\x1f{project_id or ''}\x1f{canonical_name(name)}"

@@ -1,4 +1,4 @@
-"""The text that a memory is found by."""
+"""The text under which a memory is indexed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from memgraph.text.calendar import in_words
 
 
 def indexed_text(row: Row) -> str:
-    """Content, with what it is about, who said it, when, and its tags."""
+    """Return the content with its subjects, speaker, date and tags."""
     parts = [
         row.get("title"),
         row.get("speaker"),

@@ -1,4 +1,4 @@
-"""The terms of each memory in the order of its text: what names of things are found in."""
+"""The terms of each memory in the order of its text, in which names of entities are searched."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memgraph.index.arrays import GrowingArray, Ints
 
 
 class Sequences:
-    """One list of term codes a slot, all in one array. What a slot had before is left behind until the next snapshot."""
+    """One list of term codes per slot, all in one array. A slot's old list stays in the array until the next snapshot."""
 
     def __init__(self, data: Mapping[str, NDArray[Any]] | None = None) -> None:
         self._starts = GrowingArray(np.int64, None if data is None else data["starts"])
@@ -20,7 +20,7 @@ class Sequences:
         self._codes = GrowingArray(np.int32, None if data is None else data["codes"])
 
     def put(self, slot: int, codes: Sequence[int]) -> None:
-        """Set a slot's terms; the slot is a known one or the next."""
+        """Set the terms of an existing slot or of the next one."""
         if slot == len(self._starts):
             self._starts.append(0)
             self._lengths.append(0)
@@ -35,11 +35,11 @@ class Sequences:
         return codes
 
     def clear(self, slot: int) -> None:
-        """Forget a slot's terms."""
+        """Remove a slot's terms."""
         self._lengths.values[slot] = 0
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the lists as flat arrays, for a snapshot, without what was left behind."""
+        """Return the lists as flat arrays, for a snapshot, without replaced lists."""
         starts, lengths = self._starts.values, self._lengths.values
         if int(lengths.sum()) < len(self._codes):
             kept = np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(int(lengths.sum()))

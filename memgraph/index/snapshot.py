@@ -1,4 +1,4 @@
-"""The index on disk: flat arrays that are loaded, not parsed. A snapshot that does not fit is thrown away."""
+"""The index on disk: flat arrays that are loaded, not parsed. A snapshot that does not match is discarded."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _DAMAGE = (
     OSError, ValueError, KeyError, IndexError, TypeError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error,
     struct.error,
 )  # fmt: skip
-"""What reading a file that is not what was written may raise."""
+"""Errors that reading a damaged file may raise."""
 _CODE_BYTES = 64
-_DAMAGED = "the index snapshot %s is damaged, or another store's, and will be made anew"
+_DAMAGED = "the index snapshot %s is damaged, or another store's, and will be rebuilt"
 _LEFT_AFTER_S = 3600.0
-"""A half-written snapshot this old has no writer any more."""
+"""Age at which a half-written snapshot has no writer any more."""
 
 
 def save(index: Index, path: Path, store_id: str, seal: Seal) -> None:
-    """Write a snapshot atomically; it begins with a code over all that follows."""
+    """Write a snapshot atomically. It begins with a code over the rest of the file."""
     header = {"store_id": store_id, **_versions(), "offset": asdict(index.offset), "names": index.name_lists()}
     make_private_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -56,15 +56,15 @@ def save(index: Index, path: Path, store_id: str, seal: Seal) -> None:
 
 
 def _sweep(path: Path) -> None:
-    """Remove what processes left that were killed while they saved."""
+    """Remove temporary files of processes that were killed while saving."""
     for left in path.parent.glob(f".{path.name}.*.tmp"):
-        with suppress(OSError):  # another process has just given it its name; whatever it is, this snapshot is saved
+        with suppress(OSError):  # another process has just renamed it; in any case this snapshot is saved
             if left.stat().st_mtime < time.time() - _LEFT_AFTER_S:
                 left.unlink(missing_ok=True)
 
 
 def load(path: Path, store_id: str, seal: Seal) -> Index | None:
-    """Return the snapshot's index; None if there is none, or it is damaged, of another version, or not of this store."""
+    """Return the snapshot's index; None if there is none, or it is damaged, or of another version or store."""
     try:
         sealed = read_own(path)
         code, snapshot = sealed[:_CODE_BYTES], memoryview(sealed)[_CODE_BYTES:]

@@ -1,4 +1,4 @@
-"""What supersedes what: of a chain of memories that replace each other, the newest that may be seen stands for all."""
+"""Supersession: a chain of memories that replace each other is represented by the newest visible one."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ Mask = NDArray[np.bool_]
 
 
 def newest_of(index: Index, mask: Mask, slots: NDArray[np.int64] | None = None) -> dict[int, int]:
-    """Return for each superseded slot, masked or not, the slot that stands for it: the newest masked one.
+    """Return for each superseded slot, masked or not, the slot that represents it: the newest masked one.
 
-    Without a masked one that replaces it a slot is not superseded: what replaced it may not be seen. The one that stands for
-    a cycle stands for itself, too.
+    A slot without a masked replacement is not superseded, because its replacement is not visible. The slot that represents a
+    cycle also represents itself.
 
     Parameters
     ----------
     slots : ndarray, shape (n,), int, optional
-        Of these and what replaces them only: costs a pass over the pairs for each step of the longest chain.
+        Consider only these and their replacements. Takes a pass over the pairs for each step of the longest chain.
     """
     successor = _successors(index, mask, slots)
     seq = index.column("seq")
@@ -34,7 +34,7 @@ def superseded(index: Index, mask: Mask) -> Mask:
 
 
 def _successors(index: Index, mask: Mask, slots: NDArray[np.int64] | None) -> dict[int, int]:
-    """Return for each superseded slot its next newer one: of those that lead to an admitted one, the last recorded."""
+    """Return for each superseded slot its next newer one: of those that lead to an admitted slot, the last recorded."""
     newer, older = index.links.pairs(RELATION_CODE["SUPERSEDES"])
     live = index.column("is_live")
     valid = (newer != older) & live[newer] & live[older]
@@ -61,7 +61,7 @@ def _successors(index: Index, mask: Mask, slots: NDArray[np.int64] | None) -> di
 
 
 def _newest(old: int, successor: dict[int, int], mask: Mask, seq: NDArray[np.int64]) -> int:
-    """Return the last admitted slot on the way from `old`; of a cycle the last recorded one, so that one stays."""
+    """Return the last admitted slot on the path from `old`; for a cycle the last recorded one, so that one remains."""
     path: dict[int, None] = {old: None}
     at = old
     while (following := successor.get(at)) is not None:
@@ -77,7 +77,7 @@ def _newest(old: int, successor: dict[int, int], mask: Mask, seq: NDArray[np.int
 
 
 def _above(newer: NDArray[np.int32], older: NDArray[np.int32], slots: NDArray[np.int64], count: int) -> Mask:
-    """Return which pairs lie on a way that leads from one of these slots to newer ones."""
+    """Return which pairs lie on a path from one of these slots to newer ones."""
     reached = np.zeros(count, dtype=np.bool_)
     reached[slots] = True
     while True:

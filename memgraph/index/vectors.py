@@ -1,4 +1,4 @@
-"""Exact vector search over the journal's memory-mapped vector file: nothing is copied, masks cost nothing."""
+"""Exact vector search over the journal's memory-mapped vector file, without copying; masks cost nothing."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from memgraph.journal.vectors.vector_file import VectorFile
 from memgraph.model.memory import Vector
 
 _GATHER_SHARE = 0.2
-"""Below this share of rows, gathering them beats multiplying all."""
+"""Share of rows below which gathering them is faster than multiplying all."""
 
 
 _EXACT_ROWS = 256
-"""So few are compared in double precision: equal vectors then have equal cosines, wherever they stand."""
+"""Up to this number, rows are compared in double precision: equal vectors then have equal cosines, whatever their rows."""
 
 Rows = NDArray[np.int32]
 Mask = NDArray[np.bool_]
@@ -23,10 +23,10 @@ Matrix = NDArray[np.float32]
 
 
 class VectorSearch:
-    """Cosines against the rows of one model's file. Keeps the rows' norms; rows are kept as they were given. Thread-safe.
+    """Cosines against the rows of one model's file. Caches the rows' norms; rows are not normalised. Thread-safe.
 
-    A damaged row counts as no vector: one that is missing because something has cut the file, is all zeros, or is not finite.
-    That costs nothing beside the norms. Other damage takes a SHA-256 to be seen: see `memgraph.journal.vectors.damage`.
+    A damaged row counts as no vector: it is missing because the file was truncated, is all zeros, or is not finite. The norms
+    show this at no extra cost. Other damage is found only by a SHA-256: see `memgraph.journal.vectors.damage`.
     """
 
     def __init__(self, file: VectorFile) -> None:
@@ -37,7 +37,7 @@ class VectorSearch:
         self._looked_at: tuple[int, int] = (0, 0)
 
     def has_vector(self, rows: Rows, count: int) -> Mask:
-        """Tell which of these rows hold a vector that can be compared.
+        """Return which of these rows hold a valid vector.
 
         Parameters
         ----------
@@ -56,7 +56,7 @@ class VectorSearch:
         return found
 
     def cosines(self, query: Vector, rows: Rows, count: int) -> NDArray[np.float64]:
-        """Cosine of the query with each of these rows, in [−1, 1]; 0 for a damaged one.
+        """Return the cosine of the query with each of these rows, in [−1, 1]; 0 for a damaged row.
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class VectorSearch:
         """
         if not len(rows):
             return np.empty(0)
-        wide = query.astype(np.float64)  # the square of a tiny or huge number is none of float32
+        wide = query.astype(np.float64)  # the square of a tiny or huge number does not fit into float32
         unit = (wide / np.linalg.norm(wide)).astype(np.float32)
         if len(rows) <= _EXACT_ROWS:
             return _exact_cosines(unit, self._gathered(rows, count))
@@ -86,13 +86,13 @@ class VectorSearch:
         return self._products(matrix, inverse, unit, rows)
 
     def vectors(self, rows: Rows, count: int) -> Matrix:
-        """Return these rows as they are kept, shape (n, d), float32, a copy; damaged ones are zeros."""
+        """Return a copy of these rows as stored, shape (n, d), float32; damaged ones are zeros."""
         gathered = self._gathered(rows, count)
         gathered[~_are_vectors(gathered)] = 0.0
         return gathered
 
     def vector(self, row: int, count: int) -> Vector | None:
-        """Return a row as it is kept, shape (d,), float32, a read-only copy; None if it is damaged."""
+        """Return a read-only copy of a row as stored, shape (d,), float32; None if it is damaged."""
         gathered = self._gathered(np.array([row], dtype=np.int32), count)
         if not _are_vectors(gathered)[0]:
             return None
@@ -101,12 +101,12 @@ class VectorSearch:
         return found
 
     def look_again(self) -> None:
-        """Forget what is known of the rows: they may have been damaged or healed since."""
+        """Drop the cached norms, because rows may have been damaged or repaired since."""
         with self._guard:
             self._inverse_norms = np.empty(0, dtype=np.float32)
 
     def _gathered(self, rows: Rows, count: int) -> Matrix:
-        """Return a copy of these rows; what is missing is zeros."""
+        """Return a copy of these rows; missing ones are zeros."""
         with self._guard:
             matrix = self.file.rows(count)
         if len(matrix) == count:
@@ -117,12 +117,12 @@ class VectorSearch:
         return gathered
 
     def _with_norms(self, count: int) -> tuple[Matrix, Matrix]:
-        """Return the rows, and one over the norm of each; 0 for a damaged one."""
+        """Return the rows and the inverse norm of each; 0 for a damaged one."""
         with self._guard:
             matrix = self.file.rows(count)
             state = (self.file.epoch, self.file.changed_at_ns)
             if state[0] != self._looked_at[0] or (self._has_damage and state != self._looked_at):
-                self._inverse_norms = np.empty(0, dtype=np.float32)  # the file was replaced, or may have been healed
+                self._inverse_norms = np.empty(0, dtype=np.float32)  # the file was replaced, or may have been repaired
             self._looked_at = state
             known = len(self._inverse_norms)
             if known < len(matrix):
@@ -133,27 +133,27 @@ class VectorSearch:
 
     def _products(self, matrix: Matrix, inverse: Matrix, unit: Vector, rows: Rows) -> NDArray[np.float64]:
         count = len(matrix)
-        with np.errstate(all="ignore"):  # what is not finite is seen to below
+        with np.errstate(all="ignore"):  # values that are not finite are handled below
             if len(rows) < _GATHER_SHARE * count:
                 products = (matrix[rows] @ unit) * inverse[rows]
             elif _are_all(rows, count):
                 products = (matrix @ unit) * inverse
             else:
                 products = ((matrix @ unit) * inverse)[rows]
-        odd = np.flatnonzero(~np.isfinite(products))  # damaged ones, and such as no product of float32 can hold
+        odd = np.flatnonzero(~np.isfinite(products))  # damaged rows, and products that overflow float32
         if len(odd):
             products[odd] = _exact_cosines(unit, matrix[rows[odd]])
         return np.clip(products, -1.0, 1.0, out=products).astype(np.float64)
 
 
 def _are_vectors(rows: Matrix) -> Mask:
-    """Tell which rows are finite and not all zeros."""
+    """Return which rows are finite and not all zeros."""
     found: Mask = np.logical_and(np.isfinite(rows).all(axis=1), rows.any(axis=1))
     return found
 
 
 def _exact_cosines(unit: Vector, rows: Matrix) -> NDArray[np.float64]:
-    """Return the cosines in double precision; 0 for what is no vector."""
+    """Return the cosines in double precision; 0 for an invalid row."""
     with np.errstate(all="ignore"):
         wide = rows.astype(np.float64)
         lengths = np.linalg.norm(wide, axis=1)
@@ -163,11 +163,11 @@ def _exact_cosines(unit: Vector, rows: Matrix) -> NDArray[np.float64]:
 
 
 def _inverse_norms(rows: Matrix) -> Matrix:
-    """Return one over the norm of each row; 0 for what is no vector."""
+    """Return the inverse norm of each row; 0 for an invalid row."""
     with np.errstate(all="ignore"):
         norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float32))
         inverse: Matrix = np.float32(1.0) / norms
-    odd = np.flatnonzero(~(np.isfinite(inverse) & (inverse > 0)))  # no vector, or its squares are none of float32
+    odd = np.flatnonzero(~(np.isfinite(inverse) & (inverse > 0)))  # invalid, or its squares do not fit into float32
     if len(odd):
         inverse[odd] = 0.0
         odd = odd[_are_vectors(rows[odd])]
@@ -177,5 +177,5 @@ def _inverse_norms(rows: Matrix) -> Matrix:
 
 
 def _are_all(rows: Rows, count: int) -> bool:
-    """Tell whether these are all rows in their order, as of a store into which nothing else was ever written."""
+    """Return whether these are all rows in order, as in a store whose vectors were never replaced."""
     return len(rows) == count and bool(rows[0] == 0) and bool((rows[1:] - rows[:-1] == 1).all())

@@ -1,1 +1,1 @@
-"""The journal: append-only, signed, fsynced. It is the truth; everything else is projected from it."""
+"""The journal: append-only, signed, fsynced. It is the source of truth; everything else is a projection of it."""

@@ -1,4 +1,4 @@
-"""The checkpoint: an HMACed SHA-256 of the verified part of the journal, so that opening costs what hashing costs."""
+"""The checkpoint: an authenticated SHA-256 of the verified part of the journal, so that opening costs no more than hashing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memgraph.ports import SigningKey
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Where verification stood, and the SHA-256 of all bytes before it."""
+    """The position up to which the journal was verified, and the SHA-256 of all bytes before it."""
 
     chain: Chain
     position: Position
@@ -31,7 +31,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint, key: SigningKey) -> Non
 
 
 def read_checkpoint(path: Path, key: SigningKey, store_id: str) -> Checkpoint | None:
-    """Return the checkpoint; None if there is none that this key made for this store (then all is verified anew)."""
+    """Return the checkpoint, or None (then everything is verified again) if this key made none for this store."""
     try:
         stored = json.loads(path.read_bytes())
         body, mac = stored["body"], stored["hmac"]

@@ -1,8 +1,8 @@
-"""One journal line: how an event is written, signed, checked and read back.
+"""The format of a journal line: how an event is written, signed, verified and read.
 
 A line is canonical JSON ``{head, payload, salt, signature}``. The head holds SHA-256(salt ‖ canonical payload), and the
 signature is HMAC-SHA256(key, canonical head), so a payload can later be purged while its head still verifies. Each head
-names the signature before it: the lines form a chain.
+contains the previous line's signature, so the lines form a chain.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _HEAD_FIELDS: dict[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class CommitDraft:
-    """Events to be committed together, before they have numbers and signatures.
+    """Events to be committed together, before they are numbered and signed.
 
     Raises
     ------
     ScopeError
-        An event may not be committed in this scope, or the scope and `task_id` do not fit.
+        An event may not be committed in this scope, or the scope and `task_id` do not match.
     """
 
     write_scope: WriteScope
@@ -79,9 +79,9 @@ class Event(NamedTuple):
     Attributes
     ----------
     payload : Payload
-        Its validated payload.
+        The validated payload.
     content : dict
-        The same as the journal holds it: what is not set is absent. Never modified.
+        The payload as the journal holds it: fields that are not set are absent. Never modified.
     """
 
     seq: int
@@ -100,7 +100,7 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Where the chain stands: what the next line must follow."""
+    """The end of the chain, which the next line must follow."""
 
     store_id: str
     seq: int = 0
@@ -110,7 +110,7 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """Lines ready to be appended, and where the chain stands after them."""
+    """Lines ready to be appended, and the end of the chain after them."""
 
     data: bytes
     events: list[Event] = field(default_factory=list)
@@ -118,7 +118,7 @@ class Sealed:
 
 
 class LineError(ValueError):
-    """A line is not what was signed. The journal adds where."""
+    """A line is not what was signed. The journal adds the position."""
 
 
 class ForeignKeyError(LineError):
@@ -131,12 +131,12 @@ def canonical(value: object) -> bytes:
 
 
 def seal(drafts: Sequence[CommitDraft], chain: Chain, key: SigningKey, now: str) -> Sealed:
-    """Give numbers and times to the events of these commits, and sign them.
+    """Assign numbers and timestamps to the events of these commits, and sign them.
 
     Raises
     ------
     PayloadError
-        An event is larger than a line may be.
+        An event exceeds the maximum size of a line.
     """
     lines: list[bytes] = []
     events: list[Event] = []
@@ -185,14 +185,14 @@ def unseal(line: bytes, chain: Chain, key: SigningKey | None) -> tuple[Event, Ch
     Parameters
     ----------
     key : SigningKey or None
-        None checks everything but the signature (read-only service in ``dev`` without a key).
+        If None, everything but the signature is verified (read-only service in ``dev`` without a key).
 
     Raises
     ------
     LineError
-        The line is not what was signed, or does not follow.
+        The line is not what was signed, or does not follow the chain.
     PayloadError, UnknownEventError
-        The line is authentic, but its payload fits no schema of this release.
+        The line is authentic, but its payload matches no schema of this release.
     """
     try:
         envelope = orjson.loads(line)
@@ -242,12 +242,12 @@ def unseal(line: bytes, chain: Chain, key: SigningKey | None) -> tuple[Event, Ch
 
 
 def unseal_alone(line: bytes, store_id: str, key: SigningKey | None) -> Event:
-    """Verify one line by itself, whatever the line before it is, and return its event.
+    """Verify one line without the line before it, and return its event.
 
     Raises
     ------
     LineError, PayloadError, UnknownEventError
-        As `unseal` does.
+        As `unseal`.
     """
     try:
         head = orjson.loads(line)["head"]
@@ -290,7 +290,7 @@ def _event(head: Mapping[str, Any], payload: Payload, content: Mapping[str, Any]
 
 
 def _line(head: bytes, payload: bytes, salt: object, signature: object) -> bytes:
-    """Return the canonical line of parts that are canonical."""
+    """Assemble a canonical line from canonical parts."""
     return b'{"head":%b,"payload":%b,"salt":%b,"signature":%b}' % (
         head,
         payload,

@@ -1,4 +1,4 @@
-"""A journal as some of its events."""
+"""A read-only view of a journal that contains only some of its events."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from memgraph.journal.segments import Line
 from memgraph.ports import Progress
 
 Sift = Callable[[Sequence[Event]], Sequence[Event]]
-"""Given a journal's commits in order, from the first on, returns of each the events that stay."""
+"""Called with each commit of a journal in order, from the first; returns the events to keep."""
 
 
 class Excerpt(Journal):
-    """What a journal would be if some of its events had never been: as long as it is now, and never written.
+    """A read-only view of a journal without some of its events, up to the journal's present end.
 
-    Every line is verified as the journal's own is; then what is left out is passed over. Independent of the object it is made of.
+    Every line is verified as in the journal itself; events that are left out are then skipped. Independent of the given object.
 
     Parameters
     ----------
     journal : Journal
-        At its end, which is the excerpt's for good.
+        Its present end remains the excerpt's end.
     sift : callable
-        Returns, for one pass over the journal, what tells which events stay.
+        Returns a new filter for one pass over the journal.
     name : str
-        Another for each excerpt: no graph or index of one passes for that of another, nor for the journal's own.
+        Unique for each excerpt, so that its graph and index cannot be mistaken for those of another excerpt or of the journal.
     why : str
-        What who writes is told.
+        The message of the error that a write raises.
     """
 
     def __init__(self, journal: Journal, sift: Callable[[], Sift], *, keys_home: Path, name: str, why: str) -> None:
-        key = journal._key  # noqa: SLF001 - a journal's own class
+        key = journal._key  # noqa: SLF001 - a subclass
         super().__init__(
             journal.folder.parent,
             journal.store_id,
@@ -52,15 +52,15 @@ class Excerpt(Journal):
 
     @property
     def is_read_only(self) -> bool:
-        """It is."""
+        """Always True."""
         return True
 
     def seal(self, purpose: str) -> Seal:
-        """Return what vouches for a file of this excerpt alone."""
+        """Return the seal for files of this excerpt only."""
         return super().seal(f"{purpose}\x1fexcerpt {self._name}")
 
     def refuse(self) -> NoReturn:
-        """Refuse to write.
+        """Raise the error for a write.
 
         Raises
         ------
@@ -69,30 +69,30 @@ class Excerpt(Journal):
         raise ReadOnlyError(self.why)
 
     def locked(self, *, before_waiting: Callable[[], None] = lambda: None) -> NoReturn:  # noqa: ARG002
-        """Refuse: nothing is written."""
+        """Raise `ReadOnlyError`: an excerpt is never written."""
         self.refuse()
 
     def refused_writes(self) -> None:
-        """Return None: whatever the system allows, nothing is written here."""
+        """Return None: an excerpt is never written, whatever the system allows."""
 
     def refresh(self) -> None:
-        """Do nothing: what came since is not of it."""
+        """Do nothing: later events do not belong to the excerpt."""
 
     def has_changed(self) -> bool:
-        """Tell that it has not."""
+        """Return False: an excerpt never changes."""
         return False
 
     def checkpoint(self) -> None:
-        """Do nothing: how far a journal is verified is told by itself."""
+        """Do nothing: the journal keeps its own checkpoint."""
 
     def torn_tail(self) -> tuple[int, int]:
-        """Tell of none: it lies after the end."""
+        """Return (0, 0): a torn commit lies after the excerpt's end."""
         return 0, 0
 
     def replay(self, after: Offset | None = None) -> Iterator[Committed]:
-        """Iterate over commits after a point, each with the events that stay. Reads the journal from its first event on.
+        """Iterate over commits after a point, each with the events that are kept. Reads the journal from its first event.
 
-        The last one ends where the journal does, so that a projection of it is at the end.
+        The last commit ends at the journal's end, so that a projection reaches it.
         """
         seq, stay = after.chain.seq if after else 0, self._sift()
         held: Committed | None = None
@@ -106,23 +106,23 @@ class Excerpt(Journal):
             yield replace(held, after=self.tail)
 
     def events_after(self, seq: int) -> Iterator[Event]:
-        """Iterate over the events that stay after this one."""
+        """Iterate over the kept events after this one."""
         for commit in self.replay():
             yield from (event for event in commit.events if event.seq > seq)
 
     def every_event(self) -> Iterator[Event]:
-        """Iterate over all events of the journal up to the excerpt's end, those that were left out too."""
+        """Iterate over all events of the journal up to the excerpt's end, including those left out."""
         return super().events_after(0)
 
     def lines(self) -> Iterator[Line]:
-        """Iterate over the lines of the events that stay."""
+        """Iterate over the lines of the kept events."""
         stay = {event.seq for event in self.events_after(0)}
         yield from (line for seq, line in enumerate(super().lines(), start=1) if seq in stay)
 
     def verify(
         self, progress: Progress | None = None, *, also: Callable[[Committed], None] = lambda _commit: None
     ) -> int:
-        """Verify every event, and return how many stay; `also` is given these."""
+        """Verify every event and return how many are kept. `also` is called with each commit of kept events."""
         count = 0
         for commit in self.replay():
             also(commit)

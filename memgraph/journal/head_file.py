@@ -1,4 +1,4 @@
-"""The head file: the last signed event, kept outside the store, so that a truncated journal is noticed."""
+"""The head file: the last signed event, kept outside the store, so that a truncation of the journal is detected."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Head:
     signature: str
 
     def can_follow(self, chain: Chain) -> bool:
-        """Tell whether it may name this point of a journal, or a later one."""
+        """Return whether the head may be at or after this point of a journal."""
         return self.seq > chain.seq or (self.seq, self.signature) == (chain.seq, chain.signature)
 
 
 class HeadFile:
     """``<keys_home>/heads/<store_id>``: one record of fixed length, overwritten in place after each journal sync.
 
-    It is not synced itself: after a power failure it may name an earlier event, which is harmless, never a later one.
+    The head file is not synced. After a power failure it may name an earlier event, which is harmless, but never a later one.
     """
 
     def __init__(self, keys_home: Path, store_id: str) -> None:
@@ -42,7 +42,7 @@ class HeadFile:
         Raises
         ------
         JournalError
-            The file is there and cannot be read.
+            The file exists and cannot be read.
         """
         try:
             stored = json.loads(self.path.read_text("utf-8"))
@@ -69,7 +69,7 @@ class HeadFile:
             descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 os.pwrite(descriptor, record, 0)
-                if os.fstat(descriptor).st_size > _RECORD_BYTES:  # what was there was longer, and its end would stay
+                if os.fstat(descriptor).st_size > _RECORD_BYTES:  # the old content was longer, and its end would remain
                     os.ftruncate(descriptor, _RECORD_BYTES)
             finally:
                 os.close(descriptor)
@@ -77,12 +77,12 @@ class HeadFile:
             raise StorageError(f"the head file cannot be written: {error.strerror}", path=self.path) from None
 
     def make(self, head: Head) -> None:
-        """Record the head where there is no file; one that is there stays as it is."""
+        """Record the head if there is no file; leave an existing file unchanged."""
         make_private_folder(self.path.parent)
         make_private_file(self.path, _record(head))
 
     def replace(self, head: Head) -> None:
-        """Record the head in a new file that takes the place of whatever is there, and sync it."""
+        """Record the head in a new, synced file that replaces whatever has the path."""
         make_private_folder(self.path.parent)
         write_private(self.path, _record(head))
 

@@ -1,4 +1,4 @@
-"""The journal of one store: opening, verifying, healing, appending, replaying."""
+"""The journal of one store: verification, recovery, appending, replay."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from memgraph.disk.files import only_readable, refused_writes
+from memgraph.disk.files import read_only_message, refused_writes
 from memgraph.disk.lock import ProcessLock
 from memgraph.disk.seal import Seal, seal_of, text_hmac
 from memgraph.errors import (
@@ -40,16 +40,16 @@ from memgraph.ports import Progress, SigningKey
 logger = logger_of(__name__)
 
 _SEQ = re.compile(rb'"seq":(\d{1,16})')
-"""In a line, which begins with the head."""
+"""As it appears in a line, which begins with the head."""
 _CHECKPOINT_EVENTS = 10_000
-"""So many events past the last checkpoint, a new one is written."""
+"""Number of events after the last checkpoint at which a new one is written."""
 
 
 class Journal:
     """Append-only, signed, synced. Use `memgraph.journal.opening.open_journal`.
 
-    Readers need no lock: they ignore a trailing run of lines without its end. Writers hold `locked`, which first takes
-    in what other processes wrote and heals a torn final commit.
+    Readers need no lock: they ignore an incomplete final commit. Writers hold `locked`, which first reads what other
+    processes wrote and removes a torn final commit.
     """
 
     def __init__(
@@ -87,11 +87,11 @@ class Journal:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether nothing can be written, because the key is missing or the system refuses it."""
+        """Whether the journal cannot be written, because the key is missing or the system refuses it."""
         return self._key is None or self.refused_writes() is not None
 
     def refused_writes(self) -> str | None:
-        """Return which file or folder of the journal may not be written, and why, in words; None if there is none."""
+        """Return a message that names a file or folder of the journal that may not be written, and why; None if there is none."""
         return refused_writes(self.folder, self.folder / "lock", self._segments.path(self.tail.position))
 
     def vectors(self, model: str, dimension: int) -> VectorFile:
@@ -99,35 +99,35 @@ class Journal:
         return VectorFile(self.folder / "vectors", model, dimension)
 
     def hmac_of(self, text: str) -> str:
-        """HMAC-SHA256 of a text under the store's key, in hexadecimal: recognisable, not readable."""
+        """Return the HMAC-SHA256 of a text under the store's key, in hexadecimal."""
         return text_hmac(self._key.secret if self._key else b"", text)
 
     def seal(self, purpose: str) -> Seal:
-        """Return what vouches for a file of this store, or for this object if the key is missing: codes under a key of each purpose."""
+        """Return the seal for one purpose, with a key derived from the store's; without that, a random key of this object."""
         return seal_of(self._sealing_secret, purpose, self.store_id)
 
     @contextmanager
     def locked(self, *, before_waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
-        """Hold the writer lock; on entry the tail is current and clean.
+        """Hold the writer lock. On entry the journal is read to its end and a torn final commit is removed.
 
         Parameters
         ----------
         before_waiting : callable
-            Called if somebody else holds the lock: who waits must not sit on what the holder may need.
+            Called if the lock is taken: the waiting process must release what the holder may need.
 
         Raises
         ------
         BusyError
-            Another process holds it for too long.
+            Another process held the lock for too long.
         JournalError
             The journal cannot be trusted.
         KeyMissingError, ReadOnlyError
-            It can be read, not written.
+            The journal can be read but not written.
         """
         if self._key is None:
             raise KeyMissingError("the signing key of this store is missing: it can be read, not written")
         if refused := self.refused_writes():
-            raise ReadOnlyError(only_readable(refused))
+            raise ReadOnlyError(read_only_message(refused))
         if not self._lock.try_acquire():
             before_waiting()
             self._lock.acquire(self.lock_timeout_s)
@@ -145,7 +145,7 @@ class Journal:
         Returns
         -------
         list of Committed
-            One for each draft that holds events.
+            One for each draft that contains events.
         """
         if not self.holds_lock or self._key is None:
             raise JournalError("append needs the writer lock: call it inside `with journal.locked()`")
@@ -164,7 +164,7 @@ class Journal:
         return commits
 
     def refresh(self) -> None:
-        """Verify and take in what was appended since; with the lock held, cut a torn final commit away.
+        """Verify and read what was appended since; with the lock held, remove a torn final commit.
 
         Raises
         ------
@@ -175,7 +175,7 @@ class Journal:
             self._adopt()
 
     def _take_in(self) -> Head | None:
-        """Do what `refresh` says, and return the head that the journal was compared with."""
+        """Perform `refresh` and return the head that the journal was compared with."""
         head = self._heads.read()  # before the lines: a writer may append and move it meanwhile
         if self._segments.ends_before(self.tail.position):
             witness = "this process, which has it open,"
@@ -203,16 +203,16 @@ class Journal:
         return head
 
     def torn_tail(self) -> tuple[int, int]:
-        """Return how many events and bytes of a final commit that was cut short lie after the tail, (0, 0) for none.
+        """Return how many events and bytes of a torn final commit lie after the tail; (0, 0) if there are none.
 
-        The next writer drops them. What another process is just writing does not count.
+        The next writer removes them. A commit that another process is writing does not count.
         """
         if not any(True for _ in self._segments.lines(self.tail.position)):
             return 0, 0
         try:
             if not self._lock.try_acquire():
                 return 0, 0
-        except StorageError:  # a store that can only be read has no writer either
+        except StorageError:  # a read-only store has no writer
             pass
         try:
             self._take_in()
@@ -231,7 +231,7 @@ class Journal:
         Raises
         ------
         DamagedJournalError
-            A line is not what was signed, or does not follow.
+            A line is not what was signed, or does not follow the chain.
         """
         for found in self._walk(after or self.start):
             if isinstance(found, Line):
@@ -241,14 +241,14 @@ class Journal:
             yield found
 
     def lines(self) -> Iterator[Line]:
-        """Iterate over all lines up to the tail, as they lie there: taken in long ago, not verified again."""
+        """Iterate over all lines up to the tail. They were verified before and are not verified again."""
         for line in self._segments.lines(self.start.position):
             if line.start >= self.tail.position:
                 return
             yield line
 
     def events_after(self, seq: int) -> Iterator[Event]:
-        """Iterate over the events after this one, each verified by itself; files that end before it are not read."""
+        """Iterate over the events after this one, each verified on its own. Segments that end before it are not read."""
         for line in self._segments.lines(self._segments.holding(seq + 1)):
             if line.start >= self.tail.position:
                 return
@@ -257,7 +257,7 @@ class Journal:
                 yield self.event(line)
 
     def event(self, line: Line) -> Event:
-        """Verify one of the `lines` by itself and return its event.
+        """Verify one of the `lines` on its own and return its event.
 
         Raises
         ------
@@ -270,18 +270,18 @@ class Journal:
             raise damaged(self._segments, str(error), line.start, None) from None
 
     def resume_point(self, seq: int, signature: str, segment: str, offset: int, timestamp: str) -> Offset:
-        """Return the point that a projection has kept. Replaying from a wrong one raises."""
+        """Return the point that a projection has recorded. Replaying from a wrong point raises an error."""
         return Offset(Chain(self.store_id, seq, signature, timestamp), Position(segment, offset))
 
     def verify(
         self, progress: Progress | None = None, *, also: Callable[[Committed], None] = lambda _commit: None
     ) -> int:
-        """Verify every event from the first, keep a checkpoint, and return how many there are.
+        """Verify every event from the first, write a checkpoint, and return the number of events.
 
         Parameters
         ----------
         also : callable
-            Given each verified commit, in order.
+            Called with each verified commit, in order.
         """
         count = 0
         for commit in self.replay():
@@ -297,7 +297,7 @@ class Journal:
         return count
 
     def checkpoint(self) -> None:
-        """Remember how far the journal is verified. It saves time and nothing else, so a failure is only told."""
+        """Record how far the journal is verified. This only saves time, so a failure is logged and not raised."""
         if self._key is not None and self.tail.chain.seq > self._checkpoint_seq and self.refused_writes() is None:
             state = Checkpoint(self.tail.chain, self.tail.position, self._hash.hexdigest(), self.named)
             try:
@@ -308,10 +308,10 @@ class Journal:
             self._checkpoint_seq = self.tail.chain.seq
 
     def load(self) -> None:
-        """Take the journal in: by its checkpoint where that fits, else event by event."""
+        """Load the journal: by its checkpoint if that matches, else event by event."""
         checkpoint = read_checkpoint(self._checkpoint_path, self._key, self.store_id) if self._key else None
         head = self._heads.read()
-        # a head that was not synced before a power failure is behind: then every event is compared with it
+        # a head that was not synced before a power failure is behind: then every event is verified and compared with it
         is_usable = checkpoint is not None and (head is None or head.can_follow(checkpoint.chain))
         fits = False
         if checkpoint is not None and is_usable:
@@ -323,17 +323,17 @@ class Journal:
                 self._hash = digest
                 self.tail, self.named = Offset(checkpoint.chain, checkpoint.position), checkpoint.named
         if checkpoint is not None:
-            self._checkpoint_seq = checkpoint.chain.seq  # also of one that does not fit: it is a witness still
+            self._checkpoint_seq = checkpoint.chain.seq  # even of one that does not match: evidence of truncation
         head = self._take_in()
         if checkpoint is not None and not fits:
-            # every event verifies, yet the bytes are not those once verified: an older or another copy of the journal
+            # every event verifies, but the bytes differ from those verified before: an older or different copy of the journal
             if self.tail.chain.seq < checkpoint.chain.seq:
                 witness = f"its checkpoint {self._checkpoint_path}"
                 raise TruncatedJournalError(
                     path=self.folder, seq=self.tail.chain.seq, head_seq=checkpoint.chain.seq, witness=witness
                 )
             if is_usable:
-                self._notice("the checkpoint did not fit the journal; all events were verified anew")
+                self._notice("the checkpoint did not match; all events were verified again")
             self._checkpoint_seq = 0
             self._maybe_checkpoint()
         if head is None:
@@ -356,9 +356,9 @@ class Journal:
         return walk(self._segments, offset, self._key)
 
     def _note_progress(self) -> None:
-        """Move the head file and, now and then, the checkpoint.
+        """Update the head file and, at intervals, the checkpoint.
 
-        The commit is durable by now, so nothing here may make it look failed; the next writer tries again.
+        The commit is already durable, so a failure here must not make it look failed; the next writer tries again.
         """
         try:
             self._heads.write(Head(self.tail.chain.seq, self.tail.chain.signature))
@@ -367,7 +367,7 @@ class Journal:
             logger.warning("store %s: %s", self.store_id, error)
 
     def _adopt(self) -> None:
-        """Make the head file that was missing, and say so once."""
+        """Create the missing head file, and report it once."""
         chain = self.tail.chain
         if chain.seq == 0 or self._is_adopted:
             return

@@ -1,4 +1,4 @@
-"""Key providers: where the secret that signs a store's journal comes from."""
+"""Key providers: the sources of the secret that signs a store's journal."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ class FileKeys:
         self._folder = keys_home / "keys"
 
     def path(self, store_id: str) -> Path:
-        """Return where a store's key lies."""
+        """Return the path of a store's key file."""
         return self._folder / f"{store_id}.json"
 
     def key(self, store_id: str) -> SigningKey | None:
-        """Return the store's key, or None if its file is not there.
+        """Return the store's key, or None if its file does not exist.
 
         Raises
         ------
         KeyMissingError
-            The file is there but holds no key.
+            The file exists but holds no valid key.
         """
         path = self.path(store_id)
         try:
@@ -54,13 +54,13 @@ class FileKeys:
         return key
 
     def create(self, store_id: str) -> SigningKey:
-        """Return the store's key, making it if it is not there."""
+        """Return the store's key, creating it if it does not exist."""
         if known := self.key(store_id):
             return known
         key = key_from_secret(secrets.token_bytes(32))
         make_private_folder(self._folder)
         stored = {"key_id": key.key_id, "secret": key.secret.hex(), "store_id": store_id}
-        make_private_file(self.path(store_id), json.dumps(stored).encode())  # whoever comes first wins
+        make_private_file(self.path(store_id), json.dumps(stored).encode())  # the first process wins
         return self.key(store_id) or key
 
 
@@ -90,13 +90,13 @@ class EnvKeys:
         return key_from_secret(secret)
 
     def create(self, store_id: str) -> SigningKey:
-        """Return the key; the environment's key is never made here."""
+        """Return the environment's key. It is never created here."""
         if key := self.key(store_id):
             return key
         raise KeyMissingError(f"{KEY_VARIABLE} is not set")
 
 
 def default_keys(keys_home: Path, environment: Mapping[str, str] | None = None) -> KeyProvider:
-    """Return the environment's key where ``MEMGRAPH_KEY`` is set, else keys in files."""
+    """Return the environment's key if ``MEMGRAPH_KEY`` is set, else keys in files."""
     environment = os.environ if environment is None else environment
     return EnvKeys(environment) if environment.get(KEY_VARIABLE) else FileKeys(keys_home)

@@ -1,4 +1,4 @@
-"""Opening a store's journal, and making it where there is none."""
+"""Opens a store's journal, or creates it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ logger = logger_of(__name__)
 FORMAT = 1
 _MANIFEST = "manifest.json"
 _BEGUN = {"lock", "lock.pid"}
-"""What a journal folder may hold that was never finished: the lock of who is making it."""
+"""Files that a journal folder may hold while it is being created."""
 _NO_EVENTS = {"config.toml", "graph.lock", "graph.lock.pid", "journal", "past"}
-"""What a store's directory may hold that has no events."""
+"""Entries that a store's directory may hold without events."""
 _MADE_FROM_EVENTS = (
     "graph/memgraph.kuzu",
     "graph/memgraph.ladybug",
@@ -45,26 +45,26 @@ def open_journal(
     lock_timeout_s: float = 10.0,
     allow_unverified: bool = False,
 ) -> Journal:
-    """Open a store's journal, making it where the directory is new or empty.
+    """Open a store's journal; create it if the directory is new or empty.
 
     Parameters
     ----------
     now : callable
-        Returns the time; asked only when a journal is made.
+        Returns the time; called only when a journal is created.
     allow_unverified : bool
-        Serve read-only when the key is missing (``dev``); otherwise refuse.
+        Open read-only if the key is missing (``dev``); otherwise raise.
 
     Raises
     ------
     NotAStoreError
         The directory holds something else.
     KeyMissingError
-        The journal holds events and their key is not to be had.
+        The journal holds events and their key is missing.
     JournalError
         The journal cannot be trusted.
     """
     folder = home / "journal"
-    made = made_from_events(home)  # before the journal: another process may be writing its first event
+    made = made_from_events(home)  # checked before the journal: another process may be writing its first event
     if not (folder / _MANIFEST).exists():
         refuse_foreign(home)
         make_private_folder(folder)
@@ -74,7 +74,7 @@ def open_journal(
     if store_id is None or (key is None and _is_empty(folder)):
         if made:
             raise lost_journal(home, made)
-        lock.acquire(lock_timeout_s)  # one process makes manifest and key, the others find them made
+        lock.acquire(lock_timeout_s)  # one process creates the manifest and the key for all
         try:
             store_id = _made_manifest(folder / _MANIFEST, now)
             key = keys.key(store_id) or (keys.create(store_id) if _is_empty(folder) else None)
@@ -93,14 +93,14 @@ def open_journal(
 
 
 def identify(home: Path, keys: KeyProvider, *, keys_home: Path) -> tuple[str, SigningKey]:
-    """Return the id and the key of a store that is there, and make nothing.
+    """Return the id and the key of an existing store; create nothing.
 
     Raises
     ------
     NotAStoreError, StorageError
         There is no store.
     KeyMissingError
-        Its key is not to be had.
+        The key is missing.
     """
     path = home / "journal" / _MANIFEST
     if not path.exists():
@@ -128,7 +128,7 @@ def _make_first_event(journal: Journal, key: SigningKey | None, created_by: str,
 
 
 def _made_manifest(path: Path, now: Callable[[], str]) -> str:
-    """Return the store's id, making the manifest unless another process has."""
+    """Return the store's id; create the manifest unless another process has."""
     if not path.exists():
         body = {"format": FORMAT, "store_id": str(uuid4()), "created_at": now()}
         write_private(path, json.dumps(body).encode())
@@ -145,13 +145,13 @@ def read_manifest(path: Path) -> str:
     Raises
     ------
     StorageError, JournalError
-        The file cannot be read, or is no manifest of a format known here.
+        The file cannot be read, or is not a manifest of a known format.
     """
     try:
         stored = json.loads(path.read_bytes())
         version, store_id = stored["format"], stored["store_id"]
         if version == FORMAT and not (store_id and stored_form(store_id) == store_id):
-            raise ValueError("names no store")  # files beside the keys are called so
+            raise ValueError("names no store")  # a reserved file name beside the keys
     except OSError as error:
         raise StorageError(f"cannot be read: {error.strerror}", path=path) from None
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -162,7 +162,7 @@ def read_manifest(path: Path) -> str:
 
 
 def made_from_events(home: Path) -> list[Path]:
-    """Return the files and folders of a store's directory that show that its journal held events.
+    """Return the files and folders of a store's directory that prove that its journal held events.
 
     Raises
     ------
@@ -177,7 +177,7 @@ def made_from_events(home: Path) -> list[Path]:
 
 
 def lost_journal(home: Path, made: Sequence[Path]) -> JournalError:
-    """Return the error that says that a store's events are gone and what was made from them is there."""
+    """Return the error for a store whose events are gone while files made from them exist."""
     names = " and ".join(map(str, made))
     were = "was" if len(made) == 1 else "were"
     return JournalError(
@@ -187,18 +187,18 @@ def lost_journal(home: Path, made: Sequence[Path]) -> JournalError:
 
 
 def refuse_foreign(home: Path) -> None:
-    """Refuse a directory that holds something, unless it is a store that is being made just now.
+    """Refuse a directory that is not empty, unless a store is being created in it at this moment.
 
     Raises
     ------
     NotAStoreError
-        It holds something else.
+        The directory holds something else.
     JournalError
-        It is a store that has lost its journal, or its journal's manifest.
+        The directory is a store that has lost its journal or the journal's manifest.
     StorageError
-        It is a file, or cannot be read.
+        The path is a file, or cannot be read.
     """
-    made = made_from_events(home)  # before the journal: another process may be making it
+    made = made_from_events(home)  # checked before the journal: another process may be creating it
     try:
         entries = {entry.name for entry in home.iterdir()}
         journal = home / "journal"

@@ -1,6 +1,6 @@
-"""Accepting a journal as it is, where its head file or its checkpoint says that it should be another.
+"""Accepts a journal that its head file or its checkpoint contradicts.
 
-Nothing else is mended: a journal whose own lines do not verify is refused here too.
+Nothing else is repaired: a journal whose own lines do not verify is refused here too.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ WitnessState = Literal["agrees", "missing", "damaged", "ahead", "other"]
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """What the head file or the checkpoint says of the journal.
+    """What the head file or the checkpoint states about the journal.
 
     Attributes
     ----------
     state : {"agrees", "missing", "damaged", "ahead", "other"}
-        "agrees" also where it names an earlier event of this journal; "ahead" where it names one that the journal does not
-        hold; "other" where it names another event of the same number.
+        "agrees": it names the last or an earlier event of this journal; "ahead": it names an event after the journal's end;
+        "other": it names a different event of the same number.
     seq, signature : int, str, optional
-        The event that it names.
+        The event it names.
     """
 
     kind: Literal["head", "checkpoint"]
@@ -48,16 +48,16 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """How a journal is: its own end, what its witnesses say, and a final commit that was cut short.
+    """The condition of a journal: its end, what its witnesses state, and a torn final commit.
 
     Attributes
     ----------
     seq, signature : int, str
         The last event of the last whole commit.
     torn_events, torn_bytes : int
-        What lies after it.
+        Size of a torn final commit after it.
     named : NamedVectors
-        What its events say of vectors.
+        What the events state about vectors.
     """
 
     folder: Path
@@ -70,28 +70,28 @@ class Condition:
 
     @property
     def contradicting(self) -> tuple[Witness, ...]:
-        """The witnesses that an acceptance would set right."""
+        """The witnesses that an acceptance would correct."""
         return tuple(witness for witness in self.witnesses if witness.state != "agrees")
 
     @property
     def lost(self) -> range:
-        """Numbers of the events that are known to have been written and are not there."""
+        """Numbers of the events that are known to have been written and are missing."""
         named = [witness.seq for witness in self.contradicting if witness.state == "ahead" and witness.seq is not None]
         return range(self.seq + 1, max(named, default=self.seq) + 1)
 
 
 def examine(home: Path, store_id: str, key: SigningKey, *, keys_home: Path, by_checkpoint: bool = False) -> Condition:
-    """Verify a journal by itself, whatever its witnesses say, and change nothing.
+    """Verify a journal regardless of its witnesses, and change nothing.
 
     Parameters
     ----------
     by_checkpoint : bool
-        Trust the checkpoint where it fits, as opening does; else every event is verified.
+        Trust a matching checkpoint, as opening does; otherwise verify every event.
 
     Raises
     ------
     JournalError
-        The journal's own lines do not verify, or it holds no events where something was made from some.
+        The journal's own lines do not verify, or it holds no events while files made from events exist.
     """
     made = made_from_events(home)
     found = _examined(_Unwitnessed(home, store_id, key, keys_home=keys_home), by_checkpoint=by_checkpoint)
@@ -101,7 +101,7 @@ def examine(home: Path, store_id: str, key: SigningKey, *, keys_home: Path, by_c
 
 
 def as_it_is(home: Path, store_id: str, key: SigningKey, *, keys_home: Path) -> Journal:
-    """Return a journal to be read by itself, whatever its witnesses say; nothing of it is changed.
+    """Return a journal for reading regardless of its witnesses; change nothing.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def as_it_is(home: Path, store_id: str, key: SigningKey, *, keys_home: Path) -> 
         The journal's own lines do not verify.
     """
     journal = _Unwitnessed(home, store_id, key, keys_home=keys_home)
-    journal.take(by_checkpoint=True)
+    journal.load_to_end(by_checkpoint=True)
     return journal
 
 
@@ -125,19 +125,20 @@ def accept(
     reason: str | None = None,
     lock_timeout_s: float = 10.0,
 ) -> Condition:
-    """Record that the journal is accepted as it is, then bring its witnesses to its end; return how it is then.
+    """Record that the journal is accepted as it is, update its witnesses to its end, and return its new condition.
 
-    The record comes first: after a crash in between the journal is refused as before, and accepted by the same call.
+    The record is written first: after a crash between the two steps the journal is refused as before, and the same call
+    accepts it.
 
     Parameters
     ----------
     expected : Condition
-        What was found before; if the journal is otherwise by now, nothing is done.
+        What `examine` found before; if the journal has changed since, nothing is done.
 
     Raises
     ------
     JournalError
-        The journal's own lines do not verify, or it is not what was expected.
+        The journal's own lines do not verify, or its condition is not the expected one.
     """
     journal = _Unwitnessed(home, store_id, key, keys_home=keys_home, lock_timeout_s=lock_timeout_s)
     found = _examined(journal)
@@ -145,7 +146,7 @@ def accept(
         raise _changed(journal)
     if not found.contradicting:
         raise JournalError(f"the journal under {journal.folder} ends where its head file says: nothing to accept")
-    with journal.locked():  # which also drops a final commit that was cut short
+    with journal.locked():  # which also removes a torn final commit
         if journal.tail.chain.seq != found.seq or journal.witnesses() != found.witnesses:
             raise _changed(journal)
         time = max(now(), journal.tail.chain.timestamp)
@@ -156,12 +157,12 @@ def accept(
         HeadFile(keys_home, store_id).replace(Head(end.seq, end.signature))
         for witness in found.contradicting:
             if witness.kind == "checkpoint":
-                witness.path.unlink(missing_ok=True)  # the next one to open verifies all and makes another
+                witness.path.unlink(missing_ok=True)  # the next opening verifies everything and writes another
         return journal.condition()
 
 
 class _NoHead(HeadFile):
-    """A head file that is neither heeded nor written."""
+    """A head file that is neither read nor written."""
 
     def read(self) -> Head | None:
         return None
@@ -171,7 +172,7 @@ class _NoHead(HeadFile):
 
 
 class _Unwitnessed(Journal):
-    """A journal taken as it is: its head file and checkpoint are looked at, but neither heeded nor written."""
+    """A journal opened regardless of its head file and checkpoint, which are compared but neither trusted nor written."""
 
     def __init__(
         self, home: Path, store_id: str, key: SigningKey, *, keys_home: Path, lock_timeout_s: float = 10.0
@@ -186,35 +187,35 @@ class _Unwitnessed(Journal):
     def checkpoint(self) -> None:
         """Write nothing."""
 
-    def take(self, *, by_checkpoint: bool) -> None:
-        """Verify everything up to the end, noting the signatures that the witnesses name."""
+    def load_to_end(self, *, by_checkpoint: bool) -> None:
+        """Verify everything up to the end, keeping the signatures of the events that the witnesses name."""
         head = self._named_by_head()
         checkpoint = read_checkpoint(self._checkpoint_path, self._signing_key, self.store_id)
         self._wanted = {head.seq if head else 0, checkpoint.chain.seq if checkpoint else 0}
         if by_checkpoint and checkpoint is not None and head is not None and head.can_follow(checkpoint.chain):
             self._signatures[checkpoint.chain.seq] = checkpoint.chain.signature
-            with suppress(TruncatedJournalError):  # its checkpoint is further on: the comparison will tell
+            with suppress(TruncatedJournalError):  # the checkpoint is ahead: the comparison reports it
                 self.load()
         else:
             self.refresh()
 
     def condition(self) -> Condition:
-        """Return how it is."""
+        """Return the journal's condition."""
         end = self.tail.chain
         self._signatures[end.seq] = end.signature
         return Condition(self.folder, end.seq, end.signature, self.witnesses(), *self.torn_tail(), self.named)
 
     def witnesses(self) -> tuple[Witness, ...]:
-        """Compare what the witnesses say with the journal up to its tail."""
+        """Compare the witnesses with the journal up to its tail."""
         checkpoint = read_checkpoint(self._checkpoint_path, self._signing_key, self.store_id)
-        told = Head(checkpoint.chain.seq, checkpoint.chain.signature) if checkpoint else None
+        stated = Head(checkpoint.chain.seq, checkpoint.chain.signature) if checkpoint else None
         found = [self._compared("head", self._head_file.path, self._named_by_head())]
-        if told is not None:  # without a checkpoint nothing is said and nothing lost
-            found.append(self._compared("checkpoint", self._checkpoint_path, told))
+        if stated is not None:  # a missing checkpoint proves nothing and loses nothing
+            found.append(self._compared("checkpoint", self._checkpoint_path, stated))
         return tuple(found)
 
     def _adopt(self) -> None:
-        """Make no head file and say nothing."""
+        """Do nothing: no head file is created."""
 
     def _named_by_head(self) -> Head | None:
         try:
@@ -241,12 +242,12 @@ class _Unwitnessed(Journal):
 
 
 def _examined(journal: _Unwitnessed, *, by_checkpoint: bool = False) -> Condition:
-    journal.take(by_checkpoint=by_checkpoint)
+    journal.load_to_end(by_checkpoint=by_checkpoint)
     return journal.condition()
 
 
 def _changed(journal: Journal) -> JournalError:
-    return JournalError(f"the journal under {journal.folder} has changed meanwhile; look at it again")
+    return JournalError(f"the journal under {journal.folder} has changed meanwhile; check it again")
 
 
 def _record(found: Condition, now: str, accepted_by: str, reason: str | None) -> JournalRepaired:

@@ -1,4 +1,4 @@
-"""Replay: from lines to verified commits."""
+"""Replay: turns lines into verified commits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memgraph.ports import SigningKey
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """A point of the journal between two commits: the chain there and the place in the files."""
+    """A point of the journal between two commits: the end of the chain there and the position in the files."""
 
     chain: Chain
     position: Position
@@ -21,7 +21,7 @@ class Offset:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """Events of one whole commit, and the point after them."""
+    """The events of one whole commit, and the point after them."""
 
     events: tuple[Event, ...]
     after: Offset
@@ -29,12 +29,12 @@ class Committed:
 
 
 def walk(segments: Segments, after: Offset, key: SigningKey | None) -> Iterator[Committed | Line]:
-    """Yield whole commits after a point, then the first line of a trailing run without its end, if there is one.
+    """Yield whole commits after a point, then the first line of an incomplete final commit if there is one.
 
     Raises
     ------
     DamagedJournalError
-        A line is not what was signed, or does not follow.
+        A line is not what was signed, or does not follow the chain.
     KeyMissingError
         The very first event was signed with another key.
     """
@@ -52,7 +52,7 @@ def walk(segments: Segments, after: Offset, key: SigningKey | None) -> Iterator[
             event, chain = unseal(line.data, chain, key)
         except LineError as error:
             if isinstance(error, ForeignKeyError) and chain.seq == 0:
-                # its very first event: not the journal is wrong, but the key
+                # even the first event: the key is wrong, not the journal
                 raise KeyMissingError(
                     f"the journal at {segments.folder} is not this key's: {error}; put the store's own key back, or set "
                     "MEMGRAPH_KEY to it"
@@ -70,5 +70,5 @@ def walk(segments: Segments, after: Offset, key: SigningKey | None) -> Iterator[
 
 
 def damaged(segments: Segments, reason: str, position: Position, seq: int | None) -> DamagedJournalError:
-    """Return the error that says where a journal is damaged."""
+    """Return the error for damage at a position."""
     return DamagedJournalError(reason, path=segments.path(position), offset=position.offset, seq=seq)

@@ -1,4 +1,4 @@
-"""Segments: the journal's files, in the order of the first event they hold."""
+"""Segments: the journal's files, in the order of their first events."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from memgraph.disk.files import room_left, sync_data, sync_folder, write_all
+from memgraph.disk.files import free_bytes, sync_data, sync_folder, write_all
 from memgraph.errors import StorageError
 from memgraph.journal.envelope import MAX_LINE_BYTES
 
 SEGMENT_BYTES = 64 << 20
-"""A segment that has grown past this is followed by a new one."""
+"""Size after which a new segment is started."""
 RESERVE_BYTES = 40 << 20
-"""So much room is left to the graph, which cannot follow without, and whose engine takes a full disk badly."""
+"""Disk space kept free for the graph, which needs it to apply new events and whose engine fails badly on a full disk."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Position:
-    """A place between two lines: `offset` bytes into `segment`."""
+    """A position between two lines: `offset` bytes into `segment`."""
 
     segment: str
     offset: int
@@ -27,7 +27,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line and where it lies; `whole` is False for a last one without its newline."""
+    """A line and its position; `whole` is False for a last line without its newline."""
 
     data: bytes
     start: Position
@@ -55,7 +55,7 @@ class Segments:
         return Position(names[0] if names else _name(1), 0)
 
     def holding(self, seq: int) -> Position:
-        """Return the beginning of the segment that an event is in, if there is one."""
+        """Return the beginning of the segment that may contain an event."""
         before = [name for name in self.names() if name <= _name(seq)]
         return Position(before[-1], 0) if before else self.first()
 
@@ -65,14 +65,14 @@ class Segments:
         return names[-1] if names else self.first().segment
 
     def ends_before(self, tail: Position) -> bool:
-        """Tell whether bytes before a position are gone."""
+        """Return whether bytes before a position are missing."""
         try:
             return self.path(tail).stat().st_size < tail.offset
         except FileNotFoundError:
             return tail.offset > 0
 
     def differs_from(self, tail: Position) -> bool:
-        """Tell, at the cost of a stat, whether the journal does not end at a position: more was written, or some is gone."""
+        """Return, at the cost of a stat, whether the journal no longer ends at a position: it has grown or shrunk."""
         try:
             size = self.path(tail).stat().st_size
         except FileNotFoundError:
@@ -80,7 +80,7 @@ class Segments:
         return size != tail.offset or (tail.offset >= SEGMENT_BYTES and self.names()[-1] > tail.segment)
 
     def lines(self, start: Position) -> Iterator[Line]:
-        """Iterate over the lines from a position on.
+        """Iterate over the lines after a position.
 
         Raises
         ------
@@ -103,7 +103,7 @@ class Segments:
                 raise StorageError(f"cannot be read: {error.strerror}", path=path) from None
 
     def blocks(self, start: Position, end: Position) -> Iterator[bytes]:
-        """Iterate over the bytes between two positions, a few at a time."""
+        """Iterate over the bytes between two positions, in blocks."""
         for name in self.names():
             if not start.segment <= name <= end.segment:
                 continue
@@ -124,14 +124,14 @@ class Segments:
         Raises
         ------
         StorageError
-            The system refused (a full disk, say); what was written is cut back.
+            The system refused the write, for example on a full disk; a partial write is removed.
         """
         if tail.offset >= SEGMENT_BYTES:
             tail = Position(_name(first_seq), 0)
         path = self.path(tail)
-        if (room := room_left(path)) < len(data) + RESERVE_BYTES:
+        if (free := free_bytes(path)) < len(data) + RESERVE_BYTES:
             raise StorageError(
-                f"nothing was recorded: there is room for {room / 1e6:,.1f} MB, and {RESERVE_BYTES / 1e6:.0f} MB are kept "
+                f"nothing was recorded: {free / 1e6:,.1f} MB are free, and {RESERVE_BYTES / 1e6:.0f} MB are kept "
                 "free for the graph; make room and try again",
                 path=path,
             )
@@ -147,19 +147,19 @@ class Segments:
                     raise
             finally:
                 os.close(descriptor)
-            if tail.offset == 0:  # the file is new, or was left empty by a process that was killed
+            if tail.offset == 0:  # the file is new, or a killed process left it empty
                 sync_folder(self.folder)
         except OSError as error:
             raise StorageError(f"nothing was recorded: {error.strerror}; make room and try again", path=path) from None
         return Position(tail.segment, tail.offset + len(data))
 
     def cut(self, tail: Position) -> int:
-        """Remove everything after `tail` and return how many bytes that was.
+        """Remove everything after `tail` and return the number of bytes removed.
 
         Raises
         ------
         StorageError
-            The system refused.
+            The system refused the change.
         """
         removed, path = 0, self.folder
         try:

@@ -1,1 +1,1 @@
-"""What memgraph says: memories, links, events, builds, queries and results. Pure data, no input or output."""
+"""The data model: memories, links, events, builds, queries and results. Pure data, no input or output."""

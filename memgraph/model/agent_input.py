@@ -1,4 +1,4 @@
-"""What agents say with the memory tools: an observation, an episode, feedback on one (seed 2)."""
+"""Input of the memory tools: an observation, an episode, feedback on an episode (seed 2)."""
 
 from __future__ import annotations
 
@@ -21,20 +21,19 @@ class Observation(Model):
     Attributes
     ----------
     content : str
-        Up to 8,000 characters; what is longer than a memory is kept in parts.
+        Up to 8,000 characters. Text that is too long for one memory is stored in parts.
     context : str or None
         The domain it belongs to: travel, shopping, …
     outcome : str or None
-        How it comes out where it says so, as `save_episode` has it: ``failure`` for what does not work. None: it says nothing
-        of that.
+        The outcome, as in `save_episode`: ``failure`` for something that does not work. None if there is none.
     valid_at : str or None
-        Since when it is so; None: since now.
+        The time from which it is valid; None: now.
     privacy_tier : str or None
-        None: the episode's, else ``public``.
+        None: the episode's tier, else ``public``.
     episode_id : str or None
-        The episode that it was learned from.
+        The episode from which it was learned.
     project : str or None
-        None: the episode's, else none.
+        None: the episode's project, if there is one.
     """
 
     content: Prose
@@ -51,16 +50,16 @@ class Observation(Model):
 
 
 class Episode(Model):
-    """A complete interaction: what was wanted, how it was approached, what was done, what came of it.
+    """A complete interaction: the goal, the approach, the actions and the result.
 
     Attributes
     ----------
     user_feedback : str or None
-        What the user said of it, or seemed to think.
+        The user's stated or apparent opinion.
     agent_name, mission_id : str or None
-        Who did it, and as part of what.
+        The agent, and the mission that the episode is part of.
     task_id : str or None
-        The task whose own the episode is: without it recall does not see it.
+        The task that owns the episode; recall returns it only within that task.
     occurred_at : str or None
         When it happened; None: now.
     """
@@ -84,25 +83,25 @@ class Episode(Model):
 
 
 class Feedback(Model):
-    """What a user thought of an episode, and in which words."""
+    """A user's feedback on an episode, with an optional comment."""
 
     feedback: FeedbackWord
-    comment: Annotated[Prose, Field(max_length=MAX_TEXT_CHARS - len("love: "))] | None = None  # as `told` it fits
+    comment: Annotated[Prose, Field(max_length=MAX_TEXT_CHARS - len("love: "))] | None = None  # so that `line` fits
 
     @property
-    def told(self) -> str:
-        """The word, and the comment behind it, in one line."""
+    def line(self) -> str:
+        """The feedback and the comment in one line."""
         return self.feedback if self.comment is None else f"{self.feedback}: {' '.join(self.comment.split())}"
 
     def is_last_of(self, recorded: str) -> bool:
-        """Tell whether what was recorded ends with this feedback; without a comment, with its word and any comment."""
+        """Return whether the recorded text ends with this feedback; without a comment, whether it ends with any comment on it."""
         last = recorded.rpartition("\n")[2]
-        return last == self.told or (self.comment is None and last.startswith(f"{self.feedback}: "))
+        return last == self.line or (self.comment is None and last.startswith(f"{self.feedback}: "))
 
     def after(self, recorded: str) -> str:
-        """Return what was recorded with this behind it, a line each; where that is too long, the oldest text is cut."""
+        """Append this feedback to the recorded text as a new line; if that is too long, cut the oldest text."""
         if not recorded:
-            return self.told
-        room = MAX_TEXT_CHARS - len(self.told) - 1
-        older = recorded if len(recorded) <= room else f"…{recorded[len(recorded) - room + 1 :]}"[: max(room, 0)]
-        return f"{older}\n{self.told}" if older else self.told
+            return self.line
+        length = MAX_TEXT_CHARS - len(self.line) - 1
+        older = recorded if len(recorded) <= length else f"…{recorded[len(recorded) - length + 1 :]}"[: max(length, 0)]
+        return f"{older}\n{self.line}" if older else self.line

@@ -44,8 +44,8 @@ def storable(text: str) -> str:
 
 _STORABLE = r"^[^\x00]*$"
 _NOT_BLANK = r"^[^\x00]*[^\s\x00\x1c-\x1f][^\x00]*$"
-"""Patterns, and no functions, because a memory has dozens of texts: the validator looks at them without calling Python.
-It refuses surrogates by itself; `_complaint` says what is wrong."""
+"""Patterns instead of functions, because a memory has dozens of texts and the validator checks patterns without calling Python.
+The validator itself refuses surrogates; `_complaint` describes the problem."""
 
 Content = Annotated[str, StringConstraints(max_length=MAX_CONTENT_CHARS, pattern=_NOT_BLANK)]
 Text = Annotated[str, StringConstraints(max_length=MAX_TEXT_CHARS, pattern=_STORABLE)]
@@ -67,11 +67,11 @@ T = TypeVar("T")
 if TYPE_CHECKING:
     from pydantic._internal._model_construction import ModelMetaclass
 else:
-    ModelMetaclass = type(BaseModel)  # which has no public name
+    ModelMetaclass = type(BaseModel)  # it has no public name
 
 
 class _RefusingMeta(ModelMetaclass):
-    """Translates errors where a constructor is called: an `__init__` would be called for every nested model, too."""
+    """Translates errors of constructor calls. An `__init__` would also be called for every nested model."""
 
     def __call__(self, *args: Any, **data: Any) -> Any:
         try:
@@ -81,7 +81,7 @@ class _RefusingMeta(ModelMetaclass):
 
 
 class _Refusing(BaseModel, metaclass=_RefusingMeta):
-    """Answers bad input with `InvalidInputError`, never with pydantic's own error."""
+    """Raises `InvalidInputError` for invalid input, never pydantic's own error."""
 
     if TYPE_CHECKING:
 
@@ -94,7 +94,7 @@ class _Refusing(BaseModel, metaclass=_RefusingMeta):
         Raises
         ------
         InvalidInputError
-            Names the first refused field and its value.
+            Input is invalid; the error names the first refused field and its value.
         """
         if isinstance(data, cls):
             return data
@@ -105,7 +105,7 @@ class _Refusing(BaseModel, metaclass=_RefusingMeta):
 
 
 class Model(_Refusing):
-    """Base of what users build and receive: frozen, unknown fields refused, camelCase accepted.
+    """Base of models that users build and receive: frozen, unknown fields refused, camelCase accepted.
 
     Raises
     ------
@@ -119,23 +119,23 @@ class Model(_Refusing):
         alias_generator=to_camel,
         populate_by_name=True,
         arbitrary_types_allowed=True,
-        defer_build=True,  # a schema is built at its first use: most commands need few
+        defer_build=True,  # schemas are built at first use, because most commands need few
     )
 
 
 class Strict(_Refusing):
-    """Base of what the journal holds: no coercion, unknown fields refused."""
+    """Base of models that the journal stores: no coercion, unknown fields refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 def checked(kind: Any, value: object, field: str) -> Any:
-    """Return an argument as the annotated type `kind` has it.
+    """Validate an argument against the annotated type `kind`.
 
     Raises
     ------
     InvalidInputError
-        Names the argument and the refused value.
+        The value is invalid; the error names the argument and the value.
     """
     try:
         return _adapter(kind).validate_python(value)
@@ -151,7 +151,7 @@ def checked_list(kind: type[T], values: object, field: str) -> list[T]:
     Raises
     ------
     InvalidInputError
-        It is no list, or holds something else.
+        The argument is not a list, or contains something else.
     """
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise InvalidInputError(f"must be a list of {kind.__name__}", field=field, value=values)
@@ -168,11 +168,11 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def refused(model: str, error: ValidationError) -> InvalidInputError:
-    """Translate pydantic's first complaint into memgraph's error, naming field and value."""
+    """Convert pydantic's first error to memgraph's, with field and value."""
     errors = error.errors(include_url=False)
     first = next((found for found in errors if found["type"] == "invalid_key"), errors[0])
     cause = first.get("ctx", {}).get("error")
-    if isinstance(cause, InvalidInputError):  # a nested model, or a validator, has already named its field
+    if isinstance(cause, InvalidInputError):  # raised by a nested model or a validator, with its field
         path = ".".join(str(part) for part in first["loc"])
         return InvalidInputError(
             cause.problem, field=f"{path}.{cause.field}" if path else cause.field, value=cause.value
@@ -181,13 +181,13 @@ def refused(model: str, error: ValidationError) -> InvalidInputError:
     if error.error_count() > 1:
         problem += f"; {error.error_count() - 1} more are wrong"
     place = first["loc"]
-    if first["type"] == "invalid_key":  # whose last part is the key itself
+    if first["type"] == "invalid_key":  # the last part of its location is the key itself
         place, problem = place[:-1] or ("keys",), "must have strings as its keys"
     return InvalidInputError(problem, field=".".join(map(str, place)) or model, value=first.get("input"))
 
 
 def _complaint(found: Any) -> str:
-    """Return what is wrong in words that help: for a text, which of its characters."""
+    """Return a message for the problem; for a text, name the character."""
     if found["type"] in {"string_pattern_mismatch", "string_unicode"} and isinstance(found.get("input"), str):
         text: str = found["input"]
         try:

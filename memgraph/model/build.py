@@ -1,4 +1,4 @@
-"""Build logs, as seed 0 has them, and what extraction makes of one."""
+"""Build logs as in seed 0, and the result of extraction from one."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ LogText = Annotated[str, Field(max_length=200_000), AfterValidator(storable)]
 
 
 class BuildTask(Model):
-    """One task of a build: what an agent was asked, what came out.
+    """One task of a build: the request to an agent and its result.
 
-    The optional fields say what only some sources know.
+    Only some sources fill the optional fields.
 
     Attributes
     ----------
     command : str
-        What was run, where the task is one call of a tool or program; `output` is what that printed.
+        The command, if the task is one call of a tool or program; `output` is what that printed.
     reasoning : str
-        What the agent said before it did this.
+        What the agent said before the task.
     lesson : str
-        What whoever did it says was learned, such as a reflection after a failed trial.
+        The lesson stated by the agent, such as a reflection after a failed trial.
     files_changed : list of str
-        Paths; of a repository, relative to it.
+        Paths; in a repository, relative to it.
     occurred_at : str or None
-        When it happened, if the source says so.
+        When it happened, if the source states that.
     reverts : str or None
-        The earlier task (in this build or another) that it undid.
+        The earlier task (in this build or another) that this one undid.
     """
 
     task_id: Name
@@ -63,9 +63,9 @@ class BuildEventLog(Model):
     Attributes
     ----------
     source : str
-        What kind of record this was read from (``git``, ``transcript``, …): its memories' `source`.
+        The kind of record it was read from (``git``, ``transcript``, …), which becomes its memories' `source`.
     session_id : str or None
-        The agent's session that it was, for its memories' order.
+        The agent's session, for its memories' order.
     trust_class : str
         Its memories' trust class.
     """
@@ -89,10 +89,10 @@ class Candidate(Model):
     Attributes
     ----------
     key : str or None
-        Names the part of the log it came from, stable when the log grows (``task-7:failure``). The memory's id follows
-        from it, so a part is consolidated once. None: its position is used.
+        Names the part of the log it came from; stable when the log grows (``task-7:failure``). The memory's id is derived
+        from it, so each part is consolidated once. None: its position is used.
     memory : AgentMemory
-        The memory itself; `reason` says why it was made.
+        The memory itself; its `reason` states why it was made.
     """
 
     key: Name | None = None
@@ -107,9 +107,9 @@ class ExtractionResult(Model):
     candidates : list of Candidate
         Most salient first.
     extractor : str
-        Who found them.
+        Name of the extractor.
     notice : str or None
-        What the caller should know, such as a fallback that served.
+        A message for the caller, for example that a fallback was used.
     """
 
     candidates: list[Candidate] = Field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What was so first: the order of memories in the time that they tell of."""
+"""The chronological order of memories by the time to which their content refers."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from memgraph.model.memory import AgentMemory
 
 
 def since(memory: AgentMemory) -> str:
-    """Return since when what a memory says is so, as far as it tells."""
+    """Return the time from which a memory's content holds, as far as it states one."""
     return memory.valid_at or memory.occurred_at or memory.created_at or ""
 
 
 def in_order(one: AgentMemory, other: AgentMemory) -> tuple[AgentMemory, AgentMemory]:
-    """Return two memories, what was so first before what was so later; then by when they were recorded, then by id."""
+    """Return two memories in order: by the time from which their content holds, then by when they were recorded, then by id."""
     return (one, other) if _moment(one) <= _moment(other) else (other, one)
 
 

@@ -40,9 +40,9 @@ def source_id(source_key: str, ordinal: int) -> str:
 
 
 def stored_form(memory_id: object) -> str:
-    """Return the form in which an id is kept: any spelling of a UUID is lower case there.
+    """Return the stored form of an id: a UUID in lower case, whatever its spelling.
 
-    What is no UUID is returned as text that no memory has.
+    Anything else is returned as a text that is no memory's id.
     """
     try:
         return str(UUID(str(memory_id)))
@@ -54,14 +54,14 @@ def stored_form(memory_id: object) -> str:
 def natural_id(kind: str, name: str, *, project_id: str | None = None) -> str:
     """Id of a thing known by its name: project, build, agent, session, task, tag, entity, source.
 
-    Names are taken exactly, because they set scopes apart; of tags and entities, which people write in many ways, give the
+    Names are used exactly, because they separate scopes. For tags and entities, whose spelling varies, pass the
     `canonical_name`.
     """
     return str(uuid5(_NAMESPACE, f"{kind}\x1f{project_id or ''}\x1f{name}"))
 
 
 def without_title(name: str) -> str:
-    """Return a person's canonical name without "Dr." and its like; of a title alone, the title."""
+    """Return a person's canonical name without titles such as "Dr."; a title alone is returned as it is."""
     words = canonical_name(name).split()
     while len(words) > 1 and words[0].removesuffix(".") in _TITLES:
         words = words[1:]
@@ -69,7 +69,7 @@ def without_title(name: str) -> str:
 
 
 def short_name(kind: str, name: str) -> str:
-    """Return how a thing is called where it is clear which one is meant: a file without its folders, a person by the last name."""
+    """Return the short form of a name: a file without its folders, a person's last name."""
     name = canonical_name(name)
     if kind == "file":
         return name.rstrip("/").rsplit("/", 1)[-1] or name
@@ -78,5 +78,5 @@ def short_name(kind: str, name: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def canonical_name(name: str) -> str:
-    """Return the form under which a name is compared: NFKC, case folded, white space collapsed."""
+    """Return a name's form for comparison: NFKC, case folded, white space collapsed."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())

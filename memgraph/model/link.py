@@ -21,7 +21,7 @@ EXPLICIT_RELATIONS: tuple[str, ...] = (
     "ELABORATES",
     "EXAMPLE_OF",
 )
-"""Relations that have events of their own; NEXT follows from a memory's `previous_id`."""
+"""Relations that have their own events; NEXT is derived from a memory's `previous_id`."""
 
 
 class Link(Model):
@@ -30,7 +30,7 @@ class Link(Model):
     Attributes
     ----------
     score : float or None
-        How strong, or how sure, the link is.
+        Strength or confidence of the link.
     reason : str or None
         Why it was made.
     created_at : str or None
@@ -46,12 +46,12 @@ class Link(Model):
 
 
 def oriented(source_id: str, relation: str, target_id: str) -> tuple[str, str, str]:
-    """Return (source, RELATION, target) for a relation in any case; seed 3's ``superseded_by`` is turned round.
+    """Return (source, RELATION, target) for a relation in any case; seed 3's ``superseded_by`` is inverted.
 
     Raises
     ------
     InvalidInputError
-        Not a relation that can be set.
+        The relation cannot be set.
     """
     name = checked(str, relation, "relation").upper()
     if name == "SUPERSEDED_BY":

@@ -1,4 +1,4 @@
-"""Memories: one set of fields per type, said once and used by users, journal and graph alike.
+"""Memories: one set of fields per type, defined once for users, journal and graph.
 
 The field groups below are the single definition. `EpisodicMemory`, `SemanticMemory` and `ProceduralMemory` are what users
 build and receive; `MemoryRecord` is the strict, flat form that the journal holds and whose fields are the columns of the
@@ -53,18 +53,18 @@ OUTCOME_OF_WORD: dict[str, Outcome] = {
     "partial": "neutral",
     "pending": "unknown",
 }
-"""Every outcome word of the seeds and the one of four it counts as."""
+"""Maps every outcome word of the seeds to one of four outcomes."""
 
 Vector = NDArray[np.float32]
 
 
 def to_vector(value: object) -> Vector:
-    """Return a read-only float32 vector, shape (d,), bit for bit; refuse what cannot be searched."""
+    """Return a read-only float32 vector, shape (d,), bit for bit; refuse vectors that cannot be searched."""
     try:
         given = np.asarray(value)
         if given.dtype.kind not in "biufO":
             raise ValueError(f"elements of type {given.dtype}")
-        with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite and is refused below
+        with np.errstate(over="ignore"):  # values too large for float32 become infinite and are refused below
             vector = np.asarray(given, dtype=np.float32)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"is not a vector of numbers ({error})") from None
@@ -88,7 +88,7 @@ Names = Annotated[list[Name], Field(max_length=MAX_ITEMS)]
 
 
 class Entity(Strict):
-    """A thing a memory names; `about` marks the one it is about rather than merely mentions."""
+    """An entity that a memory names; `about` marks a subject as opposed to a mere mention."""
 
     name: Name
     kind: EntityKind
@@ -106,7 +106,7 @@ class ActionStep(Strict):
 
 
 class EncounteredError(Strict):
-    """An error met during an episode and what resolved it (seed 3)."""
+    """An error during an episode and its resolution (seed 3)."""
 
     type: Text
     message: Text
@@ -121,7 +121,7 @@ class ErrorFix(Strict):
 
 
 class MemoryFields(BaseModel):
-    """What every memory has."""
+    """The fields of every memory."""
 
     id: MemoryId
     type: MemoryType
@@ -216,7 +216,7 @@ class ProceduralFields(BaseModel):
 
 
 class MemoryRecord(Strict, MemoryFields, EpisodicFields, SemanticFields, ProceduralFields):
-    """A memory as the journal states it: every field of every type, in one flat, strict record."""
+    """A memory as stored in the journal: every field of every type, in one flat, strict record."""
 
     relevance_anchor: Finite = 1.0
     relevance_at: Timestamp
@@ -231,9 +231,9 @@ class AgentMemory(Model, MemoryFields):
     Attributes
     ----------
     id, created_at, updated_at, occurred_at : str or None
-        Filled in on insert where left out. Times are UTC, ISO 8601, milliseconds.
+        Set on insert if missing. Times are UTC, ISO 8601, milliseconds.
     embedding : ndarray, shape (d,), float32, or None
-        Kept bit for bit; computed from `content` on insert where left out.
+        Stored bit for bit; computed from `content` on insert if missing.
     relevance_score : float
         Relevance *now*, in [0, max_relevance]. On insert it sets the anchor of the curve.
     relevance_anchor, relevance_at, floor : float or None, str or None, float
@@ -280,7 +280,7 @@ class AgentMemory(Model, MemoryFields):
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any], *, now: str, curve: ForgettingCurveConfig, **filled: Any) -> Self:
-        """Build the memory that a stored row describes, with its relevance at `now`. Trusts the row."""
+        """Build the memory that a stored row describes, with its relevance at `now`. The row is not validated."""
         kind = _CLASS_OF_TYPE[row["type"]]
         relevance = decayed(
             row["relevance_anchor"],
@@ -306,7 +306,7 @@ class EpisodicMemory(AgentMemory, EpisodicFields):
 
 
 class SemanticMemory(AgentMemory, SemanticFields):
-    """What is so in general. `supporting_memory_ids` are read from the SUPPORTS edges; on insert they create them."""
+    """General knowledge. `supporting_memory_ids` are read from the SUPPORTS edges; on insert they create them."""
 
     type: Literal["semantic"] = "semantic"
     supporting_memory_ids: Annotated[list[MemoryId], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
@@ -334,9 +334,9 @@ _CLASS_OF_TYPE: dict[str, type[AgentMemory]] = {
 
 @cache
 def _blank(kind: type[AgentMemory]) -> tuple[AgentMemory, frozenset[str], list[str]]:
-    """Return a memory of nothing but defaults to be copied, its fields, and those that are lists, which no two may share.
+    """Return a memory with default values to copy, its fields, and the list fields, which copies must not share.
 
-    Copying costs a fraction of what building does: pydantic would work out the default of every field anew.
+    Copying takes a fraction of the time of construction, in which pydantic would compute every default again.
     """
     fields = kind.model_fields
     lists = [name for name, field in fields.items() if field.default_factory is list]
@@ -355,7 +355,7 @@ def parse_memory(data: AgentMemory | Mapping[str, Any]) -> AgentMemory:
     Raises
     ------
     InvalidInputError
-        Names the first refused field and its value.
+        The mapping is invalid; the error names the first refused field and its value.
     """
     if isinstance(data, AgentMemory):
         if type(data) is AgentMemory:

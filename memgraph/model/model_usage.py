@@ -1,4 +1,4 @@
-"""What asking a model costs, and how much of that one run may spend."""
+"""The cost of model calls, and the budget of one run."""
 
 from __future__ import annotations
 
@@ -16,28 +16,33 @@ from memgraph.model.base import Count, Model
 
 
 class ModelBudget(Model):
-    """What one run (reading sources one after the other, consolidating one log) may ask of a model's server."""
+    """Limits on the model calls of one run (reading sources one after the other, consolidating one log)."""
 
-    calls: Count = Field(default=100, description="Calls of a model's server in one run, at most.")
-    tokens: Count = Field(default=200_000, description="Tokens that models read and write in one run, at most.")
+    calls: Count = Field(default=100, description="Maximum number of calls of a model's server in one run.")
+    tokens: Count = Field(
+        default=200_000, description="Maximum number of tokens that models read and write in one run."
+    )
     seconds: float = Field(
-        default=300.0, ge=0.0, allow_inf_nan=False, description="Seconds waited for models in one run, at most."
+        default=300.0,
+        ge=0.0,
+        allow_inf_nan=False,
+        description="Maximum number of seconds waited for models in one run.",
     )
 
 
 class ModelUsage(Model):
-    """What a run has asked of models' servers.
+    """The model calls of a run.
 
     Attributes
     ----------
     calls, failures : int
         Requests, and how many of them failed.
     prompt_tokens, completion_tokens : int
-        Read and written by the models, as they say themselves; estimated where they do not say.
+        Read and written by the models, as reported by them, else estimated.
     seconds : float
-        Waited for them.
+        Time spent waiting for models.
     spent : bool
-        Whether the budget was used up and a call refused because of it.
+        Whether a call was refused because the budget was used up.
     """
 
     calls: Count = 0
@@ -48,7 +53,7 @@ class ModelUsage(Model):
     spent: bool = False
 
     def __add__(self, other: ModelUsage) -> ModelUsage:
-        """Return both together."""
+        """Return the sum of both."""
         return ModelUsage(
             calls=self.calls + other.calls,
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
@@ -61,17 +66,17 @@ class ModelUsage(Model):
 
 @dataclass(slots=True)
 class CallTokens:
-    """The tokens of one call, to be filled in by whoever makes it."""
+    """The tokens of one call, set by the caller."""
 
     prompt: int = 0
     completion: int = 0
 
 
 class UsageMeter:
-    """Counts what is asked of models in a run, against a budget. May be shared, and used from several threads.
+    """Counts the model calls of a run against a budget. May be shared. Thread-safe.
 
-    Whoever generates text asks `check` first and is refused once the budget is used up: the last call that is let through may
-    overdraw it. Embedding is counted too but never refused: without its vector a memory is worth less.
+    Before it generates text, a caller calls `check`, which raises once the budget is used up; the last permitted call may exceed
+    it. Embedding is counted but never refused, because a memory without its vector is worth less.
 
     Parameters
     ----------
@@ -85,12 +90,12 @@ class UsageMeter:
 
     @property
     def usage(self) -> ModelUsage:
-        """What was used since the run began."""
+        """Usage since the run began."""
         return self._usage
 
     @property
     def of_stage(self) -> ModelUsage:
-        """What was used since the run's last stage began."""
+        """Usage since the run's last stage began."""
         return self._of_stage
 
     def restart(self) -> None:
@@ -99,7 +104,7 @@ class UsageMeter:
             self._usage = self._of_stage = ModelUsage()
 
     def begin_stage(self) -> None:
-        """Begin a new stage of the run, which goes on with what is left of the budget."""
+        """Begin a new stage of the run, with the rest of the budget."""
         with self._lock:
             self._of_stage = ModelUsage()
 
@@ -109,7 +114,7 @@ class UsageMeter:
         Raises
         ------
         BudgetSpentError
-            It is; says of what.
+            The budget is used up; the error names the limit.
         """
         used, budget = self._usage, self.budget
         for name, amount, most in (
@@ -123,7 +128,7 @@ class UsageMeter:
 
     @contextmanager
     def call(self) -> Iterator[CallTokens]:
-        """Count one call around a block; one that raises has failed."""
+        """Count the block as one call; a block that raises counts as failed."""
         tokens, failures, started = CallTokens(), 1, time.monotonic()
         try:
             yield tokens

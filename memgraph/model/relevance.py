@@ -25,7 +25,7 @@ Rate = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Preset = Literal["relevance", "strength"]
 
 WEEKLY = -log(0.95) / 7
-"""Rate per day of what fades by 5 % a week (seed 2)."""
+"""Rate per day that corresponds to fading by 5 % a week (seed 2)."""
 _PRESETS: dict[str, dict[str, float]] = {
     "relevance": {},
     "strength": {
@@ -44,38 +44,38 @@ class ForgettingCurveConfig(Model):
     Attributes
     ----------
     preset : {"relevance", "strength"}
-        What the values that are not given are: ``relevance``, seed 0's, in [0, 1]; ``strength``, seed 2's: everything fades by
+        Default values: ``relevance`` (seed 0), in [0, 1]; ``strength`` (seed 2): everything fades by
         5 % a week, a use adds 0.1 and a confirmation 0.5, up to 5.
     decay_rate : float
         Episodic rate per day, not negative (seed 0: 0.05).
     knowledge_decay_rate : float
         Rate per day of semantic and procedural memories (seed 2: 5 % a week, −ln 0.95 / 7).
     deletion_threshold : float
-        Below it a memory may be collected.
+        Relevance below which a memory may be collected.
     reinforcement_boost : float
         Added to relevance by an access.
     confirmation_boost : float
-        Added by a duplicate that is merged; 0: relevance becomes ``(old + 1) / 2`` (seed 0).
+        Added by a merged duplicate; 0: relevance becomes ``(old + 1) / 2`` (seed 0).
     max_relevance : float
-        Ceiling of any relevance, in (0, 5].
+        Maximum relevance, in (0, 5].
     """
 
     preset: Preset = Field(
         default="relevance",
-        description="What the other values are where they are not given: relevance, up to 1; or strength, which fades slowly, "
-        "grows with each use and goes up to 5.",
+        description="Defaults of the other values: relevance, up to 1; or strength, which fades slowly, grows with each use "
+        "and goes up to 5.",
     )
-    decay_rate: Rate = Field(default=0.05, description="How fast memories of what happened fade, per day.")
+    decay_rate: Rate = Field(default=0.05, description="Rate per day at which episodic memories fade.")
     knowledge_decay_rate: Rate = Field(
-        default=WEEKLY, description="How fast other memories fade, per day (the default: 5 % a week)."
+        default=WEEKLY, description="Rate per day at which other memories fade (default: 5 % a week)."
     )
     deletion_threshold: Unit = Field(default=0.1, description="Below this relevance a memory may be collected.")
-    reinforcement_boost: Unit = Field(default=0.2, description="What a use adds to relevance.")
+    reinforcement_boost: Unit = Field(default=0.2, description="Added to relevance by a use.")
     confirmation_boost: Annotated[float, Field(ge=0.0, le=5.0, allow_inf_nan=False)] = Field(
-        default=0.0, description="What a confirmation adds to relevance; 0: it comes half the way to 1."
+        default=0.0, description="Added to relevance by a confirmation; 0: relevance moves half the way to 1."
     )
     max_relevance: Annotated[float, Field(gt=0.0, le=5.0, allow_inf_nan=False)] = Field(
-        default=1.0, description="No relevance goes beyond this."
+        default=1.0, description="Maximum relevance."
     )
 
     def rate(self, memory_type: str) -> float:
@@ -83,7 +83,7 @@ class ForgettingCurveConfig(Model):
         return self.decay_rate if memory_type == "episodic" else self.knowledge_decay_rate
 
     def confirmed(self, relevance: float) -> float:
-        """Return what relevance becomes when a memory is said again."""
+        """Return the relevance after a memory is confirmed by repetition."""
         if not self.confirmation_boost:
             return (relevance + 1.0) / 2.0
         return min(relevance + self.confirmation_boost, max(relevance, self.max_relevance))
@@ -96,14 +96,14 @@ class ForgettingCurveConfig(Model):
         preset = data.get("preset")
         values: Mapping[str, Any] = {}
         if isinstance(preset, str):
-            values = _PRESETS.get(preset, {})  # the field itself refuses another
+            values = _PRESETS.get(preset, {})  # the field's validation refuses other values
         return {**{name: value for name, value in values.items() if to_camel(name) not in data}, **data}
 
 
 def decayed(anchor: float, days: float, *, rate: float, is_pinned: bool = False, floor: float = 0.0) -> float:
     """Relevance after `days` without reinforcement: ``max(floor, anchor · exp(−rate · days))``, pinned ⇒ 1.0.
 
-    Nothing compounds: the anchor never moves by the passing of time, so asking twice gives one answer.
+    Decay does not compound: time does not move the anchor, so repeated evaluation gives the same result.
     """
     if is_pinned:
         return 1.0
@@ -113,19 +113,19 @@ def decayed(anchor: float, days: float, *, rate: float, is_pinned: bool = False,
 def weeks_until_prune(
     relevance: float, *, rate: float, threshold: float = 0.1, is_pinned: bool = False, floor: float = 0.0
 ) -> float:
-    """Return in how many weeks without reinforcement a relevance reaches the threshold below which a memory may be collected.
+    """Return the number of weeks without reinforcement until a relevance falls to the threshold for collection.
 
     Parameters
     ----------
     relevance : float
-        Now.
+        The present relevance.
     rate : float
-        Per day; of a memory's type, see `ForgettingCurveConfig.rate`.
+        Rate per day of the memory's type, see `ForgettingCurveConfig.rate`.
 
     Returns
     -------
     float
-        Zero where it is there already, infinite where it never gets there.
+        Zero if it is there already, infinite if it never gets there.
     """
     if is_pinned or floor >= threshold:
         return inf
@@ -135,7 +135,7 @@ def weeks_until_prune(
 
 
 def confidence_label(relevance: float) -> ConfidenceLabel:
-    """Word for a relevance: clear from 0.8, recall from 0.5, vague from 0.2, none below (seed 0)."""
+    """Return the label of a relevance: clear from 0.8, recall from 0.5, vague from 0.2, none below (seed 0)."""
     if relevance >= 0.8:
         return "clear"
     if relevance >= 0.5:

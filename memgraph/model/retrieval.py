@@ -1,4 +1,4 @@
-"""What a recall is asked, how it is set, and what it answers."""
+"""Retrieval: its settings, its query and its result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memgraph.model.memory import AgentMemory, Embedding, PrivacyTier, TrustClas
 
 MAX_TASK_CHARS = 1_000_000
 MAX_SEARCHED_CHARS = 8_000
-"""Of a longer task the beginning is searched with: it says what is wanted, the rest are logs."""
+"""Only the beginning of a longer task is used for the search: it states the goal, the rest are logs."""
 
 TaskText = Annotated[str, StringConstraints(max_length=MAX_TASK_CHARS), AfterValidator(storable)]
 Bounded = Annotated[float, Field(ge=0.0, le=0.05)]
@@ -22,43 +22,43 @@ MatchType = Literal["semantic", "keyword", "entity", "combined"]
 class RetrievalConfig(Model):
     """Settings of retrieval; the defaults are one recipe for all measured sets (``tests/benchmarks/README.md``).
 
-    Scores of the seeds lie in [0, 1], so a weight says how much of the best possible seed a term may add.
+    Seed scores lie in [0, 1], so a weight is the share of the best possible seed score that a term may add.
 
     Attributes
     ----------
     max_episodic, max_semantic, max_procedural, max_tokens : int or None
-        Budget; None: the store's.
+        Budget; None: the store's setting.
     dense_weight : float
-        Share of the vector score in the fused one; text has the rest.
+        Share of the vector score in the fused score; the text score has the rest.
     fusion : {"scores", "rrf"}
-        Add scaled scores; or reciprocal ranks (k = 60), which lose how much better the better one is.
+        ``scores`` adds scaled scores; ``rrf`` adds reciprocal ranks (k = 60), which ignore the differences between scores.
     candidates : int
-        So many of the best of each type are looked at further; fewer cost less, and may lose what only the walk would raise. A tag
-        that more memories have is none to look for.
+        Number of the best memories of each type that the later stages consider. Fewer take less time, but may lose memories that only
+        the graph walk would raise. A tag of more memories than this is not searched for.
     k1, b : float
         BM25's saturation and length normalisation.
     length_constant_words : float
         Dense scores are scaled by ``1 − exp(−words / constant)``: very short texts rank too high otherwise.
     neighbour_span, neighbour_decay : int, float
-        How many NEXT steps within a session are looked around a memory, and what each step leaves of a share.
+        Number of NEXT steps within a session around a memory, and the factor by which each step reduces a share.
     context_weight : float
-        Share of a query term that a memory gains if only a neighbour holds it.
+        Share of a query term's score that a memory gains if only a neighbour contains the term.
     neighbour_weight : float
         Share of the best neighbour's score that a memory gains.
     answer_factor : float
-        How much more it gains from a question that comes right before it.
+        Factor by which that gain grows if the neighbour is a question immediately before the memory.
     question_discount : float
-        Share of its score that a question loses: in a session, what answers is looked for.
+        Share of its score that a question loses, because in a session the answers are wanted.
     speaker_weight, name_weight, tag_weight, trigger_weight, time_weight : float
-        For what was said by the one whom the query names; is about a thing that it names; has a tag that it names; is a procedure
-        whose trigger it holds (at full coverage and confidence); happened in a time that it names.
+        Weights for a memory that was said by a speaker the query names; is about an entity it names; has a tag it names; is a
+        procedure whose trigger it contains (at full coverage and confidence); happened in a period it names.
     mention_weight, mention_seeds : float, int
-        One additive hop, from so many of the best to what is *about* something that they name (and to landmarks).
+        One additive hop from this many of the best memories to memories *about* an entity that they mention (and to landmarks).
     link_seeds, evidence_weight, contradiction_weight : int, float, float
-        From so many of the best: to generalisations and their evidence; to the other side of a contradiction, which is raised to
-        this share of the score.
+        From this many of the best memories: to generalisations and their evidence; to the other side of a contradiction, which is
+        raised to this share of the score.
     landmark_weight : float
-        From the best to what must not be forgotten and shares their tags.
+        From the best memories to landmarks that share their tags.
     relevance_weight, use_weight, negative_weight : float
         Bounded terms (at most 0.05 each) that decide near ties.
     """
@@ -96,26 +96,26 @@ class RetrievalConfig(Model):
 
 
 class RetrievalQuery(Model):
-    """What an agent is about to do, and how much memory its prompt can take.
+    """An agent's task, and the budget of memories for its prompt.
 
     Attributes
     ----------
     task_description : str
-        Free text, at most a million characters; the first 8,000 are searched with.
+        Free text, at most a million characters; the first 8,000 are used for the search.
     task_embedding : ndarray, shape (d,), float32, or None
-        Used as given; None: the description is embedded.
+        Used as it is; None: the description is embedded.
     agent_name : str
-        Who asks. It filters nothing; `agents` does.
+        The asking agent. It does not filter; `agents` does.
     project_id : str or None
-        That project's memories and those of no project; None: every project.
+        Admits this project's memories and those without a project; None: every project.
     max_episodic, max_semantic, max_procedural, max_tokens : int or None
-        Budget; None: the configured one.
+        Budget; None: the configured budget.
     session_id, task_id, build_id : str or None
         Recorded with the retrieval; `task_id` also admits that task's memories.
     agents : list of str or None
-        Only memories in which one of these agents was involved.
+        Admit only memories in which one of these agents was involved.
     privacy_tiers, trust_classes : list or None
-        Only these; None: all.
+        Admit only these; None: all.
     """
 
     task_description: TaskText = ""
@@ -135,24 +135,24 @@ class RetrievalQuery(Model):
 
 
 class Hop(Model):
-    """From which memory a score was handed on, and over what kind of edge."""
+    """The memory from which a score was propagated, and the kind of edge."""
 
     relation: str
     memory_id: str
 
 
 class StageReport(Model):
-    """What one stage of a recall did: how many memories it admitted, matched or reached."""
+    """Report of one stage of a recall: how many memories it admitted, matched or reached."""
 
     stage: str
     counts: dict[str, int] = Field(default_factory=dict)
 
 
 class Explanation(Model):
-    """Why a memory was recalled: each term of its score, and from where it was reached.
+    """Why a memory was recalled: each term of its score, and the memories from which it was reached.
 
-    The terms are the settings' of like name (`RetrievalConfig`); ``question`` is what a question loses, ``succession`` what a memory
-    has from one that it supersedes. They add up to the score.
+    The terms correspond to the settings of the same name (`RetrievalConfig`); ``question`` is what a question loses, ``succession``
+    what a memory gains from one that it supersedes. They add up to the score.
     """
 
     memory_id: str
@@ -178,7 +178,7 @@ class Explanation(Model):
 
     @property
     def match_type(self) -> MatchType:
-        """What found it (seed 2): its meaning, its words, something named, or more than one of these for a quarter or more each."""
+        """How it was found (seed 2): by meaning, by words, by a name, or by several of these with a quarter of the score or more each."""
         entity = self.speaker + self.named + self.tag + self.trigger + self.mention
         shares: dict[MatchType, float] = {"semantic": self.dense, "keyword": self.text, "entity": entity}
         found = [kind for kind, share in shares.items() if share > 0.0 and share >= 0.25 * sum(shares.values())]
@@ -186,7 +186,7 @@ class Explanation(Model):
 
 
 class Opposed(Model):
-    """Two memories of one recall that contradict each other, by their ids, what was so first as the older one."""
+    """Ids of two memories of one recall that contradict each other. The older one is the one that held first."""
 
     older_id: str
     newer_id: str
@@ -198,15 +198,16 @@ class RetrievalResult(Model):
     Attributes
     ----------
     certainty : {"high", "medium", "low", "none"}
-        Whether the store knows of what was asked at all; it removes nothing. ``none``: "I don't think we've tried this before".
+        How sure it is that the store has knowledge about the query; it filters nothing. ``none``: "I don't think we've tried this
+        before".
     certainty_score : float
-        The same as a probability, in [0, 1].
+        The certainty as a probability, in [0, 1].
     stages : list of StageReport
-        What each stage did, in order.
+        Reports of the stages, in order.
     versions : dict of str to str
-        Of settings, analyser and embedder: scores of different versions are not compared.
+        Versions of settings, analyser and embedder. Scores of different versions are not comparable.
     contradictions : list of Opposed
-        Which of the memories contradict each other: one of each pair is not so, or is so no longer.
+        Pairs of the memories that contradict each other: one of each pair does not hold, or no longer holds.
     """
 
     query_id: str
@@ -224,7 +225,7 @@ class RetrievalResult(Model):
 
 
 class ScoredMemory(Model):
-    """A memory and its score in a search, and what found it."""
+    """A memory found by a search, its score, and how it was found."""
 
     memory: SerializeAsAny[AgentMemory]
     score: float

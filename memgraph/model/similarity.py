@@ -11,12 +11,12 @@ from memgraph.errors import InvalidInputError
 
 
 def cosine_similarity(a: Sequence[float] | ArrayLike, b: Sequence[float] | ArrayLike) -> float:
-    """Cosine of the angle between two vectors, in [−1, 1]; 0 if either is empty or all zero.
+    """Return the cosine of the angle between two vectors, in [−1, 1]; 0 if either is empty or all zero.
 
     Raises
     ------
     InvalidInputError
-        The vectors differ in length, or one holds something else than finite numbers.
+        The vectors differ in length, or one contains anything but finite numbers.
     """
     left, right = _vector(a, "a"), _vector(b, "b")
     if left.shape != right.shape:
@@ -25,7 +25,8 @@ def cosine_similarity(a: Sequence[float] | ArrayLike, b: Sequence[float] | Array
         )
     if not left.any() or not right.any():
         return 0.0
-    left, right = left / np.abs(left).max(), right / np.abs(right).max()  # squares neither overflow nor vanish
+    # so that squares neither overflow nor underflow
+    left, right = left / np.abs(left).max(), right / np.abs(right).max()
     return float(np.clip(left @ right / (np.linalg.norm(left) * np.linalg.norm(right)), -1.0, 1.0))
 
 

@@ -1,4 +1,4 @@
-"""Time as memgraph writes it: UTC, ISO 8601, milliseconds, ``2026-02-19T08:30:00.000Z``."""
+"""Times in memgraph's canonical form: UTC, ISO 8601, milliseconds, ``2026-02-19T08:30:00.000Z``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 _PLAINLY_VALID = re.compile(
     r"[1-9]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z", re.ASCII
 )
-"""Canonical, and a day that every month has: needs no calendar."""
+"""The canonical form with a day that every month has, so that no calendar check is needed."""
 _DAY_S = 86_400.0
 
 
@@ -19,13 +19,13 @@ def to_iso(value: object) -> str:
     Raises
     ------
     ValueError
-        Not a point in time. A time without an offset is taken as UTC.
+        The value is not a point in time. A time without an offset is taken as UTC.
     """
     if isinstance(value, str):
         if _PLAINLY_VALID.fullmatch(value):
             return value
         if _CANONICAL.fullmatch(value):
-            datetime.fromisoformat(value)  # the pattern admits February 30th
+            datetime.fromisoformat(value)  # the pattern admits 30 February
             return value
         value = datetime.fromisoformat(value.strip())
     if not isinstance(value, datetime):
@@ -39,7 +39,7 @@ def to_iso(value: object) -> str:
 
 
 def is_canonical(text: str) -> bool:
-    """Tell whether a text is a point in time as memgraph writes it."""
+    """Return whether a text is a point in time in canonical form."""
     try:
         return _CANONICAL.fullmatch(text) is not None and bool(datetime.fromisoformat(text))
     except ValueError:
@@ -52,12 +52,12 @@ def from_iso(text: str) -> datetime:
 
 
 def epoch_days(text: str) -> float:
-    """Days since 1970-01-01 as a float, for arithmetic on many times at once."""
+    """Return the days since 1970-01-01 as a float, for arithmetic on many times at once."""
     return from_iso(text).timestamp() / _DAY_S
 
 
 def days_between(earlier: str, later: str) -> float:
-    """Days from `earlier` to `later`, never negative (a clock set back counts as no time passed)."""
+    """Return the days from `earlier` to `later`, never negative (a clock set back counts as no time passed)."""
     return max(0.0, (from_iso(later) - from_iso(earlier)) / timedelta(days=1))
 
 
@@ -72,7 +72,7 @@ _UNITS = (
 
 
 def age(then: str, now: str) -> str:
-    """Return how long ago a canonical time was: ``just now``, ``5 minutes ago``, … ``2 years ago`` (seed 0)."""
+    """Return the age of a canonical time in words: ``just now``, ``5 minutes ago``, … ``2 years ago`` (seed 0)."""
     minutes = int(days_between(then, now) * _MINUTES_A_DAY + 1e-9)
     for unit, size in _UNITS:
         if minutes >= size:

@@ -8,7 +8,7 @@ from functools import cache, partial, wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from memgraph.config import AgentMemoryConfig, load_config
-from memgraph.disk.files import only_readable
+from memgraph.disk.files import read_only_message
 from memgraph.embedding import default_embedder
 from memgraph.errors import ClosedError
 from memgraph.extraction.annotate import RuleAnnotator
@@ -107,7 +107,7 @@ class AgentMemoryStore:
             now=lambda: max(to_iso(time()), journal.tail.chain.timestamp),
             embedder=embedder,
             annotator=annotator or RuleAnnotator(),
-            refused=only_readable(place.refused) if place.copy else "",
+            refused=read_only_message(place.refused) if place.copy else "",
         )
 
     def _assemble(

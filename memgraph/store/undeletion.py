@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from memgraph.errors import NotFoundError
-from memgraph.fold.last_state import Known, last_known
+from memgraph.fold.last_state import LastState, last_known
 from memgraph.journal.envelope import Event
 from memgraph.journal.journal import Journal
 from memgraph.journal.segments import Line
@@ -164,7 +164,7 @@ def _sound_vector(journal: Journal, row: Row, model: VectorModel) -> VectorRef |
     return VectorRef(model=model.name, row=row["vector_row"], sha256=row["vector_sha256"])
 
 
-def _undeleted(known: Known, order: _Order, is_live: IsLive, vector: VectorRef | None) -> MemoryUndeleted:
+def _undeleted(known: LastState, order: _Order, is_live: IsLive, vector: VectorRef | None) -> MemoryUndeleted:
     row = known.row
     fields = {name: value for name, value in row.items() if name in MemoryRecord.model_fields}
     fields["previous_id"] = order.before(row["id"], is_live)
@@ -182,7 +182,7 @@ def _undeleted(known: Known, order: _Order, is_live: IsLive, vector: VectorRef |
     )
 
 
-def _links(known: Known, is_live: IsLive) -> list[MemoryLinked]:
+def _links(known: LastState, is_live: IsLive) -> list[MemoryLinked]:
     me = known.row["id"]
     return [
         MemoryLinked.parse({"source_id": key[0], "relation": table, "target_id": key[1], **edge})

@@ -1,4 +1,4 @@
-"""What every annotator promises, whichever it is."""
+"""The contract of annotators."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def memory(request: pytest.FixtureRequest) -> AgentMemory:
 
 @pytest.fixture
 def stored(config: Any, embedder: Any, clock: Any) -> Callable[..., Any]:
-    """Insert a memory into a store with this annotator and return it as it was stored."""
+    """Insert a memory into a store with this annotator and return the stored memory."""
 
     def insert(annotator: Annotator, memory: Any) -> Any:
         with AgentMemoryStore(config, embedder=embedder, clock=clock, annotator=annotator) as store:
@@ -65,7 +65,7 @@ class TestAnnotator:
         again = parse_memory(memory.model_dump(exclude_unset=True))
         assert annotator.annotate(memory) == annotator.annotate(again)
 
-    def test_the_memory_is_left_as_it_was(self, annotator: Annotator, memory: AgentMemory) -> None:
+    def test_the_memory_is_left_unchanged(self, annotator: Annotator, memory: AgentMemory) -> None:
         before = memory.model_dump_json()
         annotator.annotate(memory)
         assert memory.model_dump_json() == before
@@ -74,7 +74,7 @@ class TestAnnotator:
         named = [(entity.kind, entity.name.casefold()) for entity in annotator.annotate(memory).entities]
         assert len(set(named)) == len(named)
 
-    def test_what_it_finds_can_be_stored(
+    def test_its_findings_can_be_stored(
         self, annotator: Annotator, memory: AgentMemory, stored: Callable[..., Any]
     ) -> None:
         found = annotator.annotate(memory)

@@ -1,4 +1,4 @@
-"""The contract of graph engines, held by the engine that is not the default: in a process of its own, which takes only one."""
+"""The contract of graph engines for the engine that is not the default, in a separate process, because a process can use only one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ needs_ladybug = pytest.mark.skipif(
 
 
 @needs_ladybug
-def test_a_store_that_moves_to_ladybug_and_back_is_the_same(
+def test_a_store_moved_to_ladybug_and_back_is_unchanged(
     isolated_environment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEMGRAPH_EMBEDDING_MODEL", "none")
@@ -68,7 +68,7 @@ def test_a_store_that_moves_to_ladybug_and_back_is_the_same(
 
 
 @needs_ladybug
-def test_ladybug_holds_what_kuzu_does() -> None:
+def test_ladybug_fulfils_the_contract() -> None:
     command = [
         sys.executable,
         "-m",

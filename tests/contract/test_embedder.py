@@ -1,4 +1,4 @@
-"""What every embedder promises, whichever it is."""
+"""The contract of embedders."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.ollama_server import OllamaServer
 
 
 class ServedEmbedder(OllamaEmbedder):
-    """One over the protocol fake, at `served_at`."""
+    """An Ollama embedder for the protocol fake at `served_at`."""
 
     served_at = ""
 
@@ -73,7 +73,7 @@ class TestEmbedder:
         forwards, backwards = any_embedder.embed(TEXTS), any_embedder.embed(TEXTS[::-1])
         assert forwards.tobytes() == backwards[::-1].tobytes()
 
-    def test_a_text_has_the_same_bytes_alone_and_in_company(self, any_embedder: Embedder) -> None:
+    def test_a_texts_vector_has_the_same_bytes_alone_and_in_a_batch(self, any_embedder: Embedder) -> None:
         together = any_embedder.embed(TEXTS)
         for text, vector in zip(TEXTS, together, strict=True):
             assert any_embedder.embed([text])[0].tobytes() == vector.tobytes()
@@ -88,7 +88,7 @@ class TestEmbedder:
         assert locked @ paraphrase > locked @ bread
         assert query @ locked > query @ bread
 
-    def test_results_are_the_callers_to_change(self, any_embedder: Embedder) -> None:
+    def test_the_caller_may_change_results(self, any_embedder: Embedder) -> None:
         first = any_embedder.embed_query(TEXTS[0])
         kept = first.copy()
         first[:] = 0
@@ -99,7 +99,7 @@ class TestEmbedder:
 
 
 class TestWithoutAModel:
-    """The one that makes no vectors keeps the rest of the promise: it refuses every text, by the port's error."""
+    """The embedder of text-only mode fulfils the rest of the contract: it refuses every text with the port's error."""
 
     def test_it_is_one(self) -> None:
         embedder = NoEmbedder()

@@ -1,4 +1,4 @@
-"""What every extractor promises, whichever it is."""
+"""The contract of extractors."""
 
 from __future__ import annotations
 
@@ -93,10 +93,10 @@ class TestExtractor:
         assert isinstance(extractor, Extractor)
         assert isinstance(extractor.extract(LOGS[name]), ExtractionResult)
 
-    def test_it_says_who_it_was(self, extractor: Extractor, name: str) -> None:
+    def test_it_names_itself(self, extractor: Extractor, name: str) -> None:
         assert extractor.extract(LOGS[name]).extractor
 
-    def test_candidates_are_memories_with_keys_of_their_own(self, extractor: Extractor, name: str) -> None:
+    def test_candidates_are_memories_with_unique_keys(self, extractor: Extractor, name: str) -> None:
         candidates = extractor.extract(LOGS[name]).candidates
         keys = [candidate.key for candidate in candidates if candidate.key is not None]
         assert len(set(keys)) == len(keys)
@@ -111,11 +111,11 @@ class TestExtractor:
         again = BuildEventLog.parse(LOGS[name].model_dump())
         assert extractor.extract(LOGS[name]) == extractor.extract(again)
 
-    def test_the_log_is_left_as_it_was(self, extractor: Extractor, name: str) -> None:
+    def test_the_log_is_left_unchanged(self, extractor: Extractor, name: str) -> None:
         before = LOGS[name].model_dump_json()
         extractor.extract(LOGS[name])
         assert LOGS[name].model_dump_json() == before
 
-    def test_what_it_finds_can_be_stored(self, extractor: Extractor, name: str, store: Any) -> None:
+    def test_its_findings_can_be_stored(self, extractor: Extractor, name: str, store: Any) -> None:
         found = [candidate.memory for candidate in extractor.extract(LOGS[name]).candidates]
         assert [memory.content for memory in store.insert_memories(found)] == [memory.content for memory in found]

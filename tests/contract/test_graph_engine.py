@@ -1,4 +1,4 @@
-"""What every graph engine promises, whichever it is."""
+"""The contract of graph engines."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ EXTREME_TIMES = [
 
 
 EARLY = BulkLimits(new_rows=40, table_rows=30, part_rows=100)
-"""Lets few rows be many, so that a COPY is tried with them."""
+"""Low limits, so that a few rows are already written by COPY."""
 
 
 @pytest.fixture(params=["embedded", "memory"])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., GraphEngine]]:
-    """Make engines of one kind, each with rows of its own; options are those of embedded ones."""
+    """Make engines of one kind, each with its own rows; the options are those of embedded engines."""
     made: list[GraphEngine] = []
 
     def one(**options: Any) -> GraphEngine:
@@ -85,7 +85,7 @@ def memory(number: int, **fields: Any) -> MemoryRecord:
 
 
 def changes_of(records: Sequence[MemoryRecord], links: Sequence[tuple[str, int, int]] = ()) -> list[Change]:
-    """Return the changes that adding these memories, and links between them, comes to."""
+    """Return the changes of adding these memories and links between them."""
     workspace = Workspace(EmptyView())
     payloads: list[Any] = [MemoryAdded(memory=record) for record in records]
     for relation, source, target in links:
@@ -108,7 +108,7 @@ def node(number: int) -> Change:
 
 
 def everything(engine: GraphEngine) -> dict[str, list[tuple[Key, Row]]]:
-    """Return all rows of all tables, seen both ways where there are two."""
+    """Return all rows of all tables, by both kinds of scan if there are two."""
     found = {}
     with engine.open():
         for name in tables():
@@ -125,7 +125,7 @@ def everything(engine: GraphEngine) -> dict[str, list[tuple[Key, Row]]]:
 
 
 def rows_of(changes: Sequence[Change]) -> dict[str, list[tuple[Key, Row]]]:
-    """Return what `everything` should find after these changes to nothing."""
+    """Return what `everything` should find after these changes to an empty engine."""
     found: dict[str, list[tuple[Key, Row]]] = {name: [] for name in tables() if name not in INTERNAL}
     for change in changes:
         if change.new is not None:
@@ -169,7 +169,7 @@ class TestEmpty:
 
 class TestRows:
     @pytest.mark.parametrize("is_bulk", [False, True])
-    def test_every_column_comes_back(self, engine: GraphEngine, is_bulk: bool) -> None:
+    def test_every_column_round_trips(self, engine: GraphEngine, is_bulk: bool) -> None:
         fields = {
             "outcome": "negative", "outcome_word": "failure", "confidence": 1 / 3, "access_count": 7,
             "is_pinned": True, "is_suppressed": True, "privacy_tier": "private", "trust_class": "web",
@@ -232,7 +232,7 @@ class TestRows:
             assert found[change.key] == change.new  # type: ignore[index]
             assert repr(found[change.key].get("duration_seconds")) == repr((change.new or {}).get("duration_seconds"))  # type: ignore[index]
 
-    def test_rows_read_are_the_callers_to_change(self, engine: GraphEngine) -> None:
+    def test_the_caller_may_change_rows_read(self, engine: GraphEngine) -> None:
         change = changes_of([memory(1, tags=["a"])])[0]
         engine.apply([change], STATE)
         row = engine.get("Memory", change.key)
@@ -290,7 +290,7 @@ class TestUpdates:
         assert engine.edges("SUPPORTS", edges.keys()) == {key: row for key, row in edges.items() if key not in gone}
         assert everything(engine) == rows_of([change for change in changes if change.key not in gone])
 
-    def test_a_node_goes_with_its_edges_in_one_call(self, engine: GraphEngine) -> None:
+    def test_a_node_is_removed_with_its_edges_in_one_call(self, engine: GraphEngine) -> None:
         changes = changes_of([memory(1, tags=["a"], project_id="P"), memory(2)], [("SUPPORTS", 0, 1)])
         engine.apply(changes, STATE)
         me = source_id("tests", 1)
@@ -374,7 +374,7 @@ class TestAllOrNothing:
 
     @pytest.mark.parametrize("count", [1, 15, 40])
     @pytest.mark.parametrize("lacking", [0, -1])
-    def test_an_edge_without_a_node_at_its_end_is_refused_with_all_others(
+    def test_an_edge_without_a_node_at_its_end_fails_the_whole_call(
         self, engine: GraphEngine, count: int, lacking: int
     ) -> None:
         changes = changes_of([memory(number, tags=["a"]) for number in range(count)])
@@ -411,7 +411,7 @@ class TestBulk:
         rebuilt.rebuild(changes, STATE)
         assert everything(at_once) == everything(bit_by_bit) == everything(rebuilt) == rows_of(changes)
 
-    def test_many_beside_rows_that_are_there_and_change(self, make: Callable[..., GraphEngine]) -> None:
+    def test_many_new_rows_beside_existing_and_changed_rows(self, make: Callable[..., GraphEngine]) -> None:
         engine, changes = make(bulk=EARLY), stocked(150)
         first, rest = changes[:300], changes[300:]
         assert len(rest) >= 400
@@ -422,8 +422,8 @@ class TestBulk:
         expected = [Change("Memory", old.key, None, after) if change is old else change for change in changes]
         assert everything(engine) == rows_of(expected)
 
-    def test_in_a_large_file_nothing_is_copied_beside_what_changes(self, make: Callable[..., GraphEngine]) -> None:
-        """The engine's buffer pool has no room for both: the file could not be read afterwards."""
+    def test_in_a_large_file_nothing_is_copied_beside_changed_rows(self, make: Callable[..., GraphEngine]) -> None:
+        """The engine's buffer pool is too small for both: the file could not be read afterwards."""
         engine = make(bulk=BulkLimits(new_rows=40, large_bytes=0))
         before, rest = stocked(5), stocked(100)
         engine.apply(before, STATE)
@@ -458,7 +458,7 @@ class TestRebuild:
         engine.apply([node(9_999)], {"seq": 3})
         assert engine.get("Memory", source_id("tests", 9_999)) is not None
 
-    def test_one_that_fails_leaves_what_was(self, engine: GraphEngine) -> None:
+    def test_a_failed_rebuild_keeps_the_old_rows(self, engine: GraphEngine) -> None:
         kept = changes_of([memory(1, tags=["kept"])])
         engine.apply(kept, {"seq": 1})
         with pytest.raises(GraphError):
@@ -466,7 +466,7 @@ class TestRebuild:
         assert everything(engine) == rows_of(kept)
         assert engine.state() == {"seq": 1}
 
-    def test_an_iterator_will_do(self, engine: GraphEngine) -> None:
+    def test_an_iterator_is_accepted(self, engine: GraphEngine) -> None:
         engine.rebuild(iter(stocked(3)), STATE)
         assert everything(engine) == rows_of(stocked(3))
 
@@ -485,7 +485,7 @@ class TestState:
             },
         ],
     )
-    def test_it_comes_back(self, engine: GraphEngine, state: Row) -> None:
+    def test_the_state_round_trips(self, engine: GraphEngine, state: Row) -> None:
         engine.apply([], state)
         assert engine.state() == state
         engine.release()
@@ -498,7 +498,7 @@ class TestState:
 
 
 class TestHolding:
-    def test_generation_counts_how_often_it_was_taken(self, engine: GraphEngine) -> None:
+    def test_the_generation_counts_acquisitions(self, engine: GraphEngine) -> None:
         first = engine.generation
         engine.state()
         taken = engine.generation
@@ -531,10 +531,10 @@ class TestHolding:
         ],
     )
     @pytest.mark.parametrize("way", ["one", "many", "copied", "update"])
-    def test_lists_come_back_after_releases_when_the_first_rows_had_none(
+    def test_lists_survive_releases_when_the_first_rows_had_none(
         self, make: Callable[..., GraphEngine], fields: dict[str, Any], way: str
     ) -> None:
-        """A list of structs in a table that was once written to disk without any is lost by some engines."""
+        """Some engines lose a list of structs in a table that was once written to disk without any."""
         engine = make(bulk=EARLY) if way == "copied" else make()
         plain = node(0)
         engine.apply([plain], STATE)
@@ -553,19 +553,19 @@ class TestHolding:
         ]
         assert engine.lost() == []
 
-    def test_releasing_twice_is_fine(self, engine: GraphEngine) -> None:
+    def test_release_is_idempotent(self, engine: GraphEngine) -> None:
         engine.release()
         engine.state()
         engine.release()
         engine.release()
 
-    def test_rows_are_there_after_a_release(self, engine: GraphEngine) -> None:
+    def test_rows_survive_a_release(self, engine: GraphEngine) -> None:
         changes = stocked(5)
         engine.apply(changes, STATE)
         engine.release()
         assert everything(engine) == rows_of(changes)
 
-    def test_a_closed_one_refuses(self, engine: GraphEngine) -> None:
+    def test_a_closed_engine_refuses(self, engine: GraphEngine) -> None:
         engine.apply([node(1)], STATE)
         engine.close()
         engine.close()
@@ -574,7 +574,7 @@ class TestHolding:
         with pytest.raises(ClosedError):
             engine.get("Memory", "x")
 
-    def test_an_error_inside_a_block_lets_it_go(self, engine: GraphEngine) -> None:
+    def test_an_error_inside_a_block_releases_it(self, engine: GraphEngine) -> None:
         with pytest.raises(KeyError), engine.open():
             raise KeyError("x")
         taken = engine.generation
@@ -583,7 +583,7 @@ class TestHolding:
         assert engine.generation == taken + 1
 
 
-def test_rows_are_kept_on_disk(tmp_path: Path) -> None:
+def test_rows_are_stored_on_disk(tmp_path: Path) -> None:
     changes = stocked(5)
     first = Engine(tmp_path / "graph")
     first.apply(changes, STATE)
@@ -595,7 +595,7 @@ def test_rows_are_kept_on_disk(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["noise behind the header", "noise", "a folder"])
-def test_an_embedded_engine_says_so_when_its_file_is_damaged(tmp_path: Path, what: str) -> None:
+def test_an_embedded_engine_reports_a_damaged_file(tmp_path: Path, what: str) -> None:
     engine = Engine(tmp_path / "graph")
     engine.apply(stocked(5), STATE)
     engine.close()
@@ -615,7 +615,7 @@ def test_an_embedded_engine_says_so_when_its_file_is_damaged(tmp_path: Path, wha
     again.close()
 
 
-def test_an_embedded_engine_says_so_when_its_path_is_no_text(tmp_path: Path) -> None:
+def test_an_embedded_engine_reports_a_path_that_is_not_text(tmp_path: Path) -> None:
     folder = Path(os.fsdecode(bytes(tmp_path) + b"/\xff"))
     folder.mkdir()
     engine = Engine(folder / "graph")
@@ -628,9 +628,7 @@ def test_an_embedded_engine_says_so_when_its_path_is_no_text(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("way", ["apply", "rebuild"])
-def test_an_embedded_engine_says_so_when_there_is_no_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
-) -> None:
+def test_an_embedded_engine_reports_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     def full(*args: Any, **options: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -644,7 +642,7 @@ def test_an_embedded_engine_says_so_when_there_is_no_room(
     engine.close()
 
 
-def test_the_fake_keeps_what_it_was_given_and_has_no_cypher() -> None:
+def test_the_fake_stores_rows_and_has_no_cypher() -> None:
     engine = InMemoryEngine()
     changes = stocked(2)
     engine.apply(changes, STATE)
@@ -662,6 +660,6 @@ def test_the_fake_keeps_what_it_was_given_and_has_no_cypher() -> None:
         Change("NEXT", ("missing", "too"), None, {}),
     ],
 )
-def test_the_fake_refuses_what_a_fold_never_says(change: Change) -> None:
+def test_the_fake_refuses_changes_that_no_fold_makes(change: Change) -> None:
     with pytest.raises(GraphError):
         InMemoryEngine().apply([change], STATE)

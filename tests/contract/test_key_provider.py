@@ -1,4 +1,4 @@
-"""What every key provider promises, whichever it is."""
+"""The contract of key providers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TestKeyProvider:
     def test_it_is_one(self, provider: KeyProvider) -> None:
         assert isinstance(provider, KeyProvider)
 
-    def test_what_is_created_is_found_again(self, provider: KeyProvider) -> None:
+    def test_a_created_key_is_found_again(self, provider: KeyProvider) -> None:
         key = provider.create(STORE)
         assert isinstance(key, SigningKey)
         assert provider.key(STORE) == key == provider.create(STORE)
@@ -48,7 +48,7 @@ class TestKeyProvider:
             assert key.secret.hex() not in shown
             assert repr(key.secret) not in shown
 
-    def test_stores_do_not_disturb_each_other(self, provider: KeyProvider) -> None:
+    def test_stores_do_not_affect_each_other(self, provider: KeyProvider) -> None:
         key = provider.create(STORE)
         provider.create(OTHER)
         assert provider.key(STORE) == key
@@ -58,7 +58,7 @@ class TestKeyProvider:
 def test_providers_that_make_keys_have_none_before(kind: Callable[[Path], KeyProvider], tmp_path: Path) -> None:
     provider = kind(tmp_path)
     assert provider.key(STORE) is None
-    assert provider.key(STORE) is None  # asking makes none
+    assert provider.key(STORE) is None  # asking creates none
     assert provider.create(STORE).secret != provider.create(OTHER).secret
 
 
@@ -68,7 +68,7 @@ def test_files_are_shared_by_providers_on_one_folder(tmp_path: Path) -> None:
     assert FileKeys(tmp_path / "elsewhere").key(STORE) is None
 
 
-def test_the_environment_makes_no_key() -> None:
+def test_the_environment_creates_no_key() -> None:
     provider = EnvKeys({})
     assert provider.key(STORE) is None
     with pytest.raises(KeyMissingError, match="not set"):

@@ -1,4 +1,4 @@
-"""What every language model promises, whichever it is."""
+"""The contract of language models."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_equal_questions_have_equal_replies(model: LanguageModel) -> None:
     assert model.complete(MESSAGES, SCHEMA) == model.complete(MESSAGES, SCHEMA)
 
 
-def test_what_it_is_given_stays_as_it_was(model: LanguageModel) -> None:
+def test_its_input_is_left_unchanged(model: LanguageModel) -> None:
     before = json.dumps([MESSAGES, SCHEMA])
     model.complete(tuple(MESSAGES), SCHEMA)
     assert json.dumps([MESSAGES, SCHEMA]) == before

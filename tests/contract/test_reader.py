@@ -1,4 +1,4 @@
-"""Every reader resumes where it stopped, says nothing twice, and meets broken files with a reason."""
+"""The contract of readers: they resume where they stopped, repeat nothing, and report broken files with a reason."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def built(records: list[SourceRecord]) -> list[Any]:
     return [record.build for record in records if record.build]
 
 
-def test_it_resumes_from_every_cursor_and_says_nothing_twice(case: Any) -> None:
+def test_it_resumes_from_every_cursor_and_repeats_nothing(case: Any) -> None:
     path, make, _ = case
     reader = make(path)
     assert isinstance(reader, Reader)
@@ -89,12 +89,12 @@ def test_it_resumes_from_every_cursor_and_says_nothing_twice(case: Any) -> None:
     assert reader.count() in {None, sum(record.records for record in records)}
 
 
-def test_a_project_that_is_given_is_the_builds(case: Any) -> None:
+def test_a_given_project_is_the_builds_project(case: Any) -> None:
     path, make, _ = case
     assert {build.project_id for build in built(list(make(path, project_id="shop").records(None)))} == {"shop"}
 
 
-def test_packed_it_reads_the_same(case: Any) -> None:
+def test_a_compressed_file_reads_the_same(case: Any) -> None:
     path, make, data = case
     plain = built(list(make(path, project_id="p").records(None)))
     packed = path.with_name(path.name + ".gz")
@@ -126,7 +126,7 @@ def broken(data: bytes) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("kind", broken(b""))
-def test_a_broken_file_costs_a_reason_and_never_the_run(case: Any, kind: str) -> None:
+def test_a_broken_file_is_reported_and_does_not_stop_the_run(case: Any, kind: str) -> None:
     path, make, data = case
     path.write_bytes(broken(data)[kind])
     with suppress(MemGraphError):
@@ -146,7 +146,7 @@ def test_binary_files_missing_ones_and_directories_are_refused(case: Any, tmp_pa
         assert caught.value.path == refused
 
 
-def test_a_truncated_gzip_gives_what_was_readable_and_says_so(tmp_path: Path) -> None:
+def test_a_truncated_gzip_gives_its_readable_part_and_reports_the_rest(tmp_path: Path) -> None:
     path = tmp_path / "b.jsonl.gz"
     lines = _lines(*({**_build(n), "build_summary": f"{n * 7919 % 9973:x}" * 50} for n in range(2_000)))
     path.write_bytes(gzip.compress(lines.encode())[:-2_000])

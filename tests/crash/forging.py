@@ -1,4 +1,4 @@
-"""Somebody who edits what memgraph has made of its journal: knows every format and recomputes every digest, but has no key.
+"""A forger who edits memgraph's projections, knows every format and recomputes every digest, but has no key.
 
 All edits keep the length of a file and its times, but for those that are made with the engine itself.
 """
@@ -35,7 +35,7 @@ _STATE = {
 
 @dataclass
 class Forgery:
-    """What was edited, and the words that nobody may ever see."""
+    """An edit, and the forged words that must never be shown."""
 
     where: str
     what: str
@@ -44,7 +44,7 @@ class Forgery:
 
 @dataclass(frozen=True)
 class Known:
-    """What can be read in a store: words of its texts, titles, tags, and ids. `foreign` is an outcome that no memory has."""
+    """Readable content of a store: words of its texts, titles, tags, and ids. `foreign` is an outcome that no memory has."""
 
     words: list[str]
     titles: list[str]
@@ -54,7 +54,7 @@ class Known:
 
 
 def put(path: Path, data: bytes) -> None:
-    """Overwrite a file in place by as many bytes, and set its times back."""
+    """Overwrite a file in place with equally many bytes, and restore its times."""
     before = path.stat()
     assert len(data) == before.st_size, path
     with path.open("r+b") as file:
@@ -108,7 +108,7 @@ class Attacker:
         return Forgery(where, what if what not in _STATE else "a text", [new.decode()])
 
     def _replacement(self, what: str, data: bytes) -> tuple[bytes, bytes]:
-        """Return bytes of the file, and as many others."""
+        """Return bytes of the file, and equally many different ones."""
         if what == "an outcome" and b"success" in data:
             return b"success", self._known.foreign.encode()
         kinds = {"a title": self._known.titles, "a tag": self._known.tags, "an id": self._known.ids}
@@ -123,12 +123,12 @@ class Attacker:
         return old.encode(), f"Zq{rest}".encode()
 
     def _digit(self, char: int) -> int:
-        """Return another digit, where it was one."""
+        """Return another digit if it was one."""
         digits = b"0123456789" if chr(char).isdigit() else b"abcdef" if chr(char) in "abcdef" else bytes([char])
         return self._chance.choice([one for one in digits if one != char] or [char])
 
     def _code(self, data: bytes) -> str:
-        """Return a code as memgraph makes them, but for the key: with none, or one that is made of what anybody can read."""
+        """Return a code like memgraph's but without the key: unkeyed, or with a key derived from public data."""
         public = json.loads((self._home / "journal" / "manifest.json").read_bytes())
         keys = [None, bytes(32), *(hashlib.sha256(str(value).encode()).digest() for value in public.values())]
         key = self._chance.choice([*keys, "sha256"])
@@ -150,7 +150,7 @@ class Attacker:
         return found
 
     def _vouch(self) -> None:
-        """Have the note say that the files are as they are."""
+        """Rewrite the note to match the present files."""
         log = self._code(self.log.read_bytes()) if self.log.exists() else None
 
         def change(note: dict[str, Any]) -> None:
@@ -191,7 +191,7 @@ class Attacker:
         return Forgery(where, what, marks)
 
     def _by_engine(self, where: str) -> Forgery:
-        """Open the file with the engine; change column, record and sums as memgraph would; vouch for all of it."""
+        """Open the file with the engine, change column, record and sums as memgraph would, and forge all codes."""
         module = import_module(self._engine)
         database = module.Database(str(self.graph), max_db_size=1 << 34, buffer_pool_size=1 << 28)
         connection = module.Connection(database)
@@ -223,7 +223,7 @@ class Attacker:
 
 
 def flip(path: Path, chance: random.Random) -> str:
-    """Flip a bit of a byte that says something, and keep the file's times."""
+    """Flip a bit of a significant byte, and keep the file's times."""
     data = bytearray(path.read_bytes())
     used = np.flatnonzero(np.frombuffer(bytes(data), dtype=np.uint8))  # most of a graph's file is empty
     place = int(used[chance.randrange(len(used))])

@@ -1,4 +1,4 @@
-"""No byte of a journal can go or change unnoticed: cut anywhere, flipped anywhere, its events in any other order."""
+"""Every removed or changed byte of a journal is detected: truncated anywhere, flipped anywhere, events in any other order."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def journal_of(scene: Any) -> Journal:
 
 
 def commit_ends(lines: Sequence[bytes]) -> list[tuple[int, int]]:
-    """Return the number of the last event of each commit, and the size of the journal up to it."""
+    """Return the number of each commit's last event, and the size of the journal up to it."""
     ends, size = [], 0
     for line in lines:
         size += len(line)
@@ -42,7 +42,7 @@ def head_at(lines: Sequence[bytes], seq: int) -> bytes:
 
 
 class TestCutAnywhere:
-    def test_it_heals_or_refuses_and_never_serves_less_in_silence(self, scene: Any, is_long: bool, show: Any) -> None:
+    def test_it_recovers_or_refuses_and_never_silently_serves_less(self, scene: Any, is_long: bool, show: Any) -> None:
         lines = scene.lines
         data = b"".join(lines)
         ends = commit_ends(lines)
@@ -83,7 +83,7 @@ class TestCutAnywhere:
         )
 
     def cut_at(self, scene: Any, cut: int, ends: list[tuple[int, int]], known: int | None, *, has_head: bool) -> str:
-        """Open a journal that was cut, and say what became of it."""
+        """Open a truncated journal, and return the result."""
         seq, whole = max(end for end in ends if end[1] <= cut)
         if known is not None and seq < known:
             for _ in range(2):
@@ -108,7 +108,7 @@ class TestCutAnywhere:
             assert again.verify() == seq
         return "adopted" if not has_head else "healed" if cut > whole else "whole"
 
-    def test_so_does_a_whole_store(self, scene: Any) -> None:
+    def test_a_whole_store_does_the_same(self, scene: Any) -> None:
         lines = scene.lines
         data, ends = b"".join(lines), commit_ends(lines)
         scene.checkpoint.unlink()
@@ -148,7 +148,7 @@ class TestFlippedAnywhere:
         assert undetected == []
 
     def test_each_byte_of_the_file(self, scene: Any, is_long: bool, show: Any) -> None:
-        """The same through an opening journal; here the ends of lines count, too."""
+        """The same through the opening of a journal, including the line endings."""
         data = scene.segment.read_bytes()
         newlines = {at for at, byte in enumerate(data) if byte == ord("\n")}
         places = [at for at in range(len(data)) if is_long or at % 151 == 0 or at in newlines]
@@ -214,9 +214,7 @@ class TestInAnyOtherOrder:
             scene.head.unlink()
         self.refused(scene, islice(disorders(lines), 0, None, 1 if is_long else 4), show)
 
-    def test_lines_that_do_not_belong_there_are_refused(
-        self, scene: Any, stranger: Any, tmp_path: Path, show: Any
-    ) -> None:
+    def test_foreign_lines_are_refused(self, scene: Any, stranger: Any, tmp_path: Path, show: Any) -> None:
         older = scene.copy(tmp_path / "older")  # the same store, with another history from here on
         for place, text in ((older, "there"), (scene, "here")):
             with place.open() as store:
@@ -243,7 +241,7 @@ class TestInAnyOtherOrder:
         tails = (("of an older copy, in its place", [*lines[:-1], older.lines[-1]]),)
         self.refused(scene, iter(tails), show)
 
-    def test_other_ends_of_lines_are_refused(self, scene: Any, show: Any) -> None:
+    def test_other_line_endings_are_refused(self, scene: Any, show: Any) -> None:
         data = scene.segment.read_bytes()
         scene.checkpoint.unlink()
         self.refused(

@@ -1,4 +1,4 @@
-"""Damage to what is not derived: the journal, its witnesses, its key, its vectors. Each row of the table, each way to it."""
+"""Damage to the journal, its witnesses, its key and its vectors: every row of the table, with every cause of it."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Harm = Callable[[Any, Any], None]
 
 @dataclass
 class Case:
-    """Ways to one row of the table.
+    """Causes of one row of the table.
 
     Attributes
     ----------
     outcome : str
-        "refused": nothing is served, and nothing is changed. "repaired": it goes on and says so; verifying refuses until it is
-        repaired. "verify": only verifying refuses until it is repaired. "told": it goes on, and says so. "silent": it goes on,
-        and nothing needs to be said.
+        "refused": nothing is served or changed. "repaired": the store works and reports it; verifying refuses until it is
+        repaired. "verify": only verifying refuses until it is repaired. "reported": the store works and reports it. "silent":
+        the store works, and nothing needs to be reported.
     error : type
-        What it is refused with.
+        The error raised if refused.
     """
 
     what: str
@@ -43,7 +43,7 @@ CASES: list[Case] = []
 
 
 def way(what: str, outcome: str, error: type[Exception] = memgraph.JournalError) -> Callable[[Harm], Harm]:
-    """Add a way to a row of the table."""
+    """Add a cause of a row of the table."""
 
     def add(harm: Harm) -> Harm:
         found = next((case for case in CASES if case.what == what), None)
@@ -70,7 +70,7 @@ def without_checkpoint(harm: Harm) -> Harm:
 
 
 def split(scene: Any) -> list[Path]:
-    """Spread the journal over three segments, as a store with a small limit would."""
+    """Divide the journal into three segments, as a store with a small limit would."""
     lines = scene.lines
     paths = []
     for first, end in ((0, 5), (5, 11), (11, len(lines))):
@@ -85,7 +85,7 @@ TORN = "the last commit is cut short, and was not acknowledged"
 
 
 def cut_short(scene: Any, removed: int) -> None:
-    """Make the last commit one that was never acknowledged, and cut it."""
+    """Make the last commit an unacknowledged one, and truncate it."""
     with scene.open() as store:
         store.insert_memories([{"type": "episodic", "content": f"never acknowledged {n}"} for n in range(2)])
     events = [json.loads(line) for line in scene.lines]
@@ -95,22 +95,22 @@ def cut_short(scene: Any, removed: int) -> None:
     scene.segment.write_bytes(scene.segment.read_bytes()[:-removed])
 
 
-@way(TORN, "told")
+@way(TORN, "reported")
 def within_its_last_line(scene: Any, stranger: Any) -> None:
     cut_short(scene, 100)
 
 
-@way(TORN, "told")
+@way(TORN, "reported")
 def before_its_last_line(scene: Any, stranger: Any) -> None:
     cut_short(scene, len(scene.lines[-1]) + 20)
 
 
-@way(TORN, "told")
+@way(TORN, "reported")
 def before_its_last_end_of_line(scene: Any, stranger: Any) -> None:
     cut_short(scene, 1)
 
 
-@way(TORN, "told")
+@way(TORN, "reported")
 def something_else_without_an_end_of_line(scene: Any, stranger: Any) -> None:
     with scene.segment.open("ab") as file:
         file.write(b"garbage")
@@ -397,18 +397,18 @@ def key_flipped(scene: Any, stranger: Any) -> None:
 NO_HEAD = "the head file is missing"
 
 
-@way(NO_HEAD, "told")
+@way(NO_HEAD, "reported")
 def head_gone(scene: Any, stranger: Any) -> None:
     scene.head.unlink()
 
 
-@way(NO_HEAD, "told")
+@way(NO_HEAD, "reported")
 @without_checkpoint
 def head_and_checkpoint_gone(scene: Any, stranger: Any) -> None:
     scene.head.unlink()
 
 
-@way(NO_HEAD, "told")
+@way(NO_HEAD, "reported")
 def all_heads_gone(scene: Any, stranger: Any) -> None:
     shutil.rmtree(scene.head.parent)
 
@@ -492,7 +492,7 @@ def checkpoint_of_earlier(scene: Any, stranger: Any) -> None:
     scene.checkpoint.write_bytes(old)
 
 
-@way("the checkpoint cannot be written", "told")
+@way("the checkpoint cannot be written", "reported")
 def a_directory_as_checkpoint(scene: Any, stranger: Any) -> None:
     scene.checkpoint.unlink()
     scene.checkpoint.mkdir()
@@ -650,7 +650,7 @@ ALL = [pytest.param(case, name, id=name) for case in CASES for name in case.ways
 
 
 @pytest.mark.parametrize(("case", "name"), ALL)
-def test_each_way(scene: Any, stranger: Any, rows: Any, case: Case, name: str) -> None:
+def test_each_case_of_damage(scene: Any, stranger: Any, rows: Any, case: Case, name: str) -> None:
     case.ways[name](scene, stranger)
     scene.heard.clear()
     row = rows[case.what]
@@ -661,7 +661,7 @@ def test_each_way(scene: Any, stranger: Any, rows: Any, case: Case, name: str) -
     else:
         goes_on(scene, with_rebuild=name == next(iter(case.ways)))
         said = [message for message in scene.heard if not message.startswith("rebuilding the graph")]
-        assert {row.fits(message) for message in said} == ({True} if case.outcome == "told" else set()), said
+        assert {row.fits(message) for message in said} == ({True} if case.outcome == "reported" else set()), said
 
 
 def refused(scene: Any, case: Case, row: Any) -> None:
@@ -700,7 +700,7 @@ def goes_on(scene: Any, *, with_rebuild: bool) -> None:
             assert store.digest() == digest
 
 
-def test_a_store_that_lost_its_journal_is_told_of_and_begun_anew(scene: Any) -> None:
+def test_a_store_without_its_journal_is_reported_and_can_be_started_again(scene: Any) -> None:
     no_event_is_left(scene, scene)
     config = memgraph.AgentMemoryConfig(home=scene.home, keys_home=scene.keys_home)
     with pytest.raises(memgraph.JournalError) as error:
@@ -727,7 +727,7 @@ def file_in_its_place(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["graph", "journal"])
-def test_a_file_in_the_place_of_a_directory(scene: Any, rows: Any, name: str) -> None:
+def test_a_file_in_place_of_a_directory(scene: Any, rows: Any, name: str) -> None:
     row = rows["a file is in the place of a directory"]
     file_in_its_place(scene.home / name)
     with pytest.raises(memgraph.StorageError) as error, scene.open() as store:
@@ -736,7 +736,7 @@ def test_a_file_in_the_place_of_a_directory(scene: Any, rows: Any, name: str) ->
 
 
 class TestPermissions:
-    """As a user who may do what the files' modes say; the administrator may do everything."""
+    """Run as a user bound by the files' modes; the administrator is not."""
 
     NOBODY = 65534
 
@@ -756,13 +756,11 @@ class TestPermissions:
         said = nursery.run("unprivileged", scene.folder, template.copy(tmp_path / "rehearsal").folder)
         return said[said.index("rehearsed") + 1 :]
 
-    def test_all_is_well_when_everything_may_be_read_and_written(
-        self, theirs: Any, nursery: Any, tmp_path: Path, template: Any
-    ) -> None:
+    def test_full_permissions_work(self, theirs: Any, nursery: Any, tmp_path: Path, template: Any) -> None:
         assert self.said(theirs, nursery, tmp_path, template) == ["read", "written", "done"]
 
     @pytest.mark.parametrize("name", ["manifest", "segment", "key", "head", "vectors"])
-    def test_what_may_not_be_read(
+    def test_unreadable_files(
         self, theirs: Any, nursery: Any, rows: Any, tmp_path: Path, template: Any, name: str
     ) -> None:
         row = rows[UNREADABLE_VECTORS if name == "vectors" else DIRECTORY]
@@ -771,7 +769,7 @@ class TestPermissions:
         assert refusal["type"] == "StorageError", refusal
         assert row.fits(refusal["message"]), refusal
 
-    def test_what_may_not_be_written(self, theirs: Any, nursery: Any, rows: Any, tmp_path: Path, template: Any) -> None:
+    def test_unwritable_files(self, theirs: Any, nursery: Any, rows: Any, tmp_path: Path, template: Any) -> None:
         row = rows["the store may not be written, or lies on a read-only file system"]
         place = theirs.home / "journal"
         for path in (*place.rglob("*"), place):
@@ -781,7 +779,7 @@ class TestPermissions:
         assert refusal["type"] == "ReadOnlyError", refusal
         assert row.fits(refusal["message"]), refusal
 
-    def test_vectors_that_may_not_be_written(self, theirs: Any, nursery: Any, tmp_path: Path, template: Any) -> None:
+    def test_unwritable_vectors(self, theirs: Any, nursery: Any, tmp_path: Path, template: Any) -> None:
         place = theirs.home / "journal" / "vectors"
         for path in (*place.glob("*"), place):
             path.chmod(0o500 if path.is_dir() else 0o400)

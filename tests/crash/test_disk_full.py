@@ -1,4 +1,4 @@
-"""No room: a write is refused in clear words, or it is acknowledged and there. With room again all is well."""
+"""A full disk: a write is refused with a clear error, or acknowledged and stored. With free space everything works again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KILOBYTE = 1 << 10
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 96 MB, where one may be mounted."""
+    """A disk of 96 MB, if one can be mounted."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = subprocess.run(
@@ -34,7 +34,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def try_it(scene: Any, nursery: Any, rows: Any, how: str, size: int) -> tuple[int, int, str]:
-    """Let a child write without room, look at what is left, and return what happened."""
+    """Let a child write without free space, check what is left, and return what happened."""
     row = rows["the disk is full"]
     child = nursery.start("cramped", scene.folder, how, size)
     code = child.wait()
@@ -42,12 +42,12 @@ def try_it(scene: Any, nursery: Any, rows: Any, how: str, size: int) -> tuple[in
     said = child.said()
     refusals = [word for word in said if isinstance(word, dict)]
     acknowledged = {word for word in said if isinstance(word, str)} - {"closed"}
-    ended = "went on with room" if code == 0 else signal.Signals(-code).name if code < 0 else "failed"
+    ended = "continued with free space" if code == 0 else signal.Signals(-code).name if code < 0 else "failed"
     assert code in {0, -signal.SIGABRT}, f"exit {code}: {child.errors()[-1_500:]}"
     for refusal in refusals:
         assert refusal["type"] == "StorageError", refusal
         assert row.fits(refusal["refused"]), refusal
-    assert refusals or code, "there was room"
+    assert refusals or code, "the disk was not full"
     nursery.run("survey", scene.folder)
     with scene.open() as store:
         assert acknowledged <= {memory.id for memory in store.every_memory()}
@@ -55,7 +55,7 @@ def try_it(scene: Any, nursery: Any, rows: Any, how: str, size: int) -> tuple[in
 
 
 @pytest.mark.parametrize("limit", [40 * KILOBYTE, 100 * KILOBYTE])
-def test_a_file_may_not_grow(scene: Any, nursery: Any, rows: Any, show: Any, limit: int) -> None:
+def test_a_limit_on_file_sizes(scene: Any, nursery: Any, rows: Any, show: Any, limit: int) -> None:
     outcome = try_it(scene, nursery, rows, "limit", limit)
     show(f"No file may grow past {limit >> 10} kB", ("acknowledged", "refused", "the process"), [outcome])
 
@@ -76,10 +76,10 @@ def test_a_full_disk(template: Any, small_disk: Path, nursery: Any, rows: Any, s
         ("vectors.vector_file", "sync_data"),
     ],
 )
-def test_the_last_room_is_taken_by_somebody_else(
+def test_the_last_free_space_is_taken_by_another_process(
     scene: Any, rows: Any, monkeypatch: pytest.MonkeyPatch, module: str, name: str
 ) -> None:
-    """It is there when it is asked for, and gone when it is needed."""
+    """The space is free when it is checked, and taken when it is needed."""
 
     def full(descriptor: int, data: bytes = b"") -> None:
         os.write(descriptor, data[: len(data) // 2])
@@ -98,7 +98,7 @@ def test_the_last_room_is_taken_by_somebody_else(
     assert scene.heard == []
 
 
-def test_nothing_can_be_made_on_a_full_disk(small_disk: Path, nursery: Any) -> None:
+def test_nothing_can_be_created_on_a_full_disk(small_disk: Path, nursery: Any) -> None:
     free = os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize
     (small_disk / "ballast").write_bytes(bytes(free))
     folder = small_disk / "scene"

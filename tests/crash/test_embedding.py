@@ -1,4 +1,4 @@
-"""Who embeds is killed at random moments: no memory is lost, none has another's vector, and the next run goes on."""
+"""An embedding process is killed at random times: no memory is lost or has another's vector, and the next run continues."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COUNT = 8
 LONGEST_LIFE_S = 0.03
 
 
-def test_a_killed_run_keeps_what_it_committed_and_the_next_goes_on(tmp_path: Path, nursery: Any, is_long: bool) -> None:
+def test_a_killed_run_keeps_its_commits_and_the_next_continues(tmp_path: Path, nursery: Any, is_long: bool) -> None:
     count = 400 if is_long else 16
     config = memgraph.AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys")
     chance = random.Random(20260201)
@@ -50,7 +50,7 @@ def test_a_killed_run_keeps_what_it_committed_and_the_next_goes_on(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("place", "reused"), [("making", COUNT // 2), ("made", COUNT), ("changed", 0)])
-def test_a_killed_change_of_model_is_none_or_whole(tmp_path: Path, nursery: Any, place: str, reused: int) -> None:
+def test_a_killed_change_of_model_is_atomic(tmp_path: Path, nursery: Any, place: str, reused: int) -> None:
     config = memgraph.AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys")
     old, new = FakeEmbedder(DIMENSION), FakeEmbedder(DIMENSION * 2, "new")
     with memgraph.AgentMemoryStore(config, embedder=old, clock=FakeClock()) as store:
@@ -75,7 +75,7 @@ def test_a_killed_change_of_model_is_none_or_whole(tmp_path: Path, nursery: Any,
         store.verify(deep=True)
 
 
-def test_a_killed_repair_keeps_what_it_healed_and_the_next_goes_on(tmp_path: Path, nursery: Any, is_long: bool) -> None:
+def test_a_killed_repair_keeps_its_repairs_and_the_next_continues(tmp_path: Path, nursery: Any, is_long: bool) -> None:
     count = 200 if is_long else 8
     config = memgraph.AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys")
     chance = random.Random(20260202)

@@ -19,11 +19,11 @@ import pytest
 
 KILLS, INTERRUPTS = 6, 4
 LONG_KILLS, LONG_INTERRUPTS = 500, 250
-"""So many places are tried: of each kind one, as far as that goes, then the histories in turn."""
+"""Number of places tried: one of each kind, as far as possible, then from the histories in turn."""
 
 
 class Plot(NamedTuple):
-    """A history to be broken off, and the store that it begins with."""
+    """A history to interrupt, and the store that it begins with."""
 
     title: str
     history: str
@@ -65,13 +65,13 @@ PLOTS = [
     Plot("new segments and checkpoints", "roll-over", as_it_is),
     Plot("a rebuild", "rebuild", as_it_is),
     Plot("a graph that is brought up", "living", graph_behind),
-    Plot("graph and index made anew", "living", no_projections),
+    Plot("graph and index rebuilt", "living", no_projections),
     Plot("a torn commit that is cut away", "living", torn),
 ]
 
 
 class Stage:
-    """A prepared store, as often as it is needed."""
+    """Copies of a prepared store."""
 
     def __init__(self, folder: Path, nursery: Any) -> None:
         self._folder = folder
@@ -120,7 +120,7 @@ def chosen(places: dict[Plot, list[str]], most: int) -> list[tuple[Plot, int]]:
 
 @pytest.fixture(scope="module")
 def whole(stage: Stage, nursery: Any) -> dict[Plot, tuple[list[str], list[str]]]:
-    """What happens when nothing happens: the digests that the store has in turn, and the places that are passed."""
+    """An uninterrupted run: the digests of the store in sequence, and the places passed."""
     runs = {plot: nursery.run("history", stage.set(plot), plot.history) for plot in PLOTS}
     return {plot: (said[:-1], said[-1]) for plot, said in runs.items()}
 
@@ -129,7 +129,7 @@ Whole = dict[Plot, tuple[list[str], list[str]]]
 
 
 class Trial:
-    """Breaks histories off, and looks at what is left."""
+    """Interrupts histories, and checks what is left."""
 
     def __init__(
         self, stage: Stage, nursery: Any, whole: Whole, rows: dict[str, Any], number: signal.Signals, *, is_long: bool
@@ -150,7 +150,7 @@ class Trial:
         ]
 
     def run(self, scenes: list[tuple[Plot, int]]) -> None:
-        """Break off at each of these places."""
+        """Interrupt at each of these places."""
         with ThreadPoolExecutor(2) as pool:
             for _ in pool.map(lambda turn: self._scene(*scenes[turn], turn), range(len(scenes))):
                 pass
@@ -192,7 +192,7 @@ class Trial:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
-def test_what_was_acknowledged_is_there_once_and_the_rest_whole_or_not_at_all(
+def test_acknowledged_writes_exist_once_and_others_are_atomic(
     stage: Stage, nursery: Any, whole: Whole, rows: Any, number: signal.Signals, is_long: bool, show: Any
 ) -> None:
     trial = Trial(stage, nursery, whole, rows, number, is_long=is_long)
@@ -214,7 +214,7 @@ def test_what_was_acknowledged_is_there_once_and_the_rest_whole_or_not_at_all(
 
 
 @pytest.mark.xfail(strict=True, reason="its scopes are several commits in one write: those that were whole stay")
-def test_an_import_of_several_scopes_is_there_whole_or_not_at_all(stage: Stage, nursery: Any) -> None:
+def test_an_import_of_several_scopes_is_atomic(stage: Stage, nursery: Any) -> None:
     plot = Plot("an import of several scopes", "import of scopes", as_it_is)
     before, after, places = nursery.run("history", stage.set(plot), plot.history)
     sync = places.index("before the sync of segments")

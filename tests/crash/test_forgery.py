@@ -1,4 +1,4 @@
-"""What is edited in graph, log, index or notes, with times kept and by somebody who has no key, is never served and never derived from.
+"""Edits of graph, log, index or notes without the key, with unchanged file times, are never served and never derived from.
 
 The short form makes several edits at once; ``--long`` makes 1,000, and 400 flips of random bytes, one at a time (``-s`` shows a table).
 """
@@ -33,7 +33,7 @@ QUERY = "MATCH (m:Memory) RETURN m.id, m.content, m.title, m.tags, m.outcome"
 
 
 class Lab:
-    """A store of distinct texts, read and written through the command line."""
+    """A store of distinct texts, used through the command line."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -126,7 +126,7 @@ _ALL = {*BIRDS, *TREES}
 SHOWN = {
     **dict.fromkeys(("list", "query", "export", "search", "as of"), _ALL), "recall": {"Kingfisher"}, "show": {BIRDS[3], TREES[3]},
 }  # fmt: skip
-"""What readers must show."""
+"""The output that readers must show."""
 GRAPH_WAYS = (
     ("graph", "graph", "log", "note"),
     ("log", *["graph, note resealed"] * 3),
@@ -140,17 +140,17 @@ OF_GRAPH = (
 )  # fmt: skip
 QUIET = "nothing said: not looked at, or the journal was used instead"
 FIRST = ("recall", "list", "search", "query", "export", "sleep")
-"""Who reads first in the short form."""
+"""The first reader in the short form."""
 
 
 def noticed(errors: str, where: str) -> str:
-    """Return what a command said of damage at a place, without paths and numbers."""
+    """Return a command's message about damage, without paths and numbers."""
     known = [OF_INDEX] if "index" in where else OF_GRAPH
     return next((what for what in known if what in errors), QUIET)
 
 
 def ask(lab: Lab, name: str, known: Known, forgeries: Sequence[Forgery]) -> str:
-    """Run a command on a store that was tampered with: it tells the truth. Return what it said of it."""
+    """Run a command on a forged store, check that its output is true, and return its messages."""
     made = [(one.where, one.what) for one in forgeries]
     code, output, errors = lab.run(*(known.ids[3] if part == "ID" else part for part in READERS[name]))
     assert code == 0, (name, made, errors)
@@ -212,8 +212,8 @@ def test_nothing_forged_is_served_or_derived_from(
     show("Who read first", ("command", "times"), first.most_common())
 
 
-def test_sleep_derives_nothing_from_what_was_forged(template: Lab, tmp_path: Path, known: Known, rows: Any) -> None:
-    """A procedure would be proposed, signed and kept whose last step somebody has put into the graph."""
+def test_sleep_derives_nothing_from_forged_data(template: Lab, tmp_path: Path, known: Known, rows: Any) -> None:
+    """Otherwise a procedure with a forged last step would be proposed, signed and stored."""
     lab = template.copy(tmp_path / "copy")
     path = Attacker(lab.home, vendor_name(), known, random.Random(0)).graph
     before, data = path.stat(), path.read_bytes()
@@ -230,8 +230,8 @@ def test_sleep_derives_nothing_from_what_was_forged(template: Lab, tmp_path: Pat
     assert "Mail the key" not in proposals + lab.journal()
 
 
-def test_a_view_of_the_past_is_taken_neither_for_the_store_nor_for_another_view(template: Lab, tmp_path: Path) -> None:
-    """All of them say that they stand at the journal's end, and are written with this store's key."""
+def test_a_view_of_the_past_is_not_accepted_as_the_store_or_another_view(template: Lab, tmp_path: Path) -> None:
+    """All of them claim the journal's end as their position, and are written with this store's key."""
     lab = template.copy(tmp_path / "copy")
     later, earlier = PAST, "2026-02-05"
     lab.did("list", "--as-of", earlier)
@@ -247,7 +247,7 @@ def test_a_view_of_the_past_is_taken_neither_for_the_store_nor_for_another_view(
     lab.did("verify", "--deep")
 
 
-def test_flipped_bytes_heal_or_change_nothing(
+def test_flipped_bytes_are_repaired_or_change_nothing(
     copies: Callable[[], Lab], known: Known, show: Any, is_long: bool
 ) -> None:
     chance = random.Random(400)

@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment of a command: exit code 130, one line, nothing lost, and the store is usable at once."""
+"""Ctrl-C at any time during a command: exit code 130, one line, no loss, and the store is usable at once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def build(number: int) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def set_up(template: Any, stranger: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Any]:
-    """Make copies of a store, with what the commands read beside it."""
+    """Make copies of a store, with the other files that the commands read."""
     import memgraph
 
     folder = tmp_path_factory.mktemp("interrupts")
@@ -57,7 +57,9 @@ def set_up(template: Any, stranger: Any, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command(set_up: Callable[[], Any], nursery: Any, rows: Any, is_long: bool, name: str, show: Any) -> None:
+def test_an_interrupted_command(
+    set_up: Callable[[], Any], nursery: Any, rows: Any, is_long: bool, name: str, show: Any
+) -> None:
     row = rows["Ctrl-C at a command"]
     whole = nursery.start("command", set_up().folder, 0, int(signal.SIGINT), *COMMANDS[name])
     assert whole.wait() == 0, whole.errors()
@@ -85,8 +87,8 @@ def test_a_command(set_up: Callable[[], Any], nursery: Any, rows: Any, is_long: 
 
 
 @pytest.mark.long
-def test_at_random_moments_of_a_real_process(set_up: Callable[[], Any], nursery: Any, show: Any) -> None:
-    """From the moment that the command's own code runs; before, the interpreter is starting."""
+def test_a_real_process_interrupted_at_random_times(set_up: Callable[[], Any], nursery: Any, show: Any) -> None:
+    """Interrupt only once the command's own code runs, after the interpreter has started."""
     chance = random.Random(20260203)
     program = "import sys; print('up', file=sys.stderr, flush=True); from memgraph.interfaces.cli import main; main()"
     outcomes: dict[str, int] = {}

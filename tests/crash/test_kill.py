@@ -1,4 +1,4 @@
-"""A writer is killed at random moments: what it acknowledged is there, once, and nothing is half there."""
+"""A writer is killed at random times: acknowledged writes exist exactly once, and no write is partial."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST_LIFE_S = 0.3
 
 
 class Ledger:
-    """What the killed writers said that they had done."""
+    """Writes that the killed writers reported."""
 
     def __init__(self) -> None:
         self.added: set[str] = set()
@@ -41,7 +41,7 @@ class Ledger:
 
 
 def live_and_die(nursery: Any, folder: Path, turn: int, chance: random.Random) -> list[Any]:
-    """Start a writer, kill it some time after it is ready, and return what it said that it had done."""
+    """Start a writer, kill it some time after it is ready, and return the writes it reported."""
     writer = nursery.start("restless", folder, turn)
     writer.hears("ready")
     while turn % 4 and len(writer.said()) < 2:  # one in four is killed on its way to its first write
@@ -55,7 +55,7 @@ def live_and_die(nursery: Any, folder: Path, turn: int, chance: random.Random) -
 
 
 def ids_added(config: Any) -> Counter[str | None]:
-    """Count the memories that whole commits added: a trailing run without its end was never acknowledged."""
+    """Count the memories added by whole commits; an incomplete final commit was never acknowledged."""
     keys = FileKeys(config.keys_home)
     journal = open_journal(config.home, keys, keys_home=config.keys_home, now=lambda: "", created_by="tests")
     events = [event for commit in journal.replay() for event in commit.events]
@@ -67,7 +67,7 @@ def rounds(is_long: bool) -> int:
     return 300 if is_long else 6
 
 
-def test_no_acknowledged_write_is_lost_or_doubled(tmp_path: Path, nursery: Any, rounds: int, show: Any) -> None:
+def test_no_acknowledged_write_is_lost_or_duplicated(tmp_path: Path, nursery: Any, rounds: int, show: Any) -> None:
     chance, ledger = random.Random(20260201), Ledger()
     folder = tmp_path / "first"
     config: Any = None

@@ -1,4 +1,4 @@
-"""Many processes on one store: all that they write is there, once; who must wait does, and is refused when it is too long."""
+"""Many processes on one store: all their writes exist exactly once; a process waits for locks, and is refused after the timeout."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 
 def recorded(scene: Any) -> Counter[str]:
-    """Count each memory's events of being added."""
+    """Count the events that add each memory."""
     lines = [
         line for path in sorted((scene.home / "journal").glob("*.jsonl")) for line in path.read_bytes().splitlines()
     ]
@@ -23,7 +23,7 @@ def recorded(scene: Any) -> Counter[str]:
 
 
 def all_well(scene: Any, expected: set[str]) -> None:
-    """Look whether these memories are there, once, and everything fits."""
+    """Check that these memories exist exactly once, and that everything is consistent."""
     with scene.open(lock_timeout_s=60.0) as store:
         assert expected <= {memory.id for memory in store.every_memory()}
         assert len(list(store.every_memory())) == len(store.cypher("MATCH (m:Memory) RETURN m.id"))
@@ -34,7 +34,7 @@ def all_well(scene: Any, expected: set[str]) -> None:
     assert set(recorded(scene).values()) == {1}
 
 
-def test_they_write_at_once(scene: Any, nursery: Any, is_long: bool, show: Any) -> None:
+def test_processes_write_concurrently(scene: Any, nursery: Any, is_long: bool, show: Any) -> None:
     writers, each = (8, 500) if is_long else (4, 10)
     children = [nursery.start("writer", scene.folder, f"w{number}", each) for number in range(writers)]
     began = time.monotonic()
@@ -62,7 +62,7 @@ def test_they_write_at_once(scene: Any, nursery: Any, is_long: bool, show: Any) 
     assert len(set(acknowledged)) == len(acknowledged) == writers * each
 
 
-def test_writers_readers_and_a_hook_at_once(scene: Any, nursery: Any, is_long: bool) -> None:
+def test_writers_readers_and_a_hook_run_concurrently(scene: Any, nursery: Any, is_long: bool) -> None:
     count = 100 if is_long else 4
     (scene.folder / "go").touch()
     readers = [nursery.start("reader", scene.folder) for _ in range(2)]
@@ -83,10 +83,10 @@ def test_writers_readers_and_a_hook_at_once(scene: Any, nursery: Any, is_long: b
 
 
 class TestWaiting:
-    """A process stops where it holds a lock."""
+    """A process stops while it holds a lock."""
 
     @pytest.mark.parametrize("place", ["before the sync of segments", "before COMMIT"])
-    def test_others_wait_then_are_refused_then_go_on(self, scene: Any, nursery: Any, rows: Any, place: str) -> None:
+    def test_others_wait_then_are_refused_then_continue(self, scene: Any, nursery: Any, rows: Any, place: str) -> None:
         row = rows["another process holds the store for too long"]
         places = nursery.run("history", scene.copy(scene.folder.with_name("rehearsal")).folder, "singles")[-1]
         (scene.folder / "go").touch()
@@ -109,7 +109,7 @@ class TestWaiting:
         assert stopped.wait() == 0, stopped.errors()
         all_well(scene, {word for word in patient.said() if word != "open"})
 
-    def test_one_that_is_killed_while_it_holds_everything_holds_nothing(self, scene: Any, nursery: Any) -> None:
+    def test_a_killed_process_releases_all_locks(self, scene: Any, nursery: Any) -> None:
         (scene.folder / "go").touch()
         places = nursery.run("history", scene.copy(scene.folder.with_name("rehearsal")).folder, "singles")[-1]
         held = nursery.start("history", scene.folder, "singles", places.index("before COMMIT") + 1, int(signal.SIGSTOP))
@@ -121,7 +121,7 @@ class TestWaiting:
         all_well(scene, {word for word in patient.said() if word != "open"})
 
 
-def test_a_store_that_was_opened_before_a_fork_is_refused_in_it(scene: Any, nursery: Any, rows: Any) -> None:
+def test_a_store_opened_before_a_fork_is_refused_in_the_child(scene: Any, nursery: Any, rows: Any) -> None:
     row = rows["a process is forked off one that has a store open"]
     said = nursery.run("forker", scene.folder)
     assert said[-1] == "the fork is done"
@@ -138,7 +138,7 @@ def test_a_store_that_was_opened_before_a_fork_is_refused_in_it(scene: Any, nurs
 
 
 class TestInOneProcess:
-    def test_two_directories_know_nothing_of_each_other(self, scene: Any, stranger: Any, tmp_path: Path) -> None:
+    def test_two_directories_are_independent(self, scene: Any, stranger: Any, tmp_path: Path) -> None:
         other = stranger.copy(tmp_path / "other")
         with scene.open() as one, other.open() as two:
             mine = one.insert_memory({"type": "episodic", "content": "mine"})

@@ -1,4 +1,4 @@
-"""Damage to what is derived, graph and index: it heals by itself, without being asked, and equals what a rebuild makes.
+"""Damage to the projections, graph and index: it is repaired automatically, and the result equals a rebuild.
 
 Each store is opened in a process of its own, because the engine may take its process down with it.
 """
@@ -25,7 +25,7 @@ Harm = Callable[[Any, random.Random], str]
 
 @pytest.fixture(scope="module")
 def crashed(template: Any, nursery: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A store whose process was killed, with a log beside its graph that was not yet taken into it."""
+    """A store whose process was killed, with an engine log that was not yet merged into its graph."""
     scene = template.copy(tmp_path_factory.mktemp("crashed") / "one")
     places = nursery.run("history", template.copy(scene.folder.with_name("rehearsal")).folder, "singles")[-1]
     at = len(places) - places[::-1].index("before it is acknowledged")
@@ -83,7 +83,7 @@ def index(scene: Any) -> Path:
 
 
 def trial(scene: Any, nursery: Any, harm: Harm, seed: int) -> tuple[str, str]:
-    """Damage a copy of a store, open it, and say what became of it."""
+    """Damage a copy of a store, open it, and return the result."""
     copied = scene.copy(scene.folder.with_name(f"trial{seed}-{os.urandom(4).hex()}"))
     try:
         where = harm(copied, random.Random(seed))
@@ -115,7 +115,7 @@ RANDOM: dict[str, tuple[bool, Harm]] = {
 }
 
 
-def test_random_damage_heals(template: Any, crashed: Any, nursery: Any, is_long: bool, show: Any) -> None:
+def test_random_damage_is_repaired(template: Any, crashed: Any, nursery: Any, is_long: bool, show: Any) -> None:
     each = 30 if is_long else 1
     jobs = [(name, seed) for name in RANDOM for seed in range(each)]
 
@@ -253,7 +253,7 @@ WAYS: dict[str, list[Callable[[Any, Any, Any], None]]] = {
 @pytest.mark.parametrize(
     ("what", "way"), [pytest.param(what, way, id=way.__name__) for what, ways in WAYS.items() for way in ways]
 )
-def test_it_heals(
+def test_each_kind_of_damage_is_repaired(
     scene: Any,
     crashed: Any,
     stranger: Any,

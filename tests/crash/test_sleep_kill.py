@@ -1,4 +1,4 @@
-"""Who sleeps is killed at random moments: nothing is half there, and the next sleep ends as if there had been but one."""
+"""A sleep is killed at random times: nothing is partial, and the next sleep gives the result of an uninterrupted one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STEPS = ["list_orders", "check_refund_policy", "issue_refund", "send_confirmatio
 
 
 def experience(project: str) -> list[dict[str, Any]]:
-    """Return a project's memories, of which every phase makes something."""
+    """Return a project's memories, with work for every phase."""
     run = f"Deploys of {project} run on Tuesdays after the tests have passed"
     facts = [f"The freeze of {project} holds until 2026-01-20", run, run.replace("the tests", "all of the tests")]
     facts += [f"The {project} service listens on port {port}" for port in (8080, 9090)]
@@ -53,7 +53,7 @@ def sleeper(nursery: Any, folder: Path) -> Any:
 
 
 @pytest.mark.parametrize("rounds", [2, pytest.param(50, marks=pytest.mark.long)])
-def test_a_killed_sleep_is_gone_on_with(tmp_path: Path, nursery: Any, show: Any, rounds: int) -> None:
+def test_a_killed_sleep_is_continued(tmp_path: Path, nursery: Any, show: Any, rounds: int) -> None:
     chance, template = random.Random(20260201), tmp_path / "template"
     template.mkdir()
     with opened(template, "2026-01-02") as store:

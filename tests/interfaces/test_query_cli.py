@@ -218,7 +218,7 @@ def test_standard_input_is_asked(run):
     [
         (["nope"], 1, "there is no query 'nope'"),
         (["failures-by-file"], 1, "did you mean failures_by_file"),
-        (["evidence_chain"], 1, "needs id (the memory's id, or how it begins): give --param id=…"),
+        (["evidence_chain"], 1, "needs id (the memory's id, or its beginning): give --param id=…"),
         (["builds", "limit=5"], 2, "a parameter is given as --param limit=5"),
         (["builds", "shop"], 2, "'shop' is one argument too many"),
         (["builds", "-p", "most=1"], 1, "has no parameter 'most'; it takes project, outcome, at, limit"),
@@ -226,7 +226,7 @@ def test_standard_input_is_asked(run):
         (["builds", "-p", "limit=9223372036854775808"], 1, "limit: must be a whole number of 64 bits"),
         (["tags_by_trend", "-p", "at=2026-02-30"], 1, "at: must be a time"),
         (["tags_by_trend", "-p", "at="], 1, "at: must be a time"),
-        (["--cypher", "MATCH (m:Memory) DELETE m"], 1, "DELETE; only reading statements"),
+        (["--cypher", "MATCH (m:Memory) DELETE m"], 1, "DELETE; only read-only statements"),
         (["--cypher", "RETURN $x AS x"], 1, "names $x, which is not given"),
         (["--cypher", "RETURN 1 AS x", "-p", "y=1"], 1, "'y' is given, but the query does not name it"),
         (["--cypher", "RETURN m AS x"], 1, "the query failed"),
@@ -289,7 +289,7 @@ def test_the_store_as_it_was_is_asked(run):
 def test_queries_are_listed_and_shown(run):
     text = run("queries").stdout
     assert all(f"\n{name}" in f"\n{text}" for name in named_queries())
-    assert "builds [project=''] [outcome=''] [at=now] [limit=20]\n    what each build left" in text
+    assert "builds [project=''] [outcome=''] [at=now] [limit=20]\n    each build's memories" in text
     listed = json.loads(run("queries", "list", "--json").stdout)
     assert [one["name"] for one in listed] == sorted(named_queries())
     trend = next(one for one in listed if one["name"] == "tags_by_trend")

@@ -1,1 +1,1 @@
-"""History in one pass over the journal: what charts, timelines and the page replay."""
+"""History, collected in one pass over the journal, for charts, timelines and the page."""

@@ -1,4 +1,4 @@
-"""What the names that the readers give to builds say of them: which task a trial was at, and what is a sitting of commits."""
+"""Parses the build names that the readers assign: the task of a trial, and sittings of commits."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ _SITTING = re.compile(r"git-[0-9a-f]{12}")
 
 
 def task_of_build(build_id: str) -> str | None:
-    """Return what names the task that a build was a trial at, whichever trial; None if it was none."""
+    """Return the name of the task that a build was a trial of, the same for every trial; None if it was no trial."""
     found = _TRIAL.fullmatch(build_id)
     return found[1] if found else None
 
 
 def is_attempt(build_id: str) -> bool:
-    """Tell whether a build has an outcome of its own: commits that were made in one sitting have none."""
+    """Return whether a build has an outcome of its own; a sitting of commits has none."""
     return _SITTING.fullmatch(build_id) is None

@@ -1,15 +1,15 @@
-"""What kinds of memories pictures tell apart: as their types, but of semantic ones what was learned of others from what was stated."""
+"""Kinds of memories in charts: the types, with semantic memories split into generalisations and stated facts."""
 
 from __future__ import annotations
 
 from memgraph.model.memory import MemoryType
 
 KINDS = ("episodic", "generalisation", "procedural", "fact")
-"""A generalisation was made of other memories; a fact is what somebody stated, such as a rule to be remembered."""
+"""A generalisation was made from other memories; a fact was stated, such as a rule to remember."""
 
 
 def kind_of(type_: MemoryType | str, *, is_made: bool) -> str:
-    """Return the kind of a memory, given its type and whether it was made of others."""
+    """Return the kind of a memory, given its type and whether it was made from others."""
     if type_ != "semantic":
         return type_
     return "generalisation" if is_made else "fact"

@@ -1,4 +1,4 @@
-"""What is kept of what happened: of memories, their changes and links, recalls and builds (see `memgraph.fold.history.reading`)."""
+"""The records of a history: memories, their changes and links, recalls and builds (see `memgraph.fold.history.reading`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LESSON_TAG = "lesson"
 
 
 class Change(NamedTuple):
-    """Something that was done with a memory: `kind` as in `memgraph.viz.series.timeline.Timeline.changes`."""
+    """A change of a memory; `kind` as in `memgraph.viz.series.timeline.Timeline.changes`."""
 
     at: str
     seq: int
@@ -22,7 +22,7 @@ class Change(NamedTuple):
 
 
 class Build(NamedTuple):
-    """What became of a build, and the event that says so."""
+    """A build's outcome, and the event that states it."""
 
     at: str
     outcome: str
@@ -31,28 +31,28 @@ class Build(NamedTuple):
 
 @dataclass(slots=True)
 class Life:
-    """What is kept of a memory.
+    """The history of a memory.
 
     Attributes
     ----------
     at : str
-        When it came.
+        When it was added.
     worded_at : str
-        Since when it has the text that it has at the end.
+        When its final text was set.
     fingerprint : str or None
-        Of the failure that it tells of.
+        Fingerprint of the failure that it describes.
     builds : tuple of str
-        That told it.
+        Builds that reported it.
     again : tuple of str
-        When it was told again without a build.
+        When it was repeated without a build.
     tags : tuple of str
-        Those that it came with and still has.
+        Tags that it was added with and still has.
     tier, is_suppressed, is_archived, is_deleted : str, bool, bool, bool
-        How private it is, and what has become of it at the end.
+        Its privacy tier, and its state at the end.
     sources : set of str
-        What it was made of: by links that were made and not taken back, whether or not these memories are still there.
+        Memories it was made from, by links that were not removed, whether or not these memories still exist.
     is_made : bool
-        Whether it was made by sleep, or ever linked as made of others.
+        Whether it was made by sleep, or was ever linked as made from others.
     """
 
     type: str
@@ -76,27 +76,27 @@ class Life:
 
     @property
     def kind(self) -> str:
-        """What kind of memory it is: one of `memgraph.fold.history.kinds.KINDS`."""
+        """The memory's kind: one of `memgraph.fold.history.kinds.KINDS`."""
         return kind_of(self.type, is_made=self.is_made)
 
     @property
     def is_lesson(self) -> bool:
-        """Whether it says what is to be learned of a failure."""
+        """Whether it is a lesson from a failure."""
         return self.type != "episodic" or _LESSON_TAG in self.tags
 
 
 @dataclass(slots=True)
 class Recall:
-    """A retrieval, and what became of it.
+    """A retrieval and its outcome.
 
     Attributes
     ----------
     returned : int
-        Memories.
+        Number of memories.
     is_served : bool
-        Whether one of them had been made of others.
+        Whether one of them was made from others.
     outcome : str or None
-        positive, negative, neutral or unknown; None as long as nobody has said.
+        positive, negative, neutral or unknown; None until it is recorded.
     """
 
     at: str
@@ -108,18 +108,18 @@ class Recall:
 
 @dataclass(slots=True)
 class History:
-    """All that happened.
+    """The history of a store.
 
     Attributes
     ----------
     lives : dict of str to Life
-        By id, the deleted ones too.
+        By id, including deleted memories.
     builds : dict of (str, str) to Build
         By project and name.
     relevances : dict of str to tuple of Relevance
-        How relevant the memories asked for were, in the order of time.
+        Relevance over time of the requested memories.
     links : dict of (str, str, str) to list of str
-        Of the links among the memories asked for, by relation, source and target: when each was made, unmade, made again, …
+        Links among the requested memories, by relation, source and target: when each was created, removed, created again, …
     """
 
     lives: dict[str, Life] = field(default_factory=dict)

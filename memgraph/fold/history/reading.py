@@ -1,11 +1,11 @@
-"""What the journal says happened, when, in one pass: what series and timelines are made of.
+"""Reads a journal's history in one pass, for series and timelines.
 
-Time here is when something happened, not when it was recorded (see `memgraph.fold.event_time`), so a history that was read in today
-is seen as the history it was; `MemGraph.at` shows the store as of the same moments. A build happened when it was completed, a
-recall when it recalled. A memory ceases to be valid when that was known and the time has come.
+Times are when something happened, not when it was recorded (see `memgraph.fold.event_time`), so a history ingested today keeps
+its own times; `MemGraph.at` shows the store as of the same times. A build happened when it was completed, a recall when it was
+made. A memory ceases to be valid once that is known and the time has come.
 
-Texts are not kept: a few words of each memory, link, change of state, recall and build are, so what the pass takes grows with how
-many of these there ever were; and one commit at a time is held whole.
+Texts are not kept, only a few strings for each memory, link, change of state, recall and build, so the memory used grows with
+their number; one commit at a time is held as a whole.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from memgraph.model.memory import OUTCOME_OF_WORD
 from memgraph.model.results.sleep import MADE_BY_SLEEP
 
 LINKS = ("SUPERSEDES", "CONTRADICTS", "RELATED_TO", "ELABORATES", "EXAMPLE_OF")
-"""Relations of which it is wanted when each link was made."""
+"""Relations for which the creation times of links are collected."""
 _OF_A_LIFE = frozenset(
     {"privacy_tier", "is_suppressed", "archived_at", "invalid_at", "failure_fingerprint", "outcome", "tags"}
 )
-"""What a memory that is added anew does not keep of the deleted one whose id it has."""
+"""Fields that a memory added again does not keep from the deleted memory with the same id."""
 _PAIRED = {"SUPERSEDES": ("superseded", "unsuperseded"), "CONTRADICTS": ("contradicted", "uncontradicted")}
 
 
 def history_of(events: Iterable[Event], *, details_of: Collection[str] = ()) -> History:
-    """Return what all events of a journal, in order, say happened; relevance and links of the memories that are named."""
+    """Return the history in all events of a journal, given in order, with relevance and links of the memories in `details_of`."""
     reading, moments = _Reading(details_of), Moments()
     for _, same_commit in groupby(events, key=attrgetter("commit_id")):
         commit = list(same_commit)
@@ -45,18 +45,18 @@ def history_of(events: Iterable[Event], *, details_of: Collection[str] = ()) -> 
 
 
 class _Reading:
-    """One pass over the journal. Each method takes note of an event of its kind that happened `at` a time."""
+    """One pass over the journal. Each method records an event of its kind that happened `at` a time."""
 
     def __init__(self, details_of: Collection[str]) -> None:
         self._history = History()
         self._details_of = frozenset(details_of)
         self._relevances = Relevances(self._details_of)
         self._pairs: set[tuple[str, str, str]] = set()
-        """Links that there are, of the relations that replace and contradict."""
+        """Existing links of the relations that replace and contradict."""
         self._links_at: dict[str, set[tuple[str, str, str]]] = defaultdict(set)
-        """Links that were made, by either end."""
+        """Links that were created, by either end."""
         self._cancelled: set[int] = set()
-        """Places of changes that were announced for a later time and then taken back."""
+        """Positions of changes that were announced for a later time and then revoked."""
         self._readers: dict[str, Callable[[Event, str], None]] = {
             "memory.added": self._added,
             "memory.undeleted": self._undeleted,
@@ -73,13 +73,13 @@ class _Reading:
         }
 
     def read(self, event: Event, at: str) -> None:
-        """Take note of an event."""
+        """Record an event."""
         reader = self._readers.get(event.type)
         if reader is not None:
             reader(event, at)
 
     def done(self) -> History:
-        """Return all."""
+        """Return the history."""
         found = self._history
         found.changes = [change for place, change in enumerate(found.changes) if place not in self._cancelled]
         found.relevances = self._relevances.by_id()
@@ -88,7 +88,7 @@ class _Reading:
     def _added(self, event: Event, at: str) -> None:
         row = event.content["memory"]
         memory_id, lives = row["id"], self._history.lives
-        if memory_id in lives:  # it had been deleted, and this may be quite another one: it has no links yet
+        if memory_id in lives:  # a deleted memory's id, perhaps with new content: it has no links yet
             for link in sorted(self._links_at.pop(memory_id, ())):
                 self._untie(event, at, *link)
             self._gone(event, at, memory_id, is_deleted=False)
@@ -139,7 +139,7 @@ class _Reading:
     def _update(
         self, event: Event, at: str, memory_id: str, changed: Mapping[str, Any], cleared: Collection[str]
     ) -> None:
-        """Take over what a memory says of itself after an event."""
+        """Update a memory's record after an event."""
         life = self._history.lives[memory_id]
         if "build_id" in changed or "evidence_build_ids" in changed:
             named = [changed.get("build_id"), *life.builds[:1], *changed.get("evidence_build_ids", life.builds)]
@@ -163,7 +163,7 @@ class _Reading:
             self._invalidated(event, at, memory_id, invalid_at)
 
     def _invalidated(self, event: Event, at: str, memory_id: str, invalid_at: str | None) -> None:
-        """Note from when on a memory does not hold, which may be a time to come; what was said of that before is taken back."""
+        """Record from when a memory is invalid, which may be a future time; revoke an earlier statement of that."""
         life = self._history.lives[memory_id]
         if life.invalid_at is not None and life.invalid_at <= at:
             self._note(event, at, memory_id, "revalidated")
@@ -191,7 +191,7 @@ class _Reading:
 
     def _linked(self, event: Event, at: str) -> None:
         relation, source, target = link = _ends(event)
-        self._turn(link, at, is_made=True)
+        self._record_link_time(link, at, is_made=True)
         if relation == "DERIVED_FROM":
             self._made_of(event, at, source, [target])
         elif relation in _PAIRED and link not in self._pairs:
@@ -202,9 +202,9 @@ class _Reading:
         self._untie(event, at, *_ends(event))
 
     def _untie(self, event: Event, at: str, relation: str, source: str, target: str) -> None:
-        """Note that a link is no longer there."""
+        """Record the removal of a link."""
         link = relation, source, target
-        self._turn(link, at, is_made=False)
+        self._record_link_time(link, at, is_made=False)
         if relation == "DERIVED_FROM":
             life = self._history.lives.get(source)
             if life is not None and life.sources and target in life.sources:
@@ -214,8 +214,8 @@ class _Reading:
             self._pairs.discard(link)
             self._pair(event, at, link, _PAIRED[relation][1])
 
-    def _turn(self, link: tuple[str, str, str], at: str, *, is_made: bool) -> None:
-        """Note when a link was made or unmade."""
+    def _record_link_time(self, link: tuple[str, str, str], at: str, *, is_made: bool) -> None:
+        """Record when a link was created or removed."""
         relation, *ends = link
         lives = self._history.lives
         if relation in LINKS and is_made:
@@ -227,7 +227,7 @@ class _Reading:
                 turns.append(max(at, *(lives[one].at for one in ends), *turns[-1:]))
 
     def _pair(self, event: Event, at: str, link: tuple[str, str, str], kind: str) -> None:
-        """Note what a link says: of the older memory, that it is replaced; of the source, that it contradicts the target."""
+        """Record a link's meaning: the older memory is replaced, or the source contradicts the target."""
         relation, source, target = link
         one, other = (target, source) if relation == "SUPERSEDES" else (source, target)
         if one in self._history.lives and other in self._history.lives:
@@ -258,7 +258,7 @@ class _Reading:
         self._history.builds[content["project_id"], sys.intern(content["build_id"])] = build
 
     def _note(self, event: Event, at: str, memory_id: str, kind: str, other: str | None = None) -> None:
-        """Take note of a change; nothing is done with a memory before it came."""
+        """Record a change; changes before a memory was added are ignored."""
         lives = self._history.lives
         came = (lives[one].at for one in (memory_id, other) if one in lives)
         self._history.changes.append(Change(max(at, *came), event.seq, memory_id, kind, other))

@@ -1,4 +1,4 @@
-"""How relevant memories were at any time: what a curve of each is drawn from."""
+"""The relevance of memories over time, from which their curves are drawn."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any, NamedTuple
 
 
 class Relevance(NamedTuple):
-    """What a memory's relevance is from a time on, until the next one.
+    """A memory's relevance from a time until the next `Relevance`.
 
     Attributes
     ----------
     at : str
-        From when on.
+        Start of the interval.
     anchor : float
-        What it fades from.
+        Relevance from which it fades.
     since : str
-        When it was that; not later than `at`.
+        Time of the anchor; not later than `at`.
     floor : float
-        Below which it does not fall.
+        Lower bound.
     is_pinned : bool
-        It does not fade at all.
+        The memory does not fade.
     is_use : bool
-        It was used or told again: that is why it changed.
+        The change is due to a use or a repetition.
     """
 
     at: str
@@ -35,7 +35,7 @@ class Relevance(NamedTuple):
 
 
 class Relevances:
-    """Collects the relevance of some memories from what events say of them.
+    """Collects the relevance of some memories from events.
 
     Parameters
     ----------
@@ -47,29 +47,29 @@ class Relevances:
         self._wanted = wanted
         self._found: dict[str, list[Relevance]] = {}
         self._stated: dict[str, tuple[float, str]] = {}
-        """The anchor and its time as the journal has them; the time is of the recording."""
+        """The anchor and its time as in the journal; the time is that of the recording."""
 
     def note(
-        self, memory_id: str, at: str, told: Mapping[str, Any], *, cleared: Collection[str] = (), is_use: bool = False
+        self, memory_id: str, at: str, fields: Mapping[str, Any], *, cleared: Collection[str] = (), is_use: bool = False
     ) -> None:
-        """Take note of what fields of a memory say from a time on, if they change how relevant it is.
+        """Record changed fields of a memory from a time on, if they affect its relevance.
 
-        An anchor may be older than the event that states it: a use that moves nothing states the one before again, a merger the
-        higher one of the two. So it counts from the time that it names, or, of what is read in later, from when that happened.
+        An anchor may be older than the event that states it: a use that changes nothing repeats the previous one, a merge states
+        the higher of two. So it counts from the time it names or, for history ingested later, from when that happened.
         """
         if memory_id not in self._wanted:
             return
         known = self._found.setdefault(memory_id, [])
         before = known[-1] if known else Relevance(at, 1.0, at)
         anchor, stated_at = self._stated.get(memory_id, (1.0, at))
-        stated = (told.get("relevance_anchor", anchor), told.get("relevance_at", stated_at))
+        stated = (fields.get("relevance_anchor", anchor), fields.get("relevance_at", stated_at))
         has_moved = not known or stated != (anchor, stated_at)
         now = Relevance(
             at,
             stated[0] if has_moved else before.anchor,
             min(at, stated[1]) if has_moved else before.since,
-            told.get("floor", 0.0 if "floor" in cleared else before.floor),
-            told.get("is_pinned", "is_pinned" not in cleared and before.is_pinned),
+            fields.get("floor", 0.0 if "floor" in cleared else before.floor),
+            fields.get("is_pinned", "is_pinned" not in cleared and before.is_pinned),
             is_use and has_moved,
         )
         self._stated[memory_id] = stated
@@ -77,5 +77,5 @@ class Relevances:
             known.append(now)
 
     def by_id(self) -> dict[str, tuple[Relevance, ...]]:
-        """Return them, each memory's in the order of time."""
+        """Return the collected values, each memory's in chronological order."""
         return {memory_id: tuple(sorted(known, key=attrgetter("at"))) for memory_id, known in self._found.items()}

@@ -1,4 +1,4 @@
-"""What was in force at any time: memories come, go, come back and replace each other, in the order in which that happened."""
+"""Replays which memories were in force at any time: additions, removals, restorations and replacements in chronological order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from operator import attrgetter
 from memgraph.fold.history.lives import Change, History
 
 AFTER_ALL = "\x7f"
-"""Behind a time: sorts after it and before every later one."""
+"""Appended to a time: sorts after it and before every later one."""
 _OUT = {"suppressed": 1, "archived": 2, "invalidated": 4, "deleted": 8}
 _BACK = {"unsuppressed": 1, "unarchived": 2, "revalidated": 4, "undeleted": 8}
 _DELETED = 8
@@ -18,16 +18,16 @@ _DELETED = 8
 
 @dataclass(frozen=True)
 class State:
-    """What was in force at the end of a bucket.
+    """The memories in force at the end of a bucket.
 
     Attributes
     ----------
     live : dict of str to int
         Memories in force, by kind.
     covered : int
-        Episodes in force of which a memory in force was made.
+        Episodes in force from which a memory in force was made.
     derived, sources : int
-        Memories in force that were made of others; and of how many, summed over them.
+        Memories in force that were made from others; and the number of their sources, summed over them.
     """
 
     live: dict[str, int]
@@ -39,13 +39,13 @@ class State:
 class Replay:
     """Replays a history.
 
-    A memory is in force from when it came, while it is neither suppressed, archived, invalidated nor deleted, and while no memory
-    that replaces it, directly or through others, is in none of these states.
+    A memory is in force from its addition, as long as it is neither suppressed, archived, invalidated nor deleted, and no memory
+    that replaces it, directly or through others, is free of these states.
 
     Parameters
     ----------
     counts : callable
-        Tells by its id whether the states are of a memory; the others are replayed, too, because they may replace these.
+        Returns, given its id, whether a memory is counted in the states. The others are replayed too, because they may replace it.
     """
 
     def __init__(self, history: History, counts: Callable[[str], bool]) -> None:
@@ -54,25 +54,25 @@ class Replay:
         self._births = sorted(history.lives, key=lambda one: (history.lives[one].at, history.lives[one].seq))
         self._changes = sorted(history.changes, key=attrgetter("at", "seq"))
         self._out: dict[str, int] = {}
-        """Of each memory that came, the states that put it out."""
+        """For each added memory, the states that put it out of force."""
         self._newer: dict[str, set[str]] = {}
         self._older: dict[str, set[str]] = {}
         self._leads: dict[str, bool] = {}
-        """Whether a memory, or one that replaces it, may be seen: then it puts out what it replaces."""
+        """Whether a memory, or one that replaces it, is visible; then it puts the memories it replaces out of force."""
         self.live: set[str] = set()
-        """What is in force."""
-        self.turns: dict[str, list[str]] = {}
-        """Of each memory that counts: when it came into force, went out of it, came back, …"""
+        """Memories in force."""
+        self.transitions: dict[str, list[str]] = {}
+        """For each counted memory: when it came into force, went out of force, came back, …"""
         self._now = ""
         self._made_of: dict[str, set[str]] = {}
         self._made_into: dict[str, set[str]] = {}
         self._covers: Counter[str] = Counter()
-        """Of how many memories in force each memory is a source."""
+        """For each memory, the number of memories in force that were made from it."""
         self._by_kind: Counter[str] = Counter()
         self._covered = self._derived = self._sources = 0
 
     def states(self, ends: Sequence[str]) -> Iterator[State]:
-        """Yield the state right before each of these times, which ascend."""
+        """Yield the state immediately before each of these ascending times."""
         births, changes = iter(self._births), iter(self._changes)
         birth, change = next(births, None), next(changes, None)
         for end in ends:
@@ -114,14 +114,14 @@ class Replay:
     def _set(self, memory_id: str, out: int) -> None:
         was_there, self._out[memory_id] = not self._out[memory_id] & _DELETED, out
         is_there = not out & _DELETED
-        if was_there != is_there:  # a link to what is deleted is gone with it
+        if was_there != is_there:  # a link to a deleted memory is removed with it
             for made in self._made_into.get(memory_id, ()):
                 if made in self.live and self._counts(made):
                     self._sources += is_there - was_there
         self._refresh(memory_id)
 
     def _refresh(self, memory_id: str) -> None:
-        """Work out anew whether a memory is in force, and the ones that it replaces."""
+        """Recompute whether a memory, and those that it replaces, are in force."""
         waiting = [memory_id]
         while waiting:
             one = waiting.pop()
@@ -134,14 +134,14 @@ class Replay:
                 waiting += self._older.get(one, ())
 
     def _put(self, memory_id: str, is_live: bool) -> None:
-        """Let a memory come into force, or go out of it."""
+        """Put a memory into or out of force."""
         if is_live == (memory_id in self.live):
             return
         life, step = self._lives[memory_id], 1 if is_live else -1
         (self.live.add if is_live else self.live.discard)(memory_id)
         sources = self._made_of.get(memory_id, ())
         if self._counts(memory_id):
-            self._turn(memory_id)
+            self._record_transition(memory_id)
             self._by_kind[life.kind] += step
             self._covered += step * (life.type == "episodic" and self._covers[memory_id] > 0)
             self._derived += step * bool(sources)
@@ -149,16 +149,16 @@ class Replay:
         for source in sources:
             self._cover(source, step)
 
-    def _turn(self, memory_id: str) -> None:
-        """Note that a memory came into force, or went out of it; what did not last was not."""
-        turns = self.turns.setdefault(memory_id, [])
-        if turns and turns[-1] == self._now:
-            turns.pop()
+    def _record_transition(self, memory_id: str) -> None:
+        """Record that a memory came into or went out of force; two changes at the same time cancel each other."""
+        transitions = self.transitions.setdefault(memory_id, [])
+        if transitions and transitions[-1] == self._now:
+            transitions.pop()
         else:
-            turns.append(self._now)
+            transitions.append(self._now)
 
     def _join(self, memory_id: str, source: str) -> None:
-        """Note that a memory was made of another one."""
+        """Record that a memory was made from another one."""
         sources = self._made_of.setdefault(memory_id, set())
         sources.add(source)
         self._made_into.setdefault(source, set()).add(memory_id)
@@ -187,9 +187,9 @@ class Replay:
             self._covered += (self._covers[source] > 0) - was_covered
 
 
-def turns_of(history: History, ids: Collection[str], until: str) -> dict[str, list[str]]:
-    """Return when each of these memories came into force, went out of it, and so on, up to a time, which counts."""
+def transitions_of(history: History, ids: Collection[str], until: str) -> dict[str, list[str]]:
+    """Return when each of these memories came into force, went out of force, and so on, up to and including a time."""
     replay = Replay(history, frozenset(ids).__contains__)
     for _ in replay.states([until + AFTER_ALL]):
         pass
-    return {one: replay.turns.get(one, []) for one in ids}
+    return {one: replay.transitions.get(one, []) for one in ids}

@@ -1,4 +1,4 @@
-"""Trials that nobody dated: their logs say which came first, and memgraph puts trial n on day n after 2000-01-01, UTC."""
+"""Undated trials: their logs give only their order, and memgraph dates trial n to day n after 2000-01-01, UTC."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _MIDNIGHT = "T00:00:00.000Z"
 
 
 def is_undated(at: str) -> bool:
-    """Tell whether a time, or a day, stands for the number of a trial: the first moment of one of the first thousand days."""
+    """Return whether a time or a day represents a trial number: the first moment of one of the first thousand days."""
     return at[_DATE_CHARS:] in ("", _MIDNIGHT) and 0 <= trial_of(at) < _MOST_TRIALS
 
 
 def trial_of(at: str) -> int:
-    """Return the number of the trial that a time or a day stands for."""
+    """Return the trial number that a time or a day represents."""
     return date.fromisoformat(at[:_DATE_CHARS]).toordinal() - _FIRST_DAY

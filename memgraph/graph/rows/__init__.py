@@ -1,1 +1,1 @@
-"""Rows on their way into the engine and back."""
+"""Writes rows to the engine and reads them back."""

@@ -1,8 +1,8 @@
 """Tracks edges created since the last checkpoint: Kùzu may crash if all of them are deleted before the next one.
 
-Where a table of edges has rows in the file, and every row that came since the last checkpoint has been deleted by another transaction,
-the checkpoint leaves a table whose next reader takes the process down (0.11.3: create an edge, CHECKPOINT, create another, delete it,
-CHECKPOINT, read a property). It does so for each group of nodes by itself.
+If an edge table has rows in the file, and every row added since the last checkpoint has been deleted by another transaction,
+the checkpoint leaves a table whose next reader crashes the process (0.11.3: create an edge, CHECKPOINT, create another, delete it,
+CHECKPOINT, read a property). This applies to each group of nodes separately.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _GROUP_NODES = 1 << 17
 
 
 class FreshEdges:
-    """The edges made since the last checkpoint.
+    """The edges created since the last checkpoint.
 
     Parameters
     ----------
     is_known : bool
-        Whether all of them are noted here: false where another process has left a log.
+        Whether all of them are recorded here: false if another process has left a log.
     """
 
     def __init__(self, *, is_known: bool) -> None:
@@ -31,12 +31,12 @@ class FreshEdges:
         self._keys: dict[str, set[Key]] = defaultdict(set)
 
     def clear(self) -> None:
-        """Note that there was a checkpoint."""
+        """Record a checkpoint."""
         self._is_known = True
         self._keys.clear()
 
     def need_checkpoint(self, connection: Connection, changes: Sequence[Change]) -> bool:
-        """Return whether there must be a checkpoint before these changes are written."""
+        """Return whether a checkpoint is needed before these changes are written."""
         gone = {(one.table, one.key) for one in changes if one.new is None and tables()[one.table].ends}
         if not self._is_known:
             return bool(gone)
@@ -49,7 +49,7 @@ class FreshEdges:
         return False
 
     def note(self, changes: Sequence[Change]) -> None:
-        """Note what was written."""
+        """Record written changes."""
         for change in changes:
             if tables()[change.table].ends and change.new is None:
                 self._keys[change.table].discard(change.key)
@@ -59,6 +59,6 @@ class FreshEdges:
 
 
 def _has_groups(connection: Connection, table: str) -> bool:
-    """Return whether the nodes at a table's edges are so many, those deleted included, that they come in several groups."""
+    """Return whether the nodes at a table's edges, including deleted ones, are enough for several groups."""
     lasts = [connection.run(f"MATCH (n:{end}) RETURN max(offset(id(n)))")[0][0] for end in tables()[table].ends or ()]
     return any((last or 0) >= _GROUP_NODES for last in lasts)

@@ -1,4 +1,4 @@
-"""New rows on their way into the engine by COPY, in the format that the engine reads."""
+"""Loads new rows into the engine by COPY, in the format that the engine reads."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _ENDS = ("from", "to")
 
 
 class Loader(Protocol):
-    """Copies new rows of one table. What a row lacks is '' in a STRING column, [] in a list, null in any other."""
+    """Copies new rows of one table. A missing field is '' in a STRING column, [] in a list, and null in any other."""
 
     def __call__(self, connection: Connection, table: Table, changes: Sequence[Change], folder: Path) -> None:
-        """Copy them; `folder` is for temporary files."""
+        """Copy the rows; `folder` is for temporary files."""
         ...
 
 
@@ -32,7 +32,7 @@ def load_json(connection: Connection, table: Table, changes: Sequence[Change], f
     names, rows = _rows(table, changes)
     nothing = {name: nothing_of(table.columns.get(name, "")) for name in names}
     nothing = {name: value for name, value in nothing.items() if value is not None}
-    rows[0] = {**dict.fromkeys(names), **nothing, **rows[0]}  # from the first the engine takes what to expect
+    rows[0] = {**dict.fromkeys(names), **nothing, **rows[0]}  # the engine infers the columns from the first row
     path = folder / f"{table.name}.json"
     with path.open("wb") as file:
         for start in range(0, len(rows), _ROWS_A_WRITE):
@@ -74,7 +74,7 @@ def load_arrow(connection: Connection, table: Table, changes: Sequence[Change], 
 
 
 def _rows(table: Table, changes: Sequence[Change]) -> tuple[list[str], list[dict[str, Any]]]:
-    """Return the columns that are copied, and the rows. Of nodes, columns that no row sets are left out: they get their defaults."""
+    """Return the columns to copy, and the rows. For nodes, columns that no row sets are left out and get their defaults."""
     rows: list[Row] = [columns_of(table, change.new or {}) for change in changes]
     if table.ends:
         ends = [dict(zip(_ENDS, change.key, strict=True)) for change in changes]
@@ -88,12 +88,12 @@ def _target(table: Table, names: Sequence[str]) -> str:
 
 
 def check_folder(path: Path) -> None:
-    """Raise `ConfigError` if COPY would not take the paths of files in a folder for what they are."""
+    """Raise `ConfigError` if COPY would misread the paths of files in a folder as patterns."""
     if any(char in str(path) for char in "*?["):
         raise ConfigError(f"{path}: Kùzu takes *, ? and [ in a path for patterns; move the store to another directory")
 
 
 def quoted(path: Path) -> str:
-    """Return a path as COPY takes it."""
+    """Return a path as COPY expects it."""
     text = str(path).replace("\\", "\\\\").replace("'", "\\'")
     return f"'{text}'"

@@ -1,4 +1,4 @@
-"""Memories as their records have them: JSON text beside the columns, with a code that only this store can make."""
+"""Memories' records: JSON text beside the columns, with a code that only this store can compute."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from memgraph.ports import Row
 
 
 class Records:
-    """Reads memories from their records, each checked.
+    """Reads memories from their records and verifies each.
 
     Parameters
     ----------
     seal : Seal
-        Of the graph.
+        The graph's seal.
     """
 
     def __init__(self, seal: Seal) -> None:
@@ -34,7 +34,7 @@ class Records:
         Raises
         ------
         GraphError
-            Its record is not what this store has written, or half of it is missing.
+            The record is not what this store has written, or only one of its two rows exists.
         """
         found = connection.run(*lookup("Memory", key))
         if found:
@@ -51,7 +51,7 @@ class Records:
         Parameters
         ----------
         written : int
-            How many there must be.
+            The expected number.
 
         Raises
         ------
@@ -64,7 +64,7 @@ class Records:
         return [(key, self._text(key, values)) for key, *values in found]
 
     def _text(self, key: str, values: Sequence[Any]) -> str:
-        """Return a memory's row as JSON text from its record, the record's code, and what a use changes."""
+        """Return a memory's row as JSON text from its record, the record's code, and the columns that a use changes."""
         record, code, *used = values
         is_text = isinstance(record, str)
         if not is_text or self._seal.short_code(record.encode()) != code or f'"id":"{key}"' not in record:

@@ -1,4 +1,4 @@
-"""Replaces nodes that the engine must not update: they are deleted and created again, with their edges. ``schema/001_nodes.cypher`` says why."""
+"""Replaces nodes that the engine must not update by deleting and recreating them with their edges. ``schema/001_nodes.cypher`` says why."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from memgraph.ports import Change, Key, Row
 Edge = tuple[str, Key, Row]
 """Table, ends and row."""
 _KEYS_AT_ONCE = 10
-"""From so many nodes on, one pass over each table of edges beats look-ups by key."""
+"""Number of nodes from which one pass over each edge table is faster than look-ups by key."""
 
 
 def replaced(connection: Connection, changes: Sequence[Change]) -> list[Change]:
     """Rewrite changes so that no list, and no string of a memory, is updated in place.
 
-    A node whose lists or strings change goes and comes anew, and so do its edges, which are read from the graph for it.
+    A node whose lists or strings change is deleted and created again with its edges, which are read from the graph.
     """
     nodes = {(change.table, str(change.key)): change for change in changes if _must_be_replaced(change)}
     if not nodes:
@@ -42,7 +42,7 @@ def replaced(connection: Connection, changes: Sequence[Change]) -> list[Change]:
 
 
 def edges_around(connection: Connection, table: str, keys: Collection[str]) -> Iterator[Edge]:
-    """Yield every edge at some nodes of a table, both ways; one between two of them may come twice."""
+    """Yield every edge at some nodes of a table, in both directions. An edge between two of them may be yielded twice."""
     if not any(table in (one.ends or ()) for one in tables().values()):
         return
     if len(keys) < _KEYS_AT_ONCE:
@@ -61,12 +61,12 @@ def edges_around(connection: Connection, table: str, keys: Collection[str]) -> I
 
 
 def edges_at(connection: Connection, table: str, key: str) -> Iterator[Edge]:
-    """Yield every edge at a node, both ways, each once."""
+    """Yield every edge at a node, in both directions, each once."""
     for arrow in ("-[e]->", "<-[e]-"):
         is_out = arrow.endswith(">")
         query = f"MATCH (m:{table} {{id: $id}}){arrow}(n) RETURN label(e), n.id, e"
         for name, other, edge in connection.run(query, {"id": key}):
-            if is_out or other != key:  # a link to itself came with the first arrow
+            if is_out or other != key:  # a self-loop was yielded with the first arrow
                 yield name, (key, other) if is_out else (other, key), from_engine(edge)
 
 

@@ -1,4 +1,4 @@
-"""Changes as Cypher: the statements and files that bring rows into the graph, and what to ask for to get them back."""
+"""Cypher statements that write changes to the graph and read rows back."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ STATE_KEY = "projection"
 _EDGES_OF_A_MEMORY = 16
 _EDGES_OF_A_TABLE = 8
 _MANY_GONE = 40
-"""From so many rows on that go, one pass over their table beats look-ups by key."""
+"""Number of deleted rows from which one pass over their table is faster than look-ups by key."""
 
 
 def _order(change: Change) -> int:
-    """Edges go before their nodes, nodes come before their edges."""
+    """Edges are deleted before their nodes; nodes are created before their edges."""
     is_edge = isinstance(change.key, tuple)
     if change.new is None:
         return 0 if is_edge else 1
@@ -25,7 +25,7 @@ def _order(change: Change) -> int:
 
 
 def with_records(changes: Iterable[Change], code_of: Callable[[bytes], int]) -> Iterator[Change]:
-    """Yield changes, and those of the memories' records: one that changes goes, and comes anew (``schema/001_nodes.cypher`` says why)."""
+    """Yield changes and those of the memories' records: a changed record is deleted and recreated (``schema/001_nodes.cypher`` says why)."""
     for change in changes:
         yield change
         if change.table == "Memory" and isinstance(change.key, str):
@@ -43,7 +43,7 @@ def _record_row(key: str, record: bytes, code_of: Callable[[bytes], int]) -> Row
 
 
 def statement(change: Change) -> tuple[str, dict[str, Any]]:
-    """Return the statement, by primary key, that makes one change."""
+    """Return the statement that makes one change, by primary key."""
     table = tables()[change.table]
     if change.old is None:
         row = columns_of(table, change.new or {})
@@ -68,7 +68,7 @@ def _values(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def edges_by_memory(changes: Sequence[Change]) -> list[list[Change]]:
-    """Group new edges by the memory that has them, or that has the evidence, at most sixteen together."""
+    """Group new edges by the memory that owns them or their evidence, at most sixteen in a group."""
     groups: dict[str, list[Change]] = {}
     for change in changes:
         groups.setdefault(change.key[1] if change.table in {"NEXT", "SUPPORTS"} else change.key[0], []).append(change)
@@ -76,7 +76,7 @@ def edges_by_memory(changes: Sequence[Change]) -> list[list[Change]]:
 
 
 def edges_by_table(changes: Sequence[Change]) -> list[list[Change]]:
-    """Group the edges of one memory by their table, at most eight together: some eighty shapes in all."""
+    """Group the edges of one memory by their table, at most eight in a group: about eighty statement shapes in all."""
     groups: dict[str, list[Change]] = {}
     for change in changes:
         groups.setdefault(change.table, []).append(change)
@@ -88,7 +88,7 @@ def _parts(group: list[Change], most: int) -> list[list[Change]]:
 
 
 def creation_of_edges(changes: Sequence[Change]) -> tuple[str, dict[str, Any]]:
-    """Return one statement that makes these edges; each node is matched once, by its primary key."""
+    """Return one statement that creates these edges; each node is matched once, by its primary key."""
     aliases: dict[tuple[str, str], str] = {}
     params: dict[str, Any] = {}
     edges = []
@@ -105,7 +105,7 @@ def creation_of_edges(changes: Sequence[Change]) -> tuple[str, dict[str, Any]]:
 
 
 def statements_of(changes: Sequence[Change], *, all_new_are_copied: bool) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the statements that make changes, in an order that the engine takes; new edges, and what is copied, are left out."""
+    """Yield the statements for changes in an order that the engine accepts, without new edges and rows that are copied."""
     gone: dict[str, list[Change]] = {}
     for change in changes:
         if change.new is None:
@@ -121,7 +121,7 @@ def statements_of(changes: Sequence[Change], *, all_new_are_copied: bool) -> Ite
 
 
 def _removal(table: str, rows: Sequence[Change]) -> tuple[str, dict[str, Any]]:
-    """Return one statement that removes rows of a table: one pass over it, however many they are."""
+    """Return one statement that deletes rows of a table in one pass over it."""
     if tables()[table].ends is None:
         return f"UNWIND $ids AS id MATCH (x:{table} {{id: id}}) DELETE x", {"ids": [one.key for one in rows]}
     source, target = tables()[table].ends or ("", "")
@@ -130,7 +130,7 @@ def _removal(table: str, rows: Sequence[Change]) -> tuple[str, dict[str, Any]]:
 
 
 def lookup(table: str, key: Key) -> tuple[str, dict[str, Any]]:
-    """Return the statement that asks for one row by its primary key (an edge: by its ends); see `wanted`."""
+    """Return the query for one row by its primary key (an edge: by its ends); see `wanted`."""
     if isinstance(key, str):
         return f"{nodes(table, '{id: $id}')} RETURN {wanted(table)}", {"id": key}
     source, target = tables()[table].ends or ("", "")
@@ -138,7 +138,7 @@ def lookup(table: str, key: Key) -> tuple[str, dict[str, Any]]:
 
 
 def nodes(table: str, where: str = "") -> str:
-    """Return the MATCH of a table's nodes; of memories, with their records."""
+    """Return the MATCH for a table's nodes; for memories, with their records."""
     if table != "Memory":
         return f"MATCH (n:{table} {where})"
     if where:
@@ -147,25 +147,25 @@ def nodes(table: str, where: str = "") -> str:
 
 
 def wanted(table: str) -> str:
-    """Return what to ask for to get a node's row: of a memory its record, the record's code, and what is no part of it."""
+    """Return the columns that make up a node's row: for a memory its record, the record's code, and the columns outside the record."""
     return ", ".join(["r.record", "r.code", *(f"n.{name}" for name in OF_USE)]) if table == "Memory" else "n"
 
 
 def lookup_of_edges(table: str, keys: Iterable[Key]) -> tuple[str, dict[str, Any]]:
-    """Return the statement that asks for all edges of a table that begin where these do: their ends, and they themselves."""
+    """Return the query for all edges of a table with the same sources as these: their ends and the edges themselves."""
     source, target = tables()[table].ends or ("", "")
     wanted = f"MATCH (a:{source} {{id: id}})-[e:{table}]->(b:{target}) RETURN id, b.id, e"
     return f"UNWIND $ids AS id {wanted}", {"ids": sorted({key[0] for key in keys})}
 
 
 def creation_of_tables(known: Collection[str]) -> list[str]:
-    """Return the statements that make the tables that a database lacks, and in a new one the row of the projection's state."""
+    """Return the statements that create a database's missing tables and, in a new one, the projection's state row."""
     missing = [table.statement for name, table in tables().items() if name not in known]
     return missing if known else [*missing, f"CREATE (:{STATE_TABLE} {{id: '{STATE_KEY}'}})"]
 
 
 def sums_of(table: Table) -> str:
-    """Return the statement that asks for the number of a table's rows, and the sum of the hashes of their texts."""
+    """Return the query for the number of a table's rows and the sum of the hashes of their texts."""
     if table.ends:
         pattern, ids, alias = f"MATCH (a:{table.ends[0]})-[e:{table.name}]->(b:{table.ends[1]})", ["a.id", "b.id"], "e"
     else:

@@ -1,8 +1,8 @@
-"""What the engine must hold, as counts and one sum of hashes: enough to tell, for little, whether it has lost anything.
+"""Checksums of what the engine must hold, as row counts and one sum of hashes: a cheap test for lost or changed rows.
 
-The sum is kept along with the rows: with each commit the hashes of the rows as they were are taken out of it, those of the rows as
-they are put in. They are computed from the changes that the fold gave, not from what the engine stores. To check, the engine
-adds up the hashes of all that its columns hold (some 5 microseconds a memory).
+The sum is stored with the rows. Each commit subtracts the hashes of the old rows and adds those of the new ones. They are
+computed from the fold's changes, not from what the engine stores. To check, the engine
+adds up the hashes of all its columns (about 5 microseconds per memory).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from memgraph.graph.schema import MEMORY_ROWS, tables
 from memgraph.ports import Change, Key, Row
 
 HashSum = Callable[[list[str]], int]
-"""Returns the sum of the engine's hashes of texts."""
+"""Computes the sum of the engine's hashes of texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """How many rows each table has, and the sum of the hashes of all rows."""
+    """The number of rows in each table, and the sum of the hashes of all rows."""
 
     rows: Mapping[str, int] = field(default_factory=dict)
     hashes: int = 0
@@ -40,17 +40,17 @@ class Sums:
         return Sums({name: count for name, count in rows.items() if count}, hashes)
 
     def as_row(self) -> Row:
-        """Return what is kept of it."""
+        """Return the sums as a row to be stored."""
         return {"rows": dict(self.rows), "hashes": str(self.hashes)}
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Sums:
-        """Return the sums that were kept."""
+        """Return the sums that were stored."""
         return cls(dict(row["rows"]), int(row["hashes"]))
 
 
 def _text(table_name: str, key: Key, row: Row) -> str:
-    """Return a row as one text; `statements.sums_of` has the engine make the same. Of a memory's record its code stands for it."""
+    """Return a row as one text, as the engine does by `statements.sums_of`. A memory's record is represented by its code."""
     if table_name == MEMORY_ROWS:
         return f"{key}{BETWEEN}{row['code']}"
     table = tables()[table_name]

@@ -1,4 +1,4 @@
-"""Changed rows on their way into the engine: by statement where they are few, by COPY where they are many."""
+"""Writes changed rows to the engine: few by statement, many by COPY."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from memgraph.disk.space import told
+from memgraph.disk.space import as_graph_errors
 from memgraph.errors import GraphError
 from memgraph.graph.connection import KUZU, Connection, Vendor
 from memgraph.graph.rows.loading import check_folder, load_arrow, load_json
@@ -31,21 +31,21 @@ _HASH_LIST = "UNWIND $texts AS text RETURN CAST(sum(hash(text)) AS STRING)"
 
 @dataclass(frozen=True, slots=True)
 class BulkLimits:
-    """From how many rows on they are copied.
+    """Numbers of rows from which rows are written by COPY.
 
     Attributes
     ----------
     new_rows : int
-        New rows in one commit (some 250 memories with their edges). From 1,000 on copying is quicker already, but it takes 200 MB
-        that the engine keeps, and rewrites the end of every table twice.
+        New rows in one commit (about 250 memories with their edges). COPY is faster from 1,000 rows, but takes 200 MB that the
+        engine keeps, and rewrites the end of every table twice.
     table_rows : int
-        Of one table: fewer are created one by one.
+        New rows of one table: fewer are created one by one.
     part_rows : int
-        At a time.
+        Rows copied at a time.
     large_bytes : int
-        In a file of this size, some 30,000 memories, nothing is copied beside rows that change. Among 100,000 memories fifty that
-        change beside 3,000 rows that are copied fill a pool of 512 MB at COMMIT, after which the file cannot be read; either alone is
-        no matter. A larger pool alone was not tried with such a commit.
+        From this file size, about 30,000 memories, a commit that also changes rows copies nothing. With 100,000 memories, fifty
+        changed ones and 3,000 copied rows in one commit fill a pool of 512 MB at COMMIT, after which the file cannot be read; either
+        alone does no harm. Such a commit was not tried with only a larger pool.
     """
 
     new_rows: int = 3_000
@@ -55,7 +55,7 @@ class BulkLimits:
 
 
 def by_table(changes: Sequence[Change]) -> dict[str, list[Change]]:
-    """Return changes by their table."""
+    """Group changes by table."""
     found: dict[str, list[Change]] = defaultdict(list)
     for change in changes:
         found[change.table].append(change)
@@ -63,12 +63,12 @@ def by_table(changes: Sequence[Change]) -> dict[str, list[Change]]:
 
 
 class RowWriter:
-    """Writes changed rows through a connection, in a transaction that its caller has begun.
+    """Writes changed rows through a connection, in the caller's transaction.
 
     Parameters
     ----------
     folder : Path
-        For temporary files.
+        Folder for temporary files.
 
     Raises
     ------
@@ -84,9 +84,9 @@ class RowWriter:
         self._limits = limits
 
     def copies(self, path: Path, changes: Sequence[Change]) -> bool:
-        """Tell whether the new rows among changes to the file at `path` are to be copied.
+        """Return whether the new rows among changes to the file at `path` are to be copied.
 
-        In a large file the engine's buffer pool has no room for copying beside rows that change.
+        In a large file the engine's buffer pool is too small for a COPY together with changed rows.
         """
         if sum(change.old is None for change in changes) < self._limits.new_rows:
             return False
@@ -97,7 +97,7 @@ class RowWriter:
         )
 
     def write(self, connection: Connection, changes: Sequence[Change], *, copies: bool) -> None:
-        """Write changes that `memgraph.graph.rows.replacing.replaced` has returned; with `copies` the new rows by COPY."""
+        """Write changes returned by `memgraph.graph.rows.replacing.replaced`; with `copies`, write new rows by COPY."""
         for query, params in statements_of(changes, all_new_are_copied=copies):
             connection.run(query, params)
         new = [change for change in changes if change.old is None]
@@ -109,10 +109,10 @@ class RowWriter:
                 _add_edges(connection, part)
 
     def copy(self, connection: Connection, changes: Sequence[Change], progress: Progress | None = None) -> None:
-        """Bring new rows in, nodes before edges: by COPY where a table has many, else by statement."""
+        """Write new rows, nodes before edges: by COPY if a table has many, else by statement."""
         rows: Mapping[str, Sequence[Change]] = by_table(changes)
         total, done = len(changes), 0
-        with told(self._folder), TemporaryDirectory(prefix="load-", dir=self._folder) as folder:
+        with as_graph_errors(self._folder), TemporaryDirectory(prefix="load-", dir=self._folder) as folder:
             for name, table in tables().items():
                 own = rows.get(name, ())
                 if len(own) < self._limits.table_rows:
@@ -136,7 +136,7 @@ def hash_sum(connection: Connection, texts: Sequence[str]) -> int:
     total = 0
     for start in range(0, len(texts), _TEXTS_A_HASH):
         part = list(texts[start : start + _TEXTS_A_HASH])
-        joined = _BETWEEN_TEXTS.join(part)  # to split one text is a third of what a list of them costs
+        joined = _BETWEEN_TEXTS.join(part)  # splitting one text takes a third of the time of passing a list
         if joined.count(_BETWEEN_TEXTS) == len(part) - 1:
             [[found]] = connection.run(_HASH, {"texts": joined})
         else:
@@ -146,10 +146,10 @@ def hash_sum(connection: Connection, texts: Sequence[str]) -> int:
 
 
 def _is_cheap(connection: Connection, group: Sequence[Change]) -> bool:
-    """Whether a memory's edges shall be made in one statement, in a third of the time of one for each table.
+    """Return whether a memory's edges are created in one statement, in a third of the time of one statement per table.
 
-    The engine keeps what it has planned for a statement, half a megabyte for sixteen edges, for as long as it is open: so that
-    is for the shapes that come first, and they come again most.
+    The engine keeps a statement's plan, half a megabyte for sixteen edges, as long as it is open. So this is done only for the
+    first statement shapes, which are also the most frequent.
     """
     shape = tuple(change.table for change in group)
     if shape not in connection.shapes and len(connection.shapes) < _MOST_SHAPES:
@@ -158,7 +158,7 @@ def _is_cheap(connection: Connection, group: Sequence[Change]) -> bool:
 
 
 def _add_edges(connection: Connection, changes: Sequence[Change]) -> None:
-    """Make new edges in one statement, which makes none of them if one end is not there."""
+    """Create new edges in one statement, which creates none if one end does not exist."""
     if connection.run(*creation_of_edges(changes)) != [[1]]:
         shown = ", ".join(f"{change.table} {' → '.join(change.key)}" for change in changes)
         raise GraphError(f"an edge has no node at one of its ends: {shown}")

@@ -1,1 +1,1 @@
-"""The database file: who has it open, and whether it is the one that was closed last."""
+"""The database file: access by one process at a time, and the check that it is unchanged since it was closed."""

@@ -1,9 +1,9 @@
-"""Who has the graph: opened on demand, shared by turns between processes, released when idle.
+"""Access to the graph: opened on demand, held by one process at a time, released when idle.
 
-The engine lets one process in at a time. A process therefore opens the graph for a block of calls and keeps it a little
-longer, because opening costs some 20 ms; it lets go after the idle time, or at once when another process asks by touching
-the file ``graph.wanted``. Who waits touches it again and again, and who gets the graph removes it, so only a touch that is
-not old is somebody's wish: it may be left behind, or removed too early, without harm.
+The engine admits one process at a time. A process therefore opens the graph for a block of calls and keeps it a little
+longer, because opening takes about 20 ms. It releases the graph after the idle time, or at once when another process requests it
+by touching the file ``graph.wanted``. A waiting process touches the file repeatedly, and the process that gets the graph removes
+it, so only a recent touch is a request. A file left behind or removed too early does no harm.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ logger = logger_of(__name__)
 _POLL_S = 0.02
 _AT_EXIT_S = 1.0
 _YIELD_S = 0.2
-"""For so long, who has just let go for another process stays away."""
-_WISH_AGAIN_S = 0.05
-_WISH_STALE_S = 1.0
-"""Who still waits would have touched the wish since."""
+"""How long a process that has released the graph for another waits before it takes it again."""
+_REQUEST_AGAIN_S = 0.05
+_REQUEST_STALE_S = 1.0
+"""A request older than this is void: a waiting process would have renewed it."""
 T = TypeVar("T")
 _SESSIONS: WeakSet[Session[Any]] = WeakSet()
 
@@ -67,14 +67,14 @@ class Session(Generic[T]):
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the lock for a block: nobody else has the resource; nests within a thread.
+        """Hold the lock, and thus the resource, exclusively for a block. Can be nested within a thread.
 
         Raises
         ------
         BusyError
-            Another process holds it for longer than the timeout.
+            Another process held the lock for longer than the timeout.
         ClosedError
-            The session was closed, or this process was forked off the one that made it.
+            The session was closed, or this process was forked from the one that created it.
         """
         self._check_process()
         with self._guard:
@@ -87,14 +87,14 @@ class Session(Generic[T]):
             finally:
                 self._depth -= 1
                 self._last_use = time.monotonic()
-                # One that does not open is given back at once: who takes it next finds out anew what is there.
+                # A resource that does not open is released at once: its next user checks it again.
                 is_broken = self._opened_in != self.generation and self._resource is None
                 if self._depth == 0 and (self._idle_s == 0 or is_broken or self.is_wanted()):
-                    self._let_go()
+                    self._release_logging_errors()
 
     @contextmanager
     def use(self) -> Iterator[T]:
-        """Hold the resource for a block; nests within a thread. Raises what `held` raises, and what opening it does."""
+        """Hold the open resource for a block. Can be nested within a thread. Raises the errors of `held` and of opening."""
         with self.held():
             resource = self._opened()
             self._users += 1
@@ -105,10 +105,10 @@ class Session(Generic[T]):
 
     @contextmanager
     def lent(self) -> Iterator[None]:
-        """Hold the lock for a block with the resource closed, so that a process of ours can open it.
+        """Hold the lock for a block with the resource closed, so that a child process can open it.
 
-        It was opened before in this turn, so what it is has been found out; it is opened again when it is next used, also
-        by those who hold the lock further up.
+        The resource was opened before while the lock was held, so it has been checked. Its next use opens it again, also by
+        callers that hold the lock further up the stack.
         """
         with self.held():
             if self._users:
@@ -119,7 +119,7 @@ class Session(Generic[T]):
             yield
 
     def reopen(self) -> None:
-        """Close the resource, to be opened anew at its next use, unless it is in use further up."""
+        """Close the resource unless it is in use further up the stack; its next use opens it again."""
         with self._guard:
             if not self._users:
                 self._close_open()
@@ -128,7 +128,7 @@ class Session(Generic[T]):
     def closed(self) -> Iterator[None]:
         """Hold the lock for a block with the resource closed, so that its files can be replaced.
 
-        Who holds the lock further up goes on holding it, and opens the resource again at its next use.
+        A caller further up the stack that holds the lock keeps it, and its next use opens the resource again.
         """
         with self._guard:
             if self._users:
@@ -137,16 +137,16 @@ class Session(Generic[T]):
                 with self.held():
                     try:
                         self._close_open()
-                    except MemGraphError as error:  # it is replaced anyhow
+                    except MemGraphError as error:  # the file is replaced in any case
                         logger.info("the graph was not closed as it should be: %s", error.loggable)
                     yield
             finally:
                 self.release()
 
     def release(self) -> None:
-        """Close the resource and give the lock back, unless it is in use further up."""
+        """Close the resource and release the lock, unless it is in use further up the stack."""
         if self._pid != os.getpid():
-            return  # both are the other process's: it goes on using them
+            return  # both belong to the parent process, which still uses them
         with self._guard:
             if not self.is_held or self._depth:
                 return
@@ -157,7 +157,7 @@ class Session(Generic[T]):
                 self._lock.release()
 
     def close(self) -> None:
-        """Release for good."""
+        """Release the resource and refuse further use."""
         if self._pid != os.getpid():
             return
         with self._guard:
@@ -173,12 +173,12 @@ class Session(Generic[T]):
                 self._guard.release()
 
     def is_wanted(self) -> bool:
-        """Tell whether somebody uttered a wish and, since it is not old, still waits."""
+        """Return whether another process waits: there is a request, and it is recent."""
         try:
-            uttered_ns = self._wanted.stat().st_mtime_ns
+            requested_ns = self._wanted.stat().st_mtime_ns
         except OSError:
             return False
-        return abs(time.time_ns() - uttered_ns) < _WISH_STALE_S * 1e9
+        return abs(time.time_ns() - requested_ns) < _REQUEST_STALE_S * 1e9
 
     def _take_lock(self) -> None:
         if self._is_closed:
@@ -188,7 +188,7 @@ class Session(Generic[T]):
             time.sleep(_POLL_S)
         if not self._lock.try_acquire():
             self._wait_for_lock()
-        self._take_back_wish()  # one's own is met; that of who still waits will be back
+        self._withdraw_request()  # this request is met; a process that still waits renews its own
 
     def _wait_for_lock(self) -> None:
         until = time.monotonic() + self._timeout_s
@@ -197,13 +197,13 @@ class Session(Generic[T]):
                 self._wanted.touch(mode=0o600)
             left_s = until - time.monotonic()
             try:
-                return self._lock.acquire(max(0.0, min(left_s, _WISH_AGAIN_S)))
+                return self._lock.acquire(max(0.0, min(left_s, _REQUEST_AGAIN_S)))
             except BusyError as error:
-                if left_s <= _WISH_AGAIN_S:
-                    self._take_back_wish()
+                if left_s <= _REQUEST_AGAIN_S:
+                    self._withdraw_request()
                     raise BusyError("the graph", pid=error.pid, timeout_s=self._timeout_s) from None
 
-    def _take_back_wish(self) -> None:
+    def _withdraw_request(self) -> None:
         with suppress(OSError):
             self._wanted.unlink()
 
@@ -212,7 +212,7 @@ class Session(Generic[T]):
             raise ClosedError(FORKED)
 
     def _begin(self) -> None:
-        """Begin a turn: the lock was just taken."""
+        """Record that the lock was just taken."""
         self.is_held = True
         self.generation += 1
         self._last_use = time.monotonic()
@@ -240,20 +240,20 @@ class Session(Generic[T]):
                 if not self.is_held or self.generation != turn or self._depth:
                     continue
                 if time.monotonic() - self._last_use >= self._idle_s or self.is_wanted():
-                    self._let_go()
+                    self._release_logging_errors()
                     return
 
-    def _let_go(self) -> None:
-        """Release after the work is done, which a failure to close must not make look failed."""
+    def _release_logging_errors(self) -> None:
+        """Release after the work is done; log an error of closing, which must not make the work look failed."""
         try:
             self.release()
-        except MemGraphError as error:  # who opens it next finds out what is there
+        except MemGraphError as error:  # the next user checks the file
             logger.warning("the graph was not closed as it should be: %s", error.loggable)
 
 
 @atexit.register
 def _release_all() -> None:
-    """Let a program that closes nothing leave its graphs closed."""
+    """Close graphs that the program has left open."""
     for session in list(_SESSIONS):
         with suppress(MemGraphError):
             session.release_at_exit()

@@ -1,9 +1,9 @@
-"""What is known of the graph's file before the engine opens it: whether it is the very file that memgraph closed last.
+"""A note beside the graph's file that shows, before the engine opens it, whether it is the file that memgraph closed last.
 
-The engine trusts its files: a flipped byte in its log changes a value unnoticed, or takes the process down, and whoever edits the
-file writes what is read. So a small note beside the file says who has it open or, after a clean close, which bytes it had then:
-a keyed code over file, log and the note itself. Size and time of a file prove nothing and are not looked at. The journal is the
-log that counts: what the engine's own log holds beyond the file can always be had from the journal again.
+The engine trusts its files: a flipped byte in its log changes a value silently or crashes the process, and an edited file is read
+as it is. A small note beside the file therefore records which process has it open or, after a clean close, its content: a
+keyed code over file, log and the note itself. A file's size and time prove nothing and are ignored. The journal is
+authoritative: what the engine's own log holds beyond the file can always be restored from the journal.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ import orjson
 
 from memgraph.disk.files import clear, open_own, read_own
 from memgraph.disk.seal import Seal
-from memgraph.disk.space import refusal
+from memgraph.disk.space import graph_error
 from memgraph.errors import GraphError, OutdatedGraphError
 from memgraph.logs import logger_of
 
 logger = logger_of(__name__)
 
 _NOTE_BYTES = 1024
-"""Always as many, written in place: a full disk takes them still."""
+"""Fixed size, written in place, so that the note can be written on a full disk."""
 _MOST_UNCLEAN = 3
-"""After so many processes in a row that died with the graph open, it may be the graph that they died of."""
+"""After this many processes in a row ended with the graph open, the graph itself is the suspected cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    """What is noted of the file.
+    """The content of the note.
 
     Attributes
     ----------
     is_open : bool
-        A process has it open, or died so.
+        A process has the file open, or ended without closing it.
     is_suspect : bool
-        A query ended the engine: it may have been the file.
+        A query crashed the engine, possibly because the file is damaged.
     unclean : int
-        So many processes in a row have died with it open.
+        Number of processes in a row that ended with the file open.
     name : str
-        Of the file.
+        Name of the file.
     file, log : str or None
-        Codes of the file when it was last written, and of the engine's log when it was closed; None where there was none.
+        Codes of the file when it was last written, and of the engine's log when it was closed; None if there was none.
     """
 
     name: str
@@ -59,7 +59,7 @@ class _Note:
 
 
 class OpenNote:
-    """The note beside a graph's file. The graph's lock is held when it is used."""
+    """The note beside a graph's file. Callers hold the graph's lock."""
 
     def __init__(self, path: Path, seal: Seal) -> None:
         self._path = path
@@ -69,17 +69,17 @@ class OpenNote:
         self._known = _Note(path.name)
 
     def admit(self, probe: Callable[[], None]) -> None:
-        """Return if the file may be opened, or if there is none. Costs a hash of file and log.
+        """Check that the file may be opened, or that there is none. Hashes file and log.
 
         Parameters
         ----------
         probe : callable
-            Opens and reads the file somewhere else, and raises a `GraphError` if that fails.
+            Opens and reads the file in another process, and raises a `GraphError` if that fails.
 
         Raises
         ------
         GraphError
-            It is not the file that was closed last, or does not open: rebuild it.
+            The file changed since it was closed, or does not open: rebuild it.
         """
         note = self._read()
         self._known = _Note(self._path.name)
@@ -116,12 +116,12 @@ class OpenNote:
         raise GraphError(f"{self._path} has no valid seal")
 
     def check(self, path: Path | None = None) -> None:
-        """Return if the file and its log, or the copies of both at `path`, are as they were closed.
+        """Check that the file and its log, or the copies of both at `path`, are as they were when closed.
 
         Raises
         ------
         GraphError
-            They are not.
+            They differ.
         """
         note, path = self._known, path or self._path
         log_path = log_of(path)
@@ -130,25 +130,25 @@ class OpenNote:
             raise GraphError(f"{path} was changed while it was closed")
 
     def opened(self) -> None:
-        """Note that this process is about to have the file open."""
+        """Record that this process is about to open the file."""
         self._put(is_open=True, is_suspect=False)
 
     def is_unwritten(self) -> bool:
-        """Return whether the file is as it was last noted: the engine writes to it in a COPY and a CHECKPOINT, and nobody else may."""
+        """Return whether the file is as last recorded. Only the engine may write to it, in a COPY or a CHECKPOINT."""
         return self._known.file is None or self._code(self._path) == self._known.file
 
     def written(self) -> None:
-        """Note that the engine has rewritten the file, and emptied its log."""
+        """Record that the engine has rewritten the file and emptied its log."""
         self._put(is_open=True, file=self._code(self._path))
 
     def closed(self, *, is_rewritten: bool) -> None:
-        """Note that the file, and its log if one was left, are as this process wants them to be found."""
+        """Record the present file, and its log if there is one, as the expected ones."""
         file = self._code(self._path) if is_rewritten else self._known.file
         log = self._code(self._log) if _is_file(self._log) else None
         self._put(is_open=False, unclean=0, file=file, log=log)
 
     def suspect(self) -> None:
-        """Note that the file may be damaged, so that it is tried before it is opened again."""
+        """Record that the file may be damaged, so that it is probed before it is opened again."""
         self._put(is_suspect=True)
 
     def _code(self, path: Path) -> str:
@@ -168,10 +168,10 @@ class OpenNote:
             finally:
                 os.close(descriptor)
         except OSError as error:
-            raise refusal(error, self._note) from None
+            raise graph_error(error, self._note) from None
 
     def _read(self) -> _Note | None:
-        """Return the note that this store's key has sealed, if there is one."""
+        """Return the note if there is one sealed with this store's key."""
         try:
             sealed = orjson.loads(read_own(self._note))
             said = sealed["note"]
@@ -193,30 +193,30 @@ def _is_file(path: Path) -> bool:
 
 
 def log_of(path: Path) -> Path:
-    """Return where the engine keeps the log of its file."""
+    """Return the path of the engine's log of a file."""
     return path.with_name(f"{path.name}.wal")
 
 
 def sweep(path: Path) -> None:
-    """Remove what a write or a rebuild of the graph at `path` left when it was killed."""
+    """Remove the files that a killed write or rebuild of the graph at `path` left."""
     for victim in (*path.parent.glob("load-*"), *path.parent.glob(f"{path.stem}.new*")):
         remove(victim)
 
 
 def remove_beside(path: Path, *, but: Path | None = None) -> None:
-    """Remove everything that the engine may take for a part of its file, but for a log that is known."""
+    """Remove everything that the engine might take for a part of its file, except a known log."""
     for other in path.parent.glob(f"{path.name}.*"):
         if other != but:
             remove(other)
 
 
 def remove(path: Path) -> None:
-    """Remove whatever is there.
+    """Remove whatever has this path.
 
     Raises
     ------
     GraphError
-        The system refuses.
+        The system refuses the removal.
     """
     try:
         clear(path)

@@ -1,1 +1,1 @@
-"""The engine in a process of its own, for queries from outside."""
+"""Runs users' queries in an engine in a separate process."""

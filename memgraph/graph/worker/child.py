@@ -1,7 +1,7 @@
-"""The engine in a process of its own: runs one query from outside at a time, or tries whether a damaged file opens.
+"""The child process with the engine: runs one user's query at a time, or probes whether a damaged file opens.
 
-Either may take the process down, take all memory, or never end; the parent (`memgraph.graph.worker.process`) then kills it. It
-ends by itself with its parent, and when it was not asked for a while.
+Either may crash the process, take all memory, or never end; the parent (`memgraph.graph.worker.process`) then kills it. The
+child ends with its parent, and after a time without requests.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from memgraph.graph.worker.wire import decoded, encoded, frame, plain, received
 IDLE_S = 60.0
 _BATCH_BYTES = 1 << 20
 _MOST_KEPT_BYTES = 512 << 20
-"""A child that has grown beyond this ends after the query; the next one starts small."""
+"""A child that has grown beyond this ends after its query; the next one starts small."""
 _ENGINE_ERRORS = (RuntimeError, IndexError, ValueError, TypeError, OverflowError, OSError, AttributeError, MemoryError)
 
 
-class _Refused(Exception):  # noqa: N818 - an answer like others, not an error of this process
-    """The query's answer is that it is refused."""
+class _Refused(Exception):  # noqa: N818 - a regular answer, not an error of this process
+    """The query is refused."""
 
 
 def main() -> None:
     """Serve requests until the parent ends."""
     requests, replies = os.dup(0), os.dup(1)
-    with Path(os.devnull).open("r+b") as nothing:  # what the engine prints must not get between the frames
+    with Path(os.devnull).open("r+b") as nothing:  # the engine's output must not mix with the frames
         for descriptor in (0, 1):
             os.dup2(nothing.fileno(), descriptor)
-    with suppress(OSError):  # where the system is out of memory, this process goes first
+    with suppress(OSError):  # if the system runs out of memory, it kills this process first
         Path("/proc/self/oom_score_adj").write_text("1000")
     inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(requests, inbox), daemon=True).start()
@@ -50,7 +50,7 @@ def main() -> None:
         except queue.Empty:
             os._exit(0)
         if (loaded := loaded or request["engine"]) != request["engine"]:
-            os._exit(0)  # two engines in one process take it down; the parent starts another
+            os._exit(0)  # two engines in one process crash it; the parent starts another child
         try:
             if "query" in request:
                 _query(replies, request)
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def _receive(requests: int, inbox: queue.SimpleQueue[Any]) -> None:
-    """Take requests in; when the parent is gone, so is this process, even in the middle of a query."""
+    """Receive requests; end this process when the parent has ended, even during a query."""
     try:
         while (message := received(requests)) is not None:
             inbox.put(decoded(message))
@@ -76,7 +76,7 @@ def _receive(requests: int, inbox: queue.SimpleQueue[Any]) -> None:
 
 
 def _query(replies: int, request: dict[str, Any]) -> None:
-    """Run a query and send its rows."""
+    """Run a query and send its result."""
     with _opened(request) as (engine, connection):
         connection.execute("BEGIN TRANSACTION READ ONLY")
         connection.set_query_timeout(int(request["timeout_s"] * 1_000))
@@ -96,7 +96,7 @@ def _query(replies: int, request: dict[str, Any]) -> None:
 
 
 def _result(engine: Any, connection: Any, query: str, params: dict[str, Any]) -> Any:
-    # Prepared, which refuses several statements before the first has run: `execute` would run them all.
+    # Preparation refuses several statements before the first has run; `execute` would run them all.
     prepared = engine.PreparedStatement(connection, query, params)
     if not prepared.is_success():
         raise _Refused(f"the query failed: {prepared.get_error_message()}")
@@ -107,7 +107,7 @@ def _result(engine: Any, connection: Any, query: str, params: dict[str, Any]) ->
 
 
 def _send_rows(replies: int, result: Any, types: list[str], most_bytes: int) -> None:
-    large = [place for place, type_ in enumerate(types) if type_ == "INT128"]  # such as every sum: given as decimals
+    large = [place for place, type_ in enumerate(types) if type_ == "INT128"]  # such as every sum: sent as decimals
     rows: list[bytes] = []
     waiting = total = 0
     while result.has_next():
@@ -127,7 +127,7 @@ def _send_rows(replies: int, result: Any, types: list[str], most_bytes: int) -> 
 
 
 def _probe(request: dict[str, Any]) -> None:
-    """Open a file with its log, and read what it says of itself."""
+    """Open a file with its log, and read its state record."""
     with _opened(request) as (_, connection):
         state: Any = connection.execute("MATCH (p:Projection) RETURN p.state")
         while state.has_next():
@@ -136,7 +136,7 @@ def _probe(request: dict[str, Any]) -> None:
 
 @contextmanager
 def _opened(request: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
-    """Open a file to be read, and yield the engine's module and the connection."""
+    """Open a file for reading, and yield the engine's module and the connection."""
     engine = import_module(request["engine"])
     with _no_file_grows():
         database = engine.Database(
@@ -155,7 +155,7 @@ def _opened(request: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
 
 @contextmanager
 def _no_file_grows() -> Iterator[None]:
-    """Let this process write to no file, should a query ever get so far."""
+    """Forbid this process to write to files, as a last defence against a query that tries to."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
     try:
@@ -173,7 +173,7 @@ def _shown(error: Exception) -> str:
 def _resident_bytes() -> int:
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-    except OSError:  # not Linux: the most it ever was
+    except OSError:  # not Linux: the peak instead
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 

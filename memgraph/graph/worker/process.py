@@ -1,7 +1,7 @@
-"""The engine's child process from its parent's side: started when needed, watched, killed when it goes astray.
+"""The parent's side of the engine's child process: started when needed, monitored, and killed if it exceeds its limits.
 
-The engine cannot be trusted with a query from outside, nor with a file that may be damaged: it may crash (`RETURN
-date('20000-01-01')` does), take all memory, or not look at the clock. What does so in a process of its own costs an error.
+A user's query, or a file that may be damaged, can make the engine crash (`RETURN date('20000-01-01')` does), take all memory,
+or ignore its timeout. In a separate process that only causes an error.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ Answer = dict[str, Any]
 
 
 class EndedError(QueryError):
-    """The child ended before it answered: the engine crashed in it, or the system killed it."""
+    """The child ended before it answered: the engine crashed, or the system killed it."""
 
 
 class GaveWayError(Exception):
-    """The request was dropped so that somebody else can have the graph. Never leaves this package."""
+    """The request was dropped so that another user can have the graph. Never leaves this package."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the child may take.
+    """Limits of a request.
 
     Attributes
     ----------
     silence_s : float
-        Seconds until it answers, and again until it goes on.
+        Seconds until the first part of the answer, and between parts.
     resident_bytes : int
-        Of memory.
+        Memory of the child.
     gives_way : callable
-        Asked again and again while the child, or its turn, is waited for; once it returns true, the request is dropped.
+        Polled while the request waits for the child; when it returns true, the request is dropped.
     """
 
     silence_s: float
@@ -59,13 +59,13 @@ class Limits:
     gives_way: Callable[[], bool] = lambda: False
 
     def check(self) -> None:
-        """Raise `GaveWayError` if somebody else goes first."""
+        """Raise `GaveWayError` if the request must give way."""
         if self.gives_way():
             raise GaveWayError
 
 
 class EngineProcess:
-    """One child at a time for all stores of this process. Thread-safe; a process that was forked off has its own."""
+    """One child at a time for all stores of this process. Thread-safe; a forked process starts its own."""
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
@@ -76,16 +76,16 @@ class EngineProcess:
         os.register_at_fork(after_in_child=self._forget)
 
     def query(self, request: Mapping[str, Any], limits: Limits) -> Rows:
-        """Run a query in the child and return its rows; `request` is what `memgraph.graph.worker.child` takes.
+        """Run a query in the child and return its rows; `memgraph.graph.worker.child` describes `request`.
 
         Raises
         ------
         QueryError
             The query failed, was refused, or had to be stopped.
         GraphError
-            The graph does not open, or there can be no child.
+            The graph does not open, or the child cannot be started.
         GaveWayError
-            The limits say so.
+            `limits.gives_way` returned true.
         """
         rows = Rows()
         names: list[str] = []
@@ -100,12 +100,12 @@ class EngineProcess:
         return rows
 
     def probe(self, request: Mapping[str, Any], limits: Limits) -> None:
-        """Try in the child whether a graph opens, which brings its log into its file.
+        """Check in the child that a graph opens, which merges its log into its file.
 
         Raises
         ------
         GraphError
-            It does not.
+            The graph does not open.
         """
         try:
             self._ask(request, limits, lambda _: None)
@@ -124,18 +124,18 @@ class EngineProcess:
             process.wait()
 
     def _forget(self) -> None:
-        """Leave the child to the process that this one was forked off."""
+        """Leave the child to the parent of this forked process."""
         self._turn = threading.Lock()
         self._buffer = bytearray()
         if self._process is not None:
-            self._process.returncode = 0  # it is not this process's to wait for
+            self._process.returncode = 0  # not a child of this process, so it must not wait for it
             for pipe in (self._process.stdin, self._process.stdout):
                 if pipe is not None:
                     pipe.close()
             self._process = None
 
     def _ask(self, request: Mapping[str, Any], limits: Limits, take: Callable[[Answer], None]) -> None:
-        """Send a request and hand on what comes back, but for the last word."""
+        """Send a request and pass on each answer except the final one."""
         try:
             message = frame(encoded(request))
         except (TypeError, ValueError) as error:
@@ -148,7 +148,7 @@ class EngineProcess:
                 take(answer)
                 answer = self._received(limits)
         except BaseException:
-            self.stop()  # whatever it is doing, nobody waits for it
+            self.stop()  # nobody waits for its answer any more
             raise
         finally:
             self._turn.release()
@@ -164,7 +164,7 @@ class EngineProcess:
         except EndedError:
             if process.returncode != 0:
                 raise
-        self.stop()  # it had ended by itself: being idle, or larger than it should be
+        self.stop()  # it had ended by itself, idle or too large
         self._started(limits)
         return self._asked(message, limits)
 
@@ -172,7 +172,7 @@ class EngineProcess:
         if self._process is not None and self._process.poll() is None:
             return self._process
         self.stop()
-        # The same modules as here, wherever they come from; not the current directory's, and none of the store's keys.
+        # The child uses the same modules as this process, none from the current directory, and gets no keys of the store.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("MEMGRAPH_")}
         environment["PYTHONPATH"] = os.pathsep.join(_search_path())
         try:
@@ -183,7 +183,7 @@ class EngineProcess:
                 stderr=subprocess.DEVNULL,
                 bufsize=0,
                 env=environment,
-                process_group=0,  # Ctrl-C is for this process, which then ends the child
+                process_group=0,  # Ctrl-C reaches only this process, which then ends the child
             )
         except (OSError, ValueError) as error:
             raise GraphError(f"the engine's process cannot be started ({sys.executable}): {error}") from None
@@ -256,25 +256,26 @@ class EngineProcess:
     def _ended(self) -> EndedError:
         code = self._process.wait() if self._process else 0
         how = f"crashed ({signal.Signals(-code).name})" if code < 0 else f"ended (exit code {code})"
-        return EndedError(f"the engine {how}; it ran in a process of its own, so nothing else is harmed")
+        return EndedError(f"the engine {how}; it ran in a separate process, so nothing else is affected")
 
 
 def _search_path() -> list[str]:
-    """Return where this process finds its modules, in its order, so that the child finds the same."""
+    """Return this process's module search path, for the child."""
     package = str(Path(__file__).resolve().parents[2])
     found = [str(Path(entry).absolute()) for entry in sys.path if entry]
     return found if package in found else [*found, package]
 
 
 def resident_bytes(pid: int) -> int:
-    """Return how much memory a process has; 0 where the system does not tell."""
+    """Return a process's resident memory; 0 if the system does not report it."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError):
-        return 0 if sys.platform == "linux" else _told_by_ps(pid)  # there, it has ended, which shows elsewhere
+        # on Linux the process has ended, which is detected elsewhere
+        return 0 if sys.platform == "linux" else _resident_bytes_by_ps(pid)
 
 
-def _told_by_ps(pid: int) -> int:
+def _resident_bytes_by_ps(pid: int) -> int:
     try:
         shown = subprocess.run(["/bin/ps", "-o", "rss=", "-p", str(pid)], capture_output=True, check=False, timeout=5)
         return int(shown.stdout or 0) << 10

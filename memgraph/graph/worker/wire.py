@@ -1,6 +1,6 @@
-"""What goes between a process and its child: frames of JSON, with a mark on values that JSON has no form for.
+"""The protocol between a process and its child: frames of JSON, with tags for values that JSON cannot represent.
 
-Imports little: the child starts with it, and a query waits for the child.
+Imports little, because the child imports it at its start, for which a query waits.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _MADE: dict[str, Callable[[Any], Any]] = {
 
 
 def frame(message: bytes) -> bytes:
-    """Return a message with its length before it."""
+    """Return a message prefixed with its length."""
     return len(message).to_bytes(_LENGTH_BYTES) + message
 
 
 def taken(buffer: bytearray) -> bytes | None:
-    """Take the first whole message out of a buffer; None if there is none yet."""
+    """Remove the first whole message from a buffer and return it; None if there is none yet."""
     end = _LENGTH_BYTES + int.from_bytes(buffer[:_LENGTH_BYTES])
     if len(buffer) < max(end, _LENGTH_BYTES):
         return None
@@ -50,7 +50,7 @@ def taken(buffer: bytearray) -> bytes | None:
 
 
 def received(descriptor: int) -> bytes | None:
-    """Wait for a whole message on a descriptor; None where it ends."""
+    """Wait for a whole message on a descriptor; return None at its end."""
     buffer = bytearray()
     while (message := taken(buffer)) is None:
         lacking = _LENGTH_BYTES + int.from_bytes(buffer[:_LENGTH_BYTES]) - len(buffer)
@@ -62,12 +62,12 @@ def received(descriptor: int) -> bytes | None:
 
 
 def encoded(value: Any) -> bytes:
-    """Return plain data as JSON, from which `decoded` makes equal data.
+    """Return plain data as JSON, which `decoded` converts back to equal data.
 
     Raises
     ------
     TypeError, ValueError
-        There is a value of a type that no query takes, text that is no text, or values in each other too deep.
+        A value has a type that no query takes, is invalid text, or is nested too deep.
     """
     return orjson.dumps(_packed(value, 0))
 
@@ -88,8 +88,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         if value.keys() == {"_nodes", "_rels"}:
             return {"nodes": plain(value["_nodes"]), "edges": plain(value["_rels"])}
-        is_node = "_label" in value or "_LABEL" in value  # as Kùzu and Ladybug write it
-        hidden = {"record"} if is_node else ()  # the whole row once more, as text
+        is_node = "_label" in value or "_LABEL" in value  # the spelling of Kùzu and of Ladybug
+        hidden = {"record"} if is_node else ()  # the whole row again, as text
         return {
             name: plain(item)
             for name, item in value.items()
@@ -101,7 +101,7 @@ def plain(value: Any) -> Any:
 
 
 def unpack(value: Any) -> Any:
-    """Return what a packed value was."""
+    """Return the value that was packed."""
     if isinstance(value, list):
         return [unpack(item) for item in value]
     if isinstance(value, dict):
@@ -112,14 +112,14 @@ def unpack(value: Any) -> Any:
 
 
 def _packed(value: Any, depth: int) -> Any:
-    """Return a value as JSON can hold it."""
+    """Return a value in a form that JSON can represent."""
     if depth > _MOST_DEEP:
-        raise ValueError("holds values in each other too deep")
+        raise ValueError("is nested too deep")
     match value:
         case None | bool():
             return value
         case str():
-            return str.__str__(value)  # of a text that is also a member of an enumeration: the text
+            return str.__str__(value)  # the text of a member of a string enumeration
         case int():
             return int(value) if value in _INT64 else _marked("int", str(int(value)))
         case float():

@@ -1,4 +1,4 @@
-"""Which rows of the vector files are not what the events named: the one place where that is decided."""
+"""Finds the rows of the vector files that differ from what the events named. Only this module decides that."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from memgraph.model.events.store import EmbeddingSwitched
 from memgraph.ports import Progress
 
 _STEP = 1_000
-"""Progress is told once in so many rows."""
+"""Number of rows after which progress is reported."""
 
 
 class DamagedRow(NamedTuple):
-    """A row that does not have the SHA-256 that an event named; `memory_id` is the memory that it was last named for."""
+    """A row whose SHA-256 is not the one that an event named. `memory_id` is the last memory it was named for."""
 
     model: str
     row: int
@@ -37,7 +37,7 @@ class _FileOf(Protocol):
 
 
 class NamedRows:
-    """What each row of each vector file is to be, by the events so far, but for those that were recorded as lost."""
+    """The expected content of each row of each vector file, by the events so far, except rows recorded as lost."""
 
     def __init__(self) -> None:
         self._dimensions: dict[str, int] = {}
@@ -46,9 +46,9 @@ class NamedRows:
 
     @classmethod
     def of_lines(cls, lines: Iterable[Line]) -> NamedRows:
-        """Return what a journal's lines say, which were verified before.
+        """Collect the rows that a journal's lines name. The lines were verified before.
 
-        Payloads are not validated again: that takes ten times as long.
+        Payloads are not validated again, because that takes ten times as long.
         """
         named = cls()
         for line in lines:
@@ -63,7 +63,7 @@ class NamedRows:
         return named
 
     def take(self, payload: Payload) -> None:
-        """Take in the next event."""
+        """Add the rows of the next event."""
         if isinstance(payload, EmbeddingSwitched):
             self._dimensions[payload.model] = payload.dimension
         elif isinstance(payload, VectorsLost):
@@ -72,15 +72,15 @@ class NamedRows:
             self._name((memory_id, one.model, one.row, one.sha256) for memory_id, one in vectors_named(payload))
 
     def __len__(self) -> int:
-        """Return how many rows are to be there."""
+        """Return the number of expected rows."""
         return sum(len(rows.keys() - self._lost[model]) for model, rows in self._named.items())
 
     def has(self, model: str, row: int, memory_id: str, sha256: str | None) -> bool:
-        """Tell whether an event has named this row for a memory."""
+        """Return whether an event has named this row for a memory."""
         return (memory_id, sha256) in self._named.get(model, {}).get(row, ())
 
     def damaged(self, file_of: _FileOf, progress: Progress | None = None) -> Iterator[DamagedRow]:
-        """Compare each row with its SHA-256, in the files' order: 600,000 of 384 components a second.
+        """Compare each row with its SHA-256, in the files' order: 600,000 rows of 384 components per second.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class NamedRows:
         Raises
         ------
         StorageError
-            A file is there and cannot be read.
+            A file exists and cannot be read.
         """
         done, total = 0, len(self)
         for model, rows in self._named.items():
@@ -112,7 +112,7 @@ class NamedRows:
 
 
 def holds(file: VectorFile, row: int, sha256: str) -> bool:
-    """Tell whether a row is what an event named."""
+    """Return whether a row has the SHA-256 that an event named."""
     return hashlib.sha256(file.stored(row)).hexdigest() == sha256
 
 
@@ -127,7 +127,7 @@ def _vectors_in(content: Mapping[str, Any]) -> list[tuple[str, str, int, str]]:
 
 
 def _read(file: VectorFile, rows: Sequence[int]) -> Iterator[tuple[int, bytes]]:
-    """Yield rows with their bytes: fewer where the file ends before, none where it is missing."""
+    """Yield rows with their bytes: fewer if the file ends early, none if it is missing."""
     try:
         with file.path.open("rb", buffering=1 << 20) as stream:
             for row in rows:

@@ -1,4 +1,4 @@
-"""Vectors made ahead of the event that names them: those of a model that a store is about to change to."""
+"""Vectors computed before the event that names them, for a model that the store is about to change to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memgraph.journal.vectors.vector_file import VectorFile
 
 
 class MadeRow(NamedTuple):
-    """A row that no event names yet: the memory it is of, the HMAC of the text, and where the vector lies."""
+    """A row that no event names yet: its memory, the HMAC of the text, and the location of the vector."""
 
     memory_id: str
     text: str
@@ -27,10 +27,10 @@ class MadeRow(NamedTuple):
 
 
 class MadeVectors:
-    """``<model>.rows.jsonl``: of which memory and text each row is that lies in a model's file behind those that events name.
+    """``<model>.rows.jsonl``: the memory and text of each row of a model's file that no event names yet.
 
-    A line is written, and synced, after its row. So what a run that was stopped has left is taken up again as far as every
-    line is whole and every row is what its line says; what comes after is cut off and made anew. One process at a time.
+    A line is written and synced after its row. A later run therefore resumes an interrupted one: it keeps the rows as long as
+    each line is whole and matches its row, removes the rest and computes it again. One process at a time.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class MadeVectors:
     Raises
     ------
     StorageError
-        It cannot be read or cut.
+        The file cannot be read or truncated.
     """
 
     def __init__(self, file: VectorFile, first_row: int) -> None:
@@ -52,12 +52,12 @@ class MadeVectors:
         self._take_in()
 
     def row(self, memory_id: str, text: str) -> MadeRow | None:
-        """Return the row that was made of a memory's text, given as its HMAC; None if it was not, or of another text."""
+        """Return the row computed for a memory's text, which is given as its HMAC; None if there is none for this text."""
         made = self._rows.get(memory_id)
         return made if made is not None and made.text == text else None
 
     def add(self, texts: Sequence[tuple[str, str]], vectors: NDArray[np.float32]) -> None:
-        """Keep vectors, each with the memory's id and the HMAC of its text. Durable when it returns.
+        """Store vectors, each with its memory's id and the HMAC of its text. They are durable when the call returns.
 
         Parameters
         ----------
@@ -66,7 +66,7 @@ class MadeVectors:
         Raises
         ------
         StorageError
-            They cannot be written; what was kept before stays.
+            The vectors cannot be written; those stored before remain.
         """
         hashes = self._file.write(self._next_row, vectors)
         rows = [
@@ -78,8 +78,8 @@ class MadeVectors:
         self._next_row += len(rows)
 
     def forget(self) -> None:
-        """Remove the list: the rows are named by events now."""
-        with suppress(OSError):  # one that is left fits nothing the next time
+        """Remove the list, because events name the rows now."""
+        with suppress(OSError):  # a list that remains matches nothing the next time
             self._path.unlink(missing_ok=True)
 
     def _take_in(self) -> None:
@@ -97,7 +97,7 @@ class MadeVectors:
             raise StorageError(f"cannot be read: {error.strerror}; make it readable", path=self._path) from None
 
     def _lines(self) -> Iterator[tuple[bytes, MadeRow]]:
-        """Yield the lines, and what they say, as long as it is so."""
+        """Yield the lines and their rows, up to the first that does not match."""
         if not self._file.path.exists():
             return
         with self._path.open("rb") as lines, self._file.path.open("rb", buffering=1 << 20) as vectors:
@@ -126,7 +126,7 @@ class MadeVectors:
 
 
 def _row_of(line: bytes) -> MadeRow | None:
-    """Return what a line says; None for one that is torn or was never written here."""
+    """Parse a line; None if it is torn or was not written by this class."""
     if not line.endswith(b"\n"):
         return None
     try:

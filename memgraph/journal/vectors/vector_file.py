@@ -24,16 +24,16 @@ from memgraph.model.memory import Vector
 
 @dataclass(frozen=True, slots=True)
 class NamedVectors:
-    """What the events so far say of vectors.
+    """What the events so far state about vectors.
 
     Attributes
     ----------
     model, dimension : str or None, int
-        What makes them; None until the first.
+        The store's embedding model; None until the first vector.
     rows : dict of str to int
-        Rows that are taken, by model: the next vector goes there.
+        Number of rows in use by model, which is the row of the next vector.
     dimensions : dict of str to int
-        Of the models that were the store's before.
+        Dimensions of the store's earlier models.
     """
 
     model: str | None = None
@@ -42,7 +42,7 @@ class NamedVectors:
     dimensions: dict[str, int] = field(default_factory=dict)
 
     def after(self, payload: Payload) -> NamedVectors:
-        """Return what is said after one more event."""
+        """Return the state after one more event."""
         if isinstance(payload, EmbeddingSwitched):
             before = {} if self.model is None else {self.model: self.dimension}
             return NamedVectors(payload.model, payload.dimension, self.rows, {**self.dimensions, **before})
@@ -55,23 +55,23 @@ class NamedVectors:
         return replace(self, rows=rows)
 
     def dimension_of(self, model: str) -> int | None:
-        """Return the length of a model's vectors if it is, or was, the store's."""
+        """Return the dimension of a model that is, or was, the store's; else None."""
         return self.dimension if model == self.model else self.dimensions.get(model)
 
 
 class VectorFile:
     """``journal/vectors/<model>.f32``: rows of one model, each `dimension` little-endian float32 values.
 
-    A new vector goes to the row after the last one that an event names, so what a crash left behind is overwritten. The
-    file never shrinks. If something else has cut it, the rows that are left are served, and a row that is missing is all zeros
-    once something is written behind it.
+    A new vector is written to the row after the last one that an event names, so it overwrites what a crash left behind. The
+    file never shrinks. If something else has truncated it, the remaining rows are served, and a missing row becomes all zeros
+    when a later row is written.
 
     Attributes
     ----------
     epoch : int
-        Raised by `rows` when rows that it returned before may be others now: the file was cut or replaced.
+        Incremented by `rows` if rows that it returned before may have changed: the file was truncated or replaced.
     changed_at_ns : int
-        When the file was changed last, as `rows` found it.
+        When the file was last changed, as `rows` found it.
     """
 
     def __init__(self, folder: Path, model: str, dimension: int) -> None:
@@ -85,11 +85,11 @@ class VectorFile:
 
     @property
     def row_bytes(self) -> int:
-        """Size of a row."""
+        """Size of a row in bytes."""
         return 4 * self.dimension
 
     def write(self, first_row: int, vectors: NDArray[np.float32]) -> list[str]:
-        """Write rows from `first_row` on, sync them, and return the SHA-256 of each.
+        """Write and sync rows from `first_row`, and return the SHA-256 of each.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class VectorFile:
         return [row_sha256(row) for row in data]
 
     def restore(self, vectors: Mapping[int, Vector], *, row_count: int) -> None:
-        """Write rows back, by their numbers, and sync them. Rows below `row_count` that are missing become all zeros."""
+        """Rewrite and sync rows, given by number. Missing rows below `row_count` become all zeros."""
         with self._writing() as descriptor:
             self._extend(descriptor, row_count)
             for row, vector in vectors.items():
@@ -111,23 +111,23 @@ class VectorFile:
                 write_all(descriptor, np.ascontiguousarray(vector, dtype="<f4").tobytes())
 
     def available(self) -> int:
-        """Return how many whole rows the file has.
+        """Return the number of whole rows in the file.
 
         Raises
         ------
         StorageError
-            The system does not say.
+            The system does not report it.
         """
         found = self._stat()
         return found.st_size // self.row_bytes if found else 0
 
     def rows(self, count: int) -> NDArray[np.float32]:
-        """Return the first `count` rows, or as many as the file has, as a read-only memory map, shape (n, dimension), float32.
+        """Return the first `count` rows, or as many as the file has, as a read-only memory map of shape (n, dimension), float32.
 
         Raises
         ------
         StorageError
-            The file is there and cannot be read.
+            The file exists and cannot be read.
         """
         found = self._stat()
         available = found.st_size // self.row_bytes if found else 0
@@ -145,12 +145,12 @@ class VectorFile:
         return self._mapped[:count]
 
     def stored(self, row: int) -> bytes:
-        """Return a row's bytes as they are, fewer where the file ends before.
+        """Return a row's bytes as they are stored; fewer if the file ends early.
 
         Raises
         ------
         StorageError
-            The file is there and cannot be read.
+            The file exists and cannot be read.
         """
         try:
             with self.path.open("rb") as file:
@@ -163,7 +163,7 @@ class VectorFile:
 
     @contextmanager
     def _writing(self) -> Iterator[int]:
-        """Open the file for a block of writes, and sync what they wrote."""
+        """Open the file for a block of writes, and sync them at its end."""
         try:
             make_private_folder(self.path.parent)
             descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -181,7 +181,7 @@ class VectorFile:
             ) from None
 
     def _extend(self, descriptor: int, row_count: int) -> None:
-        """Make the file at least so long. What is missing becomes zeros, a row that was cut too: so it shows that they are none."""
+        """Extend the file to `row_count` rows. Missing rows and a truncated row become zeros, which no valid vector is."""
         size, needed = os.fstat(descriptor).st_size, row_count * self.row_bytes
         if size < needed:
             if torn := size % self.row_bytes:
@@ -202,7 +202,7 @@ class VectorFile:
 
 
 def vectors_named(payload: Payload) -> list[tuple[str, VectorRef]]:
-    """Return (memory id, where its vector lies) for each vector that an event names."""
+    """Return (memory id, location of its vector) for each vector that an event names."""
     if isinstance(payload, MemoryReembedded):
         return [(one.id, VectorRef(model=payload.model, row=one.row, sha256=one.sha256)) for one in payload.vectors]
     vector = getattr(payload, "vector", None)
@@ -210,7 +210,7 @@ def vectors_named(payload: Payload) -> list[tuple[str, VectorRef]]:
 
 
 def row_sha256(row: Vector) -> str:
-    """SHA-256 of a vector's little-endian bytes, in hexadecimal."""
+    """Return the SHA-256 of a vector's little-endian bytes, in hexadecimal."""
     return hashlib.sha256(np.ascontiguousarray(row, dtype="<f4").tobytes()).hexdigest()
 
 

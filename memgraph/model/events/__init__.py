@@ -1,1 +1,1 @@
-"""Event payloads: one strict class per (type, version), a module a family."""
+"""Event payloads: one strict class per (type, version), one module per family."""

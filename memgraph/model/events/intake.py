@@ -1,4 +1,4 @@
-"""Events about what was read: build logs and sources."""
+"""Events about ingested build logs and sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events that say how far a run of the lifecycle has come; what it changed are events of memories and links before it."""
+"""Events that record the progress of lifecycle runs. Their changes are recorded by preceding events of memories and links."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from memgraph.model.events.payload import ANY, SYSTEM, Payload, Whole, WriteScop
 from memgraph.model.ids import MemoryId, natural_id
 
 COMPRESSION = natural_id("lifecycle run", "compression")
-"""Key of the row that says when compression last ran, and how many builds came since."""
+"""Key of the row that records when compression last ran, and the number of builds since."""
 
 CONTRADICTIONS = natural_id("lifecycle run", "contradictions")
-"""Key of the row that says up to which event memories have been looked at."""
+"""Key of the row that records the event up to which memories have been compared."""
 
 LEARNING = natural_id("lifecycle run", "procedures")
-"""Key of the row that says when procedures were last learned."""
+"""Key of the row that records when procedures were last learned."""
 ERROR_ANALYSIS = natural_id("lifecycle run", "errors")
-"""Key of the row that says when errors were last analysed."""
+"""Key of the row that records when errors were last analysed."""
 SLEEP = natural_id("lifecycle run", "sleep")
-"""Key of the row that says when the store last slept, and which phases of that run are left."""
+"""Key of the row that records the store's last sleep, and the phases left in that run."""
 
 FADED = "faded"
 """Why a collection archives or deletes a memory."""
 
 
 def phase_key(name: str) -> str:
-    """Return the key of the row that says up to which event a phase has looked at everything."""
+    """Return the key of the row that records the event up to which a phase has processed everything."""
     return natural_id("lifecycle run", f"sleep: {name}")
 
 
 class DecayApplied(Payload):
-    """The curve was read for all memories; it moved nothing."""
+    """The forgetting curve was evaluated for all memories; nothing changed."""
 
     TYPE = "decay.applied"
     SCOPES = SYSTEM
@@ -44,7 +44,7 @@ class DecayApplied(Payload):
 
 
 class CollectionApplied(Payload):
-    """Faded memories were collected; the memories' own events say which, this one how many."""
+    """Faded memories were collected. The memories' own events state which, this one how many."""
 
     TYPE = "collection.applied"
     SCOPES: ClassVar[frozenset[WriteScope]] = SYSTEM
@@ -63,16 +63,16 @@ class CollectionApplied(Payload):
 
 
 class CompressionApplied(Payload):
-    """Every change before this event is in the generalisations that there are."""
+    """The existing generalisations include every change before this event."""
 
     TYPE = "compression.applied"
     SCOPES = SYSTEM
 
     applied_at: Timestamp
     episodes: Count
-    """That were looked at."""
+    """Episodes examined."""
     communities: Count
-    """That they form, of two episodes or more."""
+    """Communities of two episodes or more that they form."""
     created: Count
     updated: Count
     superseded: Count
@@ -80,7 +80,7 @@ class CompressionApplied(Payload):
 
 
 class ContradictionsSought(Payload):
-    """What was added or changed up to `through_seq` has been compared; the links that were found are events before this one."""
+    """Memories added or changed up to `through_seq` have been compared. Preceding events record the links that were found."""
 
     TYPE = "contradictions.sought"
     SCOPES = SYSTEM
@@ -93,17 +93,17 @@ class ContradictionsSought(Payload):
 
 
 class ProcedureMeasured(Payload):
-    """How a procedure does in practice: all counts are totals, so the last such event says it all.
+    """The success of a procedure in use. All counts are totals, so only the last such event counts.
 
     Attributes
     ----------
     tried, succeeded : int
-        Builds that did as it says, by its evidence; those of them that went well.
+        Builds that followed it, by its evidence; those of them that succeeded.
     uses, uses_judged, uses_succeeded : int
-        Recalls after which it was used; those whose outcome was good or bad; those whose was good.
+        Recalls after which it was used; those with a good or bad outcome; those with a good outcome.
     success_rate : float or None
-        Share of both that went well, in [0, 1]; None: never tried. A trial of which both an episode and the outcome of a recall
-        tell counts by both.
+        Share of successes among both, in [0, 1]; None: never tried. A trial recorded by both an episode and the outcome of a recall
+        counts in both.
     """
 
     TYPE = "procedure.measured"
@@ -126,30 +126,30 @@ class ProcedureMeasured(Payload):
 
 
 class ProceduresLearned(Payload):
-    """Procedures were learned; the memories' own events say which."""
+    """Procedures were learned. The memories' own events state which."""
 
     TYPE = "procedures.learned"
     SCOPES: ClassVar[frozenset[WriteScope]] = SYSTEM
 
     applied_at: Timestamp
     up_to_seq: Whole
-    """Of the last event that was looked at."""
+    """Sequence number of the last event examined."""
     episodes: Count
-    """That told of steps."""
+    """Episodes with steps."""
     created: Count
     updated: Count
     retired: Count
 
 
 class ErrorsAnalysed(Payload):
-    """Failures were looked at; the memories' own events say what came of it."""
+    """Failures were analysed. The memories' own events state the results."""
 
     TYPE = "errors.analysed"
     SCOPES: ClassVar[frozenset[WriteScope]] = SYSTEM
 
     applied_at: Timestamp
     up_to_seq: Whole
-    """Of the last event that was looked at."""
+    """Sequence number of the last event examined."""
     episodes: Count
     internal: Count
     external: Count
@@ -160,16 +160,16 @@ class ErrorsAnalysed(Payload):
 
 
 class SleepAdvanced(Payload):
-    """A phase of a sleep came to its end, or was stopped for want of time; what it did are events before this one.
+    """A phase of a sleep was completed, or stopped for lack of time. Preceding events record its changes.
 
     Attributes
     ----------
     started_at : str
-        When the run began that this is part of.
+        When the run began that the phase is part of.
     complete : bool
-        Whether the phase came to its end; then it has looked at every event up to `through_seq`.
+        Whether the phase was completed; then it has processed every event up to `through_seq`.
     left : list of str
-        Phases that the run still has to do, one that was stopped among them; empty: the run came to its end.
+        Remaining phases of the run, including one that was stopped; empty: the run is complete.
     """
 
     TYPE = "sleep.advanced"

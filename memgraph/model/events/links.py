@@ -22,7 +22,7 @@ class _Between(Payload):
 
 
 class MemoryLinked(_Between):
-    """A link was made, or its properties set."""
+    """A link was created, or its properties were set."""
 
     TYPE = "memory.linked"
 
@@ -32,7 +32,7 @@ class MemoryLinked(_Between):
 
 
 class MemoryUnlinked(_Between):
-    """A link was taken back."""
+    """A link was removed."""
 
     TYPE = "memory.unlinked"
 

@@ -1,4 +1,4 @@
-"""Events about single memories: added, revised, merged, deleted and back again."""
+"""Events about single memories: added, revised, merged, deleted and undeleted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memgraph.model.memory import MemoryRecord
 
 
 class VectorRef(Strict):
-    """Where a memory's vector lies: row of ``vectors/<model>.f32`` and the SHA-256 of its bytes."""
+    """The location of a memory's vector: its row in ``vectors/<model>.f32`` and the SHA-256 of its bytes."""
 
     model: Name
     row: Count
@@ -22,7 +22,7 @@ class VectorRef(Strict):
 
 
 class MemoryAdded(Payload):
-    """A memory came to be."""
+    """A memory was added."""
 
     TYPE = "memory.added"
 
@@ -65,7 +65,7 @@ class _Revision(Payload):
     id: MemoryId
     changed: RecordPatch  # type: ignore[valid-type]
     cleared: list[Clearable] = Field(default_factory=list)
-    """Fields that are set no longer."""
+    """Fields that are no longer set."""
     vector: VectorRef | None = None
 
     def memory_ids(self) -> list[str]:
@@ -79,7 +79,7 @@ class _Revision(Payload):
 
 
 class MemoryRevised(_Revision):
-    """Somebody changed fields of a memory."""
+    """Fields of a memory were changed."""
 
     TYPE = "memory.revised"
 
@@ -93,7 +93,7 @@ class MemoryMerged(_Revision):
 
 
 class MemoryDeleted(Payload):
-    """A memory and its links are gone from every view; its history stays."""
+    """A memory and its links were removed from every view. Its history stays."""
 
     TYPE = "memory.deleted"
     SCOPES = ANY
@@ -107,7 +107,7 @@ class MemoryDeleted(Payload):
 
 
 class RecallAgain(Strict):
-    """One retrieval that had returned a memory which is back, and what became of it there."""
+    """One retrieval that had returned a restored memory, and the memory's role in it."""
 
     query_id: MemoryId
     rank: Count
@@ -117,18 +117,18 @@ class RecallAgain(Strict):
 
 
 class MemoryUndeleted(Payload):
-    """A deleted memory is back as it was; its links come back by events of their own in the same commit."""
+    """A deleted memory was restored as it was. Events of the same commit restore its links."""
 
     TYPE = "memory.undeleted"
     BY_STORE_ALONE = True
 
     memory: MemoryRecord
-    """`previous_id` names the nearest of its predecessors that is there now."""
+    """`previous_id` names its nearest predecessor that exists now."""
     vector: VectorRef | None = None
     added_seq: Count
-    """Of the event that added it: its old place in the order of memories."""
+    """Sequence number of the event that added it: its old place in the order of memories."""
     follower_ids: list[MemoryId] = Field(default_factory=list)
-    """Memories that come after it again."""
+    """Memories that follow it again."""
     recalls: list[RecallAgain] = Field(default_factory=list)
 
     def memory_ids(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""What every event's payload is: a strict class that says its name, its version and where it may be committed."""
+"""The base of event payloads: a strict class with its name, its version and the scopes in which it may be committed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Actor = Literal["user", "agent", "system"]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 MAX_WHOLE = 2**53
 Whole = Annotated[int, Field(ge=0, le=MAX_WHOLE)]
-"""Numbers of events and of bytes: what every reader of JSON holds exactly."""
+"""Numbers of events and of bytes, limited to integers that every JSON reader represents exactly."""
 
 DURABLE: frozenset[WriteScope] = frozenset({"global", "task"})
 ANY: frozenset[WriteScope] = frozenset({"global", "task", "system"})
@@ -30,7 +30,7 @@ class Payload(Strict):
     SCOPES : frozenset of str
         Write scopes in which it may be committed.
     BY_STORE_ALONE : bool
-        Whether it says what only the store itself can know, so that nobody else may commit it.
+        Whether only the store itself can know what it states, so that nobody else may commit it.
     """
 
     TYPE: ClassVar[str]
@@ -39,7 +39,7 @@ class Payload(Strict):
     BY_STORE_ALONE: ClassVar[bool] = False
 
     def occurred_at(self) -> str | None:
-        """Return when it happened, where that differs from when it was recorded."""
+        """Return when it happened, if that differs from when it was recorded."""
         return None
 
     def memory_ids(self) -> list[str]:
@@ -47,7 +47,7 @@ class Payload(Strict):
         return []
 
     def dump(self) -> dict[str, Any]:
-        """Return what the journal holds: neither None nor empty lists, so that a new optional field changes no byte."""
+        """Return the stored form, without None and empty lists, so that a new optional field changes no byte."""
         return sparse(self.model_dump(exclude_none=True))
 
 

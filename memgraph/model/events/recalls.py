@@ -1,4 +1,4 @@
-"""Events about recalls: what was retrieved, what came of it, which memories were used."""
+"""Events about recalls: retrieved memories, outcomes and uses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memgraph.model.memory import MemoryType
 
 
 class AccessEffect(Strict):
-    """Use of a memory and its relevance after an access."""
+    """A memory's use and relevance after an access."""
 
     id: MemoryId
     access_count: Count
@@ -46,7 +46,7 @@ class RecalledItem(Strict):
 
 
 class RetrievalRecorded(Payload):
-    """An agent was given these memories. `query_hmac` is an HMAC: the query itself is not kept."""
+    """An agent received these memories. `query_hmac` is an HMAC: the query itself is not stored."""
 
     TYPE = "retrieval.recorded"
     SCOPES = SYSTEM
@@ -65,7 +65,7 @@ class RetrievalRecorded(Payload):
 
 
 class OutcomeRecorded(Payload):
-    """What became of a retrieval."""
+    """The outcome of a retrieval."""
 
     TYPE = "outcome.recorded"
     SCOPES = SYSTEM

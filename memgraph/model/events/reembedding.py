@@ -1,4 +1,4 @@
-"""Events about the vectors of many memories: new ones of another embedding model, and rows that are lost."""
+"""Events about the vectors of many memories: new ones of another embedding model, and lost rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memgraph.model.ids import MemoryId
 
 
 class PlacedVector(Strict):
-    """Where one memory's vector lies in the file of a model that is named beside it."""
+    """The location of one memory's vector in the file of the model that is named beside it."""
 
     id: MemoryId
     row: Count
@@ -20,9 +20,9 @@ class PlacedVector(Strict):
 
 
 class MemoryReembedded(Payload):
-    """Memories have new vectors, of `model`, for the texts that they had; of whatever write scope they are.
+    """Memories of any write scope have new vectors, of `model`, for their unchanged texts.
 
-    It follows the event that makes `model` the store's, in the same commit: all of them change together or none.
+    It follows the event that makes `model` the store's, in the same commit, so that all of them change or none.
     """
 
     TYPE = "memory.reembedded"
@@ -41,8 +41,8 @@ class MemoryReembedded(Payload):
 class VectorsLost(Payload):
     """Rows of a model's file hold other bytes than the events before this one named, and no memory uses them.
 
-    They are not looked for any more: nothing is left to make them of, or nothing needs them. An event that names such a row
-    later counts.
+    They are no longer checked, because nothing is left to compute them from, or nothing needs them. A later event that names
+    such a row takes precedence.
     """
 
     TYPE = "vectors.lost"

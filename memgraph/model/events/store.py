@@ -21,7 +21,7 @@ class StoreCreated(Payload):
 
 
 class EmbeddingSwitched(Payload):
-    """From here on vectors are made by this model."""
+    """From this event on, this model makes the vectors."""
 
     TYPE = "embedding.switched"
     BY_STORE_ALONE = True
@@ -32,7 +32,7 @@ class EmbeddingSwitched(Payload):
 
 
 class AcceptedWitness(Strict):
-    """What said that the journal should be another: the event that it names, where it could be read."""
+    """A witness that contradicted the journal, and the event that it names if it could be read."""
 
     kind: Literal["head", "checkpoint"]
     state: Literal["ahead", "missing", "damaged", "other"]
@@ -41,9 +41,9 @@ class AcceptedWitness(Strict):
 
 
 class JournalRepaired(Payload):
-    """The journal was accepted as it was, up to `seq`, although its head file or checkpoint said otherwise.
+    """The journal was accepted as it was, up to `seq`, although its head file or checkpoint contradicted it.
 
-    `events_lost` counts those that are known to have been written after it.
+    `events_lost` counts events known to have been written after that.
     """
 
     TYPE = "journal.repaired"

@@ -1,1 +1,1 @@
-"""What the store's operations answer."""
+"""Results of the store's operations."""

@@ -1,4 +1,4 @@
-"""What an agent is given before a task, as data: the memories by type (seed 2), and what to build on and to avoid (seed 3)."""
+"""Context for a task as data: the memories by type (seed 2), and what to build on and to avoid (seed 3)."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ class AgentContext(Model):
     Attributes
     ----------
     query_id : str
-        Names the recall to `record_outcome`.
+        The recall's id, for `record_outcome`.
     semantic_memories : list of SemanticMemory
-        What is known.
+        General knowledge.
     similar_episodes : list of EpisodicMemory
-        What happened before, well or badly.
+        Episodes, successful or not.
     procedural_rules : list of ProceduralMemory
-        How things are done.
+        Procedures.
     total_tokens_used : int
-        Of the memories' contents.
+        Tokens of the memories' contents.
     certainty : {"high", "medium", "low", "none"}
-        Whether the store knows of what was asked at all.
+        How sure it is that the store has knowledge about the query.
     contradictions : list of Opposed
-        Which of the memories contradict each other.
+        Pairs of the memories that contradict each other.
     notice : str or None
-        What the recall had to tell.
+        A message about the recall.
     """
 
     query_id: str
@@ -57,17 +57,17 @@ class AgentContext(Model):
 
     @property
     def memories(self) -> list[AgentMemory]:
-        """All of them, in the order of `RetrievalResult.memories`."""
+        """All memories, in the order of `RetrievalResult.memories`."""
         return [*self.similar_episodes, *self.semantic_memories, *self.procedural_rules]
 
 
 class FromMemory(Model):
-    """What every entry says of the memory that it was made of: which one, and how far to trust and to share it.
+    """Fields about the memory that an entry was made from: its id, trust and privacy.
 
     Attributes
     ----------
     contradicts_older, contradicted_by_newer : list of str
-        Ids of other memories of the recall that cannot be so if this one is.
+        Ids of other memories of the recall that cannot hold if this one does.
     """
 
     memory_id: str
@@ -79,7 +79,7 @@ class FromMemory(Model):
 
 
 class Pattern(FromMemory):
-    """What is so in general, when it holds, and what is right then."""
+    """General knowledge: when it holds, and the right approach then."""
 
     text: str
     category: str | None = None
@@ -88,12 +88,12 @@ class Pattern(FromMemory):
 
 
 class Warned(FromMemory):
-    """What went wrong, or is known to: what fails, why, and what prevents it (seed 3's anti-pattern).
+    """A known failure: what fails, why, and what prevents it (seed 3's anti-pattern).
 
     Attributes
     ----------
     memory_type : {"episodic", "semantic", "procedural"}
-        Of the memory that warns: what happened, what is so, or what a procedure is known to meet.
+        Type of the memory that warns: an episode, general knowledge, or a procedure with known errors.
     """
 
     memory_type: MemoryType
@@ -103,12 +103,12 @@ class Warned(FromMemory):
 
 
 class Skill(FromMemory):
-    """How to do something: when, what must be there first, the steps, and when it is done.
+    """How to do something: trigger, prerequisites, steps and completion criterion.
 
     Attributes
     ----------
     text : str or None
-        The memory's content where it has no steps.
+        The memory's content if it has no steps.
     """
 
     name: str | None = None
@@ -121,7 +121,7 @@ class Skill(FromMemory):
 
 
 class Experience(FromMemory):
-    """An episode. One that was recorded in parts is told in its parts, any other by its content alone."""
+    """An episode. One that was recorded in parts has these parts, any other only its content."""
 
     text: str
     outcome: OutcomeWord
@@ -138,16 +138,16 @@ class TaskContext(Model):
     Attributes
     ----------
     relevant_patterns : list of Pattern
-        Semantic memories, but for those of negative outcome.
+        Semantic memories, except those with a negative outcome.
     avoid_these : list of Warned
-        Memories of negative outcome, whatever their type; and, of the others, each wrong approach beside its right one,
-        each error met with what resolved it, each common error of a procedure with its fix.
+        Memories with a negative outcome, of any type; and, from the others, each wrong approach with its right one,
+        each error with its resolution, each common error of a procedure with its fix.
     applicable_skills : list of Skill
-        Procedures of confidence 0.5 or more, but for those of negative outcome.
+        Procedures with a confidence of 0.5 or more, except those with a negative outcome.
     similar_episodes : list of Experience
-        Episodes, but for those of negative outcome.
+        Episodes, except those with a negative outcome.
     certainty : {"high", "medium", "low", "none"}
-        Whether the store knows of the task at all; ``none``: it was not tried before.
+        How sure it is that the store has knowledge about the task; ``none``: it was not tried before.
     """
 
     query_id: str

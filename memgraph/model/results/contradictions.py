@@ -1,4 +1,4 @@
-"""Contradictions, and what a search for them did."""
+"""Contradictions, and the result of a search for them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from memgraph.model.memory import AgentMemory
 
 
 class Contradiction(Model):
-    """Two memories that cannot both be so.
+    """Two memories that cannot both hold.
 
     Attributes
     ----------
     newer, older : AgentMemory
-        By when what they say became so, as far as they tell.
+        Ordered by the time from which their contents hold, as far as they state it.
     score : float or None
-        Share of their words that they have in common; None where somebody linked them by hand.
+        Share of their words that they have in common; None if they were linked by hand.
     reason : str or None
-        What they differ in, as their texts tell it now; the link between them holds the kind alone, and quotes neither.
+        How they differ, by their present texts; the link between them stores only the kind, and quotes neither.
     found_at : str or None
     """
 
@@ -30,18 +30,18 @@ class Contradiction(Model):
 
 
 class ContradictionResult(Model):
-    """What a search for contradictions did.
+    """Result of a search for contradictions.
 
     Attributes
     ----------
     looked_at : int
-        Memories, new or changed since the last run.
+        Memories that are new or changed since the last run.
     found : int
-        Pairs that are linked now.
+        Pairs that are now linked.
     superseded : int
-        Memories that a newer one was sure enough to replace; the other contradictions are open.
+        Memories that a sufficiently certain newer one replaced; the other contradictions are open.
     complete : bool
-        False where time ran out: the next run goes on from there.
+        False if time ran out; the next run continues.
     """
 
     looked_at: Count = 0
@@ -49,4 +49,4 @@ class ContradictionResult(Model):
     superseded: Count = 0
     complete: bool = True
     memory_ids: list[str] = Field(default_factory=list)
-    """The newer memory of each pair that was found."""
+    """The newer memory of each pair found."""

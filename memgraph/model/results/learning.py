@@ -1,4 +1,4 @@
-"""What intake and compression did."""
+"""Results of intake and compression."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from memgraph.model.model_usage import ModelUsage
 
 
 class CompressionResult(Model):
-    """What a compression did.
+    """Result of a compression.
 
     Attributes
     ----------
     compressed : int
-        Generalisations that were made.
+        Generalisations created.
     updated, superseded, retired : int
-        Those that were brought up to what their episodes say now; that were split or joined, and replaced by new ones; that were
-        taken back because too few of the builds they were seen in are left.
+        Generalisations updated to their present episodes; split or joined, and replaced by new ones; withdrawn because too few
+        of their builds are left.
     deleted, archived : int
         Faded memories that were collected.
     episodes, communities : int
-        That were looked at; that they form, of two episodes or more.
+        Episodes examined; communities of two episodes or more that they form.
     """
 
     compressed: Count = 0
@@ -39,20 +39,20 @@ class CompressionResult(Model):
 
 
 class ConsolidationResult(Model):
-    """What consolidating one build log did.
+    """Result of consolidating one build log.
 
     Attributes
     ----------
     memories_forgotten : int
-        How many were left out because they say again what was forgotten.
+        Memories left out because they repeat forgotten ones.
     memories_left_out : int
-        How many findings were less telling than the best, beyond which none of a log is kept (`max_memories_per_extraction`).
+        Findings dropped because a log keeps only its most salient ones (`max_memories_per_extraction`).
     secrets_redacted : int
-        How many keys, tokens and passwords were taken out of the log before anything was made of it.
+        Keys, tokens and passwords removed from the log before processing.
     extraction_notice : str or None
-        What the extractor had to tell, such as that the rules served instead of a model; `notice` says it too.
+        A message of the extractor, for example that the rules were used instead of a model; `notice` includes it.
     usage : ModelUsage or None
-        What was asked of models' servers; None if nothing was, or if the log is one of several consolidated together.
+        Model calls; None if there were none, or if the log is one of several consolidated together.
     """
 
     build_id: str
@@ -73,18 +73,18 @@ class ConsolidationResult(Model):
 
 
 class SavedObservation(Model):
-    """What became of an observation.
+    """Result of saving an observation.
 
     Attributes
     ----------
     memory_id : str or None
-        The memory that holds it, of several parts the first; None: it was left out.
+        The memory that holds it, or the first of several parts; None: it was left out.
     action : {"created", "consolidated", "forgotten"}
-        Kept as a new memory; merged into one that says the same; left out, because the user made the store forget it.
+        Stored as a new memory; merged into one with the same content; left out, because the user had it forgotten.
     part_ids : list of str
         All memories that hold it, in order.
     secrets_redacted : int
-        Keys, tokens and passwords taken out before anything else.
+        Keys, tokens and passwords removed first.
     """
 
     memory_id: str | None = None
@@ -95,32 +95,32 @@ class SavedObservation(Model):
 
 
 class SavedEpisode(Model):
-    """The memory that an episode was kept as, and how many secrets were taken out of it."""
+    """The memory in which an episode was stored, and the number of secrets removed from it."""
 
     episode_id: str
     secrets_redacted: Count = 0
 
 
 class IngestReport(Model):
-    """What reading a source did.
+    """Result of reading a source.
 
     Attributes
     ----------
     left_out : int
         Findings beyond the best of each build.
     read, extracted, merged, forgotten, skipped : int
-        Records read; memories added; memories merged into known ones; left out because they say again what was forgotten;
+        Records read; memories added; memories merged into existing ones; memories left out because they repeat forgotten ones;
         records, or parts of them, that could not be read.
     kept_share : float
-        Builds that left at least one new or merged memory, over builds read.
+        Share of the builds read that yielded at least one new or merged memory.
     secrets_redacted : int
-        Keys, tokens and passwords taken out before anything was made of the records.
+        Keys, tokens and passwords removed before the records were processed.
     compressed : int
-        Generalisations that were made at the end.
+        Generalisations created at the end.
     reasons : dict of str to int
-        What was skipped and why: the first 100 reasons of a source, with how often.
+        Reasons for skipping: the first 100 of a source, with their counts.
     usage : ModelUsage or None
-        What was asked of models' servers; None if nothing was.
+        Model calls; None if there were none.
     """
 
     source: str

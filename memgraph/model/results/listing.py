@@ -1,4 +1,4 @@
-"""Counts, listings, exports and the answer of a command."""
+"""Counts, listings, exports and the result of a command."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class MemoryListEntry(Model):
 
 
 class MemoryCommandResult(Model):
-    """What a command did, in words and as data."""
+    """Result of a command, as text and as data."""
 
     command: str
     success: bool
@@ -49,9 +49,9 @@ class MemoryCommandResult(Model):
 
 
 class MemoryExport(Model):
-    """Every memory that is not deleted, suppressed ones included, with their links; or, for others, only what may be shown.
+    """Every memory that is not deleted, including suppressed ones, with their links; or, for others, only what may be disclosed.
 
-    `embedding_model` names what made the vectors; a store of another model embeds the texts anew on import.
+    `embedding_model` names the model of the vectors; a store with another model embeds the texts again on import.
     """
 
     version: str

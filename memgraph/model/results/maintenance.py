@@ -1,4 +1,4 @@
-"""What decay, collection, re-embedding and vector repair did."""
+"""Results of decay, collection, re-embedding and vector repair."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from memgraph.model.memory import MemoryType
 
 
 class DecayResult(Model):
-    """How many live, unpinned memories the curve was read for, and how many of them are now below the threshold."""
+    """Number of live, unpinned memories for which the curve was evaluated, and of those now below the threshold."""
 
     updated: Count
     below_threshold: Count
 
 
 class CollectionResult(Model):
-    """What a collection did, or would do.
+    """Result of a collection, or of its preview.
 
     Attributes
     ----------
     archived, deleted : int
-        Memories that have faded and were put away.
+        Faded memories that were archived or deleted.
     summarised : int
-        Episodes that were given a summary, because they were not used for 30 days.
+        Episodes that were summarised because they were not used for 30 days.
     floors_set, floors_cleared : int
-        New landmarks; what is no landmark any more.
+        New landmarks; former landmarks.
     landmarks : int
-        Landmarks among what is neither archived nor deleted.
+        Landmarks among the memories that are neither archived nor deleted.
     negatives, negative_landmarks : int
         Negative memories among the same, and how many of them are landmarks.
     landmark_share : float
-        Of the negatives, in [0, 1].
+        Share of landmarks among the negative memories, in [0, 1].
     last_traces : int
-        Faded memories that stay because they are what is left of the memories that they were distilled from.
+        Faded memories that stay because the memories that they were distilled from no longer exist.
     """
 
     archived: Count = 0
@@ -49,7 +49,7 @@ class CollectionResult(Model):
 
 
 class FadedMemory(Model):
-    """A memory that a collection would put away; `content` is cut to 60 characters."""
+    """A memory that a collection would archive or delete; `content` is cut to 60 characters."""
 
     id: str
     type: MemoryType
@@ -60,7 +60,7 @@ class FadedMemory(Model):
 
 
 class ChangedRecall(Model):
-    """A retrieval that returned memories which a collection would put away, and their scores there."""
+    """A retrieval that returned memories which a collection would archive or delete, and their scores there."""
 
     query_id: str
     retrieved_at: Timestamp
@@ -70,18 +70,18 @@ class ChangedRecall(Model):
 
 
 class CollectionPreview(CollectionResult):
-    """What a collection would do now.
+    """Preview of a collection.
 
     Attributes
     ----------
     memory_ids : list of str
-        All memories that would be put away, in the order in which they would go.
+        All memories that would be archived or deleted, in that order.
     memories : list of FadedMemory
         The first 100 of them.
     recalls : list of ChangedRecall
-        Retrievals since `recalls_since` that had returned one of them, the newest first.
+        Retrievals since `recalls_since` that returned one of them, newest first.
     recalls_in_all : int
-        Retrievals since then.
+        Number of retrievals since then.
     """
 
     memory_ids: list[str] = Field(default_factory=list)
@@ -92,20 +92,20 @@ class CollectionPreview(CollectionResult):
 
 
 class ReembedResult(Model):
-    """What changing a store to another embedding model did.
+    """Result of changing a store to another embedding model.
 
     Attributes
     ----------
     model : str
-        What makes the store's vectors now.
+        The store's embedding model now.
     dimension : int
-        Their length.
+        Length of its vectors.
     embedded : int
-        Vectors that were made.
+        Vectors computed.
     reused : int
-        Memories whose vector an earlier run that was stopped had made.
+        Memories whose vector an earlier, interrupted run had computed.
     awaiting : int
-        Memories left without a vector of this model, found by text alone.
+        Memories without a vector of this model, found by text alone.
     """
 
     model: Name
@@ -116,20 +116,20 @@ class ReembedResult(Model):
 
 
 class VectorRepair(Model):
-    """What a repair of the vector files found and did.
+    """Result of a repair of the vector files.
 
     Attributes
     ----------
     checked, damaged : int
-        Rows that were compared with their SHA-256, and those that differ or are missing.
+        Rows compared with their SHA-256, and those that differ or are missing.
     restored : int
-        Rows that were written back as they were.
+        Rows restored to their recorded bytes.
     replaced : int
-        Memories that were given a new vector, because the model does not make the old one.
+        Memories with a new vector, because the model no longer produces the old one.
     lost : int
-        Rows that no memory uses and that were recorded as lost.
+        Rows recorded as lost, which no memory uses.
     failed : int
-        Memories whose text the model fails on: found by text alone.
+        Memories on whose text the model fails; they are found by text alone.
     """
 
     checked: Count

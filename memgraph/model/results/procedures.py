@@ -1,4 +1,4 @@
-"""What the learning runs answer: procedures, proposals and repeated errors."""
+"""Results of learning: procedures, proposals and repeated errors."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ REJECTED = "rejected"
 UNCONVINCING = "little confidence and no use"
 LAPSED = "too few of the builds that it worked in are left; it was in force"
 LAPSED_PROPOSAL = "too few of the builds that it worked in are left; it waited for approval"
-"""Why a procedure is archived: it waits for approval; the user will not have it; it never proved itself; what it was learned
-from was forgotten or deleted, and should that come back, it is in force, or waits, as before."""
+"""Why a procedure is archived: it waits for approval; the user rejected it; it was never successful; or its evidence was forgotten
+or deleted. If that evidence is restored, the procedure is in force, or waits, as before."""
 
 ErrorKind = Literal["internal", "external", "configuration"]
 ProposalState = Literal["proposed", "in force", "rejected"]
 
 
 class ProcedureResult(Model):
-    """What a learning run did with procedures.
+    """Result of a learning run for procedures.
 
     Attributes
     ----------
     episodes : int
-        That told of steps, in the projects in which something had changed.
+        Episodes with steps, in projects that have changed.
     proposed : int
-        New proposals, rejected ones that have as much new evidence as a new one needs, and those in force whose evidence, since
-        some was withdrawn, tells of other steps than were approved.
+        New proposals, rejected ones with as much new evidence as a new one needs, and procedures in force whose steps differ from
+        the approved ones after some evidence was withdrawn.
     updated : int
-        Procedures and proposals that were brought up to what their evidence says now.
+        Procedures and proposals updated to their present evidence.
     brought_into_force : int
-        Proposals that later successes bore out (setting ``procedure_approval``).
+        Proposals confirmed by later successes (setting ``procedure_approval``).
     retired : int
-        Put away: little confidence and no use, or too little evidence left.
+        Procedures archived for low confidence and no use, or for too little remaining evidence.
     complete : bool
-        Whether it came to its end; else the next run goes on.
+        False if time ran out; the next run continues.
     """
 
     episodes: Count = 0
@@ -50,16 +50,16 @@ class ProcedureResult(Model):
 
 
 class RepeatedError(Model):
-    """An error that was met in several builds.
+    """An error that occurred in several builds.
 
     Attributes
     ----------
     kind : {"internal", "external", "configuration"}
-        A mistake of one's own; network, rate limit or service; a missing file, setting, permission or version.
+        A mistake of the agent; network, rate limit or service; a missing file, setting, permission or version.
     remedy : str or None
-        What prevented or mended it, as far as is known.
+        What prevented or fixed it, if known.
     memory_id : str or None
-        The memory that tells of it in general.
+        The memory that generalises it.
     """
 
     error: Text
@@ -70,20 +70,20 @@ class RepeatedError(Model):
 
 
 class ErrorAnalysis(Model):
-    """What an analysis of errors found and did.
+    """Result of an analysis of errors.
 
     Attributes
     ----------
     failures : int
-        Failures that were looked at: those of the projects in which something had changed.
+        Failures analysed, in projects that have changed.
     internal, external, configuration : int
-        How many of them are a mistake of one's own; due to network, rate limit or service; due to a missing file, setting or
+        Failures due to a mistake of the agent; to network, rate limit or service; to a missing file, setting or
         version.
     created, updated, superseded : int
-        Anti-patterns that were made; generalisations and anti-patterns that were told what to avoid and to do instead; those
-        that a generalisation replaced.
+        Anti-patterns created; generalisations and anti-patterns updated with what to avoid and to do instead; anti-patterns
+        replaced by a generalisation.
     repeated : list of RepeatedError
-        Errors of three builds or more, the most frequent first, at most 20.
+        Errors of three builds or more, most frequent first, at most 20.
     """
 
     failures: Count = 0
@@ -99,16 +99,16 @@ class ErrorAnalysis(Model):
 
 
 class Proposal(Model):
-    """A procedure that was learned from episodes, and whether it counts.
+    """A procedure learned from episodes, and its state.
 
     Attributes
     ----------
     state : {"proposed", "in force", "rejected"}
-        Only what is in force is recalled.
+        Only procedures in force are recalled.
     builds : int
-        Of evidence.
+        Number of builds of evidence.
     since : str
-        When it came to this state.
+        When it reached this state.
     """
 
     id: str

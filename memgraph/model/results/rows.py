@@ -1,4 +1,4 @@
-"""What a query answers: a list of dictionaries that knows its columns, and makes tables of other libraries."""
+"""The result of a query: a list of dictionaries with column types, convertible to other libraries' tables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KINDS = {
     "INTERVAL": "duration",
     **dict.fromkeys("STRING UUID".split(), "text"),
 }
-"""What a scalar of the engine is in a table; all else is text in JSON."""
+"""Maps the engine's scalar types to types of a table; all others become JSON text."""
 _PANDAS = {
     "boolean": "boolean",
     "integer": "Int64",
@@ -44,7 +44,7 @@ _PANDAS = {
 
 
 class Column(NamedTuple):
-    """A column: its name, and its type as Cypher names it, such as ``STRING[]``."""
+    """A column: its name and its Cypher type, such as ``STRING[]``."""
 
     name: str
     type: str
@@ -56,12 +56,12 @@ class Rows(list[Row]):
     Attributes
     ----------
     columns : tuple of Column
-        In order; known even where there are no rows.
+        In order; known even if there are no rows.
 
     Notes
     -----
-    In the tables of other libraries times are times in UTC, whole numbers have 64 bits, and lists of such values are lists.
-    Records, nodes, edges and maps are text in JSON.
+    In other libraries' tables, times are UTC timestamps, whole numbers have 64 bits, and lists of such values are lists.
+    Records, nodes, edges and maps are JSON text.
     """
 
     def __init__(self, rows: Iterable[Row] = (), *, columns: Iterable[Column] = ()) -> None:
@@ -97,7 +97,7 @@ class Rows(list[Row]):
         return library.table(arrays, names=[column.name for column in self.columns])
 
     def polars(self) -> pl.DataFrame:
-        """Return the rows as a data frame of Polars; raises what `arrow` does."""
+        """Return the rows as a data frame of Polars. Raises the same errors as `arrow`."""
         library = _library("polars", "Data frames of Polars", extra="polars")
         types = {
             "boolean": library.Boolean(),
@@ -118,7 +118,7 @@ class Rows(list[Row]):
         return frame
 
     def pandas(self) -> pd.DataFrame:
-        """Return the rows as a data frame of pandas, with types that have a value for nothing; raises what `arrow` does."""
+        """Return the rows as a data frame of pandas, with nullable types. Raises the same errors as `arrow`."""
         library = _library("pandas", "Data frames of pandas", extra="pandas")
         series = {}
         for column in self.columns:
@@ -129,18 +129,18 @@ class Rows(list[Row]):
         return frame
 
     def _values(self, column: Column) -> list[Any]:
-        """Return a column's values as those of a table."""
+        """Convert a column's values to those of a table."""
         kind, depth = _kind(column.type)
         return [_value(row[column.name], kind, depth, column.name) for row in self]
 
 
 def json_text(value: Any) -> str:
-    """Return a value as JSON text: times in ISO 8601, numbers that JSON lacks as text."""
+    """Return a value as JSON text: times in ISO 8601, numbers that JSON cannot represent as text."""
     return json.dumps(jsonable(value), ensure_ascii=False)
 
 
 def jsonable(value: Any) -> Any:
-    """Return a value of a row as JSON can hold it: what it has no form for is text, a duration its seconds."""
+    """Return a row's value in a form that JSON can represent: a duration as seconds, other special values as text."""
     match value:
         case None | bool() | int() | str():
             return value
@@ -172,7 +172,7 @@ def _library(name: str, what: str, *, extra: str) -> Any:
 
 
 def _kind(type_: str) -> tuple[str, int]:
-    """Return what a column is in a table, and how deep in lists."""
+    """Return a column's type in a table, and its depth of nested lists."""
     found = _LISTS.search(type_)
     depth = found[0].count("[") if found else 0
     scalar = type_[: found.start()] if found else type_

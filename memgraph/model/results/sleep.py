@@ -1,4 +1,4 @@
-"""What a run of sleep, and each of its phases, did."""
+"""Results of a sleep and of its phases."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from memgraph.model.base import Count, Finite, Model, Timestamp
 from memgraph.model.model_usage import ModelUsage
 
 MADE_BY_SLEEP = frozenset({"compression", "error analysis", "procedures"})
-"""The `source` of memories that phases of sleep make of others, and bring up themselves."""
+"""The `source` of memories that phases of sleep make from others and keep up to date."""
 
 
 class MergeResult(Model):
-    """What merging near-duplicates did.
+    """Result of merging near-duplicates.
 
     Attributes
     ----------
     looked_at : int
-        Memories in force that were new or had changed, and had others to be compared with.
+        New or changed memories in force that had others to be compared with.
     merged : int
-        Memories that became part of another one, which supersedes them.
+        Memories merged into another one, which supersedes them.
     by_words : int
         How many of these were found by their words, because one of the two has no vector.
     complete : bool
-        False where time ran out: the next run goes on.
+        False if time ran out; the next run continues.
     """
 
     looked_at: Count = 0
@@ -33,20 +33,20 @@ class MergeResult(Model):
 
 
 class TemporalResult(Model):
-    """What temporal validation did.
+    """Result of temporal validation.
 
     Attributes
     ----------
     looked_at : int
-        Facts in force that say of themselves until when they hold, and contradictions that were open.
+        Facts in force that state their own end, and open contradictions.
     expired : int
-        Facts whose own end has passed: they are invalid since then.
+        Facts whose stated end has passed and that are invalid from then.
     replaced : int
-        Facts that a newer one supersedes since its own time has come.
+        Facts that a newer one supersedes because its validity has begun.
     ended_but_pinned : int
-        Facts that stay though their own end has passed: who pinned them decides.
+        Facts that stay although their stated end has passed, because they are pinned.
     complete : bool
-        False where time ran out: the next run goes on.
+        False if time ran out; the next run continues.
     """
 
     looked_at: Count = 0
@@ -57,20 +57,20 @@ class TemporalResult(Model):
 
 
 class PhaseReport(Model):
-    """What one phase of a sleep did.
+    """Result of one phase of a sleep.
 
     Attributes
     ----------
     counts : dict of str to int
-        In the phase's own words.
+        Counts with phase-specific names.
     changed : int
-        Memories that it changed, made or linked.
+        Memories that it changed, created or linked.
     memory_ids : list of str
-        The first 100 of them, in the order in which that happened.
+        The first 100 of them, in chronological order.
     complete : bool
-        False: it was stopped, and the next sleep goes on with it.
+        False if it was stopped; the next sleep continues it.
     notice : str or None
-        What it has to tell besides.
+        An additional message.
     """
 
     name: str
@@ -83,24 +83,24 @@ class PhaseReport(Model):
 
 
 class SleepReport(Model):
-    """What a sleep did.
+    """Result of a sleep.
 
     Attributes
     ----------
     started_at : str
-        When the run began: before this call, if it went on with one that had been stopped.
+        When the run began; before this call, if it continued an interrupted run.
     resumed : bool
-        Whether it did.
+        Whether it continued an interrupted run.
     phases : list of PhaseReport
-        What was done by this call, in order.
+        Phases run by this call, in order.
     left : list of str
-        Phases that the next sleep will go on with.
+        Phases left for the next sleep.
     changed : int
-        Memories that were changed, made or linked, summed over the phases.
+        Memories changed, created or linked, summed over the phases.
     complete : bool
-        Whether nothing is left.
+        Whether no phase is left.
     usage : ModelUsage or None
-        What was asked of models' servers; None if nothing was.
+        Model calls; None if there were none.
     """
 
     started_at: Timestamp

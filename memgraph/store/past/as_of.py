@@ -167,7 +167,7 @@ class Past:
         payload = event.payload
         if not isinstance(payload, MemoryReembedded):
             return event
-        kept = [one for one in payload.vectors if moments.told_at(one.id) <= self.as_of]
+        kept = [one for one in payload.vectors if moments.content_at(one.id) <= self.as_of]
         return event._replace(payload=payload.model_copy(update={"vectors": kept}))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from memgraph.fold.history.lives import History
 from memgraph.fold.history.reading import LINKS
 from memgraph.fold.history.relevance import Relevance
-from memgraph.fold.history.replay import turns_of
+from memgraph.fold.history.replay import transitions_of
 from memgraph.model.memory import AgentMemory
 from memgraph.model.relevance import ForgettingCurveConfig, decayed
 from memgraph.model.timestamps import days_between, from_iso
@@ -126,7 +126,7 @@ def times_of(
     ids: Sequence[str], lines: Mapping[str, Timeline], history: History, until: str, builds: Sequence[str] = ()
 ) -> Times:
     """Return the times of these memories up to a time, by which all of them had come; `builds` are when there was one."""
-    turns = turns_of(history, ids, until)
+    turns = transitions_of(history, ids, until)
     return Times(ids, lines, turns, history, *_span([lines[one] for one in ids], turns, until, builds))
 
 

@@ -1,4 +1,4 @@
-"""Runs the command line under a fuse. ``FOLDER PLACE SIGNAL ARGUMENTS…``; without a signal it says the places instead."""
+"""Runs the command line under a fuse. ``FOLDER PLACE SIGNAL ARGUMENTS…``; without a signal it lists the places instead."""
 
 from __future__ import annotations
 

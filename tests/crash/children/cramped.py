@@ -1,4 +1,4 @@
-"""Writes until there is no room, then makes room and goes on. ``FOLDER limit BYTES`` or ``FOLDER fill BYTES_LEFT``.
+"""Writes until the disk is full, then frees space and continues. ``FOLDER limit BYTES`` or ``FOLDER fill BYTES_LEFT``.
 
 ``limit``: no file may grow past so many bytes. ``fill``: a file on the store's disk takes all but so many.
 """

@@ -1,4 +1,4 @@
-"""Embeds what awaits its vector, a few at a time, says how many it has looked at, and stays until it is killed. ``FOLDER``."""
+"""Embeds memories without vectors, a few at a time, reports the number, and waits until it is killed. ``FOLDER``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from places import opened, say
 
 
 def main() -> None:
-    """Embed all that waits."""
+    """Embed all memories without vectors."""
     with opened(Path(sys.argv[1])) as store:
         say(0)
         store.embed_awaiting(batch=2, progress=lambda looked_at, _waiting: say(looked_at))

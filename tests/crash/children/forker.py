@@ -1,4 +1,4 @@
-"""Forks after opening a store; the fork tries everything, then the process goes on. ``FOLDER``."""
+"""Forks after opening a store; the child tries everything, then the parent continues. ``FOLDER``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fuse: counts everything that touches the disk or the engine, and at a chosen place sends this process a signal.
+"""A fuse: counts calls to the disk or the engine, and at a chosen call sends this process a signal.
 
 The code under test knows nothing of it: the functions of the system and of the engine are wrapped from outside.
 """
@@ -21,7 +21,7 @@ _SYSTEM = ("pwrite", "fsync", "ftruncate", "replace", "link", "unlink", "mkdir",
 
 
 class Fuse:
-    """Lays itself around the system's and the engine's calls.
+    """Wraps the system's and the engine's calls.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Fuse:
         self._is_laid = False
 
     def pass_(self, place: str) -> None:
-        """Pass a place, perhaps the last one."""
+        """Pass a place, at which the signal may be sent."""
         if not self._is_laid:
             return
         self.places.append(place)
@@ -52,7 +52,7 @@ class Fuse:
             os.kill(os.getpid(), self._signal)
 
     def lay(self) -> None:
-        """Wrap the calls; from here on they count."""
+        """Wrap the calls, which are counted from now on."""
         self._is_laid = True
         for name in _SYSTEM:
             self._wrap(os, name, f"before {name}")

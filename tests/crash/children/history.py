@@ -1,4 +1,4 @@
-"""Works a history into a store, step by step, and says which steps are done. ``FOLDER HISTORY [PLACE SIGNAL]``.
+"""Writes a history to a store step by step, and reports the steps done. ``FOLDER HISTORY [PLACE SIGNAL]``.
 
 With a place, a fuse burns there. Without one, each step is acknowledged with the digest after it, and the places that the
 fuse passed are told at the end: what runs that are broken off are held against.
@@ -32,14 +32,14 @@ fuse = Fuse() if is_whole else Fuse(int(sys.argv[3]), signal.Signals(int(sys.arg
 
 
 def acknowledge(store: AgentMemoryStore) -> None:
-    """Say that all so far is done."""
+    """Report that all steps so far are done."""
     fuse.pass_("before it is acknowledged")
     digest = store.digest()  # in any case, so that every run passes the same places
     say(digest if is_whole else "done")
 
 
 def an_id(number: int) -> str:
-    """Return the same id at every run."""
+    """Return the same id in every run."""
     return source_id("crash", number)
 
 
@@ -64,7 +64,7 @@ def build(number: int) -> dict[str, Any]:
 
 
 def stock() -> list[Step]:
-    """What a store holds before the others begin."""
+    """The content of a store before the other histories begin."""
     general = {"type": "semantic", "supporting_memory_ids": [an_id(800)], "session_id": None}
     return [
         lambda store: store.insert_memories([memory(number) for number in range(800, 804)]),
@@ -73,7 +73,7 @@ def stock() -> list[Step]:
 
 
 def more() -> list[Step]:
-    """What is added to it, so that something can be behind."""
+    """Events added to it, so that projections can be behind."""
     return [lambda store: store.insert_memory(memory(805)), lambda store: store.delete_memory(an_id(803))]
 
 
@@ -108,7 +108,7 @@ def bulk() -> list[Step]:
 
 
 def importing(tasks: tuple[str | None, ...] = (None,)) -> list[Step]:
-    """An export with links: all of it or nothing."""
+    """The import of an export with links, which is atomic."""
     memories = [memory(number, task_id=tasks[number % len(tasks)]) for number in range(12)]
     links = [{"source_id": an_id(n), "relation": "RELATED_TO", "target_id": an_id(n + 1)} for n in range(5)]
     export = {"version": "1.0.0", "total_memories": 12, "memories": memories, "links": links}
@@ -117,7 +117,7 @@ def importing(tasks: tuple[str | None, ...] = (None,)) -> list[Step]:
 
 
 def intake() -> list[Step]:
-    """A source, in batches; again, it goes on."""
+    """A source, read in batches; a second run resumes."""
     sys.modules["memgraph.lifecycle.intake.ingest"].BATCH_BUILDS = 3  # type: ignore[attr-defined]
 
     def step(store: AgentMemoryStore) -> None:
@@ -129,7 +129,7 @@ def intake() -> list[Step]:
 
 
 def embedding() -> list[Step]:
-    """Memories that are written while the model is ill, and given their vectors later, batch by batch."""
+    """Memories that are written while the model fails, and embedded later in batches."""
 
     def add(store: AgentMemoryStore) -> None:
         MoodyEmbedder.is_ill = True
@@ -147,7 +147,7 @@ def rollover() -> list[Step]:
 
 
 def rebuilding() -> list[Step]:
-    """A rebuild, and life after it."""
+    """A rebuild, and further writes."""
     return [lambda store: store.rebuild(), lambda store: store.insert_memory(memory(900))]
 
 
@@ -172,7 +172,7 @@ HISTORIES: dict[str, Callable[[], list[Step]]] = {
 
 
 def work(folder: Path, steps: list[Step]) -> None:
-    """Open the store, take the steps, close it."""
+    """Open the store, run the steps, close it."""
     fuse.lay()
     with opened(folder, graph_idle_s=60.0) as store:
         acknowledge(store)
@@ -188,7 +188,7 @@ def work(folder: Path, steps: list[Step]) -> None:
 
 
 def main() -> None:
-    """Work, and tell what became of it."""
+    """Run the history, and report the result."""
     try:
         work(Path(sys.argv[1]), HISTORIES[sys.argv[2]]())
     except KeyboardInterrupt:

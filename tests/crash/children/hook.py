@@ -1,4 +1,4 @@
-"""What an agent's hook does: ``memgraph remember``, again and again, each time as a new process would. ``FOLDER COUNT``."""
+"""An agent's hook: runs ``memgraph remember`` repeatedly, each time as a new process would. ``FOLDER COUNT``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process that has everything imported and forks children off: a child is up in some 10 ms instead of half a second.
+"""A process that has everything imported and forks children: a child starts in about 10 ms instead of half a second.
 
 Orders come as JSON lines on standard input, answers go as JSON lines to standard output. ``{"script", "arguments", "out",
 "err", "environment"}`` starts a child and answers its pid; ``{"pid"}`` answers its exit code, or null while it runs.
@@ -25,7 +25,7 @@ import memgraph.testing
 
 
 def run(order: dict[str, Any]) -> int:
-    """Run a script as a program of its own would run, and return its exit code."""
+    """Run a script as a separate program would run, and return its exit code."""
     for name, descriptor in (("out", 1), ("err", 2)):
         opened = os.open(order[name], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.dup2(opened, descriptor)

@@ -1,4 +1,4 @@
-"""Where a child's store lies, and how it tells what it has done."""
+"""The location of a child's store, and the child's reports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WRITE = os.write  # as it is before a fuse is laid
 
 
 class MoodyEmbedder(FakeEmbedder):
-    """Embeds nothing while it is ill."""
+    """An embedder that can be made to fail."""
 
     is_ill = False
 
@@ -34,5 +34,5 @@ def opened(folder: Path, **settings: Any) -> memgraph.AgentMemoryStore:
 
 
 def say(word: Any) -> None:
-    """Print one JSON line: in one write, so it is there whole or not."""
+    """Print one JSON line in one write, so that it is whole or absent."""
     _WRITE(1, json.dumps(word).encode() + b"\n")

@@ -1,4 +1,4 @@
-"""Reads again and again until the file ``stop`` is there. ``FOLDER``. What it once saw must stay, and fit together."""
+"""Reads repeatedly until the file ``stop`` exists. ``FOLDER``. What it has seen must stay, and be consistent."""
 
 from __future__ import annotations
 

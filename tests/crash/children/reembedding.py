@@ -1,4 +1,4 @@
-"""Changes a store to another embedding model and stays at one place until it is killed. ``FOLDER PLACE``.
+"""Changes a store to another embedding model and waits at one place until it is killed. ``FOLDER PLACE``.
 
 Places: ``making`` (half of the vectors are made), ``made`` (all are, and no event names them), ``changed`` (one does).
 """
@@ -18,7 +18,7 @@ from memgraph.testing import FakeEmbedder
 
 
 def stay(*_: Any) -> None:
-    """Say that the place is reached, and go no further."""
+    """Report that the place is reached, and wait."""
     say("there")
     signal.pause()
 

@@ -1,4 +1,4 @@
-"""Makes damaged vectors again, a few at a time, says how many it has made, and stays until it is killed. ``FOLDER``."""
+"""Repairs damaged vectors, a few at a time, reports the number, and waits until it is killed. ``FOLDER``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from places import opened, say
 
 
 def main() -> None:
-    """Repair all that is damaged."""
+    """Repair all damaged vectors."""
     with opened(Path(sys.argv[1])) as store:
         say(0)
         store.repair_vectors(batch=2, progress=lambda done, _total: say(done))

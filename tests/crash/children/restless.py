@@ -1,4 +1,4 @@
-"""Writes all sorts of things until it is killed, and says what is acknowledged. ``FOLDER SEED``."""
+"""Writes events of many kinds until it is killed, and reports what is acknowledged. ``FOLDER SEED``."""
 
 from __future__ import annotations
 

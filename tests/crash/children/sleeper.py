@@ -1,4 +1,4 @@
-"""Lets a store sleep, and says when it begins and when it is done. ``FOLDER``."""
+"""Lets a store sleep, and reports its beginning and its end. ``FOLDER``."""
 
 from __future__ import annotations
 

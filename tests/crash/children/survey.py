@@ -1,4 +1,4 @@
-"""Opens what is left of a store, looks at all of it, and goes on working. ``FOLDER [quickly]``: then without a rebuild."""
+"""Opens a store after a crash, checks all of it, and continues to use it. ``FOLDER [quickly]``: then without a rebuild."""
 
 from __future__ import annotations
 

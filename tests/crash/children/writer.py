@@ -1,4 +1,4 @@
-"""Adds memories one by one. ``FOLDER NAME COUNT [TIMEOUT_S]``: waits for the file ``go``, says each id when it is acknowledged."""
+"""Adds memories one by one. ``FOLDER NAME COUNT [TIMEOUT_S]``: waits for the file ``go``, reports each id when it is acknowledged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One bad text, or one bad vector, does not cost the others theirs; a model that does not work at all says so at once."""
+"""One bad text or vector does not affect the others; a model that does not work at all fails at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Made = Callable[[Any, Sequence[str]], Any]
 
 
 class Distorted(FakeEmbedder):
-    """A fake whose answers something is done to."""
+    """A fake with altered answers."""
 
     def __init__(self, distort: Made) -> None:
         super().__init__(DIMENSION)
@@ -64,7 +64,7 @@ TEXTS = ["one", "two", "a bad one", "three", "four", "another bad one", "five"]
 
 
 @pytest.mark.parametrize("distort", FAULTS.values(), ids=FAULTS)
-def test_the_texts_at_fault_are_found_and_the_others_have_their_vectors(distort: Made) -> None:
+def test_failing_texts_are_found_and_the_others_get_vectors(distort: Made) -> None:
     found = embed_each(Distorted(distort), TEXTS)
 
     expected = FakeEmbedder(DIMENSION).embed(TEXTS)
@@ -78,13 +78,13 @@ def test_the_texts_at_fault_are_found_and_the_others_have_their_vectors(distort:
 
 
 @pytest.mark.parametrize("distort", FAULTS.values(), ids=FAULTS)
-def test_a_text_that_is_alone_at_fault_is_still_the_texts_fault(distort: Made) -> None:
+def test_a_single_failing_text_is_not_blamed_on_the_model(distort: Made) -> None:
     (found,) = embed_each(Distorted(distort), ["a bad one"])
     assert isinstance(found, EmbeddingError)
 
 
 @pytest.mark.parametrize("distort", FAULTS.values(), ids=FAULTS)
-def test_a_query_has_a_usable_vector_or_is_refused(distort: Made) -> None:
+def test_a_query_gets_a_usable_vector_or_an_error(distort: Made) -> None:
     embedder = Distorted(distort)
     assert embed_query(embedder, "good").tobytes() == FakeEmbedder(DIMENSION).embed_query("good").tobytes()
     if distort is not one_less:
@@ -93,12 +93,12 @@ def test_a_query_has_a_usable_vector_or_is_refused(distort: Made) -> None:
 
 
 @pytest.mark.parametrize("answer", [np.nan, 0.0], ids=["NaN", "zero"])
-def test_a_model_that_only_makes_nonsense_does_not_work(answer: float) -> None:
+def test_a_model_with_only_invalid_vectors_is_at_fault(answer: float) -> None:
     with pytest.raises(EmbeddingError, match="fake"):
         embed_each(Distorted(lambda made, _texts: np.full_like(made, answer)), TEXTS)
 
 
-def test_a_model_that_cannot_be_had_is_not_asked_about_every_text() -> None:
+def test_an_unavailable_model_is_not_tried_with_every_text() -> None:
     asked = []
 
     def fail(_made: Any, texts: Sequence[str]) -> Any:
@@ -110,13 +110,13 @@ def test_a_model_that_cannot_be_had_is_not_asked_about_every_text() -> None:
     assert len(asked) == 2
 
 
-def test_no_texts_ask_nobody() -> None:
+def test_no_texts_cause_no_call() -> None:
     embedder = FakeEmbedder(DIMENSION)
     assert embed_each(embedder, []) == []
     assert embedder.calls == []
     assert embed_each(NoEmbedder(), []) == []
 
 
-def test_text_only_mode_says_how_to_leave_it() -> None:
+def test_the_error_of_text_only_mode_names_the_setting() -> None:
     with pytest.raises(EmbeddingError, match="embedding_model"):
         embed_each(NoEmbedder(), ["text"])

@@ -1,4 +1,4 @@
-"""Embedding by an Ollama server: what is sent, what is accepted, and what a store does without it."""
+"""Embedding by an Ollama server: requests, accepted answers, and a store without the server."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def server(httpserver: HTTPServer) -> OllamaServer:
         ("qwen3-embedding:4b", 2560, "", "Instruct: "),
     ],
 )
-def test_the_prefixes_of_a_known_model_are_on_the_wire(
+def test_the_prefixes_of_a_known_model_are_sent(
     server: OllamaServer, model: str, dimension: int, document: str, query: str
 ) -> None:
     server.embed = lambda body: {"embeddings": [[0.0] * (dimension - 1) + [3.0]] * len(body["input"])}
@@ -44,7 +44,7 @@ def test_the_prefixes_of_a_known_model_are_on_the_wire(
     assert asked["input"][0].endswith("Query:a" if query == "Instruct: " else f"{query}a")
 
 
-def test_of_an_unknown_model_the_length_is_learned_once_and_nothing_is_put_before(server: OllamaServer) -> None:
+def test_the_dimension_of_an_unknown_model_is_requested_once_and_no_prefix_is_sent(server: OllamaServer) -> None:
     server.embed = lambda body: {"embeddings": [[1.0, 2.0, 2.0]] * len(body["input"])}
     embedder = OllamaEmbedder("acme/unheard-of:latest", host=server.host)
     assert (embedder.name, embedder.dimension, embedder.dimension) == ("ollama/acme/unheard-of", 3, 3)
@@ -54,7 +54,7 @@ def test_of_an_unknown_model_the_length_is_learned_once_and_nothing_is_put_befor
     assert len(server.asked) == 2
 
 
-def test_of_an_unknown_model_and_no_server_it_says_how_to_go_on() -> None:
+def test_without_a_server_the_error_for_an_unknown_model_names_the_setting() -> None:
     with pytest.raises(EmbeddingError, match=r"ollama serve.*ollama_embedding_dimension"):
         OllamaEmbedder("unheard-of", host=unused_address()).dimension  # noqa: B018 - the access is the test
 
@@ -94,7 +94,7 @@ def test_numbers_of_any_size_become_unit_vectors(server: OllamaServer) -> None:
         assert np.linalg.norm(vector) == pytest.approx(1.0)
 
 
-def test_a_text_that_the_server_fails_on_costs_the_others_nothing(server: OllamaServer) -> None:
+def test_a_failing_text_does_not_affect_the_others(server: OllamaServer) -> None:
     def embed(body: dict[str, Any]) -> Any:
         if any("odd" in text for text in body["input"]):
             return refused(500, {"error": "failed to encode response: json: unsupported value: NaN"})
@@ -105,7 +105,7 @@ def test_a_text_that_the_server_fails_on_costs_the_others_nothing(server: Ollama
     assert [isinstance(one, EmbeddingError) for one in made] == [False, False, True, False]
 
 
-def test_the_setting_names_it(tmp_path: Any) -> None:
+def test_the_setting_selects_it(tmp_path: Any) -> None:
     def made(**given: Any) -> Any:
         return default_embedder(AgentMemoryConfig(home=tmp_path, **given))
 
@@ -118,9 +118,7 @@ def test_the_setting_names_it(tmp_path: Any) -> None:
             made(embedding_model=wrong)
 
 
-def test_without_the_server_memories_are_kept_and_get_their_vectors_later(
-    open_store: Any, server: OllamaServer
-) -> None:
+def test_without_the_server_memories_are_stored_and_embedded_later(open_store: Any, server: OllamaServer) -> None:
     away = OllamaEmbedder("nomic-embed-text", host=unused_address())
     store = open_store(embedder=away)
     store.insert_memory({"type": "episodic", "content": "The deploy failed because the disk was full"})

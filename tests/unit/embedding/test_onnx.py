@@ -1,4 +1,4 @@
-"""The packaged model: right, refused when tampered with, and the same for a text whatever is embedded beside it."""
+"""The packaged model: correct, refused if tampered with, and independent of the other texts in a batch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def embedder() -> MiniLMEmbedder:
 
 @pytest.fixture(scope="module")
 def mixed_texts() -> list[str]:
-    """Texts of 0 to 300 words, so that batches of every kind come about."""
+    """Texts of 0 to 300 words, for batches of every kind."""
     rng = np.random.default_rng(7)
     words = [word for word in module.VOCABULARY.read_text("utf-8").split("\n") if word.isalpha() and word.isascii()]
     lengths = [*range(25), *range(25), *range(25), 60, 60, 60, 61, 120, 120, 250, 254, 255, 300]
@@ -36,7 +36,7 @@ def _cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
     return float(a @ b)
 
 
-def test_it_says_which_model_it_is(embedder: MiniLMEmbedder) -> None:
+def test_it_names_its_model(embedder: MiniLMEmbedder) -> None:
     assert (embedder.name, embedder.dimension) == ("all-MiniLM-L6-v2-int8", 384)
     assert isinstance(default_embedder(), MiniLMEmbedder)
 
@@ -56,7 +56,7 @@ def test_paraphrases_are_closer_than_unrelated_texts(embedder: MiniLMEmbedder) -
         ("That is a happy person", "Today is a sunny day", 0.257),
     ],
 )
-def test_cosines_are_those_that_the_model_is_known_for(embedder: MiniLMEmbedder, a: str, b: str, cosine: float) -> None:
+def test_cosines_match_the_published_ones(embedder: MiniLMEmbedder, a: str, b: str, cosine: float) -> None:
     assert _cosine(*embedder.embed([a, b])) == pytest.approx(cosine, abs=0.02)
 
 
@@ -71,7 +71,7 @@ def test_a_marker_in_a_text_is_text(embedder: MiniLMEmbedder) -> None:
     assert tokenizer.encode("x [SEP] y").tokens == ["[CLS]", "x", "[", "sep", "]", "y", "[SEP]"]
 
 
-def test_a_text_has_the_same_bytes_in_any_company(embedder: MiniLMEmbedder, mixed_texts: list[str]) -> None:
+def test_a_texts_vector_has_the_same_bytes_in_any_batch(embedder: MiniLMEmbedder, mixed_texts: list[str]) -> None:
     together = embedder.embed(mixed_texts)
     alone = np.stack([embedder.embed_query(text) for text in mixed_texts])
     assert together.tobytes() == alone.tobytes()
@@ -86,7 +86,7 @@ def test_windows_keep_the_order(
     assert np.array_equal(embedder.embed(mixed_texts[:20]), expected)
 
 
-def test_what_is_beyond_256_tokens_does_not_count(embedder: MiniLMEmbedder) -> None:
+def test_text_beyond_256_tokens_does_not_count(embedder: MiniLMEmbedder) -> None:
     start = "word " * 254
     vectors = embedder.embed([start, start + "and so on", "word " * 253])
     assert np.array_equal(vectors[0], vectors[1])
@@ -149,7 +149,7 @@ def test_a_missing_package_is_named_with_its_remedy(package: str, monkeypatch: p
         MiniLMEmbedder().embed(["text"])
 
 
-def test_what_onnxruntime_raises_arrives_as_an_embedding_error(
+def test_errors_of_onnxruntime_become_embedding_errors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedder: MiniLMEmbedder
 ) -> None:
     with pytest.raises(EmbeddingError, match="batch of 1 texts"):
@@ -170,7 +170,7 @@ def test_importing_and_constructing_loads_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_a_first_use_says_nothing() -> None:
+def test_a_first_use_prints_nothing() -> None:
     program = "from memgraph.embedding import default_embedder; default_embedder().embed_query('hello')"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout + done.stderr == ""

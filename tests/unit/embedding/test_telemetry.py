@@ -1,4 +1,4 @@
-"""The runtime of the model keeps to itself: no usage events, in files or over the network."""
+"""The model's runtime records no usage events, neither in files nor over the network."""
 
 import os
 import subprocess

@@ -20,7 +20,7 @@ NOW = "2026-02-01T09:00:00.000Z"
 
 
 class State:
-    """The rows so far. Each fold is checked to be pure: the rows it read are what they were before."""
+    """The rows so far. Checks that each fold is pure: the rows it read are unchanged."""
 
     def __init__(self) -> None:
         self.rows: dict[tuple[str, Key], Row] = {}
@@ -77,7 +77,7 @@ def memory_id() -> Callable[[int], str]:
 
 @pytest.fixture
 def added(memory_id: Callable[[int], str]) -> Callable[..., MemoryAdded]:
-    """Make the event of one memory, its id by its number."""
+    """Make the event of one memory, with an id derived from a number."""
 
     def make(number: int = 1, *, vector: Any = None, **fields: Any) -> MemoryAdded:
         required = {"id": memory_id(number), "type": "episodic", "content": f"Memory {number}"}

@@ -1,4 +1,4 @@
-"""When events happened: what the store does by itself, what a user says, and what rests on what."""
+"""When events happened: the store's own events, a user's statements, and dependencies."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ TODAY = "2026-02-01T09:00:00.000Z"
 EARLY, LATE = "2021-05-01T00:00:00.000Z", "2023-05-01T00:00:00.000Z"
 
 
-class Told:
-    """A store with two new memories, of 2021 and of 2023, and what is told of events that are committed to it."""
+class TimedStore:
+    """A store with two new memories, of 2021 and of 2023, and the times of the events committed to it."""
 
     def __init__(self, store: AgentMemoryStore, clock: FakeClock) -> None:
         self.store, self.clock = store, clock
@@ -49,14 +49,14 @@ class Told:
         self.store.commit("global", events, actor="system")
 
     def built(self, name: str, completed_at: str, *events: Any) -> None:
-        """Commit what a build told, as consolidation does."""
+        """Commit a build's events, as consolidation does."""
         fields = {"log_sha256": "0" * 64, "outcome": "failure", "task_count": 1, "complete": True, "extractor": "rules"}
         times = {"started_at": completed_at, "completed_at": completed_at, "consolidated_at": self.store.now()}
         build = {"project_id": "shop", "build_id": name, **fields, **times, "extracted": 0, "merged": 0}
         self.store.commit("global", [*events, BuildConsolidated.parse(build)])
 
     def seen_each_year(self, first: int, last: int) -> str:
-        """Add an episode that a build told each year, from one to another one."""
+        """Add an episode that a build reported in each year of a range."""
         builds = [f"build of {year}" for year in range(first, last + 1)]
         place = {"type": "episodic", "project_id": "shop", "evidence_build_ids": builds[:1]}
         episode = self.add("it failed", f"{first}-05-01", **place)
@@ -66,7 +66,7 @@ class Told:
         return episode
 
     def lesson(self, source: str, *years: int, **fields: Any) -> SemanticMemory:
-        """Return what the store makes of an episode, as of the builds of some years."""
+        """Return the memory that the store distils from an episode, as of the builds of some years."""
         builds = [f"build of {year}" for year in years]
         at = f"{years[-1]}-05-02T00:00:00.000Z"
         said = {"content": f"it fails: {builds}", "project_id": "shop", "evidence_build_ids": builds, "occurred_at": at}
@@ -85,175 +85,175 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[AgentMemor
 
 
 @pytest.fixture
-def told(place: tuple[AgentMemoryStore, FakeClock]) -> Told:
+def timed(place: tuple[AgentMemoryStore, FakeClock]) -> TimedStore:
     place[1].advance(days=1)
-    return Told(*place)
+    return TimedStore(*place)
 
 
 def revised(memory_id: str, **changed: Any) -> MemoryRevised:
     return MemoryRevised(id=memory_id, changed=RecordPatch.parse(changed))
 
 
-def test_what_is_told_of_each_event(told: Told) -> None:
-    moments = [(event.type, moment) for event, moment in told.moments()]
+def test_each_event_has_its_time(timed: TimedStore) -> None:
+    moments = [(event.type, moment) for event, moment in timed.moments()]
     assert moments[:2] == [("store.created", TODAY), ("embedding.switched", ALWAYS)]
     assert moments[-2:] == [("memory.added", EARLY), ("memory.added", LATE)]
-    assert {moment for _, moment in told.moments(recorded=True)[-2:]} == {told.store.now()}
-    told.add("will happen", "2030-01-01T00:00:00Z")
-    assert told.of_last() == told.store.now()  # nobody knew it later than it was recorded
+    assert {moment for _, moment in timed.moments(recorded=True)[-2:]} == {timed.store.now()}
+    timed.add("will happen", "2030-01-01T00:00:00Z")
+    assert timed.of_last() == timed.store.now()  # no event is later than its recording
 
 
-def test_a_link_by_the_store_came_with_its_later_end(told: Told) -> None:
-    told.by_itself(told.link("CONTRADICTS", told.late, told.early))
-    assert told.of_last() == LATE
-    told.by_itself(MemoryUnlinked(source_id=told.late, relation="CONTRADICTS", target_id=told.early))
-    assert told.of_last() == LATE
-    assert told.of_last(recorded=True) == told.store.now()
+def test_a_link_by_the_store_dates_from_its_later_end(timed: TimedStore) -> None:
+    timed.by_itself(timed.link("CONTRADICTS", timed.late, timed.early))
+    assert timed.of_last() == LATE
+    timed.by_itself(MemoryUnlinked(source_id=timed.late, relation="CONTRADICTS", target_id=timed.early))
+    assert timed.of_last() == LATE
+    assert timed.of_last(recorded=True) == timed.store.now()
 
 
-def test_a_replacement_waits_until_it_is_valid(told: Told) -> None:
-    newer = told.add("holds from June on", LATE, valid_at="2023-06-01T00:00:00Z")
-    told.by_itself(told.link("SUPERSEDES", newer, told.early))
-    assert told.of_last() == "2023-06-01T00:00:00.000Z"
-    told.by_itself(told.link("CONTRADICTS", newer, told.early))
-    assert told.of_last() == LATE
-    told.by_itself(revised(newer, valid_at="2030-01-01T00:00:00Z"), told.link("SUPERSEDES", newer, told.late))
-    assert told.of_last() == told.store.now()
+def test_a_replacement_waits_until_it_is_valid(timed: TimedStore) -> None:
+    newer = timed.add("holds from June on", LATE, valid_at="2023-06-01T00:00:00Z")
+    timed.by_itself(timed.link("SUPERSEDES", newer, timed.early))
+    assert timed.of_last() == "2023-06-01T00:00:00.000Z"
+    timed.by_itself(timed.link("CONTRADICTS", newer, timed.early))
+    assert timed.of_last() == LATE
+    timed.by_itself(revised(newer, valid_at="2030-01-01T00:00:00Z"), timed.link("SUPERSEDES", newer, timed.late))
+    assert timed.of_last() == timed.store.now()
 
 
-def test_a_link_by_a_user_was_made_when_it_was_made_and_an_imported_one_when_it_says(told: Told) -> None:
-    told.clock.advance(days=1)
-    told.store.link(told.late, "SUPERSEDES", told.early)
-    assert told.of_last() == told.store.now()
+def test_a_users_link_dates_from_its_recording_and_an_imported_one_from_its_stated_time(timed: TimedStore) -> None:
+    timed.clock.advance(days=1)
+    timed.store.link(timed.late, "SUPERSEDES", timed.early)
+    assert timed.of_last() == timed.store.now()
     for created_at, moment in (("2024-01-01T00:00:00.000Z",) * 2, ("2022-01-01T00:00:00Z", LATE)):
-        link = Link(source_id=told.late, relation="RELATED_TO", target_id=told.early, created_at=created_at)
-        told.store.import_memories([], [link])
-        assert told.of_last() == moment
+        link = Link(source_id=timed.late, relation="RELATED_TO", target_id=timed.early, created_at=created_at)
+        timed.store.import_memories([], [link])
+        assert timed.of_last() == moment
 
 
-def test_what_is_distilled_comes_with_the_latest_of_its_sources(told: Told) -> None:
-    lesson = told.add("a lesson", EARLY, supporting_memory_ids=[told.early, told.late])
-    assert [moment for _, moment in told.moments()][-2:] == [LATE, LATE]
-    told.by_itself(revised(lesson, content="a lesson, in other words"))
-    assert told.of_last() == LATE
-    newest = told.add("another case", "2024-05-01T00:00:00Z")
-    grown = MemoryDerived(id=lesson, source_ids=[newest], created_at=told.store.now())
-    told.by_itself(revised(lesson, content="a lesson, from three cases"), grown)
-    assert [moment for _, moment in told.moments()][-2:] == ["2024-05-01T00:00:00.000Z"] * 2
-    told.by_itself(told.link("SUPERSEDES", lesson, told.early))
-    assert told.of_last() == "2024-05-01T00:00:00.000Z"  # it rests on what the lesson says by then
+def test_a_distilled_memory_dates_from_its_latest_source(timed: TimedStore) -> None:
+    lesson = timed.add("a lesson", EARLY, supporting_memory_ids=[timed.early, timed.late])
+    assert [moment for _, moment in timed.moments()][-2:] == [LATE, LATE]
+    timed.by_itself(revised(lesson, content="a lesson, in other words"))
+    assert timed.of_last() == LATE
+    newest = timed.add("another case", "2024-05-01T00:00:00Z")
+    grown = MemoryDerived(id=lesson, source_ids=[newest], created_at=timed.store.now())
+    timed.by_itself(revised(lesson, content="a lesson, from three cases"), grown)
+    assert [moment for _, moment in timed.moments()][-2:] == ["2024-05-01T00:00:00.000Z"] * 2
+    timed.by_itself(timed.link("SUPERSEDES", lesson, timed.early))
+    assert timed.of_last() == "2024-05-01T00:00:00.000Z"  # it depends on the lesson's content by then
 
 
-def test_what_the_store_distills_holds_from_the_builds_that_it_names(told: Told) -> None:
-    episode = told.seen_each_year(2018, 2022)
-    lesson = told.lesson(episode, 2018, 2019, 2020, id=str(uuid4()))
+def test_a_memory_distilled_by_the_store_dates_from_its_named_builds(timed: TimedStore) -> None:
+    episode = timed.seen_each_year(2018, 2022)
+    lesson = timed.lesson(episode, 2018, 2019, 2020, id=str(uuid4()))
     builds = [f"build of {year}" for year in range(2018, 2023)]
     grown = revised(lesson.id or "", evidence_build_ids=builds[:4], occurred_at="2021-05-02T00:00:00.000Z")
-    told.by_itself(lesson, grown)
+    timed.by_itself(lesson, grown)
     moments = ["2020-05-02T00:00:00.000Z", "2020-05-02T00:00:00.000Z", "2021-05-02T00:00:00.000Z"]
-    assert [moment for _, moment in told.moments()][-3:] == moments
-    told.by_itself(revised(lesson.id or "", evidence_build_ids=builds))
-    assert told.of_last() == "2022-05-02T00:00:00.000Z"
-    told.by_itself(revised(lesson.id or "", evidence_build_ids=builds[1:]))
-    assert told.of_last() == "2022-05-02T00:00:00.000Z"  # nothing is told again before what it said
-    assert told.of_last(recorded=True) == told.store.now()
+    assert [moment for _, moment in timed.moments()][-3:] == moments
+    timed.by_itself(revised(lesson.id or "", evidence_build_ids=builds))
+    assert timed.of_last() == "2022-05-02T00:00:00.000Z"
+    timed.by_itself(revised(lesson.id or "", evidence_build_ids=builds[1:]))
+    assert timed.of_last() == "2022-05-02T00:00:00.000Z"  # a repetition is not earlier than the content it repeats
+    assert timed.of_last(recorded=True) == timed.store.now()
 
 
-def test_what_one_build_says_twice_is_said_by_that_build(told: Told) -> None:
-    episode = told.seen_each_year(2018, 2020)
+def test_a_repetition_by_the_same_build_dates_from_that_build(timed: TimedStore) -> None:
+    episode = timed.seen_each_year(2018, 2020)
     again = MemoryMerged(id=episode, changed=RecordPatch(source_event_ids=["build of 2021/second"]))
-    told.built("build of 2021", "2021-05-02T00:00:00.000Z", again)
-    told.by_itself(told.lesson(episode, 2018, 2019, 2020))
-    assert told.of_last() == "2020-05-02T00:00:00.000Z"
+    timed.built("build of 2021", "2021-05-02T00:00:00.000Z", again)
+    timed.by_itself(timed.lesson(episode, 2018, 2019, 2020))
+    assert timed.of_last() == "2020-05-02T00:00:00.000Z"
 
 
-def test_what_the_store_distills_waits_for_what_a_user_said_of_its_sources(told: Told) -> None:
-    episode = told.seen_each_year(2018, 2020)
-    told.clock.advance(days=1)
-    said = told.store.now()
-    told.store.update_memory(episode, content="it failed because of the cache")
-    told.by_itself(told.lesson(episode, 2018, 2019, 2020))
-    assert told.of_last() == said
+def test_a_distilled_memory_is_not_earlier_than_a_users_change_of_its_sources(timed: TimedStore) -> None:
+    episode = timed.seen_each_year(2018, 2020)
+    timed.clock.advance(days=1)
+    said = timed.store.now()
+    timed.store.update_memory(episode, content="it failed because of the cache")
+    timed.by_itself(timed.lesson(episode, 2018, 2019, 2020))
+    assert timed.of_last() == said
 
 
-def test_what_tells_the_same_evidence_anew_replaces_from_when_it_came(told: Told) -> None:
-    episode = told.seen_each_year(2018, 2022)
-    early, late = (told.lesson(episode, *years, id=str(uuid4())) for years in ((2018, 2019, 2020), (2018, 2019, 2021)))
-    told.by_itself(early, revised(early.id or "", occurred_at="2022-05-02T00:00:00.000Z"), late)
-    told.by_itself(told.link("SUPERSEDES", late.id or "", early.id or ""))
-    assert told.of_last() == "2021-05-02T00:00:00.000Z"
+def test_a_replacement_with_the_same_evidence_dates_from_its_creation(timed: TimedStore) -> None:
+    episode = timed.seen_each_year(2018, 2022)
+    early, late = (timed.lesson(episode, *years, id=str(uuid4())) for years in ((2018, 2019, 2020), (2018, 2019, 2021)))
+    timed.by_itself(early, revised(early.id or "", occurred_at="2022-05-02T00:00:00.000Z"), late)
+    timed.by_itself(timed.link("SUPERSEDES", late.id or "", early.id or ""))
+    assert timed.of_last() == "2021-05-02T00:00:00.000Z"
 
 
-def test_a_source_is_linked_from_when_both_were_there(told: Told) -> None:
-    episode, other = told.seen_each_year(2018, 2022), told.add("it failed otherwise", "2021-03-01")
-    lesson = told.lesson(episode, 2018, 2019, 2020, id=str(uuid4()))
+def test_a_source_is_linked_from_when_both_existed(timed: TimedStore) -> None:
+    episode, other = timed.seen_each_year(2018, 2022), timed.add("it failed otherwise", "2021-03-01")
+    lesson = timed.lesson(episode, 2018, 2019, 2020, id=str(uuid4()))
     grown = revised(lesson.id or "", occurred_at="2022-05-02T00:00:00.000Z")
-    told.by_itself(lesson, grown, MemoryDerived(id=lesson.id or "", source_ids=[other], created_at=told.store.now()))
-    assert told.of_last() == "2021-03-01T00:00:00.000Z"
+    timed.by_itself(lesson, grown, MemoryDerived(id=lesson.id or "", source_ids=[other], created_at=timed.store.now()))
+    assert timed.of_last() == "2021-03-01T00:00:00.000Z"
 
 
-def test_a_near_duplicate_joins_when_the_later_one_came(told: Told) -> None:
-    told.by_itself(MemoryMerged(id=told.early, candidate_id=told.late, changed=RecordPatch(confidence=0.5)))
-    assert told.of_last() == LATE
+def test_a_merged_near_duplicate_dates_from_the_later_memory(timed: TimedStore) -> None:
+    timed.by_itself(MemoryMerged(id=timed.early, candidate_id=timed.late, changed=RecordPatch(confidence=0.5)))
+    assert timed.of_last() == LATE
 
 
-def test_an_end_that_the_store_states_is_where_it_says(told: Told) -> None:
-    told.by_itself(revised(told.early, invalid_at="2022-01-01T00:00:00Z", invalidation_reason="its text says so"))
-    assert told.of_last() == "2022-01-01T00:00:00.000Z"
-    now = told.store.now()
-    told.by_itself(revised(told.late, archived_at=now, archive_reason="faded", updated_at=now))
-    assert told.of_last() == now
+def test_an_end_stated_by_the_store_has_the_stated_time(timed: TimedStore) -> None:
+    timed.by_itself(revised(timed.early, invalid_at="2022-01-01T00:00:00Z", invalidation_reason="its text says so"))
+    assert timed.of_last() == "2022-01-01T00:00:00.000Z"
+    now = timed.store.now()
+    timed.by_itself(revised(timed.late, archived_at=now, archive_reason="faded", updated_at=now))
+    assert timed.of_last() == now
 
 
-def test_what_the_store_brings_back_was_away_before(told: Told) -> None:
-    now = told.store.now()
-    told.by_itself(revised(told.early, archived_at=now, archive_reason="too little evidence"))
-    told.by_itself(MemoryRevised(id=told.early, changed=RecordPatch(), cleared=["archived_at", "archive_reason"]))
-    assert told.of_last() == now
+def test_a_restoration_by_the_store_follows_the_removal(timed: TimedStore) -> None:
+    now = timed.store.now()
+    timed.by_itself(revised(timed.early, archived_at=now, archive_reason="too little evidence"))
+    timed.by_itself(MemoryRevised(id=timed.early, changed=RecordPatch(), cleared=["archived_at", "archive_reason"]))
+    assert timed.of_last() == now
 
 
-def test_upkeep_and_use_happened_when_they_were_recorded(told: Told) -> None:
+def test_upkeep_and_use_happened_when_they_were_recorded(timed: TimedStore) -> None:
     for change in ({"floor": 0.1}, {"archive_summary": "in short"}):
-        told.by_itself(revised(told.early, **change))
-        assert told.of_last() == told.store.now()
-    told.clock.advance(days=1)
-    told.store.record_access(told.early)
-    told.store.flush()
-    assert told.of_last() == told.store.now()
+        timed.by_itself(revised(timed.early, **change))
+        assert timed.of_last() == timed.store.now()
+    timed.clock.advance(days=1)
+    timed.store.record_access(timed.early)
+    timed.store.flush()
+    assert timed.of_last() == timed.store.now()
 
 
-def test_what_a_user_says_later_holds_from_then_and_so_does_what_rests_on_it(told: Told) -> None:
-    told.clock.advance(days=1)
-    said = told.store.now()
-    told.store.update_memory(told.early, content="rather another thing")
-    assert told.of_last() == said
-    told.by_itself(told.link("CONTRADICTS", told.late, told.early))
-    assert told.of_last() == said
+def test_a_users_later_change_dates_from_then_and_so_do_its_dependents(timed: TimedStore) -> None:
+    timed.clock.advance(days=1)
+    said = timed.store.now()
+    timed.store.update_memory(timed.early, content="rather another thing")
+    assert timed.of_last() == said
+    timed.by_itself(timed.link("CONTRADICTS", timed.late, timed.early))
+    assert timed.of_last() == said
 
 
-def test_what_a_user_pins_says_what_it_said(told: Told) -> None:
-    told.clock.advance(days=1)
-    told.store.update_memory(told.early, is_pinned=True)
-    told.store.suppress(told.late)
-    told.by_itself(told.link("CONTRADICTS", told.late, told.early))
-    assert told.of_last() == LATE
+def test_pinning_does_not_change_the_content(timed: TimedStore) -> None:
+    timed.clock.advance(days=1)
+    timed.store.update_memory(timed.early, is_pinned=True)
+    timed.store.suppress(timed.late)
+    timed.by_itself(timed.link("CONTRADICTS", timed.late, timed.early))
+    assert timed.of_last() == LATE
 
 
-def test_what_was_deleted_and_came_back_did_so_after_it_was_gone(told: Told) -> None:
-    told.clock.advance(days=1)
-    told.store.delete_memory(told.early)
-    gone = told.of_last()
-    told.store.undelete(told.early)
-    assert [moment for _, moment in told.moments()][-2:] == [gone, gone]
-    told.store.delete_memory(told.late)
-    told.add("the same id again", LATE, id=told.late)
-    assert told.of_last() == told.store.now()
+def test_an_undeletion_follows_the_deletion(timed: TimedStore) -> None:
+    timed.clock.advance(days=1)
+    timed.store.delete_memory(timed.early)
+    gone = timed.of_last()
+    timed.store.undelete(timed.early)
+    assert [moment for _, moment in timed.moments()][-2:] == [gone, gone]
+    timed.store.delete_memory(timed.late)
+    timed.add("the same id again", LATE, id=timed.late)
+    assert timed.of_last() == timed.store.now()
 
 
-def test_a_new_vector_is_no_history(told: Told) -> None:
-    told.clock.advance(days=1)
-    told.store.reembed(FakeEmbedder(32, "another model"))
-    assert {moment for _, moment in told.moments()[-2:]} == {ALWAYS}
-    assert {moment for _, moment in told.moments(recorded=True)[-2:]} == {ALWAYS}
-    told.by_itself(revised(told.late, embedded_at=told.store.now()))
-    assert told.of_last() == LATE
+def test_a_new_vector_is_not_part_of_the_history(timed: TimedStore) -> None:
+    timed.clock.advance(days=1)
+    timed.store.reembed(FakeEmbedder(32, "another model"))
+    assert {moment for _, moment in timed.moments()[-2:]} == {ALWAYS}
+    assert {moment for _, moment in timed.moments(recorded=True)[-2:]} == {ALWAYS}
+    timed.by_itself(revised(timed.late, embedded_at=timed.store.now()))
+    assert timed.of_last() == LATE

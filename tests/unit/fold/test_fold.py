@@ -96,7 +96,7 @@ class TestAdded:
         assert about == {"login.py": True, "E1": False}
         assert len(state.rows) == 1 + 2 * 9
 
-    def test_known_nodes_are_used(self, state: Any, added: Added) -> None:
+    def test_existing_nodes_are_used(self, state: Any, added: Added) -> None:
         state.fold(added(1, tags=["Auth"]))
         changes = state.fold(added(2, tags=["auth", "AUTH "]))
         assert [change.table for change in changes] == ["Memory", "TAGGED"]
@@ -110,7 +110,7 @@ class TestAdded:
         state.fold(added(1), added(2, previous_id=memory_id(1)))
         assert state.table("NEXT") == {(memory_id(1), memory_id(2)): {}}
 
-    def test_a_predecessor_that_is_gone_is_not(self, state: Any, added: Added, memory_id: Ids) -> None:
+    def test_a_deleted_predecessor_is_not_linked(self, state: Any, added: Added, memory_id: Ids) -> None:
         state.fold(added(2, previous_id=memory_id(1)))
         assert state.table("NEXT") == {}
 
@@ -122,7 +122,7 @@ class TestAdded:
             ({"session_id": "s"}, "Session"),
         ],
     )
-    def test_an_episode_is_its_chains_last(
+    def test_an_episode_becomes_the_last_of_its_chain(
         self, state: Any, added: Added, memory_id: Ids, fields: dict[str, str], table: str
     ) -> None:
         state.fold(added(1, **fields))
@@ -153,7 +153,7 @@ class TestRevised:
         changes = state.fold(revised(memory_id(1), tags=["b", "c"]))
         assert {state.get("Tag", key[1])["name"] for key in state.table("TAGGED")} == {"b", "c"}
         tagged = [change for change in changes if change.table == "TAGGED"]
-        assert len(tagged) == 2  # what stays is not touched
+        assert len(tagged) == 2  # unchanged edges are left alone
         assert len(state.table("IN_PROJECT")) == len(state.table("MENTIONS")) == 1
 
     def test_an_edges_property_follows_too(self, state: Any, added: Added, memory_id: Ids) -> None:
@@ -161,14 +161,14 @@ class TestRevised:
         state.fold(revised(memory_id(1), entities=[Entity(name="x", kind="symbol", about=True)]))
         assert list(state.table("MENTIONS").values()) == [{"about": True}]
 
-    def test_a_changed_project_moves_all_that_is_named_in_it(self, state: Any, added: Added, memory_id: Ids) -> None:
+    def test_a_changed_project_moves_all_its_named_nodes(self, state: Any, added: Added, memory_id: Ids) -> None:
         state.fold(added(1, project_id="P", session_id="s", build_id="b"))
         state.fold(revised(memory_id(1), project_id="Q"))
         for edge, node in (("IN_PROJECT", "Project"), ("IN_SESSION", "Session"), ("FROM_BUILD", "Build")):
             targets = [state.get(node, key[1]) for key in state.table(edge)]
             assert [row.get("project_id", row["name"]) for row in targets] == ["Q"]
 
-    def test_other_fields_leave_edges_alone(self, state: Any, added: Added, memory_id: Ids) -> None:
+    def test_other_fields_do_not_affect_edges(self, state: Any, added: Added, memory_id: Ids) -> None:
         state.fold(added(1, tags=["a"]))
         changes = state.fold(revised(memory_id(1), is_pinned=True))
         assert [change.table for change in changes] == ["Memory"]
@@ -179,7 +179,7 @@ class TestRevised:
 
 
 class TestDeleted:
-    def test_every_edge_at_it_goes(self, state: Any, added: Added, memory_id: Ids) -> None:
+    def test_every_edge_at_it_is_removed(self, state: Any, added: Added, memory_id: Ids) -> None:
         state.fold(added(1, tags=["a"], project_id="P"), added(2), added(3, previous_id=memory_id(1)))
         state.fold(
             MemoryLinked(source_id=memory_id(1), relation="SUPPORTS", target_id=memory_id(2), created_at=NOW),
@@ -193,12 +193,12 @@ class TestDeleted:
         assert state.get("Memory", memory_id(1)) is None
         assert [state.table(table) for table in ("Tag", "Project")] == [{}, {}]
 
-    def test_edges_made_in_the_same_commit_go_too(self, state: Any, added: Added, memory_id: Ids) -> None:
+    def test_edges_created_in_the_same_commit_are_removed_too(self, state: Any, added: Added, memory_id: Ids) -> None:
         link = MemoryLinked(source_id=memory_id(1), relation="SUPPORTS", target_id=memory_id(2), created_at=NOW)
         state.fold(added(1, tags=["a"]), added(2), link, MemoryDeleted(id=memory_id(1)))
         assert [key for (_, key) in state.rows if isinstance(key, tuple)] == []
 
-    def test_the_chain_is_mended(self, state: Any, added: Added, memory_id: Ids) -> None:
+    def test_the_chain_is_closed(self, state: Any, added: Added, memory_id: Ids) -> None:
         state.fold(added(1, project_id="P"), added(2, project_id="P", previous_id=memory_id(1)))
         project = natural_id("project", "P")
         state.fold(MemoryDeleted(id=memory_id(2)))
@@ -206,13 +206,13 @@ class TestDeleted:
         state.fold(added(3, project_id="P", type="semantic"), MemoryDeleted(id=memory_id(1)))
         assert "last_memory_id" not in state.get("Project", project)
 
-    def test_one_that_is_not_the_last_leaves_the_last(self, state: Any, added: Added, memory_id: Ids) -> None:
+    def test_deleting_another_memory_keeps_the_chains_last(self, state: Any, added: Added, memory_id: Ids) -> None:
         state.fold(added(1, project_id="P"), added(2, project_id="P", previous_id=memory_id(1)))
         state.fold(MemoryDeleted(id=memory_id(1)))
         assert state.get("Project", natural_id("project", "P"))["last_memory_id"] == memory_id(2)
 
     @pytest.mark.parametrize("is_one_commit", [True, False])
-    def test_the_chain_is_mended_past_what_was_deleted_before(
+    def test_the_chain_is_closed_across_earlier_deletions(
         self, state: Any, added: Added, memory_id: Ids, is_one_commit: bool
     ) -> None:
         state.fold(
@@ -225,12 +225,12 @@ class TestDeleted:
         assert last is None or state.get("Memory", last) is not None, "the chain's last memory is one that is gone"
         assert last == memory_id(1)
 
-    def test_a_chain_of_another_is_left_alone(self, state: Any, added: Added, memory_id: Ids) -> None:
+    def test_another_chain_is_unchanged(self, state: Any, added: Added, memory_id: Ids) -> None:
         state.fold(added(1, project_id="P", session_id="s"), added(2, project_id="P"))
         state.fold(MemoryDeleted(id=memory_id(1)))
         assert state.get("Project", natural_id("project", "P"))["last_memory_id"] == memory_id(2)
 
-    def test_the_same_id_may_come_again(self, state: Any, added: Added, memory_id: Ids) -> None:
+    def test_the_same_id_may_be_added_again(self, state: Any, added: Added, memory_id: Ids) -> None:
         state.fold(added(1, tags=["a", "b"], project_id="P"))
         state.fold(MemoryDeleted(id=memory_id(1)), added(1, tags=["b", "c"]))
         assert {state.get("Tag", key[1])["name"] for key in state.table("TAGGED")} == {"b", "c"}
@@ -247,7 +247,7 @@ class TestLinks:
         state.fold(MemoryLinked(**link, created_at=LATER))
         assert state.get("SUPERSEDES", key) == {"created_at": LATER}
 
-    def test_derivation_is_two_edges_a_source(self, state: Any, added: Added, memory_id: Ids) -> None:
+    def test_a_derivation_is_two_edges_per_source(self, state: Any, added: Added, memory_id: Ids) -> None:
         state.fold(added(1), added(2), added(3, type="semantic"))
         state.fold(
             MemoryDerived(id=memory_id(3), source_ids=[memory_id(1), memory_id(2), memory_id(9)], created_at=NOW)
@@ -288,7 +288,7 @@ class TestRecords:
         recall = state.get("Recall", query)
         assert (recall["outcome"], recall["outcome_at"], recall["query_hmac"]) == ("success", LATER, "b" * 64)
 
-    def test_a_build_that_memories_named_before_it_was_consolidated(self, state: Any, added: Added) -> None:
+    def test_a_build_named_by_memories_before_its_consolidation(self, state: Any, added: Added) -> None:
         state.fold(added(1, project_id="P", build_id="b"))
         build = BuildConsolidated(
             project_id="P", build_id="b", log_sha256="d" * 64, outcome="failure", started_at=NOW, completed_at=LATER,
@@ -300,7 +300,7 @@ class TestRecords:
         assert (row["name"], row["outcome"], row["is_complete"], row["agents"]) == ("b", "failure", True, ["MARS"])
         assert len(state.table("FROM_BUILD")) == 1
 
-    def test_new_vectors_are_all_that_is_new(self, state: Any, added: Added, memory_id: Ids) -> None:
+    def test_reembedding_changes_only_the_vectors(self, state: Any, added: Added, memory_id: Ids) -> None:
         state.fold(added(1, tags=["a"], task_id="T"), added(2))
         before = [state.get("Memory", memory_id(number)) for number in (1, 2)]
         vectors = [PlacedVector(id=memory_id(number), row=number, sha256=str(number) * 64) for number in (2, 9, 1)]
@@ -325,7 +325,7 @@ class TestRecords:
             DecayApplied(applied_at=NOW, updated=3, below_threshold=1),
         ],
     )
-    def test_history_alone_changes_no_row(self, state: Any, payload: Any) -> None:
+    def test_history_events_change_no_row(self, state: Any, payload: Any) -> None:
         assert state.fold(payload) == []
 
 
@@ -378,7 +378,7 @@ def test_one_fold_of_many_events_equals_many_folds_of_one(state: Any, added: Add
     assert at_once.rows == one_by_one.rows
 
 
-def test_an_unknown_event_is_not_passed_over_in_silence() -> None:
+def test_an_unknown_event_is_an_error() -> None:
     event = Event(
         1, "c", True, "memory.invented", StoreCreated(created_by="x"), {}, "global", None, "agent", NOW, NOW, "s"
     )

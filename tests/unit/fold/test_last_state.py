@@ -1,4 +1,4 @@
-"""What `memory.unlinked` and `memory.undeleted` do to the rows, and what is still known of a memory that is gone."""
+"""How `memory.unlinked` and `memory.undeleted` change the rows, and the last state of a deleted memory."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def retrieval(*memory_ids: str) -> RetrievalRecorded:
 
 
 def back(added: MemoryAdded, seq: int, *followers: str, **fields: Any) -> MemoryUndeleted:
-    """Return the event that brings an added memory back."""
+    """Return the event that undeletes an added memory."""
     recalls = fields.pop("recalls", [])
     record = MemoryRecord.parse({**added.memory.model_dump(), **fields})
     return MemoryUndeleted(
@@ -64,7 +64,7 @@ def events(*payloads: Payload) -> list[Event]:
 
 
 class TestUnlinked:
-    def test_the_named_link_goes_and_no_other(self, state: Any, added: Added, memory_id: Ids) -> None:
+    def test_only_the_named_link_is_removed(self, state: Any, added: Added, memory_id: Ids) -> None:
         one, two = memory_id(1), memory_id(2)
         state.fold(added(1), added(2), linked(one, "SUPPORTS", two), linked(one, "RELATED_TO", two))
         state.fold(linked(two, "SUPPORTS", one))
@@ -73,7 +73,7 @@ class TestUnlinked:
         assert state.table("SUPPORTS").keys() == {(two, one)}
         assert state.table("RELATED_TO").keys() == {(one, two)}
 
-    def test_one_that_is_not_there_changes_nothing(self, state: Any, added: Added, memory_id: Ids) -> None:
+    def test_unlinking_a_missing_link_changes_nothing(self, state: Any, added: Added, memory_id: Ids) -> None:
         state.fold(added(1), added(2))
         assert state.fold(unlinked(memory_id(1), "SUPPORTS", memory_id(2))) == []
 
@@ -85,7 +85,7 @@ class TestUnlinked:
 class TestUndeleted:
     @pytest.fixture
     def rows(self, state: Any, added: Added, memory_id: Ids) -> dict[Any, Any]:
-        """Fold three memories in a row, each with a context, and return the rows."""
+        """Fold three consecutive memories, each with a context, and return the rows."""
         fields = {"project_id": "P", "session_id": "s", "tags": ["a"], "agents_involved": ["MARS"]}
         for number in (1, 2, 3):
             previous = memory_id(number - 1) if number > 1 else None
@@ -93,9 +93,7 @@ class TestUndeleted:
         return dict(state.rows)
 
     @pytest.mark.parametrize("number", [1, 2, 3])
-    def test_all_rows_are_what_they_were(
-        self, state: Any, rows: Any, added: Added, memory_id: Ids, number: int
-    ) -> None:
+    def test_all_rows_are_restored(self, state: Any, rows: Any, added: Added, memory_id: Ids, number: int) -> None:
         me = memory_id(number)
         row = rows["Memory", me]
         state.fold(MemoryDeleted(id=me))
@@ -106,19 +104,19 @@ class TestUndeleted:
         state.fold(back(added(number, vector=VECTOR, **fields, **previous), row["seq"], *followers))
         assert state.rows == rows
 
-    def test_it_is_the_same_in_one_fold(self, state: Any, rows: Any, added: Added, memory_id: Ids) -> None:
+    def test_one_fold_gives_the_same_rows(self, state: Any, rows: Any, added: Added, memory_id: Ids) -> None:
         fields = {"project_id": "P", "session_id": "s", "tags": ["a"], "agents_involved": ["MARS"]}
         event = back(added(2, vector=VECTOR, previous_id=memory_id(1), **fields), 2, memory_id(3))
         assert state.fold(MemoryDeleted(id=memory_id(2)), event) == []
         assert state.rows == rows
 
-    def test_a_follower_that_named_it_all_the_while_is_linked(self, state: Any, added: Added, memory_id: Ids) -> None:
+    def test_a_follower_that_still_names_it_is_linked(self, state: Any, added: Added, memory_id: Ids) -> None:
         state.fold(added(2, previous_id=memory_id(1)))
         assert state.table("NEXT") == {}
         state.fold(back(added(1), 1, memory_id(2), memory_id(9)))
         assert state.table("NEXT").keys() == {(memory_id(1), memory_id(2))}
 
-    def test_a_later_last_one_stays_the_last(self, state: Any, rows: Any, added: Added, memory_id: Ids) -> None:
+    def test_a_later_last_memory_stays_the_last(self, state: Any, rows: Any, added: Added, memory_id: Ids) -> None:
         fields = {"project_id": "P", "session_id": "s"}
         state.fold(MemoryDeleted(id=memory_id(3)))
         state.fold(added(4, previous_id=memory_id(2), **fields))
@@ -126,7 +124,7 @@ class TestUndeleted:
         key = natural_id("session", "s", project_id="P")
         assert state.get("Session", key)["last_memory_id"] == memory_id(4)
 
-    def test_recalls_come_back_with_what_became_of_them(self, state: Any, added: Added, memory_id: Ids) -> None:
+    def test_recalls_are_restored_with_their_outcomes(self, state: Any, added: Added, memory_id: Ids) -> None:
         me = memory_id(1)
         state.fold(added(1), added(2), retrieval(memory_id(2), me))
         state.fold(OutcomeRecorded(query_id=QUERY, outcome="success", used=[me], recorded_at=NOW))
@@ -173,7 +171,7 @@ class TestLastKnown:
             ("RECALLED", (QUERY, me)): {"rank": 2, "score": 0.5, "tokens": 3, "used": False},
         }
 
-    def test_one_that_was_added_anew_has_nothing_of_the_former(self, added: Added, memory_id: Ids) -> None:
+    def test_a_memory_added_again_keeps_nothing_of_its_former_state(self, added: Added, memory_id: Ids) -> None:
         me, other = memory_id(1), memory_id(2)
         known = last_known(
             events(added(1), added(2), linked(me, "SUPPORTS", other), MemoryDeleted(id=me), added(1, content="New")), me
@@ -181,13 +179,13 @@ class TestLastKnown:
         assert known is not None
         assert (known.row["content"], known.row["seq"], known.edges) == ("New", 5, [])
 
-    def test_one_that_came_back_before_keeps_its_links(self, added: Added, memory_id: Ids) -> None:
+    def test_a_memory_undeleted_before_keeps_its_links(self, added: Added, memory_id: Ids) -> None:
         me, other = memory_id(1), memory_id(2)
         link = linked(me, "SUPPORTS", other)
         known = last_known(events(added(1), added(2), link, MemoryDeleted(id=me), back(added(1), 1), link), me)
         assert known is not None
         assert (known.row["seq"], [table for table, _, _ in known.edges]) == (1, ["SUPPORTS"])
 
-    def test_nothing_is_known_of_who_never_was(self, added: Added, memory_id: Ids) -> None:
+    def test_an_unknown_memory_has_no_last_state(self, added: Added, memory_id: Ids) -> None:
         assert last_known(events(added(1)), memory_id(2)) is None
         assert last_known([], memory_id(2)) is None

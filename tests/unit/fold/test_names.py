@@ -1,4 +1,4 @@
-"""Nodes that memories are attached to are there as long as a memory is attached to them, whatever the commits were."""
+"""Nodes exist as long as a memory is attached to them, however the commits were divided."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def revised(memory_id: str, *, cleared: tuple[str, ...] = (), **changed: Any) ->
     return MemoryRevised(id=memory_id, changed=RecordPatch(**changed), cleared=list(cleared))
 
 
-def test_every_kind_goes_with_its_last_memory(state: State, added: Added, memory_id: Ids) -> None:
+def test_every_kind_of_node_is_removed_with_its_last_memory(state: State, added: Added, memory_id: Ids) -> None:
     fields: dict[str, Any] = {
         "project_id": "P",
         "build_id": "b",
@@ -53,7 +53,7 @@ def test_every_kind_goes_with_its_last_memory(state: State, added: Added, memory
     assert state.rows == {}
 
 
-def test_a_tag_goes_when_the_last_memory_loses_it(state: State, added: Added, memory_id: Ids) -> None:
+def test_a_tag_is_removed_when_the_last_memory_loses_it(state: State, added: Added, memory_id: Ids) -> None:
     state.fold(added(1, tags=["Secret", "kept"]), added(2, tags=["secret"]))
     state.fold(revised(memory_id(1), tags=["kept"]))
     assert names(state, "Tag") == {"Secret", "kept"}
@@ -67,7 +67,7 @@ def test_a_suppressed_memory_keeps_its_tags(state: State, added: Added, memory_i
     assert names(state, "Tag") == {"secret"}
 
 
-def test_a_build_that_was_consolidated_stays(state: State, added: Added, memory_id: Ids) -> None:
+def test_a_consolidated_build_stays(state: State, added: Added, memory_id: Ids) -> None:
     state.fold(added(1, build_id="b", project_id="P"))
     build = BuildConsolidated(
         project_id="P", build_id="b", log_sha256="d" * 64, outcome="failure", started_at=NOW, completed_at=NOW,
@@ -80,7 +80,7 @@ def test_a_build_that_was_consolidated_stays(state: State, added: Added, memory_
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_one_by_one_is_all_at_once(added: Added, memory_id: Ids, seed: int) -> None:
+def test_single_commits_equal_one_commit(added: Added, memory_id: Ids, seed: int) -> None:
     draw = random.Random(seed)
     live: list[int] = []
     payloads: list[Any] = []

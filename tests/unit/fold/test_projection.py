@@ -28,7 +28,7 @@ def at(seq: int) -> Offset:
     return Offset(Chain("store", seq, f"sig{seq}", NOW), Position("000000000001.jsonl", seq * 100))
 
 
-def test_it_survives_the_graph() -> None:
+def test_it_round_trips_through_the_graph() -> None:
     state = Projection("store", 5, "sig", NOW, "seg", 7, 2**255 + 1)
     assert Projection.from_row(state.as_row()) == state
     assert Projection.from_row(Projection("store").as_row()) == Projection("store")
@@ -46,14 +46,14 @@ def test_it_moves_with_the_journal(added: Added) -> None:
     assert after.digest == digest_after(0, changes) != 0
 
 
-def test_the_digest_does_not_know_the_order() -> None:
+def test_the_digest_is_independent_of_order() -> None:
     changes = [Change("Memory", f"id{n}", None, {"id": f"id{n}", "content": "x" * n}) for n in range(20)]
     shuffled = changes[:]
     random.Random(3).shuffle(shuffled)
     assert digest_after(0, changes) == digest_after(0, shuffled) < 2**256
 
 
-def test_what_is_undone_leaves_no_trace(added: Added) -> None:
+def test_undone_changes_leave_the_digest_unchanged(added: Added) -> None:
     workspace = Workspace(EmptyView())
     changes, after = project(
         [event(added(1, tags=["a"])), event(MemoryDeleted(id=added(1).memory.id))],
@@ -67,7 +67,7 @@ def test_what_is_undone_leaves_no_trace(added: Added) -> None:
 
 
 @pytest.mark.parametrize("column", ["seq", "vector_row", "vector_sha256", "embedding_model", "embedded_at"])
-def test_what_may_differ_between_equal_states_is_left_out(column: str) -> None:
+def test_columns_that_may_differ_between_equal_states_are_left_out(column: str) -> None:
     plain = [Change("Memory", "a", None, {"id": "a", "content": "x"})]
     other = [Change("Memory", "a", None, {"id": "a", "content": "x", column: "anything"})]
     assert digest_after(0, plain) == digest_after(0, other)
@@ -84,7 +84,7 @@ def test_what_may_differ_between_equal_states_is_left_out(column: str) -> None:
         Change("SUPPORTS", ("a", "b"), None, {"score": 0.5}),
     ],
 )
-def test_what_counts_makes_a_difference(other: Change) -> None:
+def test_changes_of_content_change_the_digest(other: Change) -> None:
     plain = [
         Change("Memory", "a", None, {"id": "a", "content": "x"}),
         Change("SUPPORTS", ("a", "b"), None, {"score": 0.25}),
@@ -93,6 +93,6 @@ def test_what_counts_makes_a_difference(other: Change) -> None:
 
 
 @pytest.mark.parametrize("table", ["Tag", "TAGGED", "NEXT", "Recall", "RECALLED", "Project", "Build"])
-def test_what_follows_from_memories_does_not_count(table: str) -> None:
+def test_derived_rows_do_not_count(table: str) -> None:
     key = ("a", "b") if table.isupper() else "a"
     assert digest_after(5, [Change(table, key, None, {"id": "a"})]) == 5

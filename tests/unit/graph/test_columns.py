@@ -1,4 +1,4 @@
-"""Rows as columns of the engine, and back."""
+"""Conversion of rows to the engine's columns and back."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from tests.engines import Engine
 MEMORY = tables()["Memory"]
 
 
-def test_times_become_naive_utc_and_come_back() -> None:
+def test_times_round_trip_as_naive_utc() -> None:
     moment = datetime(2026, 2, 1, 9, 0, 0, 123_000)  # noqa: DTZ001 - what the engine gives
     assert to_param("2026-02-01T09:00:00.123Z", "TIMESTAMP") == moment
     assert to_param("2026-02-01T09:00:00.123Z", "TIMESTAMP").tzinfo is None
     assert from_engine({"at": moment}) == {"at": "2026-02-01T09:00:00.123Z"}
 
 
-def test_a_time_that_is_none_is_an_error_of_the_graph() -> None:
-    """Damage gives years that no calendar has."""
+def test_an_invalid_time_is_a_graph_error() -> None:
+    """Damage produces years outside of the calendar."""
 
     class Damaged(datetime):
         def utcoffset(self) -> Any:
@@ -39,7 +39,7 @@ def test_a_time_that_is_none_is_an_error_of_the_graph() -> None:
         from_engine({"at": Damaged(1, 1, 1)})
 
 
-def test_nothing_is_an_empty_text_and_null_elsewhere() -> None:
+def test_unset_is_an_empty_text_and_null_elsewhere() -> None:
     assert to_param(None, "STRING") == ""
     assert to_param(None, "STRING[]") == []
     assert to_param(None, "TIMESTAMP") is None
@@ -61,7 +61,7 @@ def test_lists_of_records_become_equally_long_lists_without_gaps(items: list[dic
     }
 
 
-def test_what_is_not_set_is_left_out() -> None:
+def test_unset_fields_are_left_out() -> None:
     values = {"a": None, "b": [], "c": "", "d": 0, "e": False, "_id": {"offset": 1}, "_label": "Memory"}
     assert from_engine(values) == {"d": 0, "e": False}
     assert visible(MEMORY, {"title": "", "access_count": 0}) == {"access_count": 0}
@@ -89,8 +89,8 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @given(rows=st.lists(ROWS, min_size=1, max_size=5, unique_by=lambda row: row["id"]))
-def test_the_engine_makes_the_same_texts_of_columns(engine: Any, rows: list[dict[str, Any]]) -> None:
-    """Else every comparison with what was written would find a difference."""
+def test_the_engine_converts_columns_to_the_same_texts(engine: Any, rows: list[dict[str, Any]]) -> None:
+    """Otherwise every comparison with what was written would find a difference."""
     from memgraph.graph.rows.statements import sums_of
     from memgraph.graph.rows.writing import hash_sum
     from memgraph.ports import Change

@@ -1,4 +1,4 @@
-"""Which Cypher may come from outside."""
+"""The guard admits only safe Cypher from users."""
 
 from __future__ import annotations
 
@@ -257,8 +257,8 @@ def test_honest_queries_run(name: str, stocked: Any) -> None:
     assert all(isinstance(row, dict) for row in rows)
 
 
-def test_what_is_refused_leaves_no_trace(stocked: Any, tmp_path: Path) -> None:
-    """Whoever refuses, the guard or the engine: nothing changes, no file is made."""
+def test_refused_queries_change_nothing(stocked: Any, tmp_path: Path) -> None:
+    """Whether the guard or the engine refuses, nothing changes and no file is created."""
     everything = "MATCH (n) RETURN label(n) AS label, count(*) AS n ORDER BY label"
     before, digest = stocked.cypher(everything), stocked.digest()
     for query in HOSTILE.values():
@@ -281,7 +281,7 @@ def test_what_is_refused_leaves_no_trace(stocked: Any, tmp_path: Path) -> None:
         "RETURN '\ud800'",
     ],
 )
-def test_bad_queries_are_query_errors_and_the_store_goes_on(stocked: Any, query: str) -> None:
+def test_bad_queries_are_query_errors_and_the_store_stays_usable(stocked: Any, query: str) -> None:
     with pytest.raises(QueryError):
         stocked.cypher(query)
     assert stocked.cypher("RETURN 1 AS x") == [{"x": 1}]
@@ -298,7 +298,7 @@ def test_parameters_are_values_never_code(stocked: Any, value: Any) -> None:
     assert stocked.cypher("RETURN $x AS x", x=value) == [{"x": value}]
 
 
-def test_times_come_out_as_they_are_written(stocked: Any) -> None:
+def test_times_are_returned_in_canonical_form(stocked: Any) -> None:
     rows = stocked.cypher("MATCH (m:Memory) RETURN m.created_at AS at LIMIT 1")
     assert rows == [{"at": "2026-01-01T00:00:00.000Z"}]
 
@@ -342,8 +342,8 @@ EXHAUSTING = {
 
 
 @pytest.mark.parametrize("name", EXHAUSTING)
-def test_what_the_guard_lets_pass_ends_all_the_same(stocked: Any, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """By the engine's own limits, or by the end of its process."""
+def test_admitted_queries_end_in_any_case(stocked: Any, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Either the engine's own limits end it, or the end of its process does."""
     check_read_only(EXHAUSTING[name])
     with monkeypatch.context() as patched:
         patched.setattr(limits, "QUERY_TIMEOUT_S", 0.1)
@@ -356,7 +356,7 @@ def test_what_the_guard_lets_pass_ends_all_the_same(stocked: Any, monkeypatch: p
     assert stocked.cypher("MATCH (m:Memory) RETURN count(*) > 0 AS x") == [{"x": True}]
 
 
-def test_rows_are_counted(stocked: Any) -> None:
+def test_the_number_of_rows_is_limited(stocked: Any) -> None:
     many = "UNWIND range(1, 10000) AS x UNWIND range(1, {}) AS y RETURN x, y"
     assert len(stocked.cypher(many.format(10))) == limits.MAX_QUERY_ROWS
     with pytest.raises(QueryError, match="LIMIT"):

@@ -1,4 +1,4 @@
-"""The DDL files are the one description of the graph's tables."""
+"""The DDL files are the only definition of the graph's tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RECORDS = ("entities", "action_log", "errors_encountered", "common_errors")
 
 
 def _columns() -> dict[str, str]:
-    """Return the type that the column of each field of a memory should have."""
+    """Return the expected column type of each field of a memory."""
     found = {}
     for name, field in MemoryRecord.model_fields.items():
         annotation = str(field.rebuild_annotation())
@@ -51,8 +51,8 @@ def test_every_field_of_a_memory_has_a_column_of_its_type_and_no_column_is_witho
     assert columns == _columns()
 
 
-def test_the_rules_that_keep_the_engine_from_losing_values() -> None:
-    """See ``schema/001_nodes.cypher``: no null in a text or a list, and nothing but plain values and lists of them."""
+def test_the_schema_follows_the_rules_against_lost_values() -> None:
+    """See ``schema/001_nodes.cypher``: no null in a text or a list, and only plain values and lists of them."""
     for name, table in tables().items():
         for column, kind in table.columns.items():
             assert kind.removesuffix("[]") in {"STRING", "DOUBLE", "INT64", "BOOLEAN", "TIMESTAMP"}, (name, column)
@@ -67,7 +67,7 @@ def _models(annotation: object) -> list[type]:
     return [*found, *(model for part in get_args(annotation) for model in _models(part))]  # type: ignore[list-item]
 
 
-def test_every_statement_is_read() -> None:
+def test_every_statement_is_parsed() -> None:
     text = "\n".join(assets.texts("schema", ".cypher").values())
     assert text.count("CREATE NODE TABLE") + text.count("CREATE REL TABLE") == len(tables())
     for name, table in tables().items():
@@ -93,7 +93,7 @@ def test_every_relation_is_a_table_between_memories() -> None:
         assert tables()[relation].columns == {"score": "DOUBLE", "reason": "STRING", "created_at": "TIMESTAMP"}
 
 
-def test_an_edge_is_read_with_its_ends() -> None:
+def test_an_edge_table_is_parsed_with_its_ends() -> None:
     mentions = tables()["MENTIONS"]
     assert (mentions.ends, mentions.columns) == (("Memory", "Entity"), {"about": "BOOLEAN"})
     assert (tables()["NEXT"].ends, tables()["NEXT"].columns) == (("Memory", "Memory"), {})
@@ -105,8 +105,8 @@ def test_the_files_are_numbered() -> None:
     assert [int(name.split("_")[0]) for name in names] == list(range(1, len(names) + 1))
 
 
-def test_what_a_graph_lacks_is_made_in_one_transaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So a process that is killed meanwhile leaves none of it, and a new store waits for the disk once."""
+def test_missing_tables_are_created_in_one_transaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So a process killed meanwhile leaves none of them, and a new store syncs the disk once."""
     said: list[str] = []
     real = Connection.run
 
@@ -118,7 +118,7 @@ def test_what_a_graph_lacks_is_made_in_one_transaction(tmp_path: Path, monkeypat
     engine = Engine(tmp_path / "graph")
     assert engine.state() is None
     made = [query for query in said if query.startswith("CREATE")]
-    assert len(made) == len(tables()) + 1  # and the row of the projection's state
+    assert len(made) == len(tables()) + 1  # including the row of the projection's state
     start = said.index("BEGIN TRANSACTION")
     assert said[start + 1 : said.index("COMMIT")] == made
 

@@ -1,4 +1,4 @@
-"""One thing under several names: told by the names that are there, whatever came first."""
+"""Aliases: one thing under several names, given the present names in whatever order they came."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def named(store: Any, *entities: tuple[str, str], project: str = "shop") -> list
 
 
 def same(store: Any, kind: str, name: str, project: str = "shop") -> set[str]:
-    """Return all names of what a name names."""
+    """Return all names of the thing that a name names."""
     from memgraph.index.index import entity_name
 
     index = store.reader.index
@@ -45,7 +45,7 @@ def test_a_longer_path_is_the_same_file(store: Any) -> None:
     assert same(store, *BARE) == {"session.ts", "auth/session.ts", "src/auth/session.ts"}
 
 
-def test_where_two_files_have_it_the_bare_name_stands_for_itself(store: Any) -> None:
+def test_a_bare_name_of_two_files_is_separate(store: Any) -> None:
     _, _, other = named(store, BARE, PATH, ("file", "web/session.ts"))
     assert same(store, *BARE) == {"session.ts"}
     assert same(store, *PATH) == {"auth/session.ts"}
@@ -54,18 +54,18 @@ def test_where_two_files_have_it_the_bare_name_stands_for_itself(store: Any) -> 
     assert same(store, *BARE) == {"session.ts", "auth/session.ts"}
 
 
-def test_projects_are_apart(store: Any) -> None:
+def test_projects_are_separate(store: Any) -> None:
     named(store, BARE)
     named(store, PATH, project="other")
     assert same(store, *BARE) == {"session.ts"}
 
 
-def test_titles_do_not_make_another_person(store: Any) -> None:
+def test_a_title_does_not_make_another_person(store: Any) -> None:
     named(store, ("person", "Smith"), ("concept", "Dr. Smith"), ("person", "Prof. Dr. Jones"))
     assert same(store, "person", "Smith") == {"smith", "dr. smith"}
 
 
-def test_a_last_name_is_the_only_person_of_it(store: Any) -> None:
+def test_a_last_name_is_the_only_person_with_it(store: Any) -> None:
     named(store, ("person", "Smith"), ("person", "Anna Smith"), ("concept", "Dr. Smith"), ("concept", "Granny Smith"))
     assert same(store, "person", "Anna Smith") == {"smith", "anna smith", "dr. smith"}
     named(store, ("person", "Ben Smith"))
@@ -73,12 +73,12 @@ def test_a_last_name_is_the_only_person_of_it(store: Any) -> None:
     assert same(store, "concept", "Dr. Smith") == {"smith", "dr. smith"}
 
 
-def test_a_name_that_many_share_is_no_alias(store: Any) -> None:
+def test_a_name_shared_by_many_is_no_alias(store: Any) -> None:
     named(store, *(("file", f"p{number}/index.ts") for number in range(60)), ("file", "index.ts"))
     assert same(store, "file", "index.ts") == {"index.ts"}
 
 
-def test_recall_goes_from_one_name_to_what_is_about_the_other(store: Any) -> None:
+def test_recall_by_one_name_finds_memories_about_the_other(store: Any) -> None:
     from memgraph import MemoryRetrieval, RetrievalConfig
 
     def said(content: str, name: str, *, about: bool) -> Any:
@@ -96,7 +96,7 @@ def test_recall_goes_from_one_name_to_what_is_about_the_other(store: Any) -> Non
     assert why.mention > 0
 
 
-def test_the_graph_knows_the_short_name(store: Any) -> None:
+def test_the_graph_stores_the_short_name(store: Any) -> None:
     named(store, PATH, ("person", "Dr. Anna Smith"), ("symbol", "Cart.total"))
     found = store.cypher("MATCH (e:Entity) RETURN e.short_name AS name ORDER BY name")
     assert [row["name"] for row in found] == ["cart.total", "session.ts", "smith"]

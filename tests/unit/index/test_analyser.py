@@ -1,4 +1,4 @@
-"""What the analyser makes of the texts that agents write."""
+"""The analyser's terms of texts that agents write."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_digits_and_versions(text: str, terms: list[str]) -> None:
         ("数据库", ["数据", "据库"]),
         ("库", ["库"]),
         ("使用Python编程", ["使用", "python", "编程"]),
-        ("がガ", ["がガ"]),  # voicing marks spell, unlike accents
+        ("がガ", ["がガ"]),  # voicing marks are part of the spelling, unlike accents
         ("한국어", ["한국", "국어"]),
         ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
         ("ไทย", ["ไท", "ทย"]),
@@ -116,7 +116,7 @@ def test_long_terms_are_cut() -> None:
     assert all(len(term) <= MAX_TERM_CHARS for term in analyse("1." * 1_000 + "a_" * 1_000 + "aB" * 1_000))
 
 
-def test_stopwords_are_in_the_form_that_words_are_compared_in() -> None:
+def test_stopwords_are_in_folded_form() -> None:
     assert all(word == word.casefold() and word.isascii() for word in analyser.STOPWORDS)
 
 

@@ -1,4 +1,4 @@
-"""The flat parts of the index, against plain dictionaries and lists."""
+"""The flat parts of the index, compared with plain dictionaries and lists."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def content(multimap: Multimap, key: int) -> list[tuple[int, int]]:
 
 @settings(max_examples=200)
 @given(steps=steps, floor=st.sampled_from([0, 3, 1_000]))
-def test_a_multimap_is_a_dict_of_lists(steps: list[tuple[str, Any]], floor: int) -> None:
+def test_a_multimap_behaves_like_a_dict_of_lists(steps: list[tuple[str, Any]], floor: int) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(arrays, "_DELTA_FLOOR", floor)
         multimap, model = Multimap(), Model()
@@ -81,7 +81,7 @@ def test_a_multimap_is_a_dict_of_lists(steps: list[tuple[str, Any]], floor: int)
         assert np.all(stored["weights"] != 0)
 
 
-def test_an_unknown_key_has_nothing() -> None:
+def test_an_unknown_key_has_no_values() -> None:
     multimap = Multimap()
     assert content(multimap, 5) == content(multimap, -1) == []
     multimap.add(2, 1, 1)
@@ -99,7 +99,7 @@ def test_a_snapshot_shares_nothing_with_what_it_was_made_from() -> None:
 
 
 @given(parts=st.lists(st.lists(st.integers(-5, 5), max_size=200), max_size=6))
-def test_a_growing_array_is_a_list(parts: list[list[int]]) -> None:
+def test_a_growing_array_behaves_like_a_list(parts: list[list[int]]) -> None:
     array, model = GrowingArray(np.int64), []
     for part in parts:
         array.extend(np.array(part, dtype=np.int64))
@@ -120,7 +120,7 @@ def test_elements_can_be_assigned() -> None:
     assert array.values.tolist() == [2.5]
 
 
-def test_names_have_codes_in_the_order_they_were_seen() -> None:
+def test_names_get_codes_in_the_order_of_first_use() -> None:
     names = Names()
     assert [names.code(name) for name in ("b", "a", "b", "")] == [0, 1, 0, 2]
     assert (names.find("a"), names.find("x"), names.find(None)) == (1, -1, -1)

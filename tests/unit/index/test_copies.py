@@ -1,4 +1,4 @@
-"""A copy of an index answers as it does, and shares nothing with it that changes."""
+"""A copy of an index gives the same answers, and shares nothing mutable with it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def row(number: int, **fields: Any) -> Row:
 
 
 def changing_parts(value: object, found: dict[int, object]) -> dict[int, object]:
-    """Collect every array, list, dictionary and object that an index is made of."""
+    """Collect every array, list, dictionary and object of an index."""
     if id(value) in found or value is None or isinstance(value, str | bytes | int | float | bool | type | tuple):
         return found
     if isinstance(value, np.ndarray):
@@ -48,7 +48,7 @@ def changing_parts(value: object, found: dict[int, object]) -> dict[int, object]
     return found
 
 
-def test_a_copy_has_every_part_for_itself() -> None:
+def test_a_copy_shares_no_part() -> None:
     index = Index()
     index.build([row(number) for number in range(30)], [("SUPPORTS", ("m3", "m1"))])
     index.aliases.same(0)
@@ -61,7 +61,7 @@ def test_a_copy_has_every_part_for_itself() -> None:
     assert copy.aliases.same(0) == index.aliases.same(0)
 
 
-def test_what_is_brought_into_a_copy_is_not_in_the_index() -> None:
+def test_changes_of_a_copy_do_not_affect_the_index() -> None:
     index, same = Index(), Index()
     for one in (index, same):
         one.build([row(number) for number in range(30)], [("SUPPORTS", ("m3", "m1"))])

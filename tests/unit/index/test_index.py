@@ -1,4 +1,4 @@
-"""However an index came about, it gives the same answers."""
+"""An index gives the same answers whether it was built, updated or loaded."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SLOTS = ("previous", "following")
 
 
 class World:
-    """Current rows, and an index that is brought up with every change."""
+    """Current rows, and an index that is updated with every change."""
 
     def __init__(self) -> None:
         self.rows: dict[tuple[str, Key], Row] = {}
@@ -101,7 +101,7 @@ def linked(source: int, relation: Any, target: int) -> MemoryLinked:
 
 
 def answers(index: Index) -> dict[str, Any]:
-    """Return all that an index answers about live memories, by id: slots and codes are its own affair."""
+    """Return all answers of an index about live memories, by id, because slots and codes may differ."""
     live = index.column("is_live")
     slots = np.flatnonzero(live).tolist()
     name = index.ids.names
@@ -207,7 +207,7 @@ history = st.lists(
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(history=history)
-def test_built_brought_up_and_loaded_are_one(history: list[tuple[str, dict[str, Any], Any]], tmp_path: Path) -> None:
+def test_built_updated_and_loaded_indexes_agree(history: list[tuple[str, dict[str, Any], Any]], tmp_path: Path) -> None:
     world = World()
     for number, (step, fields, which) in enumerate(history):
         ids = world.ids
@@ -281,7 +281,7 @@ class TestAnswers:
             assert (counts >= 1).all()
         assert index.column("words")[index.slot(source_id("tests", 1))] == 3
 
-    def test_a_revised_text_is_found_by_its_new_words_alone(self, world: World) -> None:
+    def test_a_revised_text_is_found_only_by_its_new_words(self, world: World) -> None:
         world.live(MemoryRevised(id=source_id("tests", 1), changed=RecordPatch(content="Sourdough rises")))
         postings = answers(world.index)["postings"]
         assert "build" not in postings
@@ -311,7 +311,7 @@ class TestAnswers:
         assert world.index.slot(source_id("tests", 2)) >= 0
         assert answers(world.index) == answers(world.built())
 
-    def test_an_undeleted_one_is_back_in_its_place(self, world: World) -> None:
+    def test_an_undeleted_memory_is_back_in_its_place(self, world: World) -> None:
         world.live(linked(2, "SUPERSEDES", 1))
         world.live(added(4, project_id="P", session_id="s", previous_id=source_id("tests", 2)))
         before, row = answers(world.built()), world.get("Memory", source_id("tests", 2))
@@ -334,13 +334,13 @@ class TestAnswers:
             "columns": {**before["columns"], "accessed_days": None},
         }
 
-    def test_an_unlinked_pair_is_gone(self, world: World) -> None:
+    def test_an_unlinked_pair_is_removed(self, world: World) -> None:
         ends = {"source_id": source_id("tests", 1), "target_id": source_id("tests", 3)}
         world.live(MemoryUnlinked(relation="SUPPORTS", **ends))  # type: ignore[arg-type]
         assert world.index.supporting_ids(source_id("tests", 3)) == [source_id("tests", 2)]
         assert answers(world.index) == answers(world.built())
 
-    def test_one_that_was_recorded_later_precedes_nobody(self, world: World) -> None:
+    def test_a_memory_recorded_later_is_no_predecessor(self, world: World) -> None:
         world.live(added(6, previous_id=source_id("tests", 7)))
         world.live(added(7), MemoryRevised(id=source_id("tests", 6), changed=RecordPatch(is_pinned=True)))
         assert answers(world.index) == answers(world.built())
@@ -354,7 +354,7 @@ class TestAnswers:
         order[index.slot(source_id("tests", 3))] = 1.0
         assert index.live_ids(everything, order)[0] == source_id("tests", 3)
 
-    def test_an_access_is_taken_in_ahead_of_its_commit(self, world: World) -> None:
+    def test_an_access_is_applied_before_its_commit(self, world: World) -> None:
         world.index.touch(source_id("tests", 1), access_count=3, accessed_at=LATER, anchor=0.5, anchored_at=LATER)
         world.index.touch("unknown", access_count=3, accessed_at=LATER, anchor=0.5, anchored_at=LATER)
         effect = AccessEffect(
@@ -369,23 +369,23 @@ class TestAnswers:
         world.live(added(4, access_count=count))
         assert answers(world.index)["columns"]["access_count"][source_id("tests", 4)] > 10**9
 
-    def test_of_two_successors_the_same_one_follows_however_it_came_about(self, world: World) -> None:
+    def test_the_choice_between_two_successors_does_not_depend_on_history(self, world: World) -> None:
         world.live(added(4, previous_id=source_id("tests", 1)), added(5, previous_id=source_id("tests", 1)))
         assert answers(world.index) == answers(world.built())
         world.live(MemoryRevised(id=source_id("tests", 4), changed=RecordPatch(is_pinned=True)))
         assert answers(world.index)["columns"]["following"] == answers(world.built())["columns"]["following"]
 
-    def test_a_successor_that_is_deleted_gives_way_to_the_other(self, world: World) -> None:
+    def test_after_the_deletion_of_a_successor_the_other_one_follows(self, world: World) -> None:
         world.live(added(4, previous_id=source_id("tests", 1)), MemoryDeleted(id=source_id("tests", 4)))
         assert answers(world.index)["columns"]["following"] == answers(world.built())["columns"]["following"]
 
-    def test_a_predecessor_that_is_cleared_is_no_longer_followed(self, world: World) -> None:
+    def test_a_cleared_predecessor_has_no_follower(self, world: World) -> None:
         patch = MemoryRevised(id=source_id("tests", 2), changed=RecordPatch(), cleared=["previous_id"])
         world.live(patch)
         assert answers(world.index)["columns"] == answers(world.built())["columns"]
 
-    def test_catching_up_on_a_deletion_leaves_no_link_for_when_the_id_comes_again(self, world: World) -> None:
-        """What a process does that finds another's deletion already in the graph: remove, then later put and relink."""
+    def test_after_a_deletion_a_memory_with_the_same_id_has_no_old_links(self, world: World) -> None:
+        """A process that finds another's deletion already in the graph calls remove, and later put and relink."""
         world.live(added(4), linked(4, "SUPERSEDES", 3), linked(4, "SUPPORTS", 3))
         world.index.remove(source_id("tests", 4))
         for place in [place for place in world.rows if source_id("tests", 4) in place[1]]:
@@ -402,10 +402,10 @@ class TestSnapshot:
         assert loaded.offset == world.index.offset
         assert loaded.changed == world.index.changed == 0
 
-    def test_an_empty_index_comes_back(self, tmp_path: Path) -> None:
+    def test_an_empty_index_round_trips(self, tmp_path: Path) -> None:
         assert answers(reloaded(Index(), tmp_path)) == answers(Index())
 
-    def test_a_loaded_one_can_be_brought_up(self, world: World, tmp_path: Path) -> None:
+    def test_a_loaded_index_can_be_updated(self, world: World, tmp_path: Path) -> None:
         world.index = reloaded(world.index, tmp_path)
         world.live(added(4, tags=["new"]), linked(4, "CONTRADICTS", 1), MemoryDeleted(id=source_id("tests", 2)))
         assert answers(world.index) == answers(world.built())
@@ -418,7 +418,7 @@ class TestSnapshot:
         assert [path.name for path in folder.iterdir()] == ["index.npz"]
         assert (folder / "index.npz").stat().st_mode & 0o077 == 0
 
-    def test_what_another_process_renames_meanwhile_does_not_matter(
+    def test_a_concurrent_rename_by_another_process_does_no_harm(
         self, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         gone = tmp_path / ".index.npz.1.tmp"
@@ -426,15 +426,15 @@ class TestSnapshot:
         reloaded(world.index, tmp_path)
         assert not gone.exists()
 
-    def test_none_is_none(self, tmp_path: Path) -> None:
+    def test_a_missing_snapshot_is_none(self, tmp_path: Path) -> None:
         assert snapshot.load(tmp_path / "index.npz", "store", SEAL) is None
 
-    def test_that_of_another_store_is_not_taken(self, world: World, tmp_path: Path) -> None:
+    def test_a_snapshot_of_another_store_is_not_loaded(self, world: World, tmp_path: Path) -> None:
         reloaded(world.index, tmp_path)
         assert snapshot.load(tmp_path / "index.npz", "another", SEAL) is None
 
     @pytest.mark.parametrize("version", ["INDEX_VERSION", "ANALYSER_VERSION"])
-    def test_that_of_another_version_is_not_taken(
+    def test_a_snapshot_of_another_version_is_not_loaded(
         self, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str
     ) -> None:
         reloaded(world.index, tmp_path)
@@ -454,14 +454,16 @@ class TestSnapshot:
             lambda data: b"\x93NUMPY" + data,
         ],
     )
-    def test_a_damaged_one_is_not_taken(self, world: World, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    def test_a_damaged_snapshot_is_not_loaded(
+        self, world: World, tmp_path: Path, damage: Callable[[bytes], bytes]
+    ) -> None:
         reloaded(world.index, tmp_path)
         path = tmp_path / "index.npz"
         path.write_bytes(damage(path.read_bytes()))
         assert snapshot.load(path, "store", SEAL) is None
         gc.collect()  # a file left open would be reported here
 
-    def test_flipped_bytes_are_noticed(self, world: World, tmp_path: Path) -> None:
+    def test_flipped_bytes_are_detected(self, world: World, tmp_path: Path) -> None:
         reloaded(world.index, tmp_path)
         path = tmp_path / "index.npz"
         data = path.read_bytes()
@@ -471,8 +473,8 @@ class TestSnapshot:
             path.write_bytes(bytes(flipped))
             assert snapshot.load(path, "store", SEAL) is None, position
 
-    def test_one_that_another_key_has_sealed_is_not_taken(self, world: World, tmp_path: Path) -> None:
-        """Whoever edits a snapshot can make every code but the store's."""
+    def test_a_snapshot_sealed_with_another_key_is_not_loaded(self, world: World, tmp_path: Path) -> None:
+        """A forger of a snapshot can compute every code except the store's."""
         reloaded(world.index, tmp_path)
         path = tmp_path / "index.npz"
         data = path.read_bytes()[64:]
@@ -481,7 +483,7 @@ class TestSnapshot:
         path.write_bytes(SEAL.code(data).encode() + data)
         assert snapshot.load(path, "store", SEAL) is not None
 
-    def test_one_with_a_part_missing_is_not_taken(self, world: World, tmp_path: Path) -> None:
+    def test_an_incomplete_snapshot_is_not_loaded(self, world: World, tmp_path: Path) -> None:
         reloaded(world.index, tmp_path)
         path = tmp_path / "index.npz"
         with zipfile.ZipFile(BytesIO(path.read_bytes()[64:])) as archive:
@@ -530,7 +532,7 @@ class TestInAStore:
             path.write_bytes((tmp_path / "other" / "index" / "index.npz").read_bytes())
         assert answers(open_store().reader.index) == expected
 
-    def test_an_old_one_is_brought_up(self, lived: Any, open_store: Callable[..., Any], tmp_path: Path) -> None:
+    def test_an_old_snapshot_is_updated(self, lived: Any, open_store: Callable[..., Any], tmp_path: Path) -> None:
         assert len(lived.reader.index)
         lived.close()
         path = self.snapshot_of(tmp_path)
@@ -549,10 +551,10 @@ class TestInAStore:
         again.rebuild()
         assert answers(again.reader.index) == expected
 
-    def test_one_that_is_ahead_of_the_journal_is_not_taken(
+    def test_a_snapshot_ahead_of_the_journal_is_not_loaded(
         self, lived: Any, open_store: Callable[..., Any], tmp_path: Path
     ) -> None:
-        """The journal was put back from a backup, its head file removed, the graph deleted; the index was forgotten."""
+        """The journal was restored from a backup, its head file and the graph were deleted, but the index was not."""
         lived.flush()
         expected = answers(lived.reader.index)
         shutil.copytree(tmp_path / "store" / "journal", tmp_path / "backup")

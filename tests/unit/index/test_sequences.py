@@ -5,7 +5,7 @@ from __future__ import annotations
 from memgraph.index.sequences import Sequences
 
 
-def test_what_was_left_behind_goes_with_the_next_snapshot() -> None:
+def test_replaced_lists_are_not_in_the_next_snapshot() -> None:
     sequences = Sequences()
     for slot, codes in enumerate(([1, 2, 3], [], [4, 5])):
         sequences.put(slot, codes)

@@ -1,4 +1,4 @@
-"""A journal without a store around it, and what to write into it."""
+"""A journal without a store, and events to write into it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def keys(tmp_path: Path) -> FileKeys:
 
 @pytest.fixture
 def open_one(tmp_path: Path, keys: FileKeys) -> Callable[..., Journal]:
-    """Open journals by name; the same name again is the same journal, read anew."""
+    """Open journals by name; the same name again reopens the same journal."""
 
     def open_it(name: str = "store", **options: Any) -> Journal:
         given = {"keys_home": tmp_path / "keys", "created_by": "tests", "lock_timeout_s": 5.0, **options}
@@ -45,7 +45,7 @@ def journal(open_one: Callable[..., Journal]) -> Journal:
 
 @pytest.fixture
 def added() -> Callable[..., MemoryAdded]:
-    """Make the event of one memory, its id by its number."""
+    """Make the event of one memory, with an id derived from a number."""
 
     def make(number: int = 1, **fields: Any) -> MemoryAdded:
         required = {"id": source_id("tests", number), "type": "episodic", "content": f"Memory {number}"}
@@ -74,5 +74,5 @@ def segment() -> Callable[[Journal], Path]:
 
 @pytest.fixture
 def head_path(tmp_path: Path) -> Callable[[Journal], Path]:
-    """Return where a journal's head file lies."""
+    """Return the path of a journal's head file."""
     return lambda journal: tmp_path / "keys" / "heads" / journal.store_id

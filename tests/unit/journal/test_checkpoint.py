@@ -1,4 +1,4 @@
-"""Opening costs what hashing costs, and is no less sure for it."""
+"""Opening with a checkpoint takes only the time of hashing and is equally safe."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def checked(journal: Journal, write: Callable[..., Any], added: Added) -> Journa
 
 @pytest.fixture
 def unsealed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The numbers of the events that are verified one by one from here on."""
+    """The numbers of the events that are verified individually from now on."""
     seen: list[int] = []
     real = replay.unseal
 
@@ -44,7 +44,7 @@ def unsealed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
-def test_opening_verifies_only_what_is_past_it(checked: Journal, open_one: Open, unsealed: list[int]) -> None:
+def test_opening_verifies_only_later_events(checked: Journal, open_one: Open, unsealed: list[int]) -> None:
     again = open_one()
     assert again.tail == checked.tail
     assert unsealed == [5]
@@ -63,7 +63,7 @@ def test_it_can_be_renewed_after_an_opening_that_used_it(checked: Journal, open_
     assert unsealed == []
 
 
-def test_it_spans_segments(
+def test_it_covers_several_segments(
     monkeypatch: pytest.MonkeyPatch, journal: Journal, open_one: Open, write: Any, added: Added, unsealed: list[int]
 ) -> None:
     monkeypatch.setattr(segments, "SEGMENT_BYTES", 2_500)
@@ -106,7 +106,7 @@ def test_tampering_before_and_after_it_is_detected(
         lambda stored: json.dumps({**stored, "body": {**stored["body"], "extra": 1}}).encode(),
     ],
 )
-def test_a_tampered_one_is_ignored(
+def test_a_tampered_checkpoint_is_ignored(
     checked: Journal, open_one: Open, unsealed: list[int], tamper: Callable[[Any], bytes]
 ) -> None:
     path = checked.folder / "verified.json"
@@ -115,7 +115,7 @@ def test_a_tampered_one_is_ignored(
     assert unsealed == [1, 2, 3, 4, 5]
 
 
-def test_that_of_another_store_is_ignored(
+def test_a_checkpoint_of_another_store_is_ignored(
     checked: Journal, open_one: Open, unsealed: list[int], write: Any, added: Added
 ) -> None:
     other = open_one("other")
@@ -127,8 +127,8 @@ def test_that_of_another_store_is_ignored(
     assert unsealed == [1, 2, 3, 4, 5]
 
 
-def test_a_forger_of_both_is_still_found_out(checked: Journal, open_one: Open, segment: Paths) -> None:
-    """Who changes bytes and recomputes the plain SHA-256 lacks the key."""
+def test_forging_both_journal_and_checkpoint_is_detected(checked: Journal, open_one: Open, segment: Paths) -> None:
+    """A forger who changes bytes and recomputes the plain SHA-256 lacks the key."""
     import hashlib
 
     path = segment(checked)
@@ -152,7 +152,7 @@ def test_a_journal_shorter_than_its_checkpoint_was_truncated(
     assert (refused.value.seq, refused.value.head_seq) == (2, 4)
 
 
-def test_one_is_written_now_and_then(
+def test_checkpoints_are_written_at_intervals(
     monkeypatch: pytest.MonkeyPatch, journal: Journal, open_one: Open, write: Any, added: Added, unsealed: list[int]
 ) -> None:
     monkeypatch.setattr(module, "_CHECKPOINT_EVENTS", 4)
@@ -163,7 +163,9 @@ def test_one_is_written_now_and_then(
     assert len(unsealed) < 4
 
 
-def test_a_store_leaves_one_when_it_closes(open_store: Callable[..., Any], tmp_path: Path, unsealed: list[int]) -> None:
+def test_a_store_writes_a_checkpoint_when_it_closes(
+    open_store: Callable[..., Any], tmp_path: Path, unsealed: list[int]
+) -> None:
     store = open_store()
     store.insert_memories([{"type": "episodic", "content": f"memory {n}"} for n in range(20)])
     store.digest()
@@ -179,7 +181,7 @@ def test_a_foreign_head_before_it_is_refused_too(checked: Journal, open_one: Ope
         open_one()
 
 
-def test_it_is_a_witness_also_of_a_journal_long_enough_for_another(
+def test_an_old_checkpoint_still_proves_truncation_of_a_long_journal(
     checked: Journal,
     open_one: Open,
     head_path: Paths,

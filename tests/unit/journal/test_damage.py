@@ -1,4 +1,4 @@
-"""No byte of a journal can change unnoticed."""
+"""Every changed byte of a journal is detected."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_every_flipped_bit_is_detected(small: Journal, segment: Paths, open_one:
     assert undetected(segment(small), open_one, flips) == []
 
 
-def test_the_message_says_where(small: Journal, segment: Paths, open_one: Open) -> None:
+def test_the_message_names_the_position(small: Journal, segment: Paths, open_one: Open) -> None:
     path = segment(small)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + lines[1].replace(b"Memory 1", b"Memory X") + b"".join(lines[2:]))
@@ -85,13 +85,11 @@ def test_events_of_another_store_are_damage(
     with pytest.raises(DamagedJournalError):
         open_one()
     segment(small).write_bytes(segment(other).read_bytes())
-    with pytest.raises(
-        KeyMissingError, match="not this key's"
-    ):  # all of it is another's: then it is the key that is wrong
+    with pytest.raises(KeyMissingError, match="not this key's"):  # every line is of another key: then the key is wrong
         open_one()
 
 
-def test_damage_done_while_it_is_open_is_noticed(
+def test_damage_to_an_open_journal_is_detected(
     small: Journal, segment: Paths, open_one: Open, write: Any, added: Added
 ) -> None:
     reader = open_one()
@@ -101,7 +99,7 @@ def test_damage_done_while_it_is_open_is_noticed(
         reader.refresh()
 
 
-def test_a_damaged_journal_is_not_changed(small: Journal, segment: Paths, open_one: Open) -> None:
+def test_a_damaged_journal_is_left_unchanged(small: Journal, segment: Paths, open_one: Open) -> None:
     damaged = segment(small).read_bytes().replace(b"Memory 2", b"Memory X")
     segment(small).write_bytes(damaged)
     with pytest.raises(DamagedJournalError):
@@ -109,7 +107,7 @@ def test_a_damaged_journal_is_not_changed(small: Journal, segment: Paths, open_o
     assert segment(small).read_bytes() == damaged
 
 
-def test_a_journal_that_was_opened_before_the_damage_tells_at_verify(small: Journal, segment: Paths) -> None:
+def test_verify_finds_damage_after_opening(small: Journal, segment: Paths) -> None:
     segment(small).write_bytes(segment(small).read_bytes().replace(b"Memory 1", b"Memory X"))
     with pytest.raises(DamagedJournalError):
         small.verify()
@@ -122,7 +120,7 @@ def test_a_damaged_manifest_is_refused(small: Journal, open_one: Open, manifest:
         open_one()
 
 
-def test_a_journal_without_its_manifest_is_no_new_store(small: Journal, open_one: Open, segment: Paths) -> None:
+def test_a_journal_without_its_manifest_is_not_a_new_store(small: Journal, open_one: Open, segment: Paths) -> None:
     (small.folder / "manifest.json").unlink()
     before = segment(small).read_bytes()
     with pytest.raises(Exception, match="has no manifest"):

@@ -1,4 +1,4 @@
-"""A line is what was signed, where it was signed, or it is refused."""
+"""A line that is not what was signed, at the place where it was signed, is refused."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def read(lines: list[bytes], key: SigningKey | None, chain: Chain = START) -> li
 
 
 def forged(line: bytes, key: SigningKey, *, payload: Any = None, **head: Any) -> bytes:
-    """Sign a changed line properly, from the format's description alone: what a buggy or newer writer would leave."""
+    """Sign a changed line validly, from the format's description alone, as a buggy or newer writer would."""
     envelope = orjson.loads(line)
     envelope["head"] |= head
     if payload is not None:
@@ -69,7 +69,7 @@ def forged(line: bytes, key: SigningKey, *, payload: Any = None, **head: Any) ->
 
 
 class TestFormat:
-    def test_a_line_is_what_the_design_says(self, lines: list[bytes], key: SigningKey, added: Added) -> None:
+    def test_a_line_has_the_designed_format(self, lines: list[bytes], key: SigningKey, added: Added) -> None:
         envelope = orjson.loads(lines[0])
         assert list(envelope) == ["head", "payload", "salt", "signature"]
         assert sorted(envelope["head"]) == sorted(HEAD_FIELDS)
@@ -94,7 +94,7 @@ class TestFormat:
         assert [head["last"] for head in heads] == [False, True, True]
         assert len({head["event_id"] for head in heads}) == 3
 
-    def test_what_is_sealed_is_what_is_read(self, key: SigningKey, added: Added) -> None:
+    def test_reading_returns_what_was_sealed(self, key: SigningKey, added: Added) -> None:
         draft = CommitDraft("task", [added(1, task_id="t", content="Ünï 数据 \U0001f600")], task_id="t", actor="user")
         sealed = seal([draft], START, key, NOW)
         assert read(sealed.data.splitlines(), key) == sealed.events
@@ -102,7 +102,7 @@ class TestFormat:
         assert (event.write_scope, event.task_id, event.actor, event.timestamp) == ("task", "t", "user", NOW)
         assert sealed.chain == Chain("store-1", 1, event.signature, NOW)
 
-    def test_it_says_when_the_thing_happened(self, key: SigningKey, added: Added) -> None:
+    def test_the_head_states_when_the_event_happened(self, key: SigningKey, added: Added) -> None:
         events = seal([CommitDraft("global", [added(1, occurred_at="2020-01-01")])], START, key, NOW).events
         assert (events[0].occurred_at, events[0].timestamp) == ("2020-01-01T00:00:00.000Z", NOW)
 
@@ -111,7 +111,7 @@ class TestFormat:
         digests = {orjson.loads(data)["head"]["payload_sha256"] for data in sealed}
         assert len(digests) == 2
 
-    def test_a_line_has_a_largest_size(self, key: SigningKey, added: Added, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_line_has_a_maximum_size(self, key: SigningKey, added: Added, monkeypatch: pytest.MonkeyPatch) -> None:
         draft = CommitDraft("global", [added(1)])
         size = len(seal([draft], START, key, NOW).data) - 1
         monkeypatch.setattr(envelope, "MAX_LINE_BYTES", size + 1)
@@ -149,7 +149,7 @@ class TestRefused:
         with pytest.raises(LineError):
             unseal(altered, START, key)
         with pytest.raises(LineError):
-            unseal(altered, START, None)  # even without a key: the bytes tell
+            unseal(altered, START, None)  # even without a key, by the bytes
 
     def test_keys_out_of_order(self, lines: list[bytes], key: SigningKey) -> None:
         envelope = orjson.loads(lines[0])
@@ -221,7 +221,7 @@ class TestRefused:
     @pytest.mark.parametrize(
         "gone", [{"payload": None, "salt": None}, {"payload": None}, {"salt": None}, {"salt": "zz"}]
     )
-    def test_a_payload_that_is_gone(self, lines: list[bytes], key: SigningKey, gone: dict[str, Any]) -> None:
+    def test_a_missing_payload(self, lines: list[bytes], key: SigningKey, gone: dict[str, Any]) -> None:
         with pytest.raises(LineError):
             unseal(canonical({**orjson.loads(lines[0]), **gone}), START, key)
 
@@ -247,12 +247,12 @@ class TestRefused:
             {"id": "6d656d67-7261-4068-8b75-7a75206a726e", "reason": "x\x00"},
         ],
     )
-    def test_payloads_that_fit_no_schema(self, lines: list[bytes], key: SigningKey, payload: dict[str, Any]) -> None:
+    def test_payloads_that_match_no_schema(self, lines: list[bytes], key: SigningKey, payload: dict[str, Any]) -> None:
         with pytest.raises(PayloadError, match=r"event 1 \(memory\.deleted\)"):
             unseal(forged(lines[0], key, type="memory.deleted", payload=payload), START, key)
 
-    def test_an_honest_forgery_passes(self, lines: list[bytes], key: SigningKey) -> None:
-        """What the refusals above rest on: it is the change, not the forging, that is refused."""
+    def test_an_unchanged_line_signed_by_the_helper_passes(self, lines: list[bytes], key: SigningKey) -> None:
+        """Show that the tests above refuse the change and not the helper's signature."""
         assert unseal(forged(lines[0], key), START, key)[0] == unseal(lines[0], START, key)[0]
 
 
@@ -272,7 +272,7 @@ class TestPayloads:
             lambda: StoreCreated(created_by=7),
         ],
     )
-    def test_bad_ones_cannot_be_made(self, make: Callable[[], Any]) -> None:
+    def test_invalid_payloads_cannot_be_constructed(self, make: Callable[[], Any]) -> None:
         with pytest.raises(InvalidInputError):
             make()
 
@@ -281,7 +281,7 @@ class TestPayloads:
             added(1).memory = None
 
     def test_what_can_be_written_can_be_read_again(self, key: SigningKey) -> None:
-        """Leaving out empty lists must not leave out what the schema asks for."""
+        """Leaving out empty lists must not leave out required fields."""
         record = {
             "query_hmac": "0" * 64,
             "retrieved_at": NOW,
@@ -314,7 +314,7 @@ class TestScopes:
         with pytest.raises(ScopeError, match="one write scope"):
             CommitDraft("global", [added(1), added(2, task_id="u")])
 
-    def test_system_events_stay_among_themselves(self, added: Added) -> None:
+    def test_system_events_are_not_mixed_with_others(self, added: Added) -> None:
         with pytest.raises(ScopeError):
             CommitDraft("system", [added(1)])
         with pytest.raises(ScopeError):

@@ -1,4 +1,4 @@
-"""Payload classes are frozen once released: their JSON schemas are compared with what was recorded."""
+"""Payload classes are frozen once released: their JSON schemas are compared with recorded ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RECORDED = Path(__file__).with_name("event_schemas.json")
 
 
 def bare(schema: Any, *, is_names: bool = False) -> Any:
-    """Return a schema without its prose: titles and descriptions may change, shapes may not."""
+    """Return a schema without titles and descriptions, which may change."""
     if isinstance(schema, list):
         return [bare(item) for item in schema]
     if not isinstance(schema, dict):
@@ -48,6 +48,6 @@ def test_released_payloads_never_change() -> None:
         )
 
 
-def test_prose_is_no_part_of_a_schema_but_a_field_called_title_is() -> None:
+def test_descriptions_are_not_part_of_a_schema_but_a_field_called_title_is() -> None:
     schema = {"title": "T", "description": "d", "properties": {"title": {"title": "Title", "type": "string"}}}
     assert bare(schema) == {"properties": {"title": {"type": "string"}}}

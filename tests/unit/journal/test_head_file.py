@@ -1,4 +1,4 @@
-"""The head file outside the store: what tells a truncated journal from a short one."""
+"""The head file outside the store distinguishes a truncated journal from a short one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def test_it_names_the_last_event(stocked: Journal, head_path: Paths) -> None:
     assert stat.S_IMODE(head_path(stocked).stat().st_mode) == 0o600
 
 
-def test_a_shorter_seq_leaves_no_rest_of_a_longer_one(stocked: Journal, head_path: Paths, open_one: Open) -> None:
+def test_a_shorter_number_overwrites_a_longer_one_completely(
+    stocked: Journal, head_path: Paths, open_one: Open
+) -> None:
     size = head_path(stocked).stat().st_size
     head_path(stocked).write_bytes(json.dumps({"seq": 10**30, "signature": "f" * 64}).ljust(size).encode())
     with pytest.raises(TruncatedJournalError):
@@ -93,7 +95,7 @@ def test_a_missing_head_is_adopted_with_a_notice(stocked: Journal, head_path: Pa
         assert len(again.notices) == 1
 
 
-def test_a_head_that_is_behind_is_brought_up(stocked: Journal, head_path: Paths, open_one: Open) -> None:
+def test_an_outdated_head_is_updated(stocked: Journal, head_path: Paths, open_one: Open) -> None:
     """After a power failure it may name an earlier event."""
     head = head_path(stocked).read_bytes()
     lines = [json.loads(line) for line in (stocked.folder / "000000000001.jsonl").read_bytes().splitlines()]
@@ -124,7 +126,7 @@ def test_a_damaged_head_is_refused(stocked: Journal, head_path: Paths, open_one:
         open_one()
 
 
-def test_a_head_of_bytes_that_are_no_text_is_refused(stocked: Journal, head_path: Paths, open_one: Open) -> None:
+def test_a_head_that_is_not_text_is_refused(stocked: Journal, head_path: Paths, open_one: Open) -> None:
     head_path(stocked).write_bytes(b"\xff\xfe\x00")
     with pytest.raises(JournalError, match="head file"):
         open_one()
@@ -138,7 +140,9 @@ def test_the_head_of_another_history_is_refused(stocked: Journal, head_path: Pat
     assert refused.value.seq == seq
 
 
-def test_a_head_further_on_is_a_truncated_journal(stocked: Journal, head_path: Paths, open_one: Open) -> None:
+def test_a_head_after_the_journals_end_is_a_truncated_journal(
+    stocked: Journal, head_path: Paths, open_one: Open
+) -> None:
     head_path(stocked).write_text(json.dumps({"seq": 6, "signature": "f" * 64}))
     with pytest.raises(TruncatedJournalError) as refused:
         open_one()

@@ -1,4 +1,4 @@
-"""Where keys come from, and what happens when they do not."""
+"""Sources of keys, and missing keys."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memgraph.model.events.memories import MemoryAdded
 SECRET = "ab" * 32
 
 
-def test_a_new_key_is_its_owners_alone(journal: Journal, keys: FileKeys, tmp_path: Path) -> None:
+def test_a_new_key_is_readable_only_by_its_owner(journal: Journal, keys: FileKeys, tmp_path: Path) -> None:
     path = keys.path(journal.store_id)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -39,7 +39,9 @@ def test_no_file_of_the_store_holds_the_secret(
             assert key.secret.hex().encode() not in path.read_bytes()
 
 
-def test_files_of_the_store_are_their_owners_alone(journal: Journal, write: Callable[..., Any], added: Any) -> None:
+def test_files_of_the_store_are_readable_only_by_their_owner(
+    journal: Journal, write: Callable[..., Any], added: Any
+) -> None:
     write(journal, added(1))
     for path in journal.folder.rglob("*.json*"):
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
@@ -56,7 +58,7 @@ def test_a_key_is_made_only_for_an_empty_journal(
     assert not path.exists()
 
 
-def test_a_store_that_was_never_written_gets_its_key_late(
+def test_a_store_without_events_gets_its_key_later(
     journal: Journal, keys: FileKeys, open_one: Callable[..., Journal], head_path: Callable[[Journal], Path]
 ) -> None:
     for path in (*journal.folder.glob("*.jsonl"), keys.path(journal.store_id), head_path(journal)):
@@ -91,7 +93,7 @@ def test_another_key_is_refused(
         lambda text: json.dumps({**json.loads(text), "secret": 7}),
     ],
 )
-def test_a_damaged_key_file_is_no_key(
+def test_a_damaged_key_file_is_refused(
     journal: Journal, keys: FileKeys, open_one: Callable[..., Journal], damage: Callable[[str], str]
 ) -> None:
     path = keys.path(journal.store_id)
@@ -100,12 +102,12 @@ def test_a_damaged_key_file_is_no_key(
     with pytest.raises(KeyMissingError, match="backup"):
         open_one()
     with pytest.raises(KeyMissingError):
-        open_one(allow_unverified=True)  # a damaged key is no missing one: somebody has to look
+        open_one(allow_unverified=True)  # a damaged key does not count as a missing one
     path.write_text(text)
     assert open_one().tail == journal.tail
 
 
-def test_the_environments_key_wins() -> None:
+def test_the_environments_key_takes_precedence() -> None:
     assert isinstance(default_keys(Path("/nowhere"), {"MEMGRAPH_KEY": SECRET}), EnvKeys)
     assert isinstance(default_keys(Path("/nowhere"), {"MEMGRAPH_KEY": ""}), FileKeys)
     assert isinstance(default_keys(Path("/nowhere"), {}), FileKeys)
@@ -135,7 +137,7 @@ def test_a_bad_environment_key_is_refused_without_being_shown(text: str) -> None
 
 
 class TestMissing:
-    """In ``prod`` a store without its key is refused, in ``dev`` it is served, read-only."""
+    """A store without its key is refused in ``prod`` and read-only in ``dev``."""
 
     @pytest.fixture
     def lost(self, open_store: Callable[..., Any], tmp_path: Path) -> str:

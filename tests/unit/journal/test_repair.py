@@ -1,4 +1,4 @@
-"""Accepting a journal whose head file or checkpoint says that it should be another; and refusing real damage."""
+"""Accepting a journal that its head file or checkpoint contradicts, and refusing real damage."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_an_acceptance_is_told_recorded_and_lasting(
+def test_an_acceptance_is_reported_recorded_and_permanent(
     stocked: Journal, head_path: Paths, segment: Paths, open_one: Open, look: Any, settle: Any, case: str
 ) -> None:
     state, seq, lost = CASES[case]
@@ -123,7 +123,7 @@ def test_an_acceptance_is_told_recorded_and_lasting(
     assert not look(again).contradicting
 
 
-def test_looking_changes_nothing(
+def test_examining_changes_nothing(
     stocked: Journal, head_path: Paths, segment: Paths, look: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memgraph.journal.journal._CHECKPOINT_EVENTS", 1)
@@ -147,13 +147,15 @@ def test_a_whole_journal_has_nothing_to_accept(stocked: Journal, look: Any, sett
         settle(stocked, found)
 
 
-def test_the_checkpoint_decides_only_what_is_read(stocked: Journal, look: Any, write: Any, added: Any) -> None:
+def test_the_checkpoint_only_determines_which_events_are_verified(
+    stocked: Journal, look: Any, write: Any, added: Any
+) -> None:
     stocked.verify()
     write(stocked, added(7))
     assert look(stocked, by_checkpoint=True) == look(stocked)
 
 
-def test_a_checkpoint_that_is_further_on_is_accepted_too(
+def test_a_journal_behind_its_checkpoint_can_be_accepted(
     stocked: Journal, head_path: Paths, segment: Paths, open_one: Open, look: Any, settle: Any
 ) -> None:
     stocked.verify()
@@ -171,7 +173,7 @@ def test_a_checkpoint_that_is_further_on_is_accepted_too(
     assert again.verify() == 3
 
 
-def test_it_accepts_only_what_was_looked_at(
+def test_only_the_examined_condition_is_accepted(
     stocked: Journal, head_path: Paths, look: Any, settle: Any, write: Any, added: Any, segment: Paths
 ) -> None:
     head_path(stocked).unlink()
@@ -186,7 +188,9 @@ def test_it_accepts_only_what_was_looked_at(
 
 
 @pytest.mark.parametrize("line", [0, 2, 4])
-def test_a_broken_chain_is_not_healed(stocked: Journal, head_path: Paths, segment: Paths, look: Any, line: int) -> None:
+def test_a_broken_chain_is_not_repaired(
+    stocked: Journal, head_path: Paths, segment: Paths, look: Any, line: int
+) -> None:
     lines = segment(stocked).read_bytes().splitlines(keepends=True)
     del lines[line]
     segment(stocked).write_bytes(b"".join([*lines, lines[0]] if line == 4 else lines))
@@ -195,18 +199,18 @@ def test_a_broken_chain_is_not_healed(stocked: Journal, head_path: Paths, segmen
         look(stocked)
 
 
-def test_a_flipped_byte_is_not_healed(stocked: Journal, head_path: Paths, segment: Paths, look: Any) -> None:
+def test_a_flipped_byte_is_not_repaired(stocked: Journal, head_path: Paths, segment: Paths, look: Any) -> None:
     segment(stocked).write_bytes(segment(stocked).read_bytes().replace(b"Memory 2", b"Memory X"))
     head_path(stocked).write_text("damaged")
     with pytest.raises(DamagedJournalError):
         look(stocked)
 
 
-def test_a_torn_tail_is_told_and_dropped_by_an_acceptance_alone(
+def test_a_torn_tail_is_reported_and_removed_only_by_an_acceptance(
     stocked: Journal, head_path: Paths, segment: Paths, open_one: Open, look: Any, settle: Any
 ) -> None:
     whole = segment(stocked).read_bytes()
-    segment(stocked).write_bytes(whole[:-20])  # of the last commit, which the head file names
+    segment(stocked).write_bytes(whole[:-20])  # part of the last commit, which the head file names
     torn = len(whole[:-20]) - len(b"".join(whole.splitlines(keepends=True)[:4]))
     found = look(stocked)
     assert (found.seq, found.torn_events, found.torn_bytes) == (4, 1, torn)
@@ -216,7 +220,7 @@ def test_a_torn_tail_is_told_and_dropped_by_an_acceptance_alone(
     assert (record.dropped_bytes, record.events_lost) == (torn, 1)
 
 
-def test_a_crash_between_record_and_head_leaves_it_to_be_done_again(
+def test_after_a_crash_between_record_and_head_the_call_can_be_repeated(
     stocked: Journal, segment: Paths, open_one: Open, look: Any, settle: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cut(segment(stocked), 2)
@@ -239,7 +243,7 @@ def test_a_crash_between_record_and_head_leaves_it_to_be_done_again(
 
 
 class TestTornTails:
-    def test_a_reader_tells_without_healing(
+    def test_a_reader_reports_a_torn_tail_without_removing_it(
         self, stocked: Journal, open_one: Open, segment: Paths, head_path: Paths, write: Any, added: Any
     ) -> None:
         head, before = head_path(stocked).read_bytes(), segment(stocked).stat().st_size
@@ -253,7 +257,7 @@ class TestTornTails:
         write(again, added(7))
         assert again.torn_tail() == (0, 0)
 
-    def test_what_another_is_just_writing_is_not_torn(
+    def test_a_commit_being_written_is_not_torn(
         self, stocked: Journal, open_one: Open, segment: Paths, added: Any
     ) -> None:
         again = open_one()
@@ -264,7 +268,7 @@ class TestTornTails:
         assert again.torn_tail() == (1, 8)
 
 
-def test_the_notice_of_an_adoption_is_given_once(stocked: Journal, head_path: Paths, open_one: Open) -> None:
+def test_an_adoption_is_reported_once(stocked: Journal, head_path: Paths, open_one: Open) -> None:
     head = head_path(stocked).read_bytes()
     head_path(stocked).unlink()
     assert len(open_one().notices) == 1
@@ -272,7 +276,7 @@ def test_the_notice_of_an_adoption_is_given_once(stocked: Journal, head_path: Pa
     assert open_one().notices == []
 
 
-def test_a_head_at_the_checkpoint_is_compared_though_more_follows(
+def test_a_head_at_the_checkpoint_is_compared_although_events_follow(
     stocked: Journal, head_path: Paths, open_one: Open, write: Any, added: Any
 ) -> None:
     stocked.verify()
@@ -286,7 +290,7 @@ class TestTheDoor:
     def config(self, tmp_path: Path) -> Any:
         return memgraph.AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys")
 
-    def test_an_old_copy_is_put_back_and_lived_with(self, open_store: Any, tmp_path: Path, clock: Any) -> None:
+    def test_an_accepted_old_copy_can_be_used(self, open_store: Any, tmp_path: Path, clock: Any) -> None:
         store = open_store()
         kept = store.insert_memory({"type": "episodic", "content": "in the backup"})
         store.close()
@@ -312,7 +316,7 @@ class TestTheDoor:
         assert last.notices == []
         assert {memory.id for memory in last.every_memory()} == {kept.id, new.id}
 
-    def test_it_makes_no_store_and_no_key(self, tmp_path: Path, store: Any) -> None:
+    def test_examining_creates_no_store_and_no_key(self, tmp_path: Path, store: Any) -> None:
         other = memgraph.AgentMemoryConfig(home=tmp_path / "absent", keys_home=tmp_path / "keys")
         with pytest.raises(MemGraphError, match="no store"):
             repair_store(other)
@@ -322,6 +326,6 @@ class TestTheDoor:
         with pytest.raises(KeyMissingError):
             repair_store(self.config(tmp_path))
 
-    def test_it_takes_nothing_but_what_it_has_returned(self, tmp_path: Path, store: Any) -> None:
+    def test_only_a_returned_condition_is_accepted(self, tmp_path: Path, store: Any) -> None:
         with pytest.raises(memgraph.InvalidInputError, match="accept_head"):
             repair_store(self.config(tmp_path), accept_head=True)

@@ -1,4 +1,4 @@
-"""The journal rolls over several files and is still one journal."""
+"""A journal of several files reads as one journal."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def seqs(journal: Journal) -> list[int]:
     return [event.seq for commit in journal.replay() for event in commit.events]
 
 
-def test_it_rolls_and_reads_as_one(rolled: Journal, open_one: Open) -> None:
+def test_several_segments_read_as_one_journal(rolled: Journal, open_one: Open) -> None:
     assert len(paths(rolled)) >= 3
     assert all(path.stat().st_size >= 2_500 for path in paths(rolled)[:-1])
     again = open_one()
@@ -94,23 +94,23 @@ def test_a_torn_first_commit_of_a_segment_takes_its_file_with_it(
 
 
 @pytest.mark.parametrize("which", [0, 1])
-def test_a_lost_segment_is_damage(rolled: Journal, open_one: Open, which: int) -> None:
+def test_a_missing_segment_is_damage(rolled: Journal, open_one: Open, which: int) -> None:
     paths(rolled)[which].unlink()
     with pytest.raises(DamagedJournalError, match="does not follow"):
         open_one()
 
 
-def test_a_lost_last_segment_is_a_truncated_journal(rolled: Journal, open_one: Open) -> None:
+def test_a_missing_last_segment_is_a_truncated_journal(rolled: Journal, open_one: Open) -> None:
     paths(rolled)[-1].unlink()
     with pytest.raises(TruncatedJournalError):
         open_one()
 
 
 @pytest.mark.parametrize("cut", [1, 20])
-def test_a_torn_line_that_others_follow_is_damage_and_nothing_is_removed(
+def test_a_torn_line_before_others_is_damage_and_nothing_is_removed(
     rolled: Journal, open_one: Open, head_path: Paths, cut: int
 ) -> None:
-    """Without a head file nothing else says that more was there than the first segment."""
+    """Without a head file nothing else shows that there was more than the first segment."""
     first = paths(rolled)[0]
     first.write_bytes(first.read_bytes()[:-cut])
     before = {path.name: path.read_bytes() for path in paths(rolled)}
@@ -120,7 +120,7 @@ def test_a_torn_line_that_others_follow_is_damage_and_nothing_is_removed(
     assert {path.name: path.read_bytes() for path in paths(rolled)} == before
 
 
-def test_what_could_not_be_written_is_cut_back(
+def test_a_failed_write_is_removed(
     rolled: Journal, open_one: Open, write: Any, added: Added, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tail, before = rolled.tail, [path.read_bytes() for path in paths(rolled)]

@@ -24,7 +24,7 @@ def test_a_clock_set_back_is_clamped(open_one: Callable[..., Journal], write: Ca
     assert times(open_one())[-1] == LATE
 
 
-def test_the_store_tells_the_clamped_time(open_store: Callable[..., Any], clock: Any) -> None:
+def test_the_store_shows_the_clamped_time(open_store: Callable[..., Any], clock: Any) -> None:
     store = open_store()
     clock.advance(days=10)
     first = store.insert_memory({"type": "episodic", "content": "first"})
@@ -36,7 +36,7 @@ def test_the_store_tells_the_clamped_time(open_store: Callable[..., Any], clock:
     assert store.insert_memory({"type": "episodic", "content": "third"}).created_at > first.created_at
 
 
-def test_commits_appended_together_share_a_moment(journal: Journal, added: Any) -> None:
+def test_commits_appended_together_share_a_timestamp(journal: Journal, added: Any) -> None:
     from memgraph.journal.envelope import CommitDraft
 
     with journal.locked():

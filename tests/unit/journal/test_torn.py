@@ -1,4 +1,4 @@
-"""A commit that was cut short by a crash is dropped whole, by the lock's holder alone, and reported."""
+"""A commit torn by a crash is removed as a whole, only by the lock's holder, and reported."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Torn:
 
     @property
     def cuts(self) -> list[int]:
-        """Every place around the ends of lines, and of the others one in so many."""
+        """Every position around the ends of lines, and a sample of the others."""
         start, end = len(self.before), len(self.after)
         ends = {place + 1 for place in range(start, end) if self.after[place : place + 1] == b"\n"}
         near = {place + by for place in {start, *ends} for by in range(-3, 4)}
@@ -61,7 +61,7 @@ def torn(
     return Torn(journal, segment(journal), head_path(journal), write, added, step)
 
 
-def test_every_cut_of_a_commit_that_was_not_acknowledged_heals_to_the_one_before(torn: Torn, open_one: Open) -> None:
+def test_every_cut_of_an_unacknowledged_commit_recovers_to_the_previous_one(torn: Torn, open_one: Open) -> None:
     for size in torn.cuts:
         torn.cut(size, is_acknowledged=False)
         journal = open_one()
@@ -82,7 +82,7 @@ def test_every_cut_of_an_acknowledged_commit_is_refused(torn: Torn, open_one: Op
         assert torn.path.read_bytes() == torn.after[:size]
 
 
-def test_a_whole_commit_whose_head_was_not_written_yet_stays(torn: Torn, open_one: Open) -> None:
+def test_a_whole_commit_without_its_head_file_entry_stays(torn: Torn, open_one: Open) -> None:
     torn.cut(len(torn.after), is_acknowledged=False)
     journal = open_one()
     with journal.locked():
@@ -92,7 +92,7 @@ def test_a_whole_commit_whose_head_was_not_written_yet_stays(torn: Torn, open_on
     assert json.loads(torn.head.read_text()) == json.loads(torn.head_after)
 
 
-def test_the_next_commit_takes_the_torn_ones_place(
+def test_the_next_commit_replaces_the_torn_one(
     torn: Torn, open_one: Open, write: Callable[..., Any], added: Added
 ) -> None:
     torn.cut(len(torn.after) - 1, is_acknowledged=False)
@@ -112,7 +112,7 @@ def test_a_whole_line_without_its_commits_end_is_torn(torn: Torn, open_one: Open
         assert torn.path.read_bytes() == torn.before
 
 
-def test_a_process_that_has_it_open_heals_it_too(
+def test_a_process_with_the_journal_open_recovers_too(
     torn: Torn, open_one: Open, write: Callable[..., Any], added: Added
 ) -> None:
     torn.cut(len(torn.before), is_acknowledged=False)
@@ -140,7 +140,7 @@ def test_garbage_after_the_last_commit_is_damage_if_it_is_a_line(torn: Torn, ope
     assert (refused.value.path, refused.value.offset, refused.value.seq) == (torn.path, len(torn.after), 5)
 
 
-def test_the_store_reports_what_was_healed(open_store: Callable[..., Any], tmp_path: Path) -> None:
+def test_the_store_reports_a_removed_commit(open_store: Callable[..., Any], tmp_path: Path) -> None:
     store = open_store()
     kept = store.insert_memory({"type": "episodic", "content": "whole"})
     head = tmp_path / "keys" / "heads" / store.store_id

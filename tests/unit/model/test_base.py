@@ -1,4 +1,4 @@
-"""What the models refuse, and how they say so."""
+"""Invalid input to the models, and the errors it raises."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def nested(depth: int) -> Any:
 
 
 @pytest.mark.parametrize("count", [MAX_COUNT + 1, 2**63, 10**400, 10**5_000], ids=["31", "63", "400", "5000"])
-def test_a_count_is_what_the_index_can_hold(count: int) -> None:
+def test_a_count_must_fit_the_index(count: int) -> None:
     with pytest.raises(InvalidInputError, match="access_count"):
         EpisodicMemory(content="x", access_count=count)
 
 
-def test_the_largest_count_is_held() -> None:
+def test_the_largest_count_is_stored() -> None:
     assert EpisodicMemory(content="x", access_count=MAX_COUNT).access_count == MAX_COUNT
 
 
@@ -59,7 +59,7 @@ def test_an_access_record_names_accesses() -> None:
         AccessRecorded(accesses=[])
 
 
-def test_a_payload_that_does_not_fit_is_named_plainly() -> None:
+def test_an_invalid_payload_is_named() -> None:
     with pytest.raises(InvalidInputError) as caught:
         PAYLOADS["access.recorded", 1].parse({"accesses": [{"id": "x"}]})
 
@@ -99,7 +99,7 @@ def test_keys_are_strings_inside_a_build_too() -> None:
 
 
 @pytest.mark.parametrize("value", [nested(100_000), 10**5_000], ids=["nested", "long"])
-def test_what_cannot_be_shown_is_still_refused_clearly(value: Any) -> None:
+def test_a_value_that_cannot_be_shown_is_still_refused_clearly(value: Any) -> None:
     with pytest.raises(InvalidInputError) as caught:
         EpisodicMemory(content=value)
 

@@ -1,4 +1,4 @@
-"""The forgetting curve: its presets, what confirms a memory, and how long one lasts."""
+"""The forgetting curve: its presets, confirmation, and the time until collection."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_relevance_is_seed_0s_and_the_default() -> None:
 
 
 @pytest.mark.parametrize("given", [{"decay_rate": 0.2}, {"decayRate": 0.2}])
-def test_what_is_given_goes_before_the_preset(given: dict[str, float]) -> None:
+def test_given_values_override_the_preset(given: dict[str, float]) -> None:
     curve = memgraph.ForgettingCurveConfig(preset="strength", **given)
     assert (curve.decay_rate, curve.knowledge_decay_rate, curve.max_relevance) == (0.2, WEEKLY, 5.0)
 
@@ -39,7 +39,7 @@ def test_an_unknown_preset_is_refused(preset: object) -> None:
         memgraph.ForgettingCurveConfig(preset=preset)
 
 
-def test_a_store_takes_the_preset_from_its_file(tmp_path, open_store) -> None:
+def test_a_store_reads_the_preset_from_its_file(tmp_path, open_store) -> None:
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "config.toml").write_text('[forgetting_curve]\npreset = "strength"\n')
     store = open_store()
@@ -51,17 +51,17 @@ def test_a_store_takes_the_preset_from_its_file(tmp_path, open_store) -> None:
 
 
 class TestWeeksUntilPrune:
-    def test_it_is_when_the_curve_reaches_the_threshold(self) -> None:
+    def test_the_curve_reaches_the_threshold_then(self) -> None:
         for relevance, rate in [(1.0, 0.05), (0.4, WEEKLY), (5.0, WEEKLY)]:
             weeks = weeks_until_prune(relevance, rate=rate)
             assert decayed(relevance, 7.0 * weeks, rate=rate) == pytest.approx(0.1)
-        assert weeks_until_prune(1.0, rate=WEEKLY) == pytest.approx(44.89, abs=0.01)  # seed 2's own sum
+        assert weeks_until_prune(1.0, rate=WEEKLY) == pytest.approx(44.89, abs=0.01)  # seed 2's figure
 
-    def test_what_is_there_has_no_time_left(self) -> None:
+    def test_at_the_threshold_no_time_is_left(self) -> None:
         assert weeks_until_prune(0.1, rate=0.05) == 0.0
         assert weeks_until_prune(0.02, rate=0.05) == 0.0
 
-    def test_some_never_get_there(self) -> None:
+    def test_some_memories_never_reach_it(self) -> None:
         assert weeks_until_prune(0.05, rate=0.05, is_pinned=True) == inf
         assert weeks_until_prune(0.1, rate=0.05, floor=0.1) == inf
         assert weeks_until_prune(1.0, rate=0.0) == inf

@@ -164,7 +164,7 @@ class TestCopies:
         other = Engine(tmp_path / "other" / "graph")
         assert other.cypher("RETURN 1 AS x", {}) == [{"x": 1}]
         asking = Asking(lambda: other.cypher(SUM.format(2), {}))
-        until(file._ASIDE._turn.locked)
+        until(file._SHORT_QUERIES._turn.locked)
         query = engine.cypher("MATCH (t:Tag) RETURN t.name AS n", {}, gives_way=lambda: True)
         assert copies(tmp_path)
         assert query() == [{"n": "auth"}]

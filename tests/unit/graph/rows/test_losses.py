@@ -1,4 +1,4 @@
-"""What Kùzu 0.11.3 is known to lose, each in the smallest history that shows it: with the schema's rules nothing is lost.
+"""Known data losses of Kùzu 0.11.3, each in the smallest history that shows it. With the schema's rules nothing is lost.
 
 Found by the fuzz in ``tests/fuzz/engine``; ``schema/001_nodes.cypher`` has the rules.
 """
@@ -59,8 +59,8 @@ def commit(number: object) -> str:
     return f"git-0123456789ab/{source_id('commit', number).replace('-', '')}00000000"
 
 
-def test_a_text_that_all_had_stays_when_one_was_set_and_others_come_without(lived: Lived) -> None:
-    """Whole ``git_commit`` columns were lost so, by ingesting a repository on a busy machine."""
+def test_a_text_column_keeps_its_values_after_an_update_and_rows_without_a_value(lived: Lived) -> None:
+    """Whole ``git_commit`` columns were lost in this way, by ingesting a repository on a busy machine."""
     lived.apply(*(lived.added(number, git_commit=commit(number)) for number in range(50)))
     lived.engine.checkpoint()
     lived.apply(lived.updated(49, git_commit=commit("new")))
@@ -71,7 +71,7 @@ def test_a_text_that_all_had_stays_when_one_was_set_and_others_come_without(live
 
 
 def test_the_parts_of_records_stay_together_when_texts_are_updated(lived: Lived) -> None:
-    """As lists in one STRUCT, they changed places between rows."""
+    """As lists in one STRUCT, they were mixed up between rows."""
 
     def thing(number: int, *, about: bool) -> list[dict[str, Any]]:
         return [{"name": f"n{number}", "kind": "commit", "about": about}]
@@ -85,10 +85,10 @@ def test_the_parts_of_records_stay_together_when_texts_are_updated(lived: Lived)
     lived.check()
 
 
-def test_a_list_that_is_updated_beside_rows_that_come_stays(lived: Lived) -> None:
-    """A list that is SET and rows that are created before the next CHECKPOINT give rows the lists of others, from some 700 rows on."""
+def test_an_updated_list_is_kept_when_rows_are_added(lived: Lived) -> None:
+    """If a list is SET and rows are created before the next CHECKPOINT, rows get the lists of others, from about 700 rows."""
     first = 0
-    for count in (140, 121, 72, 82, 80, 73, 62, 83):  # it needs just these
+    for count in (140, 121, 72, 82, 80, 73, 62, 83):  # exactly these counts are needed
         new = [lived.added(number, source_event_ids=[commit(number)]) for number in range(first, first + count)]
         older = [lived.updated(first // 2, source_event_ids=[commit(first // 2), commit("more")])] if first else []
         lived.apply(*new, *older)
@@ -98,8 +98,8 @@ def test_a_list_that_is_updated_beside_rows_that_come_stays(lived: Lived) -> Non
 
 
 @pytest.mark.parametrize("is_read_after", ["at once", "from the log", "from the file"])
-def test_edges_of_a_node_that_comes_anew_are_counted_once(lived: Lived, is_read_after: str) -> None:
-    """DETACH DELETE leaves edges without a node at one end, which only counting sees."""
+def test_edges_of_a_recreated_node_are_counted_once(lived: Lived, is_read_after: str) -> None:
+    """DETACH DELETE leaves edges without a node at one end, which only counting shows."""
     lived.apply(*(lived.added(number, tags=["a"]) for number in range(5)))
     for number in range(4):
         ends = (source_id("losses", number), source_id("losses", number + 1))
@@ -115,8 +115,8 @@ def test_edges_of_a_node_that_comes_anew_are_counted_once(lived: Lived, is_read_
 
 
 @pytest.mark.parametrize("log_of", ["this process", "one before"])
-def test_a_table_survives_that_all_its_new_edges_are_deleted_again(lived: Lived, log_of: str) -> None:
-    """After the CHECKPOINT, the next reader of the table takes the process down, and so this test would."""
+def test_a_table_survives_the_deletion_of_all_its_new_edges(lived: Lived, log_of: str) -> None:
+    """Without the rule, the next reader of the table after the CHECKPOINT would crash this process."""
     lived.apply(*(lived.added(number) for number in range(4)))
     ends = [(source_id("losses", number), source_id("losses", number + 1)) for number in range(3)]
     lived.apply(Change("SUPPORTS", ends[0], None, LINK))
@@ -128,10 +128,10 @@ def test_a_table_survives_that_all_its_new_edges_are_deleted_again(lived: Lived,
     lived.apply(Change("SUPPORTS", ends[1], LINK, None))
     lived.apply(Change("SUPPORTS", ends[2], LINK, None))
     lived.engine.checkpoint()
-    lived.check()  # not cypher(), which opens the file anew: that is safe
+    lived.check()  # not cypher(), which reopens the file and is therefore safe
 
 
-def test_a_list_that_is_filtered_is_its_own_rows(lived: Lived) -> None:
+def test_filtering_a_list_uses_each_rows_own_list(lived: Lived) -> None:
     """list_filter() gives rows the answers of others where a list is null."""
     lived.apply(*(lived.added(number, **({"tags": [f"t{number}", "x"]} if number % 3 else {})) for number in range(60)))
     found = lived.engine.cypher(
@@ -142,7 +142,7 @@ def test_a_list_that_is_filtered_is_its_own_rows(lived: Lived) -> None:
 
 
 def test_a_text_of_a_memory_that_changes_often_does_not_make_the_file_grow(lived: Lived) -> None:
-    """After a SET in a STRING column the engine writes the whole column once more, and never gives the room back."""
+    """After a SET in a STRING column the engine writes the whole column again, and never frees the space."""
     long = "x" * 700
     lived.apply(*(lived.added(number, content=f"{number} {long}", title="t") for number in range(1_500)))
     lived.engine.rebuild(lived.rows.as_changes(), STATE)

@@ -1,4 +1,4 @@
-"""Many small writes in one opening: what the engine keeps of each is given back now and then."""
+"""Many small writes in one opening: the memory that the engine keeps for each is freed at intervals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memgraph.ports import Change
 from tests.engines import Engine
 
 
-def test_they_are_brought_into_the_file_by_their_number(tmp_path: Path) -> None:
+def test_a_number_of_writes_triggers_a_checkpoint(tmp_path: Path) -> None:
     engine = Engine(tmp_path / "graph", idle_s=60.0, log=LogLimits(most_writes=50))
     log = tmp_path / "graph" / "memgraph.kuzu.wal"
     key = natural_id("source", "s")

@@ -1,4 +1,4 @@
-"""A graph that was damaged, or left open by a kill, never takes the store's process down: it is rebuilt, and all is there.
+"""A graph that was damaged, or left open by a kill, never crashes the store's process: it is rebuilt completely.
 
 On real files, after real kills; what the engine would do with the damage, it does in its own process.
 """
@@ -52,7 +52,7 @@ def rebuilds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.fixture
 def probes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Count the times that a file is tried."""
+    """Count the probes of a file."""
     found: list[int] = []
     real = EngineProcess.probe
     monkeypatch.setattr(
@@ -63,14 +63,14 @@ def probes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """Return a store of eight memories that was closed, and its digest."""
+    """Return a closed store of eight memories, and its digest."""
     folder = tmp_path_factory.mktemp("damage")
     with opened(folder) as store:
         for number in range(8):
             store.insert_memory(
                 {"type": "episodic", "content": f"memory {number}", "tags": ["auth", "db"], "project_id": "P"}
             )
-        store.rebuild()  # brings everything into the file
+        store.rebuild()  # merges everything into the file
         digest = store.digest()
     return folder, digest
 
@@ -103,7 +103,7 @@ def flipped(data: bytes, place: int) -> bytes:
 
 
 def check(folder: Path, digest: str) -> None:
-    """Assert that a store is whole, verifies, and goes on."""
+    """Assert that a store is complete, verifies, and can be used."""
     with opened(folder) as store:
         assert store.digest() == digest
         store.verify()
@@ -144,7 +144,7 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
     "everything gone": lambda path: shutil.rmtree(path.parent),
 }
 SELDOM = {"a byte less", "a byte more", "half", "unreadable", "a pipe", "a note of nothing"}
-"""Much like the others: tried with --long only."""
+"""Similar to the others: tested with --long only."""
 
 
 class TestAfterAClose:
@@ -156,7 +156,7 @@ class TestAfterAClose:
         check(folder, digest)
         assert len(rebuilds) == (name not in {"unreadable", "a log alone", "everything gone"})
 
-    def test_an_untouched_one_is_just_opened(
+    def test_an_unchanged_graph_is_opened_without_a_rebuild(
         self, folder: Path, digest: str, rebuilds: list[int], probes: list[int]
     ) -> None:
         check(folder, digest)
@@ -174,8 +174,8 @@ class TestAfterAClose:
         check(folder, digest)
         assert len(rebuilds) == 1
 
-    def test_what_takes_the_engine_down_takes_no_store_down(self, folder: Path, digest: str) -> None:
-        """Many places, in one go: at most a few of them make the engine crash, which no test may hang on."""
+    def test_damage_that_crashes_the_engine_does_not_crash_the_store(self, folder: Path, digest: str) -> None:
+        """Many places in one test: only a few of them make the engine crash, and no test may depend on which."""
         path = graph(folder)
         data, chance = path.read_bytes(), random.Random(7)
         for _ in range(2):
@@ -193,14 +193,14 @@ class TestAfterAKill:
         assert done.returncode == -9, done.stderr.decode()
 
     def expected(self, folder: Path) -> str:
-        """Return the digest that replay gives."""
+        """Return the digest of a replay."""
         elsewhere = folder.with_name(folder.name + " replayed")
         shutil.copytree(folder, elsewhere)
         shutil.rmtree(elsewhere / "store" / "graph")
         with opened(elsewhere) as store:
             return str(store.digest())
 
-    def test_what_was_acknowledged_is_there_and_nothing_is_rebuilt(
+    def test_acknowledged_events_are_kept_without_a_rebuild(
         self, folder: Path, rebuilds: list[int], probes: list[int]
     ) -> None:
         self.killed(folder)
@@ -232,7 +232,7 @@ class TestAfterAKill:
             *(pytest.param(what, marks=pytest.mark.long) for what in ("noise for a log", "a log cut short", "empty")),
         ],
     )
-    def test_one_that_does_not_open_is_rebuilt(self, folder: Path, rebuilds: list[int], what: str) -> None:
+    def test_a_graph_that_does_not_open_is_rebuilt(self, folder: Path, rebuilds: list[int], what: str) -> None:
         self.killed(folder, "checkpoint")
         digest = self.expected(folder)
         log, path = graph(folder, "memgraph.kuzu.wal"), graph(folder)
@@ -247,7 +247,7 @@ class TestAfterAKill:
         check(folder, digest)
         assert len(rebuilds) == 1
 
-    def test_the_third_in_a_row_that_was_killed_is_rebuilt(self, folder: Path, rebuilds: list[int]) -> None:
+    def test_the_third_kill_in_a_row_causes_a_rebuild(self, folder: Path, rebuilds: list[int]) -> None:
         for _ in range(3):
             assert rebuilds == []
             self.killed(folder)

@@ -1,4 +1,4 @@
-"""A full disk is an error, never an abort: what was acknowledged is there afterwards, and nothing is half there."""
+"""A full disk is an error, never an abort: acknowledged events are kept, and nothing is written partially."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def fill():
             except OSError:
                 break
 
-def told(do):
+def attempt(do):
     try:
         return do()
     except memgraph.MemGraphError as error:
@@ -55,19 +55,19 @@ else:
     fill()
 for turn in range(12):
     count = 300 if turn % 3 == 2 else 1
-    made = told(lambda: store.insert_memories([{"type": "episodic", "content": f"{turn}-{n}", "tags": ["t"]} for n in range(count)]))
+    made = attempt(lambda: store.insert_memories([{"type": "episodic", "content": f"{turn}-{n}", "tags": ["t"]} for n in range(count)]))
     acknowledged += len(made or ())
-    told(lambda: store.cypher("MATCH (m:Memory) RETURN count(*) AS n"))
-    told(store.get_stats)
+    attempt(lambda: store.cypher("MATCH (m:Memory) RETURN count(*) AS n"))
+    attempt(store.get_stats)
     if turn % 4 == 3:
-        told(store._projector.engine.release)
-told(store.rebuild)
-told(store.close)
-again = told(opened)
+        attempt(store._projector.engine.release)
+attempt(store.rebuild)
+attempt(store.close)
+again = attempt(opened)
 if again is not None:
-    if stats := told(again.get_stats):
+    if stats := attempt(again.get_stats):
         print("total", stats.total)
-    told(again.close)
+    attempt(again.close)
 print("acknowledged", 1 + acknowledged)
 print("refused", *sorted(set(refusals)))
 """
@@ -120,7 +120,7 @@ def test_a_limit_on_the_size_of_files(tmp_path: Path, largest: int) -> None:
 
 
 class TestEngine:
-    """Without a journal, which would keep a reserve for it."""
+    """The engine without a journal, which would keep a reserve for it."""
 
     @pytest.fixture
     def engine(self, tmp_path: Path) -> Iterator[Engine]:
@@ -129,14 +129,16 @@ class TestEngine:
         yield engine
         engine.close()
 
-    def crowd(self, patched: pytest.MonkeyPatch, room: int) -> None:
-        for name in ("memgraph.disk.space.room_left", "memgraph.graph.storage.database_file.room_left"):
-            patched.setattr(name, lambda path: room)
+    def crowd(self, patched: pytest.MonkeyPatch, free: int) -> None:
+        for name in ("memgraph.disk.space.free_bytes", "memgraph.graph.storage.database_file.free_bytes"):
+            patched.setattr(name, lambda path: free)
 
-    def test_nothing_is_written_without_room(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_write_without_enough_free_space_is_refused(
+        self, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         with monkeypatch.context() as patched:
             self.crowd(patched, 20 * MB)
-            with pytest.raises(DiskFullError, match=r"room for 21\.0 MB.*34 MB") as refused:
+            with pytest.raises(DiskFullError, match=r"21\.0 MB are free.*34 MB") as refused:
                 engine.apply([Change("Tag", "u", None, {"id": "u"})], {"seq": 2})
             assert refused.value.path.name == "memgraph.kuzu"
             with pytest.raises(DiskFullError):
@@ -163,7 +165,7 @@ class TestEngine:
             engine.rebuild(many, {"seq": 3})
         assert engine.state() == {"seq": 2}
 
-    def test_a_new_one_needs_room(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_new_file_needs_free_space(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         engine = Engine(tmp_path / "another" / "graph")
         with monkeypatch.context() as patched:
             self.crowd(patched, 20 * MB)
@@ -172,7 +174,7 @@ class TestEngine:
         assert engine.state() is None
         engine.close()
 
-    def test_what_a_log_takes_is_reckoned_with(self, tmp_path: Path) -> None:
+    def test_the_space_for_a_log_is_included(self, tmp_path: Path) -> None:
         engine = Engine(tmp_path / "another" / "graph")
         engine.apply([Change("Tag", "t", None, {"id": "t"})], {"seq": 1})
         before = engine._file._checkpoint_bytes()
@@ -180,7 +182,7 @@ class TestEngine:
         assert engine._file._checkpoint_bytes() > before + 100_000
         engine.close()
 
-    def test_a_long_log_is_brought_into_the_file(self, engine: Engine) -> None:
+    def test_a_long_log_is_merged_into_the_file(self, engine: Engine) -> None:
         log = engine._path.with_name("memgraph.kuzu.wal")
         sizes = []
         for number in range(8):
@@ -197,7 +199,7 @@ def test_a_full_disk_is_no_reason_to_rebuild(tmp_path: Path, monkeypatch: pytest
         assert store.get_stats().total == 1
         rebuilds: list[int] = []
         with monkeypatch.context() as patched:
-            patched.setattr("memgraph.disk.space.room_left", lambda path: 0)
+            patched.setattr("memgraph.disk.space.free_bytes", lambda path: 0)
             patched.setattr(type(store._projector), "rebuild", lambda self, progress=None: rebuilds.append(1))
             assert store.insert_memory({"type": "episodic", "content": "two"}).id  # the journal has it
             for _ in range(2):
@@ -209,14 +211,14 @@ def test_a_full_disk_is_no_reason_to_rebuild(tmp_path: Path, monkeypatch: pytest
 
 
 def test_the_limit_of_this_process_counts(tmp_path: Path) -> None:
-    from memgraph.disk.files import room_left
+    from memgraph.disk.files import free_bytes
 
     (tmp_path / "file").write_bytes(bytes(1_000))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     free = os.statvfs(tmp_path).f_bavail * os.statvfs(tmp_path).f_frsize
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (min(10_000, free), hard))
-        assert room_left(tmp_path / "file") == min(9_000, free)
-        assert room_left(tmp_path / "missing" / "file") == min(10_000, free)
+        assert free_bytes(tmp_path / "file") == min(9_000, free)
+        assert free_bytes(tmp_path / "missing" / "file") == min(10_000, free)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

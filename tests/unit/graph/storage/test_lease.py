@@ -1,4 +1,4 @@
-"""Turns at the graph: between engines of one process, and between processes."""
+"""Access to the graph by turns: between engines of one process, and between processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FOREVER_S = 3_600.0
 
 
 class Door:
-    """What a session opens: counts, and notices if two are inside at once."""
+    """A session's resource, which counts its openings and detects concurrent use."""
 
     def __init__(self) -> None:
         self.opened = self.closed = 0
@@ -107,7 +107,7 @@ class TestOne:
         with session.use() as resource:
             assert resource == "resource 2"
 
-    def test_an_error_inside_lets_it_go(self, make: Any, door: Door) -> None:
+    def test_an_error_inside_releases_it(self, make: Any, door: Door) -> None:
         session = make(idle_s=0)
         with pytest.raises(KeyError), session.use():
             raise KeyError("x")
@@ -126,7 +126,7 @@ class TestOne:
         with make(timeout_s=0.0).use():
             pass
 
-    def test_a_closed_one_refuses(self, make: Any, door: Door) -> None:
+    def test_a_closed_session_refuses(self, make: Any, door: Door) -> None:
         session = make()
         with session.use():
             pass
@@ -185,7 +185,7 @@ class TestOne:
 
 
 class TestSeveral:
-    def test_who_waits_gets_it(self, make: Any, door: Door) -> None:
+    def test_a_waiting_session_gets_it(self, make: Any, door: Door) -> None:
         first, second = make(), make()
         with first.use():
             pass
@@ -193,7 +193,7 @@ class TestSeveral:
             with session.use() as resource:
                 assert resource == f"resource {turn}"
 
-    def test_who_uses_it_is_not_disturbed(self, make: Any, tmp_path: Path) -> None:
+    def test_a_user_is_not_disturbed(self, make: Any, tmp_path: Path) -> None:
         first, second = make(), make(timeout_s=0.05)
         with first.use():
             with pytest.raises(BusyError) as refused, second.use():
@@ -203,7 +203,7 @@ class TestSeveral:
             assert str(os.getpid()) in str(refused.value)
         assert not (tmp_path / "graph.wanted").exists()
 
-    def test_the_user_lets_go_at_the_end_of_its_block_when_another_waits(
+    def test_the_user_releases_it_at_the_end_of_its_block_when_another_waits(
         self, make: Any, door: Door, tmp_path: Path
     ) -> None:
         first, second = make(), make()
@@ -215,16 +215,16 @@ class TestSeveral:
         waiter.join(30)
         assert seen == ["resource 2"]
 
-    def test_a_wish_left_by_a_dead_process_is_forgotten(self, make: Any, tmp_path: Path) -> None:
+    def test_a_request_left_by_a_dead_process_is_ignored(self, make: Any, tmp_path: Path) -> None:
         (tmp_path / "graph.wanted").touch()
         with make().use():
             pass
         assert not (tmp_path / "graph.wanted").exists()
 
-    def test_a_wish_outlives_the_turn_of_another_waiter(
+    def test_a_request_survives_that_another_waiter_gets_it(
         self, make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Of two that wait, the one that gets it must not wipe away that the other still waits."""
+        """Of two that wait, the one that gets it must not erase the other's request."""
         holder, waiters = make(), [make(timeout_s=3.0), make(timeout_s=3.0)]
         waiting = threading.Semaphore(0)
         real = ProcessLock.acquire
@@ -254,9 +254,9 @@ class TestSeveral:
         for thread in threads:
             thread.join(30)
         assert len(seen) == 2
-        assert seen[0], "the first waiter removed the wish of the second, which then waits in vain"
+        assert seen[0], "the first waiter removed the request of the second, which then waits in vain"
 
-    def test_a_wish_that_nobody_repeats_is_forgotten(self, make: Any, door: Door, tmp_path: Path) -> None:
+    def test_a_request_that_is_not_renewed_expires(self, make: Any, door: Door, tmp_path: Path) -> None:
         session = make()
         with session.use():
             (tmp_path / "graph.wanted").touch()
@@ -265,8 +265,8 @@ class TestSeveral:
         threading.Event().wait(0.1)
         assert door.closed == 0
 
-    def test_many_waiters_all_have_their_turn(self, make: Any, tmp_path: Path) -> None:
-        """The one that holds it keeps it for good unless it is asked; so each depends on its own wish being seen."""
+    def test_many_waiters_all_get_it(self, make: Any, tmp_path: Path) -> None:
+        """A holder keeps it for good unless it is requested, so each waiter depends on its own request."""
         sessions = [make(timeout_s=20.0) for _ in range(6)]
         seen: list[str] = []
         threads = [threading.Thread(target=lambda one=one: seen.append(_use(one))) for one in sessions]
@@ -408,8 +408,8 @@ class TestProcesses:
         for engine in (hasty, patient):
             engine.close()
 
-    def test_a_killed_holder_holds_nothing(self, tmp_path: Path) -> None:
-        """What it wrote last is the journal's to say again: the engine's own log is not trusted after a kill."""
+    def test_a_killed_process_holds_nothing(self, tmp_path: Path) -> None:
+        """Its last writes are restored from the journal: the engine's own log is not trusted after a kill."""
         engine = Engine(tmp_path / "graph", timeout_s=5.0)
         engine.rebuild([Change("Tag", "before", None, {"id": "before"})], {"seq": 0})  # in the file, not in its log
         command = [sys.executable, "-c", CHILD, str(tmp_path / "graph")]

@@ -1,4 +1,4 @@
-"""What is known of the graph's file before the engine opens it."""
+"""The check of the graph's file before the engine opens it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Probe = Callable[[], None]
 
 
 class ProbedError(Exception):
-    """The file was tried."""
+    """The file was probed."""
 
 
 def probe() -> None:
@@ -61,10 +61,10 @@ def admit(path: Path, probe: Probe = never) -> OpenNote:
 
 
 class TestClosed:
-    def test_one_that_is_as_it_was_may_be_opened(self, closed: Path) -> None:
+    def test_an_unchanged_file_may_be_opened(self, closed: Path) -> None:
         admit(closed)
 
-    def test_one_that_is_not_there_may_be_made(self, path: Path) -> None:
+    def test_a_missing_file_may_be_created(self, path: Path) -> None:
         admit(path)
 
     def test_a_log_without_its_file_is_removed(self, path: Path) -> None:
@@ -72,13 +72,13 @@ class TestClosed:
         admit(path)
         assert not log(path).exists()
 
-    def test_a_log_that_was_not_left_is_removed(self, closed: Path) -> None:
+    def test_an_unrecorded_log_is_removed(self, closed: Path) -> None:
         for suffix in (".wal", ".shadow", ".tmp"):
             closed.with_name(closed.name + suffix).write_bytes(b"stray")
         admit(closed)
         assert sorted(entry.name for entry in closed.parent.iterdir()) == ["memgraph.kuzu", "opened.json"]
 
-    def test_a_log_that_was_left_stays(self, path: Path) -> None:
+    def test_a_recorded_log_stays(self, path: Path) -> None:
         path.write_bytes(b"graph")
         log(path).write_bytes(b"log")
         OpenNote(path, SEAL).closed(is_rewritten=True)
@@ -90,23 +90,23 @@ class TestClosed:
 
     @pytest.mark.parametrize("data", [b"", b"grape", b"graph and more"])
     def test_another_file_in_its_place_is_refused(self, closed: Path, data: bytes) -> None:
-        closed.write_bytes(data)  # at once: the system's clock may not have moved since it was closed
+        closed.write_bytes(data)  # immediately: the file's time may equal that of its close
         with pytest.raises(GraphError, match="not as it was"):
             admit(closed)
 
-    def test_one_whose_size_was_kept_and_whose_time_was_set_back_is_refused(self, closed: Path) -> None:
+    def test_a_changed_file_with_the_same_size_and_time_is_refused(self, closed: Path) -> None:
         status = closed.stat()
         closed.write_bytes(b"grape")
         os.utime(closed, ns=(status.st_atime_ns, status.st_mtime_ns))
         with pytest.raises(GraphError, match="not as it was"):
             admit(closed)
 
-    def test_a_note_that_another_key_has_sealed_is_refused(self, closed: Path) -> None:
+    def test_a_note_sealed_with_another_key_is_refused(self, closed: Path) -> None:
         OpenNote(closed, Seal(b"x" * 32)).closed(is_rewritten=True)
         with pytest.raises(GraphError, match="no valid seal"):
             admit(closed)
 
-    def test_one_that_an_earlier_release_left_is_made_anew_without_a_word_of_damage(self, closed: Path) -> None:
+    def test_a_file_of_an_earlier_release_is_outdated_and_not_damaged(self, closed: Path) -> None:
         (closed.parent / "opened.json").write_text(
             '{"is_open": false, "pid": 1, "unclean": 0, "file": [5, 1], "log": null}'
         )
@@ -118,14 +118,14 @@ class TestClosed:
         with pytest.raises(GraphError, match="no valid seal"):
             admit(other)
 
-    def test_one_that_changes_after_it_was_closed_is_not_lent(self, closed: Path) -> None:
+    def test_a_file_changed_after_its_close_is_not_opened_for_a_query(self, closed: Path) -> None:
         note = admit(closed)
         note.check()
         closed.write_bytes(b"grape")
         with pytest.raises(GraphError, match="changed while it was closed"):
             note.check()
 
-    def test_one_that_nothing_is_known_of_is_refused(self, path: Path) -> None:
+    def test_a_file_without_a_note_is_refused(self, path: Path) -> None:
         path.write_bytes(b"graph")
         with pytest.raises(GraphError, match="no valid seal"):
             admit(path)
@@ -133,7 +133,7 @@ class TestClosed:
     @pytest.mark.parametrize(
         "text", ["", "{}", "[]", "null", "1", '{"note": {}, "code": "x"}', "noise", "\xff", "[" * 9_999]
     )
-    def test_a_note_that_is_none_is_no_note(self, closed: Path, text: str) -> None:
+    def test_an_invalid_note_counts_as_missing(self, closed: Path, text: str) -> None:
         (closed.parent / "opened.json").write_text(text, "latin-1")
         with pytest.raises(GraphError, match="no valid seal"):
             admit(closed)
@@ -148,7 +148,7 @@ class TestClosed:
                     admit(closed)
 
     @pytest.mark.parametrize("what", ["folder", "link", "pipe"])
-    def test_what_is_no_file_is_refused(self, closed: Path, what: str) -> None:
+    def test_anything_but_a_file_is_refused(self, closed: Path, what: str) -> None:
         closed.unlink()
         if what == "folder":
             closed.mkdir()
@@ -159,7 +159,7 @@ class TestClosed:
         with pytest.raises(GraphError, match="not a file"):
             admit(closed)
 
-    def test_looking_takes_no_time(self, closed: Path) -> None:
+    def test_the_check_is_fast(self, closed: Path) -> None:
         note = OpenNote(closed, SEAL)
         took = []
         for _ in range(50):
@@ -172,18 +172,18 @@ class TestClosed:
 
 
 class TestLeftOpen:
-    def test_one_that_was_not_written_to_loses_its_log(self, left_open: Path) -> None:
+    def test_an_unwritten_file_loses_its_log(self, left_open: Path) -> None:
         log(left_open).write_bytes(b"log")
         admit(left_open)
         assert not log(left_open).exists()
 
-    def test_one_that_was_written_to_is_refused(self, left_open: Path) -> None:
+    def test_a_written_file_is_refused(self, left_open: Path) -> None:
         left_open.write_bytes(b"grape")
         log(left_open).write_bytes(b"log")
         with pytest.raises(GraphError, match="being rewritten"):
             admit(left_open)
 
-    def test_what_a_killed_write_left_is_swept_up(self, left_open: Path) -> None:
+    def test_files_of_a_killed_write_are_removed(self, left_open: Path) -> None:
         (left_open.parent / "load-x").mkdir()
         (left_open.parent / "load-x" / "Memory.json").write_text("[]")
         (left_open.parent / "memgraph.new").write_text("half a graph")
@@ -191,25 +191,25 @@ class TestLeftOpen:
         admit(left_open)
         assert sorted(entry.name for entry in left_open.parent.iterdir()) == ["memgraph.kuzu", "opened.json"]
 
-    def test_the_third_in_a_row_is_refused(self, left_open: Path) -> None:
+    def test_the_third_unclean_close_in_a_row_is_refused(self, left_open: Path) -> None:
         admit(left_open).opened()
         admit(left_open).opened()
         with pytest.raises(GraphError, match="in a row"):
             admit(left_open)
 
-    def test_a_clean_close_between_them_ends_the_row(self, left_open: Path) -> None:
+    def test_a_clean_close_resets_the_count(self, left_open: Path) -> None:
         for _ in range(4):
             note = admit(left_open)
             note.opened()
             note.closed(is_rewritten=True)
             admit(left_open).opened()
 
-    def test_one_under_suspicion_is_tried(self, closed: Path) -> None:
+    def test_a_suspect_file_is_probed(self, closed: Path) -> None:
         admit(closed).suspect()
         with pytest.raises(ProbedError):
             admit(closed, probe)
 
-    def test_one_that_was_being_made_is_refused(self, path: Path) -> None:
+    def test_a_file_that_was_being_created_is_refused(self, path: Path) -> None:
         admit(path).opened()
         path.write_bytes(b"half")
         with pytest.raises(GraphError, match="being rewritten"):

@@ -1,4 +1,4 @@
-"""What a query does to the engine, it does in a process of its own."""
+"""Queries run in an engine in a separate process, so a crash does not affect the store."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from memgraph.graph.worker.process import EngineProcess, resident_bytes
 from memgraph.ports import Change
 from tests.engines import Engine
 
-CRASHING = "RETURN date('20000-01-01') AS x"  # the binding makes no date of it, and dies
-ENDLESS = "RETURN " + "CASE WHEN true THEN " * 26 + "1" + " END" * 26 + " AS x"  # hours, without a look at the clock
+CRASHING = "RETURN date('20000-01-01') AS x"  # the binding cannot convert it and crashes
+ENDLESS = "RETURN " + "CASE WHEN true THEN " * 26 + "1" + " END" * 26 + " AS x"  # hours, without a check of the timeout
 GREEDY = "WITH range(1, 4000000) AS a " + "WITH list_concat(a, a) AS a " * 12 + "RETURN size(a) AS n"
 
 
 @pytest.fixture(scope="module")
 def aside() -> Iterator[EngineProcess]:
-    """A child of these tests' own."""
+    """A child for these tests only."""
     process = EngineProcess()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(limits, "_ASIDE", process)
+        patched.setattr(limits, "_SHORT_QUERIES", process)
         yield process
     process.stop()
 
 
 @pytest.fixture(scope="module")
 def engine(aside: EngineProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    """One for all: it has to survive everything."""
+    """One store for all tests; it has to survive everything."""
     engine = Engine(tmp_path_factory.mktemp("process") / "graph")
     engine.apply([Change("Tag", "t", None, {"id": "t", "name": "auth"})], {"seq": 1})
     yield engine
@@ -95,15 +95,15 @@ class TestValues:
             UUID(int=5), Decimal("1.50"), [date(2026, 2, 1)],
         ],
     )  # fmt: skip
-    def test_they_come_back_as_they_were_given(self, engine: Engine, value: Any) -> None:
+    def test_values_round_trip(self, engine: Engine, value: Any) -> None:
         ((name, found),) = engine.cypher("RETURN $x AS x", {"x": value})[0].items()
         assert (name, repr(found)) == ("x", repr(value))
 
-    def test_nan_comes_back(self, engine: Engine) -> None:
+    def test_nan_round_trips(self, engine: Engine) -> None:
         (row,) = engine.cypher("RETURN $x AS x, sqrt(-1) AS y", {"x": float("nan")})
         assert [value != value for value in row.values()] == [True, True]
 
-    def test_times_come_back_as_they_are_written(self, engine: Engine) -> None:
+    def test_times_are_returned_in_canonical_form(self, engine: Engine) -> None:
         moment = datetime(2026, 2, 1, 9, 0, 0, 123_000, UTC)
         for value in (
             moment,
@@ -112,7 +112,7 @@ class TestValues:
         ):
             assert engine.cypher("RETURN $x AS x", {"x": value}) == [{"x": "2026-02-01T09:00:00.123Z"}]
 
-    def test_what_only_the_engine_makes(self, engine: Engine) -> None:
+    def test_values_of_engine_types(self, engine: Engine) -> None:
         query = r"RETURN map([1, 2], ['a', 'b']) AS m, BLOB('\\xAA') AS b, interval('3 days') AS i, {a: [1]} AS s"
         assert engine.cypher(query, {}) == [
             {"m": {1: "a", 2: "b"}, "b": b"\xaa", "i": timedelta(days=3), "s": {"a": [1]}}
@@ -121,12 +121,12 @@ class TestValues:
     @pytest.mark.parametrize(
         "value", [2**63, 2**70, b"x", {1}, (1,), object(), "\ud800", [], [b"x"], [1, "a"], iter(())]
     )
-    def test_what_cannot_be_given(self, engine: Engine, value: Any) -> None:
+    def test_unsupported_parameters(self, engine: Engine, value: Any) -> None:
         with pytest.raises(QueryError):
             engine.cypher("RETURN $x AS x", {"x": value})
         alive(engine)
 
-    def test_parameters_are_those_that_the_query_names(self, engine: Engine) -> None:
+    def test_parameters_must_be_those_that_the_query_names(self, engine: Engine) -> None:
         with pytest.raises(QueryError, match=r"\$name, \$other, which is not given"):
             engine.cypher("MATCH (t:Tag) WHERE t.name = $name OR t.id = $other RETURN t.id", {})
         with pytest.raises(QueryError, match="'Name' is given"):
@@ -139,7 +139,7 @@ class TestValues:
         assert len(rows) == 30_000
         assert rows[-1] == {"x": 10_000, "y": 3, "z": "ü" * 300}
 
-    def test_an_answer_may_be_too_large(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_too_large_answer_is_refused(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(limits, "MAX_ANSWER_BYTES", 4 << 20)
         with pytest.raises(QueryError, match="larger than 4 MB"):
             engine.cypher("UNWIND range(1, 10000) AS x RETURN repeat('x', 1000) AS y", {})
@@ -157,7 +157,7 @@ class TestOneThatGoesAstray:
         assert pid_of(aside) != first
 
     @pytest.mark.usefixtures("unguarded")
-    def test_what_does_not_end_is_killed(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_endless_query_is_killed(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         start = time.monotonic()
         with monkeypatch.context() as patched:
             patched.setattr(limits, "QUERY_TIMEOUT_S", 0.3)
@@ -168,7 +168,9 @@ class TestOneThatGoesAstray:
         alive(engine)
 
     @pytest.mark.usefixtures("unguarded")
-    def test_what_takes_too_much_memory_is_killed(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_query_that_takes_too_much_memory_is_killed(
+        self, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         with monkeypatch.context() as patched:
             patched.setattr(limits, "QUERY_MEMORY_BYTES", (300 << 20) - limits.BUFFER_POOL_BYTES)
             with pytest.raises(QueryError, match="300 MB of memory"):
@@ -185,7 +187,7 @@ class TestOneThatGoesAstray:
     def test_a_child_that_is_stopped_is_killed(
         self, engine: Engine, aside: EngineProcess, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        for params in ({"x": 1}, {"x": "x" * (1 << 20)}):  # more than a pipe takes
+        for params in ({"x": 1}, {"x": "x" * (1 << 20)}):  # more than a pipe holds
             alive(engine)
             os.kill(pid_of(aside), signal.SIGSTOP)
             with monkeypatch.context() as patched:
@@ -205,7 +207,7 @@ class TestOneThatGoesAstray:
         os.write(child.stdin.fileno(), message)  # type: ignore[union-attr] - what makes its reader fail
         alive(engine)
 
-    def test_one_that_cannot_be_started_is_an_error(
+    def test_a_child_that_cannot_be_started_is_an_error(
         self, engine: Engine, aside: EngineProcess, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         aside.stop()
@@ -227,7 +229,9 @@ class TestOneThatGoesAstray:
         assert not is_running(busy)
         alive(engine)
 
-    def test_what_the_guard_might_miss_changes_no_file(self, engine: Engine, unguarded: None, tmp_path: Path) -> None:
+    def test_writing_statements_past_the_guard_change_no_file(
+        self, engine: Engine, unguarded: None, tmp_path: Path
+    ) -> None:
         out = tmp_path / "out.csv"
         for query in (
             f"COPY (MATCH (t:Tag) RETURN t.name) TO '{out}'",
@@ -277,7 +281,7 @@ class TestOneForAll:
             assert engine.cypher("MATCH (a:Agent) RETURN count(*) AS n", {}) == [{"n": number + 1}]
         engine.apply([Change("Agent", f"a{number}", {"id": f"a{number}"}, None) for number in range(3)], {"seq": 1})
 
-    def test_it_may_be_asked_inside_a_block(self, engine: Engine) -> None:
+    def test_a_query_may_run_inside_a_block(self, engine: Engine) -> None:
         with engine.open():
             turn = engine.generation
             assert engine.cypher("RETURN 1 AS x", {}) == [{"x": 1}]
@@ -285,12 +289,14 @@ class TestOneForAll:
             assert engine.cypher("RETURN 1 AS x", {}) == [{"x": 1}]
             assert engine.generation == turn
 
-    def test_not_beside_rows_that_are_still_read(self, engine: Engine) -> None:
+    def test_no_query_runs_while_rows_are_being_read(self, engine: Engine) -> None:
         with engine._session.use(), pytest.raises(RuntimeError, match="in use"):
             engine.cypher("RETURN 1 AS x", {})
         alive(engine)
 
-    def test_it_is_told_no_secrets(self, engine: Engine, aside: EngineProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_child_gets_no_secrets(
+        self, engine: Engine, aside: EngineProcess, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv("MEMGRAPH_KEY", "0" * 64)
         alive(engine)
         assert b"MEMGRAPH" not in Path(f"/proc/{pid_of(aside)}/environ").read_bytes()
@@ -302,12 +308,12 @@ class TestOneForAll:
         monkeypatch.chdir(tmp_path)
         alive(engine)
 
-    def test_its_memory_is_known(self) -> None:
+    def test_the_childs_memory_is_measured(self) -> None:
         mine = resident_bytes(os.getpid())
         assert 10 << 20 < mine < 64 << 30
         assert resident_bytes(2**22 + 1) == 0
         if Path("/bin/ps").exists():
-            assert 0.5 < process_module._told_by_ps(os.getpid()) / mine < 2
+            assert 0.5 < process_module._resident_bytes_by_ps(os.getpid()) / mine < 2
 
 
 PROGRAM = """
@@ -317,7 +323,7 @@ from memgraph.graph.storage import database_file as file
 from tests.engines import Engine
 
 engine = Engine(Path(sys.argv[1]) / "graph")
-print(engine.cypher("RETURN 1 AS x", {}), file._ASIDE._process.pid, flush=True)
+print(engine.cypher("RETURN 1 AS x", {}), file._SHORT_QUERIES._process.pid, flush=True)
 """
 RANGES = " ".join(f"UNWIND range(1, 10000) AS x{n}" for n in range(3))
 BUSY = f'engine.cypher("{RANGES} RETURN sum(x0 * x1 * x2) AS x", {{}})'
@@ -334,13 +340,13 @@ class TestParents:
         assert line, parent.communicate()[1]
         return parent, int(line.split()[-1])
 
-    def test_one_that_ends_leaves_no_child(self, tmp_path: Path) -> None:
+    def test_a_parent_that_ends_leaves_no_child(self, tmp_path: Path) -> None:
         parent, child = self.start(tmp_path, "")
         out, errors = parent.communicate(timeout=60)
         assert (parent.returncode, out, errors) == (0, "", "")
         until(lambda: not is_running(child))
 
-    def test_one_that_is_killed_leaves_no_child_not_even_a_busy_one(self, tmp_path: Path) -> None:
+    def test_a_killed_parent_leaves_no_child_even_a_busy_one(self, tmp_path: Path) -> None:
         with self.start(tmp_path, BUSY)[0] as parent:
             children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
             (child,) = map(int, children.read_text().split())
@@ -352,7 +358,7 @@ class TestParents:
         assert engine.state() is None
         engine.close()
 
-    def test_one_that_was_forked_off_has_its_own(self, tmp_path: Path) -> None:
+    def test_a_forked_process_has_its_own_child(self, tmp_path: Path) -> None:
         forked = """
 pid = os.fork()
 if pid == 0:
@@ -361,7 +367,7 @@ if pid == 0:
     other.close()
     os._exit(0)
 assert os.waitpid(pid, 0)[1] == 0
-print(engine.cypher("RETURN 3 AS x", {}), file._ASIDE._process.pid)
+print(engine.cypher("RETURN 3 AS x", {}), file._SHORT_QUERIES._process.pid)
 """
         parent, child = self.start(tmp_path, forked)
         out, _ = parent.communicate(timeout=60)
@@ -369,7 +375,7 @@ print(engine.cypher("RETURN 3 AS x", {}), file._ASIDE._process.pid)
         assert parent.returncode == 0
 
 
-def test_a_child_that_is_not_asked_ends(engine: Engine, aside: EngineProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_child_ends(engine: Engine, aside: EngineProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its idle time is a minute; here it runs with a shorter one."""
     program = "import memgraph.graph.worker.child as c; c.IDLE_S = 0.2; c.main()"
     real = subprocess.Popen

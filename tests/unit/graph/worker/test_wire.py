@@ -1,4 +1,4 @@
-"""What goes between a process and its child arrives as it was."""
+"""Values and messages between a process and its child round-trip."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ values = st.recursive(
 
 
 @given(values)
-def test_values_arrive_as_they_were(value: Any) -> None:
-    assert repr(decoded(encoded(value))) == repr(value)  # of nan, and of 0.0 and -0.0, too
+def test_values_round_trip(value: Any) -> None:
+    assert repr(decoded(encoded(value))) == repr(value)  # distinguishes nan, 0.0 and -0.0
 
 
-def test_a_text_of_an_enumeration_is_text() -> None:
+def test_a_string_enumeration_member_is_text() -> None:
     assert repr(decoded(encoded([Colour.RED]))) == "['red']"
 
 
@@ -58,7 +58,7 @@ def test_an_aware_time_becomes_utc() -> None:
     assert decoded(encoded(moment)) == moment.astimezone(UTC).replace(tzinfo=None)
 
 
-def test_what_no_query_takes_is_refused() -> None:
+def test_unsupported_types_are_refused() -> None:
     deep: list[Any] = []
     deep.append(deep)
     for value in (object(), {1, 2}, (1, 2), range(3), "\ud800", {"\ud800": 1}, [lambda: 1], deep):
@@ -66,7 +66,7 @@ def test_what_no_query_takes_is_refused() -> None:
             encoded(value)
 
 
-def test_frames_come_out_of_a_stream_whole() -> None:
+def test_frames_are_read_whole_from_a_stream() -> None:
     messages = [b"", b"x", b"y" * 70_000, b"z"]
     stream = b"".join(map(frame, messages))
     buffer, found = bytearray(), []
@@ -78,7 +78,7 @@ def test_frames_come_out_of_a_stream_whole() -> None:
     assert not buffer
 
 
-def test_a_descriptor_that_ends_gives_nothing() -> None:
+def test_the_end_of_a_descriptor_gives_none() -> None:
     reader, writer = os.pipe()
     os.write(writer, frame(b"one") + frame(b"two")[:5])
     os.close(writer)

@@ -1,4 +1,4 @@
-"""Which rows are damaged is decided by what the events name, however they are read."""
+"""Damaged rows are found by what the events name, however these are read."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def found(named: NamedRows, file: VectorFile) -> list[tuple[int, str]]:
     return [(one.row, one.problem) for one in named.damaged(partial(VectorFile, file.path.parent))]
 
 
-def test_nothing_is_found_where_nothing_is_wrong(named: tuple[NamedRows, list[str]], file: VectorFile) -> None:
+def test_an_undamaged_file_has_no_damaged_rows(named: tuple[NamedRows, list[str]], file: VectorFile) -> None:
     assert found(named[0], file) == []
     assert len(named[0]) == 5
     assert all(holds(file, row, sha256) for row, sha256 in enumerate(named[1]))
 
 
-def test_each_kind_of_damage_has_its_name(named: tuple[NamedRows, list[str]], file: VectorFile, added: Added) -> None:
+def test_each_kind_of_damage_is_named(named: tuple[NamedRows, list[str]], file: VectorFile, added: Added) -> None:
     rows = np.fromfile(file.path, dtype="<f4").reshape(5, 4)
     rows[0], rows[1, 2], rows[3, 0] = 0.0, np.inf, 7.0
     file.path.write_bytes(rows.tobytes()[:-1])
@@ -61,7 +61,7 @@ def test_each_kind_of_damage_has_its_name(named: tuple[NamedRows, list[str]], fi
     assert found(named[0], file) == [(row, "missing") for row in range(5)]
 
 
-def test_what_is_lost_is_looked_for_no_more_until_it_is_named_again(
+def test_a_lost_row_is_not_checked_until_an_event_names_it_again(
     named: tuple[NamedRows, list[str]], file: VectorFile, added: Added
 ) -> None:
     rows, hashes = named
@@ -75,14 +75,14 @@ def test_what_is_lost_is_looked_for_no_more_until_it_is_named_again(
     assert len(rows) == 2
 
 
-def test_a_file_that_cannot_be_read_is_no_damage(named: tuple[NamedRows, list[str]], file: VectorFile) -> None:
+def test_an_unreadable_file_is_an_error_and_not_damage(named: tuple[NamedRows, list[str]], file: VectorFile) -> None:
     file.path.unlink()
     file.path.mkdir()
     with pytest.raises(StorageError, match="cannot be read"):
         found(named[0], file)
 
 
-def test_lines_say_what_events_say(store: Any) -> None:
+def test_lines_and_events_name_the_same_rows(store: Any) -> None:
     ids = [store.insert_memory({"type": "episodic", "content": f"try {n}"}).id for n in range(4)]
     store.update_memory(ids[0], content="another text")
     store.delete_memory(ids[1])
@@ -100,7 +100,7 @@ def test_lines_say_what_events_say(store: Any) -> None:
     assert len(read) == 4
 
 
-def test_progress_is_told(file: VectorFile) -> None:
+def test_progress_is_reported(file: VectorFile) -> None:
     hashes = file.write(0, np.ones((2_500, 4), dtype=np.float32))
     named = NamedRows()
     named.take(EmbeddingSwitched(model="m", dimension=4))

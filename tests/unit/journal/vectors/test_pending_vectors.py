@@ -1,4 +1,4 @@
-"""Vectors that no event names yet are taken up again as far as they are whole, and no further."""
+"""Vectors that no event names yet are resumed up to the first that does not match."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def taken_up(file: VectorFile, first: int = FIRST) -> list[str]:
     return [name for name in "abcd" if kept.row(name, name.upper())]
 
 
-def test_what_was_made_is_there_again(file: VectorFile, rows: Path) -> None:
+def test_a_later_run_resumes_with_the_stored_vectors(file: VectorFile, rows: Path) -> None:
     before = made(file)
     again = MadeVectors(file, FIRST)
     for name in "abcd":
@@ -73,7 +73,7 @@ def test_what_was_made_is_there_again(file: VectorFile, rows: Path) -> None:
     ],
     ids=["no end", "torn", "foreign", "first gone", "no hash", "torn row", "another row", "no rows"],
 )
-def test_what_is_not_so_is_cut_off_and_made_anew(
+def test_rows_that_do_not_match_are_removed_and_computed_again(
     file: VectorFile, rows: Path, harm: Callable[[Path, Path], object], left: list[str]
 ) -> None:
     made(file)
@@ -84,24 +84,24 @@ def test_what_is_not_so_is_cut_off_and_made_anew(
     assert MadeVectors(file, FIRST).row("z", "Z").row == FIRST + len(left)
 
 
-def test_rows_that_are_named_by_now_are_not_taken_up(file: VectorFile) -> None:
+def test_rows_that_events_name_by_now_are_not_resumed(file: VectorFile) -> None:
     made(file)
     assert taken_up(file, FIRST + 2) == []
 
 
-def test_another_length_is_another_model(file: VectorFile) -> None:
+def test_a_vector_of_another_dimension_is_refused(file: VectorFile) -> None:
     made(file)
     assert taken_up(VectorFile(file.path.parent, file.model, 8)) == []
 
 
-def test_it_is_forgotten_once(file: VectorFile, rows: Path) -> None:
+def test_the_list_is_removed_once(file: VectorFile, rows: Path) -> None:
     kept = made(file)
     kept.forget()
     kept.forget()
     assert not rows.exists()
 
 
-def test_a_list_that_cannot_be_read_says_so(file: VectorFile, rows: Path) -> None:
+def test_an_unreadable_list_is_an_error(file: VectorFile, rows: Path) -> None:
     rows.mkdir()
     with pytest.raises(StorageError, match="rows"):
         MadeVectors(file, FIRST)

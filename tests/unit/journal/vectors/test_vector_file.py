@@ -1,4 +1,4 @@
-"""Vectors lie beside the journal, bit for bit."""
+"""Vectors are stored beside the journal, bit for bit."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_what_a_torn_commit_left_behind_is_overwritten(file: VectorFile) -> None
 
 
 @pytest.mark.parametrize("size", [0, 15, 16, 47])
-def test_of_a_short_file_the_whole_rows_are_served(file: VectorFile, size: int) -> None:
+def test_a_truncated_file_serves_its_whole_rows(file: VectorFile, size: int) -> None:
     vectors = some(3)
     file.write(0, vectors)
     assert len(file.rows(3)) == 3
@@ -78,7 +78,7 @@ def test_of_a_short_file_the_whole_rows_are_served(file: VectorFile, size: int) 
         assert again.available() == size // 16
 
 
-def test_a_file_that_is_gone_has_no_rows(file: VectorFile) -> None:
+def test_a_missing_file_has_no_rows(file: VectorFile) -> None:
     assert len(file.rows(0)) == len(file.rows(1)) == file.available() == 0
     file.write(0, some(2))
     assert len(file.rows(2)) == 2
@@ -86,7 +86,7 @@ def test_a_file_that_is_gone_has_no_rows(file: VectorFile) -> None:
     assert len(file.rows(2)) == file.available() == 0
 
 
-def test_a_file_that_was_cut_or_replaced_is_another_epoch(file: VectorFile) -> None:
+def test_truncating_or_replacing_the_file_changes_the_epoch(file: VectorFile) -> None:
     file.write(0, some(3))
     file.rows(3)
     file.write(3, some(1))
@@ -112,7 +112,7 @@ def test_a_file_that_cannot_be_read_is_refused(file: VectorFile) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 16, 25, 47, None])
-def test_what_is_missing_before_a_write_becomes_zeros_and_a_torn_row_too(file: VectorFile, size: int | None) -> None:
+def test_missing_and_torn_rows_before_a_write_become_zeros(file: VectorFile, size: int | None) -> None:
     vectors = some(4)
     file.write(0, vectors[:3])
     if size is None:
@@ -132,7 +132,7 @@ def test_what_is_missing_before_a_write_becomes_zeros_and_a_torn_row_too(file: V
     assert (file.stored(2), file.stored(4)) == (vectors[2].tobytes(), b"")
 
 
-def test_models_have_files_of_their_own(tmp_path: Path) -> None:
+def test_each_model_has_its_own_file(tmp_path: Path) -> None:
     names = ["a", "a/b", "a:b", "../a", "..", ".", "A", "x" * 300, "ünï", "a b", "con", "\x00"]
     paths = [VectorFile(tmp_path, name, 4).path for name in names]
     assert len(set(paths)) == len(names)
@@ -156,7 +156,9 @@ class TestInAStore:
     @pytest.mark.parametrize(
         "vector", [np.zeros(64), np.full(64, np.nan), np.full(64, np.inf), np.ones(63), np.ones((1, 64)), []]
     )
-    def test_a_useless_one_is_refused_before_anything_is_written(self, store: Any, tmp_path: Path, vector: Any) -> None:
+    def test_an_invalid_vector_is_refused_before_anything_is_written(
+        self, store: Any, tmp_path: Path, vector: Any
+    ) -> None:
         before = {path: path.read_bytes() for path in (tmp_path / "store" / "journal").rglob("*") if path.is_file()}
         with pytest.raises(InvalidInputError, match="embedding"):
             store.insert_memory({"type": "episodic", "content": "x", "embedding": vector})
@@ -189,7 +191,7 @@ class TestInAStore:
             open_store().verify()
         assert (refused.value.row, refused.value.memory_id) == (1, ids[1])
 
-    def test_of_a_short_file_the_vectors_that_are_left_are_served(
+    def test_the_remaining_vectors_of_a_truncated_file_are_served(
         self, store: Any, open_store: Callable[..., Any], tmp_path: Path
     ) -> None:
         ids = [store.insert_memory({"type": "episodic", "content": f"memory {n}"}).id for n in range(3)]
