@@ -132,13 +132,13 @@ class MemGraph:
     def format_context_for_prompt(
         self, context: AgentContext | RetrievalResult, *, format: ContextFormat = "sections"
     ) -> str:
-        """Return a context as text to put before a prompt; see `memgraph.format_context_for_prompt`."""
+        """Return a context as text to put before a prompt; see `memgraph.retrieval`."""
         return format_context_for_prompt(context, format=format)
 
     def create_enriched_system_prompt(
         self, base_prompt: str, context: AgentContext | RetrievalResult, *, format: ContextFormat = "sections"
     ) -> str:
-        """Return a system prompt with a context behind it; see `memgraph.create_enriched_system_prompt`."""
+        """Return a system prompt with a context behind it; see `memgraph.retrieval`."""
         return create_enriched_system_prompt(base_prompt, context, format=format)
 
     def search_memories(self, text: str, **options: Any) -> list[ScoredMemory]:

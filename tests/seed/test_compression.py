@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import memgraph
+from memgraph.config import ConsolidationConfig
 
 
 def episode(content, **fields):
@@ -60,7 +61,7 @@ def test_13_compression_does_not_run_on_the_wrong_cycle(store, three):
 
 def test_14_compression_runs_on_the_right_cycle(open_store, three):
     assert (
-        memgraph.ConsolidationPipeline(open_store(), config=memgraph.ConsolidationConfig(compression_cycle_interval=7))
+        memgraph.ConsolidationPipeline(open_store(), config=ConsolidationConfig(compression_cycle_interval=7))
         .compress(14)
         .compressed
         == 1

@@ -11,6 +11,7 @@ import memgraph
 from memgraph import BuildEventLog, EpisodicMemory, SemanticMemory
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.lifecycle.contradictions import search as module
+from memgraph.model.build import Candidate
 
 OLD, NEW = "The deploy port of the shop is 8080", "The deploy port of the shop is now 9090"
 YES, NO = "The importer handles empty files", "The importer does not handle empty files"
@@ -352,7 +353,7 @@ class Said:
     def extract(self, build_log: BuildEventLog) -> Any:
         sure = {"confidence": 0.9 if build_log.build_id == "b2" else 0.5}
         facts = [SemanticMemory(content=task.description, **sure) for task in build_log.tasks]
-        return memgraph.ExtractionResult(candidates=[memgraph.Candidate(memory=fact) for fact in facts])
+        return memgraph.ExtractionResult(candidates=[Candidate(memory=fact) for fact in facts])
 
 
 def test_a_build_that_tells_another_value_is_no_duplicate_and_replaces_it(store: Any) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 import memgraph
 from memgraph import AgentMemoryConfig, AgentMemoryStore, ConsolidationPipeline, MemoryRetrieval, StorageError
+from memgraph.errors import ClosedError, ReadOnlyError
 from memgraph.model.build import ExtractionResult
 from memgraph.store.past.as_of import moment_of
 from memgraph.store.past.views import MOST_KEPT, KeptViews, Lease
@@ -208,9 +209,7 @@ def test_what_writes_is_refused(then: Callable[[str], AgentMemoryStore], write: 
     past = then("2022-03-01")
     (one,) = past.query_by_type("episodic")
     before = past.digest()
-    with pytest.raises(
-        memgraph.ReadOnlyError, match=r"as it was at 2022-03-01T23:59:59\.999Z: it can be read, not written"
-    ):
+    with pytest.raises(ReadOnlyError, match=r"as it was at 2022-03-01T23:59:59\.999Z: it can be read, not written"):
         write(past, one.id)
     assert past.digest() == before
 
@@ -241,9 +240,9 @@ def test_it_stays_as_it_is_whatever_is_written_meanwhile(tmp_path: Path) -> None
         store.close()
         assert contents(past) == {"first"}
         assert MemoryRetrieval(past).search_memories("first")[0].memory.id == one.id
-    with pytest.raises(memgraph.ClosedError):
+    with pytest.raises(ClosedError):
         store.at(TODAY)
-    with pytest.raises(memgraph.ClosedError):
+    with pytest.raises(ClosedError):
         past.get_all_memories()
 
 
