@@ -157,7 +157,7 @@ def live_through(log: Log, folder: Path, embedder: Embedder, *, phases: Sequence
 
 
 def _sleep(graph: MemGraph, life: Life, phases: Sequence[str]) -> None:
-    for phase in graph.sleep(phases=phases).phases:
+    for phase in graph.maintenance.sleep(phases=phases).phases:
         life.seconds[phase.name] = life.seconds.get(phase.name, 0.0) + phase.seconds
         life.slept[phase.name] = life.slept.get(phase.name, 0) + phase.changed
 

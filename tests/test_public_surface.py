@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import FrozenInstanceError
 from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
@@ -64,6 +65,7 @@ MOST_NAMES = 40
 PACKAGES = {
     "memgraph.config": "AgentMemoryConfig ConsolidationConfig RetrievalBudget",
     "memgraph.embedding": "MiniLMEmbedder NoEmbedder OllamaEmbedder",
+    "memgraph.facade": "Contradictions Maintenance MemGraph Procedures",
     "memgraph.lifecycle": "ConsolidationPipeline collect ingest save_episode save_observation sleep",
     "memgraph.model.build": "BuildEventLog BuildTask Candidate ExtractionResult UserIntervention",
     "memgraph.model.model_usage": "ModelBudget ModelUsage",
@@ -141,14 +143,19 @@ SIGNATURES = {
     "ConsolidationPipeline.compress": "cycle_count=0",
     "ConsolidationPipeline.is_landmark": "memory",
     "MemGraph.at": "when, *, recorded=False",
-    "MemGraph.compress": "",
-    "MemGraph.learn_procedures": "",
-    "MemGraph.analyse_errors": "",
-    "MemGraph.proposals": "*, state='proposed', project=None",
-    "MemGraph.approve_proposal": "proposal_id",
-    "MemGraph.reject_proposal": "proposal_id",
-    "MemGraph.reopen_proposal": "proposal_id",
-    "MemGraph.collect": "*, preview=False, progress=None",
+    "facade.Contradictions.dismiss": "one_id, other_id, *, reason=None",
+    "facade.Contradictions.find": "*, seconds=None, progress=None",
+    "facade.Contradictions.list": "*, project=None, decided=False",
+    "facade.Contradictions.resolve": "one_id, other_id, *, keep, reason=None",
+    "facade.Maintenance.compress": "",
+    "facade.Procedures.learn": "",
+    "facade.Maintenance.analyse_errors": "",
+    "facade.Procedures.proposals": "*, state='proposed', project=None",
+    "facade.Procedures.approve": "proposal_id",
+    "facade.Procedures.reject": "proposal_id",
+    "facade.Procedures.reopen": "proposal_id",
+    "facade.Maintenance.collect": "*, preview=False, progress=None",
+    "facade.Maintenance.sleep": "*, phases=(), max_seconds=None, progress=None",
     "MemGraph.record_outcome": "query_id, outcome, *, used=(), overridden=()",
     "MemGraph.search_memories": "text, **options",
     "MemGraph.build_agent_context": "task, *, agent='agent', project=None, **query",
@@ -297,6 +304,10 @@ def test_the_facade_wires_the_parts(config, embedder, clock):
         assert isinstance(memory.retrieval, memgraph.MemoryRetrieval)
         assert isinstance(memory.consolidation, memgraph.ConsolidationPipeline)
         assert isinstance(memory.commands, memgraph.MemoryCommands)
+        for group in (memory.procedures, memory.contradictions, memory.maintenance):
+            assert group.store is memory.store
+            with pytest.raises(FrozenInstanceError):
+                group.store = None
         memory.commands.remember("Always use pnpm")
         assert memory.store.get_stats().total == 1
 

@@ -76,7 +76,7 @@ def test_15_compression_preserves_the_source_episodes(store, three):
 
 def test_08_a_compressed_group_is_recalled_as_a_generalisation(store, three):
     memory = memgraph.MemGraph(store)
-    assert memory.compress().compressed == 1
+    assert memory.maintenance.compress().compressed == 1
 
     found = memory.recall("tokens for auth", project="shop").memories
     assert [one.type for one in found if one.type == "semantic"] == ["semantic"]

@@ -172,7 +172,7 @@ class TestPreview:
         clock.advance(days=30)
         store.flush()
         digest, seq = store.digest(), store.verify()
-        foreseen = memgraph.MemGraph(store).collect(preview=True)
+        foreseen = memgraph.MemGraph(store).maintenance.collect(preview=True)
         assert (store.digest(), store.verify()) == (digest, seq)
         assert isinstance(foreseen, CollectionPreview)
         assert [one.id for one in foreseen.memories] == foreseen.memory_ids
@@ -225,5 +225,5 @@ def test_a_run_records_what_it_did(store: Any) -> None:
 def test_progress_is_told(store: Any) -> None:
     store.insert_memories([episode(number, outcome="neutral") for number in range(1, 4)])
     told: list[tuple[int, int]] = []
-    memgraph.MemGraph(store).collect(progress=lambda done, total: told.append((done, total)))
+    memgraph.MemGraph(store).maintenance.collect(progress=lambda done, total: told.append((done, total)))
     assert told[-1] == (3, 3)

@@ -105,8 +105,8 @@ def test_what_was_derived_came_with_its_latest_source(then: Callable[[str], Agen
     (learned,) = [memory for memory in after.query_by_type("semantic") if memory.supporting_memory_ids]
     assert len(learned.evidence_build_ids) == 3
     assert {link.relation for link in after.links(learned.id)} == {"DERIVED_FROM", "SUPPORTS"}
-    assert memgraph.MemGraph(before).contradictions() == []
-    (open_,) = memgraph.MemGraph(after).contradictions()
+    assert memgraph.MemGraph(before).contradictions.list() == []
+    (open_,) = memgraph.MemGraph(after).contradictions.list()
     assert (open_.older.content, open_.newer.content) == (f"{PORT} is 8080", f"{PORT} is 9090")
     assert TEAM not in contents(after)
 
@@ -193,9 +193,9 @@ def test_recall_is_by_the_same_vectors_and_leaves_no_trace(
         lambda store, one: store.record_outcome(one, "success"),
         lambda store, one: store.reembed(FakeEmbedder(64, "other")),
         lambda store, one: MemoryRetrieval(store).apply_decay(),
-        lambda store, one: memgraph.MemGraph(store).compress(),
-        lambda store, one: memgraph.MemGraph(store).sleep(),
-        lambda store, one: memgraph.MemGraph(store).sleep(max_seconds=0),
+        lambda store, one: memgraph.MemGraph(store).maintenance.compress(),
+        lambda store, one: memgraph.MemGraph(store).maintenance.sleep(),
+        lambda store, one: memgraph.MemGraph(store).maintenance.sleep(max_seconds=0),
         lambda store, _: store.insert_memories([]),
         lambda store, _: store.insert_parts([]),
         lambda store, _: store.import_memories([], []),
