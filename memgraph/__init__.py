@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # for type checkers, which do not see what `__getattr__` retu
     from memgraph.model.memory import EpisodicMemory as EpisodicMemory
     from memgraph.model.memory import ProceduralMemory as ProceduralMemory
     from memgraph.model.memory import SemanticMemory as SemanticMemory
+    from memgraph.model.memory import StoredMemory as StoredMemory
     from memgraph.model.memory import parse_memory as parse_memory
     from memgraph.model.results.context import AgentContext as AgentContext
     from memgraph.model.results.context import TaskContext as TaskContext
@@ -59,7 +60,7 @@ _NAMES = {
     "memgraph.lifecycle": "ConsolidationPipeline",
     "memgraph.model.build": "BuildEventLog BuildTask ExtractionResult",
     "memgraph.model.link": "Link",
-    "memgraph.model.memory": "AgentMemory Entity EpisodicMemory ProceduralMemory SemanticMemory parse_memory",
+    "memgraph.model.memory": "AgentMemory Entity EpisodicMemory ProceduralMemory SemanticMemory StoredMemory parse_memory",
     "memgraph.model.results.context": "AgentContext TaskContext",
     "memgraph.model.retrieval": "RetrievalConfig RetrievalQuery RetrievalResult ScoredMemory",
     "memgraph.ports": "Annotator Clock Embedder Extractor KeyProvider LanguageModel",

@@ -24,7 +24,7 @@ from memgraph.lifecycle import (
 )
 from memgraph.model.agent_input import Episode, Feedback, Observation
 from memgraph.model.base import Callback, Prose, checked
-from memgraph.model.memory import AgentMemory, EpisodicMemory
+from memgraph.model.memory import StoredEpisodicMemory, StoredMemory
 from memgraph.model.results.context import AgentContext, ContextFormat
 from memgraph.model.results.learning import IngestReport, SavedEpisode, SavedObservation
 from memgraph.model.retrieval import RetrievalResult, ScoredMemory
@@ -205,7 +205,7 @@ class MemGraph:
 
     def update_episode_with_feedback(
         self, episode_id: str, feedback: str, *, comment: str | None = None
-    ) -> EpisodicMemory:
+    ) -> StoredEpisodicMemory:
         """Say what the user thought of an episode: ``love`` and ``like`` make it a success and bring it back to mind, ``meh`` a failure.
 
         Word and comment become the last line of its ``user_feedback``; what was recorded before stays, a line each.
@@ -219,7 +219,7 @@ class MemGraph:
         sleep_if_due(self.store, at_once=feedback == "meh")
         return found
 
-    def invalidate_memory(self, memory_id: str, *, reason: str, invalid_at: str | None = None) -> AgentMemory:
+    def invalidate_memory(self, memory_id: str, *, reason: str, invalid_at: str | None = None) -> StoredMemory:
         """Say that a memory is no longer true, and why; it is kept, and no longer recalled from `invalid_at` on (default: now).
 
         Raises

@@ -15,7 +15,7 @@ from memgraph.model.base import Callback, checked, checked_list
 from memgraph.model.events.payload import Actor, WriteScope
 from memgraph.model.events.recalls import OutcomeRecorded, RetrievalRecorded
 from memgraph.model.link import Link
-from memgraph.model.memory import AgentMemory, MemoryType
+from memgraph.model.memory import AgentMemory, MemoryType, StoredMemory
 from memgraph.model.results.listing import MemoryStats
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Annotator, Clock, Embedder, KeyProvider, Progress
@@ -120,7 +120,7 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
         """Return the clock's time, never before the last event's."""
         return max(to_iso(self._clock()), self._journal.tail.chain.timestamp)
 
-    def insert_memory(self, memory: AgentMemory | Mapping[str, Any]) -> AgentMemory:
+    def insert_memory(self, memory: AgentMemory | Mapping[str, Any]) -> StoredMemory:
         """Add a memory. A given id is kept; without an embedding the content is embedded.
 
         Raises
@@ -134,7 +134,7 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
 
     def insert_memories(
         self, memories: Sequence[AgentMemory | Mapping[str, Any]], *, annotate: bool = True
-    ) -> list[AgentMemory]:
+    ) -> list[StoredMemory]:
         """Add memories in one commit, all or none: the bulk path. They share one write scope.
 
         Parameters
@@ -149,7 +149,7 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
         with self.batch() if len(memories) >= BULK_FROM else nullcontext():
             return self._writer.insert(memories, annotate=annotate)
 
-    def insert_parts(self, memories: Sequence[AgentMemory]) -> list[AgentMemory]:
+    def insert_parts(self, memories: Sequence[AgentMemory]) -> list[StoredMemory]:
         """Add the parts of one text in one commit, each with the part before as its predecessor."""
         self._check_open()
         return self._writer.insert(checked_list(AgentMemory, memories, "memories"), parts=True)
@@ -167,7 +167,7 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
         with self.batch():
             self._writer.restore(memories, links)
 
-    def update_memory(self, id: str, **updates: Any) -> AgentMemory:
+    def update_memory(self, id: str, **updates: Any) -> StoredMemory:
         """Change fields of a memory; new content is embedded anew. Returns the memory after the change.
 
         Raises
@@ -199,20 +199,20 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
         check_commit(write_scope, events, task_id=task_id, actor=actor)
         return self._writer.commit(write_scope, events, task_id=task_id, actor=actor)
 
-    def record_access(self, id: str) -> AgentMemory:
+    def record_access(self, id: str) -> StoredMemory:
         """Count a use of a memory and reinforce it. Visible at once; durable within a second."""
         self._check_open()
         with self._reader.frozen():
             known = self._known(id)
-            self._note([Use(known.id or "", self.now())])
+            self._note([Use(known.id, self.now())])
             return self._known(id)
 
-    def record_retrieval(self, record: RetrievalRecorded, memories: Sequence[AgentMemory]) -> None:
+    def record_retrieval(self, record: RetrievalRecorded, memories: Sequence[StoredMemory]) -> None:
         """Note a retrieval: every use is counted, and a memory is reinforced at most once a day."""
         self._check_open()
-        record, memories = RetrievalRecorded.parse(record), checked_list(AgentMemory, memories, "memories")
+        record, memories = RetrievalRecorded.parse(record), checked_list(StoredMemory, memories, "memories")
         with self._reader.frozen():
-            used = [Use(memory.id or "", self.now(), by_retrieval=True) for memory in memories]
+            used = [Use(memory.id, self.now(), by_retrieval=True) for memory in memories]
             self._note(used, self._writer.without_secrets(record))
 
     def record_outcome(
@@ -252,25 +252,25 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
         self._check_open()
         self._writer.flush()
 
-    def get_memory(self, id: str) -> AgentMemory | None:
+    def get_memory(self, id: str) -> StoredMemory | None:
         """Return a memory unless it is deleted."""
         self._check_open()
         return self._reader.get(id)
 
-    def read_memories(self, memory_ids: Sequence[str]) -> list[AgentMemory]:
+    def read_memories(self, memory_ids: Sequence[str]) -> list[StoredMemory]:
         """Return these memories in this order, without those that are gone."""
         self._check_open()
         return self._reader.read(checked(list[str], memory_ids, "memory_ids"))
 
     def query_by_type(
         self, type: MemoryType, *, limit: int = 50, include_suppressed: bool = False
-    ) -> list[AgentMemory]:
+    ) -> list[StoredMemory]:
         """Return listed memories of a type, most relevant first."""
         return self.list_memories(type=type, limit=limit, include_suppressed=include_suppressed)
 
     def query_by_project(
         self, project_id: str, *, type: MemoryType | None = None, limit: int = 50
-    ) -> list[AgentMemory]:
+    ) -> list[StoredMemory]:
         """Return listed memories of a project, most relevant first."""
         return self.list_memories(type=type, project_id=project_id, limit=limit)
 
@@ -283,7 +283,7 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
         state: str | None = None,
         limit: int | None = None,
         by: str = "relevance",
-    ) -> list[AgentMemory]:
+    ) -> list[StoredMemory]:
         """Return memories that are neither archived nor invalidated nor, unless asked, suppressed or made of what is.
 
         Parameters
@@ -304,11 +304,11 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
                 mask &= ~telltale
             return self._reader.read(self._reader.ranked_ids(mask, by=by, limit=limit))
 
-    def get_all_memories(self, *, include_suppressed: bool = False) -> list[AgentMemory]:
+    def get_all_memories(self, *, include_suppressed: bool = False) -> list[StoredMemory]:
         """Return all listed memories, most relevant first."""
         return self.list_memories(include_suppressed=include_suppressed)
 
-    def every_memory(self) -> Iterator[AgentMemory]:
+    def every_memory(self) -> Iterator[StoredMemory]:
         """Iterate over all memories that are not deleted, whatever their state, in the order they were recorded."""
         self._check_open()
         return self._reader.every()
@@ -382,7 +382,7 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
             self._projector.close()
             self._place = Place(self._place.folder)  # a copy is removed unless a view of the past still uses it
 
-    def _known(self, id: str) -> AgentMemory:
+    def _known(self, id: str) -> StoredMemory:
         memory = self._reader.get(id)
         if memory is None:
             raise NotFoundError("memory", id)

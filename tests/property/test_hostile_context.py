@@ -65,9 +65,10 @@ def recalled(text: str) -> memgraph.AgentContext:
             common_errors=[{"error": said, "fix": said}],
         ),
     ]
+    stored = [memory.model_copy(update={"id": f"memory {place}"}) for place, memory in enumerate(memories)]
     return agent_context(
         memgraph.RetrievalResult(
-            query_id="q", memories=memories, total_tokens_used=1, injected_prompt_prefix="", retrieved_at="2026-02-01"
+            query_id="q", memories=stored, total_tokens_used=1, injected_prompt_prefix="", retrieved_at="2026-02-01"
         )
     )
 

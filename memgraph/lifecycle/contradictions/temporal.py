@@ -119,7 +119,7 @@ def _replace(store: AgentMemoryStore) -> tuple[int, int]:
                 continue
             task_id = pair.newer.task_id
             store.commit("task" if task_id else "global", [link], task_id=task_id, actor="system")
-            gone.add(pair.older.id or "")
+            gone.add(pair.older.id)
             replaced += 1
     return len(found), replaced
 
@@ -129,5 +129,5 @@ def _replacing(pair: Contradiction, now: str) -> MemoryLinked | None:
     if conflict is None or not is_decided(conflict, pair.older, pair.newer, is_confirmed=False, now=now):
         return None
     said = {"score": conflict.score, "reason": conflict.noted, "created_at": now}
-    ends = {"source_id": pair.newer.id or "", "target_id": pair.older.id or ""}
+    ends = {"source_id": pair.newer.id, "target_id": pair.older.id}
     return MemoryLinked(relation="SUPERSEDES", **ends, **said)

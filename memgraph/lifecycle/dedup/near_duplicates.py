@@ -36,7 +36,7 @@ from memgraph.lifecycle.evidence.portions import Portion, matters, next_portion
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.lifecycle import phase_key
 from memgraph.model.events.links import MemoryLinked
-from memgraph.model.memory import MEMORY_TYPES, AgentMemory
+from memgraph.model.memory import MEMORY_TYPES, StoredMemory
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.model.results.sleep import MADE_BY_SLEEP, MergeResult
 from memgraph.store import AgentMemoryStore
@@ -161,13 +161,13 @@ class _Run:
                 return False
         return True
 
-    def _may_be_one(self, kept: AgentMemory, other: AgentMemory) -> bool:
+    def _may_be_one(self, kept: StoredMemory, other: StoredMemory) -> bool:
         """Tell whether one of two memories that are near each other may become part of the other."""
         if kept.is_pinned and other.is_pinned and not is_equal(kept.content, other.content):
             return False
         if {kept.source, other.source} & MADE_BY_SLEEP:
             return False
-        ours, theirs = ({memory.id or "", *memory.source_event_ids} for memory in (kept, other))
+        ours, theirs = ({memory.id, *memory.source_event_ids} for memory in (kept, other))
         if other.id in ours or kept.id in theirs:
             return False  # they were one before, and were parted
         if any(theirs & self._opposed[one] for one in ours & self._opposed.keys()):
@@ -184,7 +184,7 @@ class _Run:
             if any(matters(event) for event in store.reader.events_after(self._seq)):
                 raise _Overtaken
             ids = dict.fromkeys(one for decision in decisions for one in (decision.kept_id, decision.gone_id))
-            now, known = store.now(), {memory.id or "": memory for memory in store.read_memories(list(ids))}
+            now, known = store.now(), {memory.id: memory for memory in store.read_memories(list(ids))}
             writes: list[Write] = []
             for decision in decisions:
                 kept, gone = known[decision.kept_id], known[decision.gone_id]
@@ -221,7 +221,7 @@ class _Merging:
         self,
         store: AgentMemoryStore,
         group: Group,
-        may_be_one: Callable[[AgentMemory, AgentMemory], bool],
+        may_be_one: Callable[[StoredMemory, StoredMemory], bool],
         is_time_up: TimeIsUp,
     ) -> None:
         self._store = store
@@ -230,7 +230,7 @@ class _Merging:
         self._is_time_up = is_time_up
         self._now = store.now()
         self._gone: set[int] = set()
-        self._memories: dict[int, AgentMemory] = {}
+        self._memories: dict[int, StoredMemory] = {}
         self.was_stopped = False
 
     def forget(self) -> None:
@@ -287,7 +287,7 @@ class _Merging:
             return None
         return self._may_be_one(self._memory(place), self._memory(other))
 
-    def _memory(self, place: int) -> AgentMemory:
+    def _memory(self, place: int) -> StoredMemory:
         if place not in self._memories:
             self._read([place])
         return self._memories[place]
@@ -300,11 +300,11 @@ class _Merging:
         self._memories |= {place: found[self._group.ids[place]] for place in lacking}
 
 
-def _joined(kept: AgentMemory, other: AgentMemory, now: str, curve: ForgettingCurveConfig) -> AgentMemory:
+def _joined(kept: StoredMemory, other: StoredMemory, now: str, curve: ForgettingCurveConfig) -> StoredMemory:
     """Return what a memory becomes when a near-duplicate joins it: as at consolidation, but nothing was confirmed just now."""
     after = merged(kept, other, now, curve, takes_text=not kept.is_pinned and stands_for_both(kept, other) is other)
     higher = kept if kept.is_pinned or kept.relevance_score >= other.relevance_score else other
-    sources = [*(one for one in after.source_event_ids if one != other.id), other.id or ""]
+    sources = [*(one for one in after.source_event_ids if one != other.id), other.id]
     return after.model_copy(
         update={
             "relevance_score": higher.relevance_score,
@@ -316,9 +316,9 @@ def _joined(kept: AgentMemory, other: AgentMemory, now: str, curve: ForgettingCu
     )
 
 
-def _writes(kept: AgentMemory, gone: AgentMemory, after: AgentMemory, score: float, now: str) -> list[Write]:
+def _writes(kept: StoredMemory, gone: StoredMemory, after: StoredMemory, score: float, now: str) -> list[Write]:
     event = merge_event(kept, after, candidate_id=gone.id, now=now)
-    ends = {"source_id": kept.id or "", "target_id": gone.id or ""}
+    ends = {"source_id": kept.id, "target_id": gone.id}
     link = MemoryLinked(relation="SUPERSEDES", score=score, reason=REASON, created_at=now, **ends)
     return [with_vector(event, after.embedding if after.content != kept.content else None), link]
 

@@ -41,7 +41,7 @@ from memgraph.model.events.lifecycle import ERROR_ANALYSIS, FADED, ErrorsAnalyse
 from memgraph.model.events.links import MemoryDerived, MemoryLinked
 from memgraph.model.events.payload import Payload
 from memgraph.model.ids import canonical_name, source_id
-from memgraph.model.memory import AgentMemory, SemanticMemory
+from memgraph.model.memory import SemanticMemory, StoredMemory, id_of
 from memgraph.model.results.procedures import ErrorAnalysis, ErrorKind, RepeatedError
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
@@ -73,7 +73,7 @@ class _Plan:
     repeated: list[RepeatedError] = field(default_factory=list)
     new: list[SemanticMemory] = field(default_factory=list)
     grown: dict[str, list[Recurrence]] = field(default_factory=dict)
-    revised: list[tuple[AgentMemory, AgentMemory]] = field(default_factory=list)
+    revised: list[tuple[StoredMemory, StoredMemory]] = field(default_factory=list)
     members: dict[str, list[str]] = field(default_factory=dict)
     quoted: dict[str, list[str]] = field(default_factory=dict)
     superseded: list[tuple[str, str]] = field(default_factory=list)
@@ -120,7 +120,7 @@ def _written(store: AgentMemoryStore, scope: Scope, plan: _Plan, vectors: Vector
         updated=len(plan.revised),
         superseded=len(plan.superseded),
         repeated=_most_frequent(plan.repeated),
-        new_memory_ids=[memory.id or "" for memory in plan.new],
+        new_memory_ids=[id_of(memory) for memory in plan.new],
     )
     return result, commit_each(store, scope, _units(store, plan, vectors))
 
@@ -352,13 +352,14 @@ def _take_back(store: AgentMemoryStore, plan: _Plan, known: Known, now: str) -> 
 def _units(store: AgentMemoryStore, plan: _Plan, vectors: Vectors) -> list[list[Write]]:
     now, units = store.now(), list[list[Write]]()
     for memory in plan.new:
-        later = plan.grown[memory.id or ""]
+        memory_id = id_of(memory)
+        later = plan.grown[memory_id]
         members = later[-1].members if later else memory.supporting_memory_ids
-        quotes = _quoting(store, memory.id or "", plan.quoted[memory.id or ""], evidence=members)
+        quotes = _quoting(store, memory_id, plan.quoted[memory_id], evidence=members)
         first = memory.model_copy(update={"embedding": vectors[memory.content]})
         units.append([first, *growth(memory, later, vectors, now), *quotes])
     for before, after in plan.revised:
-        memory_id = before.id or ""
+        memory_id = before.id
         new_text = vectors[after.content] if before.content != after.content else None
         unit: list[Write] = []
         if (event := revision(before, after)) is not None:

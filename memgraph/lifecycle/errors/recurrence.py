@@ -13,7 +13,7 @@ from memgraph.lifecycle.evidence.incremental_run import Vectors
 from memgraph.lifecycle.generalisation.patterns import Pattern
 from memgraph.lifecycle.generalisation.stages import stages
 from memgraph.model.events.links import MemoryDerived
-from memgraph.model.memory import SemanticMemory
+from memgraph.model.memory import SemanticMemory, id_of
 from memgraph.ports import Row
 from memgraph.store.commit.append import Write, with_vector
 from memgraph.store.query import Reader
@@ -65,6 +65,6 @@ def growth(memory: SemanticMemory, later: Sequence[Recurrence], vectors: Vectors
         if (event := revision(before, after)) is not None:
             writes.append(with_vector(event, vectors.get(after.content) if before.content != after.content else None))
         if added := [one for one in recurrence.members if one not in linked]:
-            writes.append(MemoryDerived(id=memory.id or "", source_ids=added, created_at=now))
+            writes.append(MemoryDerived(id=id_of(memory), source_ids=added, created_at=now))
         before, linked = after, linked | set(added)
     return writes

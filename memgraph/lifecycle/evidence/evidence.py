@@ -15,7 +15,7 @@ from memgraph.model.events.memories import MemoryRevised
 from memgraph.model.events.payload import Payload, WriteScope, sparse
 from memgraph.model.events.recalls import AccessRecorded
 from memgraph.model.events.reembedding import MemoryReembedded
-from memgraph.model.memory import MEMORY_TYPES, AgentMemory
+from memgraph.model.memory import MEMORY_TYPES, AgentMemory, id_of
 from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
@@ -203,7 +203,7 @@ def revision(before: AgentMemory, after: AgentMemory) -> MemoryRevised | None:
     changed, cleared = patch(old, record_of(after, now=now, max_relevance=float("inf")))
     if not cleared and set(sparse(changed.model_dump())) <= {"updated_at"}:
         return None
-    return MemoryRevised(id=before.id or "", changed=changed, cleared=cleared)
+    return MemoryRevised(id=id_of(before), changed=changed, cleared=cleared)
 
 
 def unlinked(memory_id: str, source_ids: Sequence[str]) -> Iterator[Payload]:

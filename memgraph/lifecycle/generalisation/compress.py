@@ -31,7 +31,7 @@ from memgraph.model.events.lifecycle import COMPRESSION, CompressionApplied
 from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import MemoryRevised
 from memgraph.model.events.payload import Payload, WriteScope, sparse
-from memgraph.model.memory import AgentMemory, SemanticMemory, Vector
+from memgraph.model.memory import AgentMemory, SemanticMemory, Vector, id_of
 from memgraph.model.results.learning import CompressionResult
 from memgraph.ports import Embedder, LanguageModel
 from memgraph.store import AgentMemoryStore
@@ -160,7 +160,7 @@ def _commit(
         episodes=episodes,
         communities=found,
         **{name: many for name, many in counts.items() if name != "created"},
-        new_memory_ids=[draft.memory.id or "" for draft in created],
+        new_memory_ids=[id_of(draft.memory) for draft in created],
         notice=wording.notice,
     )
 
@@ -196,7 +196,7 @@ def _rows(write: Write) -> int:
 
 
 def _writes(draft: Draft, vectors: Vectors, now: str) -> list[Write]:
-    memory_id, before = draft.memory.id or "", draft.before
+    memory_id, before = id_of(draft.memory), draft.before
     vector = vectors.get(draft.memory.content) if draft.has_new_text else None
     if before is None:
         new = draft.memory.model_copy(update={"embedding": vector, "supporting_memory_ids": draft.linked})
@@ -242,7 +242,7 @@ def _unlinked(memory_id: str, source_ids: Sequence[str]) -> list[Payload]:
 def _revision(before: AgentMemory, after: AgentMemory, now: str) -> MemoryRevised:
     old = sparse(record_of(before, now=now, max_relevance=float("inf")).model_dump())
     changed, cleared = patch(old, record_of(after, now=now, max_relevance=float("inf")))
-    return MemoryRevised(id=before.id or "", changed=changed, cleared=cleared)
+    return MemoryRevised(id=id_of(before), changed=changed, cleared=cleared)
 
 
 def builds_since(store: AgentMemoryStore) -> int:

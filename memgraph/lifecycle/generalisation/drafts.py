@@ -16,7 +16,7 @@ from memgraph.lifecycle.generalisation.stages import Stage, stages
 from memgraph.lifecycle.generalisation.wording import Wording
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.ids import natural_id, source_id
-from memgraph.model.memory import AgentMemory, Entity, SemanticMemory
+from memgraph.model.memory import AgentMemory, Entity, SemanticMemory, StoredMemory
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.query import Reader
@@ -80,7 +80,7 @@ def drafts(store: AgentMemoryStore, made: Sequence[Plan], wording: Wording) -> l
     """Return, group by group, the generalisations of which something has changed."""
     patterns = [pattern for plan in made for group in plan.groups for pattern in group]
     known = store.read_memories([pattern.same.row["id"] for pattern in patterns if pattern.same])
-    before = {memory.id or "": memory for memory in known}
+    before = {memory.id: memory for memory in known}
     grown = iter(stages(store.reader, patterns))
     found = [
         [growth for pattern in group if (growth := _growth(store, pattern, next(grown), before, wording))]
@@ -94,13 +94,13 @@ def _growth(
     store: AgentMemoryStore,
     pattern: Pattern,
     grown: Sequence[Stage],
-    known: Mapping[str, AgentMemory],
+    known: Mapping[str, StoredMemory],
     wording: Wording,
 ) -> Growth:
     """Return what is to be told of a pattern, stage by stage; nothing of those that say nothing new."""
     same = pattern.same
     found: Growth = []
-    before = known.get(same.row["id"]) if same else None
+    before: AgentMemory | None = known.get(same.row["id"]) if same else None
     linked = frozenset(same.live | same.others) if same else frozenset[str]()
     for stage in grown:
         draft = _draft(store.reader, stage, before, linked, wording)

@@ -44,7 +44,7 @@ from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.lifecycle import FADED, LEARNING, ProceduresLearned
 from memgraph.model.events.links import MemoryDerived
 from memgraph.model.ids import source_id
-from memgraph.model.memory import AgentMemory, ProceduralMemory, Vector
+from memgraph.model.memory import AgentMemory, ProceduralMemory, StoredMemory, Vector, id_of
 from memgraph.model.results.procedures import LAPSED, LAPSED_PROPOSAL, PROPOSED, REJECTED, UNCONVINCING, ProcedureResult
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
@@ -81,7 +81,7 @@ class _Draft(NamedTuple):
 
     way: Way | None
     after: AgentMemory
-    before: AgentMemory | None
+    before: StoredMemory | None
     members: frozenset[str]
     quoted: frozenset[str] | None = None
 
@@ -146,7 +146,7 @@ def _planned(store: AgentMemoryStore, scope: Scope, deletions: Deletions) -> _Pl
     followed = {one.row["id"] for one in same.values()}
     left = [one for one in known if one.row["id"] not in followed and not one.was_put_away(now)]
     drafts += [_left(store, one, [episodes[member] for member in one.members & episodes.keys()], now) for one in left]
-    plan = _Plan(len(attempts), {draft.after.id or "": draft for draft in drafts if draft is not None})
+    plan = _Plan(len(attempts), {id_of(draft.after): draft for draft in drafts if draft is not None})
     _put_away(store, plan, [row for row in learned if _is_unconvincing(store, row, now)], now)
     return plan
 
@@ -351,7 +351,7 @@ def _written(store: AgentMemoryStore, scope: Scope, plan: _Plan, vectors: Vector
         updated=len(drafts) - len(proposed) - retired,
         brought_into_force=sum(draft.comes_to(None) for draft in drafts),
         retired=retired,
-        new_memory_ids=[draft.after.id or "" for draft in drafts if draft.before is None],
+        new_memory_ids=[id_of(draft.after) for draft in drafts if draft.before is None],
     )
     units = [_writes(store, draft, vectors.get(draft.after.content), now) for draft in drafts]
     return result, commit_each(store, scope, units)
@@ -359,7 +359,7 @@ def _written(store: AgentMemoryStore, scope: Scope, plan: _Plan, vectors: Vector
 
 def _writes(store: AgentMemoryStore, draft: _Draft, vector: Vector | None, now: str) -> list[Write]:
     after, before, way = draft.after, draft.before, draft.way
-    memory_id, linked = after.id or "", sorted(draft.members)[:_MOST_LINKED]
+    memory_id, linked = id_of(after), sorted(draft.members)[:_MOST_LINKED]
     if before is None:
         assert way is not None  # noqa: S101 (what is new follows a way)
         counts = {**practice_of(store.reader, {"id": memory_id}), "tried": way.tried, "succeeded": way.succeeded}

@@ -14,7 +14,7 @@ from memgraph.journal.excerpt import Excerpt
 from memgraph.journal.journal import Journal
 from memgraph.model.events.payload import Actor, WriteScope
 from memgraph.model.link import Link
-from memgraph.model.memory import AgentMemory
+from memgraph.model.memory import AgentMemory, StoredMemory
 from memgraph.model.results.rows import Rows
 from memgraph.model.timestamps import from_iso
 from memgraph.ports import Embedder, KeyProvider, Progress
@@ -95,11 +95,11 @@ class PastStore(AgentMemoryStore):
 
     def insert_memories(
         self, memories: Sequence[AgentMemory | Mapping[str, Any]], *, annotate: bool = True
-    ) -> list[AgentMemory]:
+    ) -> list[StoredMemory]:
         """Refuse: nothing is written, not even nothing."""
         self._here.refuse()
 
-    def insert_parts(self, memories: Sequence[AgentMemory]) -> list[AgentMemory]:
+    def insert_parts(self, memories: Sequence[AgentMemory]) -> list[StoredMemory]:
         """Refuse: nothing is written."""
         self._here.refuse()
 
@@ -113,7 +113,7 @@ class PastStore(AgentMemoryStore):
         """Refuse: nothing is written."""
         self._here.refuse()
 
-    def record_access(self, id: str) -> AgentMemory:
+    def record_access(self, id: str) -> StoredMemory:
         """Refuse: nothing is written."""
         self._here.refuse()
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import date
 
 from memgraph.fold.history.trials import is_undated, trial_of
-from memgraph.model.memory import AgentMemory
+from memgraph.model.memory import StoredMemory
 from memgraph.text.safe import visible
 from memgraph.viz.page.data import PageData
 from memgraph.viz.page.limits import FULL_TEXTS, SHORT_CHARS
@@ -21,7 +21,7 @@ _SAME_POINTS = 2
 _MOST_NAMED = 3
 
 
-def title_of(project_id: str | None, memories: Sequence[AgentMemory]) -> str:
+def title_of(project_id: str | None, memories: Sequence[StoredMemory]) -> str:
     """Return what the page is called: after the project, or all projects that are on it."""
     projects = sorted({visible(memory.project_id) for memory in memories if memory.project_id})
     if project_id is not None:

@@ -29,7 +29,7 @@ class Told:
 
     def add(self, content: str, occurred_at: str | None = None, **fields: Any) -> str:
         memory = {"type": "semantic", "content": content, "occurred_at": occurred_at, **fields}
-        return self.store.insert_memory(memory).id or ""
+        return self.store.insert_memory(memory).id
 
     def moments(self, *, recorded: bool = False) -> list[tuple[Event, str]]:
         moments, found, run = Moments(recorded=recorded), list[tuple[Event, str]](), list[Event]()
@@ -148,13 +148,13 @@ def test_what_the_store_distills_holds_from_the_builds_that_it_names(told: Told)
     episode = told.seen_each_year(2018, 2022)
     lesson = told.lesson(episode, 2018, 2019, 2020, id=str(uuid4()))
     builds = [f"build of {year}" for year in range(2018, 2023)]
-    grown = revised(lesson.id or "", evidence_build_ids=builds[:4], occurred_at="2021-05-02T00:00:00.000Z")
+    grown = revised(lesson.id, evidence_build_ids=builds[:4], occurred_at="2021-05-02T00:00:00.000Z")
     told.by_itself(lesson, grown)
     moments = ["2020-05-02T00:00:00.000Z", "2020-05-02T00:00:00.000Z", "2021-05-02T00:00:00.000Z"]
     assert [moment for _, moment in told.moments()][-3:] == moments
-    told.by_itself(revised(lesson.id or "", evidence_build_ids=builds))
+    told.by_itself(revised(lesson.id, evidence_build_ids=builds))
     assert told.of_last() == "2022-05-02T00:00:00.000Z"
-    told.by_itself(revised(lesson.id or "", evidence_build_ids=builds[1:]))
+    told.by_itself(revised(lesson.id, evidence_build_ids=builds[1:]))
     assert told.of_last() == "2022-05-02T00:00:00.000Z"  # nothing is told again before what it said
     assert told.of_last(recorded=True) == told.store.now()
 
@@ -179,16 +179,16 @@ def test_what_the_store_distills_waits_for_what_a_user_said_of_its_sources(told:
 def test_what_tells_the_same_evidence_anew_replaces_from_when_it_came(told: Told) -> None:
     episode = told.seen_each_year(2018, 2022)
     early, late = (told.lesson(episode, *years, id=str(uuid4())) for years in ((2018, 2019, 2020), (2018, 2019, 2021)))
-    told.by_itself(early, revised(early.id or "", occurred_at="2022-05-02T00:00:00.000Z"), late)
-    told.by_itself(told.link("SUPERSEDES", late.id or "", early.id or ""))
+    told.by_itself(early, revised(early.id, occurred_at="2022-05-02T00:00:00.000Z"), late)
+    told.by_itself(told.link("SUPERSEDES", late.id, early.id))
     assert told.of_last() == "2021-05-02T00:00:00.000Z"
 
 
 def test_a_source_is_linked_from_when_both_were_there(told: Told) -> None:
     episode, other = told.seen_each_year(2018, 2022), told.add("it failed otherwise", "2021-03-01")
     lesson = told.lesson(episode, 2018, 2019, 2020, id=str(uuid4()))
-    grown = revised(lesson.id or "", occurred_at="2022-05-02T00:00:00.000Z")
-    told.by_itself(lesson, grown, MemoryDerived(id=lesson.id or "", source_ids=[other], created_at=told.store.now()))
+    grown = revised(lesson.id, occurred_at="2022-05-02T00:00:00.000Z")
+    told.by_itself(lesson, grown, MemoryDerived(id=lesson.id, source_ids=[other], created_at=told.store.now()))
     assert told.of_last() == "2021-03-01T00:00:00.000Z"
 
 

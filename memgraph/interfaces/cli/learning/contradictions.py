@@ -12,7 +12,7 @@ from memgraph.interfaces.cli.base.output import count, emit, emit_json, plain, p
 from memgraph.interfaces.cli.base.projects import hint_at_projects
 
 if TYPE_CHECKING:
-    from memgraph.model.memory import AgentMemory
+    from memgraph.model.memory import StoredMemory
     from memgraph.model.results.contradictions import Contradiction, ContradictionResult
 
 _one = click.argument("one", metavar="ID")
@@ -114,7 +114,7 @@ def _summary(result: ContradictionResult) -> list[str]:
     return lines
 
 
-def _preview(memory: AgentMemory) -> str:
+def _preview(memory: StoredMemory) -> str:
     from memgraph.text.cutting import preview
 
     return preview(memory.content)

@@ -37,7 +37,7 @@ def say(memory: memgraph.MemGraph, clock: Any) -> Callable[..., str]:
 
 
 def pairs(memory: memgraph.MemGraph, **which: Any) -> list[tuple[str, str]]:
-    return [(one.newer.id or "", one.older.id or "") for one in memory.contradictions.list(**which)]
+    return [(one.newer.id, one.older.id) for one in memory.contradictions.list(**which)]
 
 
 def relations(memory: memgraph.MemGraph, one: str, other: str) -> set[str]:
@@ -46,7 +46,7 @@ def relations(memory: memgraph.MemGraph, one: str, other: str) -> set[str]:
 
 
 def recalled(memory: memgraph.MemGraph, text: str) -> list[str]:
-    return [one.memory.id or "" for one in memory.search_memories(text)]
+    return [one.memory.id for one in memory.search_memories(text)]
 
 
 def test_a_surer_value_that_is_stated_later_replaces_the_older_one(

@@ -46,9 +46,7 @@ def proposed(store: Store) -> Any:
 
 def recalled(store: Store) -> list[str]:
     asked = {"task_description": "refund a broken order for the customer", "agent_name": "a", "project_id": "shop"}
-    return [
-        memory.id or "" for memory in MemoryRetrieval(store).retrieve(asked).memories if memory.type == "procedural"
-    ]
+    return [memory.id for memory in MemoryRetrieval(store).retrieve(asked).memories if memory.type == "procedural"]
 
 
 class TestLearned:

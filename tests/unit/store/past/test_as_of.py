@@ -176,7 +176,7 @@ def test_recall_is_by_the_same_vectors_and_leaves_no_trace(
     assert result.memories[0].content == f"{FAILED} once again"
     assert result.memories[0].embedding is not None
     past.flush()
-    assert past.get_memory(result.memories[0].id or "").access_count == 0  # type: ignore[union-attr]
+    assert past.get_memory(result.memories[0].id).access_count == 0  # type: ignore[union-attr]
     assert {path: path.read_bytes() for path in (home / "journal").rglob("*.jsonl")} == before
     assert not list((home / "past").rglob("*.f32"))
 
@@ -219,9 +219,9 @@ def test_relevance_is_that_of_the_moment(tmp_path: Path) -> None:
     with opened(tmp_path, clock) as store:
         fresh = store.insert_memory({"type": "episodic", "content": "seen", "occurred_at": "2025-06-01T00:00:00Z"})
         clock.advance(days=10)
-        at_ten_days = store.get_memory(fresh.id or "").relevance_score  # type: ignore[union-attr]
+        at_ten_days = store.get_memory(fresh.id).relevance_score  # type: ignore[union-attr]
         clock.advance(days=30)
-        store.record_access(fresh.id or "")
+        store.record_access(fresh.id)
         for moment, relevance in (("2026-02-11T09:00:00Z", at_ten_days), ("2025-07-01", 1.0)):
             with store.at(moment) as past:
                 (memory,) = past.get_all_memories()
@@ -235,7 +235,7 @@ def test_it_stays_as_it_is_whatever_is_written_meanwhile(tmp_path: Path) -> None
     one = store.insert_memory({"type": "episodic", "content": "first"})
     with store.at(store.now()) as past:
         clock.advance(days=1)
-        store.update_memory(one.id or "", content="changed")
+        store.update_memory(one.id, content="changed")
         store.insert_memory({"type": "episodic", "content": "second"})
         store.close()
         assert contents(past) == {"first"}
@@ -250,7 +250,7 @@ def test_vectors_are_those_of_today_where_the_text_was_the_same(tmp_path: Path) 
     clock = FakeClock(TODAY)
     with opened(tmp_path, clock) as store:
         same, other = (
-            store.insert_memory({"type": "episodic", "content": text}).id or ""
+            store.insert_memory({"type": "episodic", "content": text}).id
             for text in ("the cache was cold", "the lamp was red")
         )
         moment = store.now()
