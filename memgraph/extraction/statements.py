@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from memgraph.text.sentences import split_sentences
+
 _MAX_TEXT_CHARS = 6_000
 _MAX_SENTENCE_CHARS = 400
 _MAX_STEPS = 12
@@ -115,7 +117,6 @@ _RUN_THEN = re.compile(
     r"\b((?:first,? )?(?:run|call|execute|start|install|build|set|stop|apply|do)\s.{2,120}?)(?:,|;)?\s+(?:and )?(?:then|before running|followed by)\s+(.{2,160})",
     re.IGNORECASE,
 )
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9`\"“*-])|\n{1,3}\s{0,8}(?=[-*•]\s|\d{1,2}[.)]\s)|\n{2,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ class Decision:
 
 def sentences(text: str) -> list[str]:
     """Split prose into sentences and list items, on one line each, at most 400 characters."""
-    parts = (" ".join(part.split()).strip("-*• ") for part in _SENTENCE_END.split(text[:_MAX_TEXT_CHARS]))
+    parts = (" ".join(part.split()).strip("-*• ") for part in split_sentences(text[:_MAX_TEXT_CHARS], "prose"))
     return [part[:_MAX_SENTENCE_CHARS] for part in parts if len(part) > 2]
 
 

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from memgraph.model.timestamps import from_iso
 from memgraph.ports import Row
-
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
-)  # fmt: skip
+from memgraph.text.calendar import in_words
 
 
 def indexed_text(row: Row) -> str:
     """Content, with what it is about, who said it, when, and its tags."""
-    occurred = from_iso(row["occurred_at"])
     parts = [
         row.get("title"),
         row.get("speaker"),
-        f"{occurred.day} {_MONTHS[occurred.month - 1]} {occurred.year}",
+        in_words(row["occurred_at"]),
         row["content"],
         row.get("trigger_pattern"),
         *row.get("steps", ()),

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from memgraph.model.base import MAX_CONTENT_CHARS
-
-_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+")
-
+from memgraph.text.sentences import split_sentences
 
 _PREVIEW_CHARS = 60
 
@@ -18,9 +15,13 @@ def preview(text: str) -> str:
     return text if len(text) <= _PREVIEW_CHARS else f"{text[:_PREVIEW_CHARS].rstrip()}…"
 
 
-def cut(text: str, limit: int) -> str:
-    """Return the beginning of a text of at most `limit` characters, 1 or more; one that was cut ends in an ellipsis."""
-    return text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"
+def cut(text: str, limit: int, *, keep_space: bool = False) -> str:
+    """Return the beginning of a text of at most `limit` characters, 1 or more; one that was cut ends in an ellipsis.
+
+    White space right before the ellipsis is left out, unless it is to be kept.
+    """
+    beginning = text[: limit - 1] if keep_space else text[: limit - 1].rstrip()
+    return text if len(text) <= limit else f"{beginning}…"
 
 
 def fitted(texts: Sequence[str], room: int) -> list[str]:
@@ -51,7 +52,7 @@ def summary_of(text: str) -> str | None:
     """
     if len(text) <= SUMMARY_CHARS:
         return None
-    sentences = [said for said in (" ".join(part.split()) for part in _SENTENCE_END.split(text)) if said]
+    sentences = [said for said in (" ".join(part.split()) for part in split_sentences(text, "part")) if said]
     if not sentences:
         return None
     last = len(sentences) - 1
@@ -79,7 +80,7 @@ def split_text(text: str, limit: int = MAX_CONTENT_CHARS) -> list[str]:
     """Split a text into parts of at most `limit` characters: at sentence ends, else at spaces, else anywhere."""
     parts: list[str] = []
     current = ""
-    for sentence in _SENTENCE_END.split(text.strip()):
+    for sentence in split_sentences(text.strip(), "part"):
         for piece in _pieces(sentence.strip(), limit):
             joined = f"{current} {piece}" if current else piece
             if len(joined) <= limit:

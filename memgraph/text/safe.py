@@ -1,7 +1,16 @@
-"""Text that others wrote, to be put into headings and sentences: one line in which nothing gives commands."""
+"""Text that others wrote, to be put into prompts, headings and sentences: one line in which nothing gives commands."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
+
+_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_JOINERS = "\u200c\u200d"
+_UNSEEN = range(0xE0000, 0xE1000)
+"""Tags and variation selectors of plane 14: they show nothing, and can spell any text to a model."""
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 cannot hold, not even as a reference."""
 _SPACES = " \t\r\n"
 _COMMANDS = frozenset(
     [
@@ -28,3 +37,25 @@ def _seen(character: str) -> str:
     if code in _SURROGATES:
         return "\ufffd"
     return f"⟨U+{code:04X}⟩" if code in _COMMANDS else character
+
+
+def one_line(text: str) -> str:
+    """Reduce a text to one line: line ends, control characters and direction overrides become spaces."""
+    plain = "".join(" " if unicodedata.category(char) == "Cc" or char in _BIDI else char for char in text)
+    return " ".join(plain.split())
+
+
+def visible_line(text: str) -> str:
+    """Reduce a text to one line of what can be seen: invisible characters could tell a model what no person reads."""
+    if not text.isascii():
+        text = "".join(char for char in text if not _is_invisible(char))
+    return one_line(text)
+
+
+def _is_invisible(char: str) -> bool:
+    return (unicodedata.category(char) == "Cf" and char not in _JOINERS) or ord(char) in _UNSEEN
+
+
+def xml_text(text: str) -> str:
+    """Return a text with U+FFFD for what XML cannot hold."""
+    return _NOT_XML.sub("\ufffd", text)

@@ -132,7 +132,7 @@ class ModelExtractor:
         candidates: dict[str, Candidate] = {}
         too_long, keys = 0, Counter[str]()
         for one in found:
-            content = _one_line(one.content)
+            content = " ".join(one.content.split())
             if len(content) > MAX_CONTENT_CHARS:
                 too_long += 1
             elif len(candidates) < self._limit and canonical_name(content) not in candidates:
@@ -201,7 +201,3 @@ def _key(memory: AgentMemory) -> str:
 def _tags(found: _Found, files: list[str]) -> list[str]:
     given = (canonical_name(tag)[:_MAX_TAG_CHARS].strip() for tag in found.tags)
     return [tag for tag in dict.fromkeys([*given, *components_of(files)]) if tag][:_MAX_TAGS]
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

@@ -35,6 +35,7 @@ from memgraph.extraction.statements import (
 )
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult, UserIntervention
 from memgraph.model.ids import canonical_name
+from memgraph.text.overlap import overlap
 
 MAX_CANDIDATES = 1_000
 """What hostile input may cost; how many are kept is the pipeline's to say."""
@@ -254,12 +255,11 @@ def _recovery(task: BuildTask, subject: Subject, failed: BuildTask) -> Finding:
 def _same_thing(task: BuildTask, words: frozenset[str], failed: BuildTask, its: frozenset[str]) -> bool:
     if task.task_id == failed.task_id or task.reverts == failed.task_id:
         return True
-    shared, either = len(words & its), len(words | its)
-    if either and shared / either >= _SAME_TASK_OVERLAP:
+    if overlap(words, its) >= _SAME_TASK_OVERLAP:
         return True
     same_files = not set(task.files_changed[:500]).isdisjoint(failed.files_changed[:500])
     is_retry = _RETRY.search(task.description[:300]) is not None or parse_subject(task.description[:300]).kind == "fix"
-    return shared >= (1 if same_files else 2) and (same_files or is_retry)
+    return len(words & its) >= (1 if same_files else 2) and (same_files or is_retry)
 
 
 def _is_first(task: BuildTask, subject: Subject, novel: set[str]) -> bool:

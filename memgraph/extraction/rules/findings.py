@@ -21,6 +21,7 @@ from memgraph.model.memory import (
     ProceduralMemory,
     SemanticMemory,
 )
+from memgraph.text.sentences import ended
 
 _MAX_FILES = 20
 _MAX_TAGS = 6
@@ -274,8 +275,7 @@ def _folded(text: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    text = text.strip()
-    return text if text.endswith((".", "!", "?", "”", ":", ";")) else f"{text}."
+    return ended(text.strip(), ends=".!?”:;", closing="")
 
 
 def _fitting(text: str) -> str:

@@ -17,6 +17,8 @@ from memgraph.extraction.rules.subjects import content_words
 from memgraph.extraction.statements import find_decision, is_objection, is_standing_rule, sentences, steps_in
 from memgraph.model.build import BuildEventLog, BuildTask
 from memgraph.model.memory import ActionStep
+from memgraph.text.cutting import cut
+from memgraph.text.sentences import ended
 
 _MAX_STEPS = 20_000
 _NEAR_STEPS = 40
@@ -349,7 +351,7 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
 
 
 def _short(command: str) -> str:
-    return command if len(command) <= _MAX_COMMAND_CHARS else f"{command[: _MAX_COMMAND_CHARS - 1]}…"
+    return cut(command, _MAX_COMMAND_CHARS, keep_space=True)
 
 
 def _sentences(said: str) -> list[str]:
@@ -391,5 +393,5 @@ def _joined(parts: Sequence[str]) -> str:
     for part in parts:
         if chosen and sum(map(len, chosen)) + len(part) > _MAX_TOLD_CHARS:
             break
-        chosen.append(part if part.endswith((".", "!", "?")) else f"{part}.")
+        chosen.append(ended(part, ends=".!?", closing=""))
     return " ".join(chosen)

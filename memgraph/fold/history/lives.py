@@ -1,4 +1,4 @@
-"""What is kept of what happened: of memories, their changes and links, recalls and builds (see `memgraph.viz.series.history_reading`)."""
+"""What is kept of what happened: of memories, their changes and links, recalls and builds (see `memgraph.fold.history.reading`)."""
 
 from __future__ import annotations
 

@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 from memgraph.index.analyser import STOPWORDS, analyse
 from memgraph.index.columns import QUESTION_MARKS
+from memgraph.text.sentences import split_sentences
 
 IS = "="
 """Stands for every way to say that something has a value."""
 _MAX_SENTENCES = 6
 _MAX_WORDS = 48
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\"“'`(\w])|\n+|;\s+")
 _LABEL = re.compile(r"(?:Fix|Decision|Change|Removal|Safeguard|Note|Rule|Preference|Fact):\s+")
 _WHEN_AND_WHERE = re.compile(r"On \d{4}-\d\d-\d\d in [^\s,]{1,100}, ")
 _CONDITION = (
@@ -101,7 +101,7 @@ class Claim(NamedTuple):
 @lru_cache(maxsize=1 << 12)
 def claims_of(text: str) -> tuple[Claim, ...]:
     """Return the claims of a text's first sentences, without questions, which claim nothing. Linear in the text."""
-    sentences = _SENTENCE.split(text)[:_MAX_SENTENCES]
+    sentences = split_sentences(text, "claim")[:_MAX_SENTENCES]
     found = (_claim(sentence) for sentence in sentences if not sentence.rstrip().endswith(QUESTION_MARKS))
     return tuple(claim for claim in found if claim.words)
 
@@ -109,7 +109,7 @@ def claims_of(text: str) -> tuple[Claim, ...]:
 def bare(text: str) -> str:
     """Return a text's first sentence without a label or the day before it, and without the file that it names at its end."""
     text = _LABEL.sub("", _WHEN_AND_WHERE.sub("", text.strip(), count=1), count=1)
-    return _PLACE.sub("", _SENTENCE.split(text, maxsplit=1)[0]).rstrip(".")
+    return _PLACE.sub("", split_sentences(text, "claim")[0]).rstrip(".")
 
 
 def says_something(norm: str) -> bool:

@@ -25,6 +25,7 @@ from memgraph.index.analyser import analyse
 from memgraph.lifecycle.contradictions.claims import IS, Claim, Word, bare, claims_of, says_something
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, EpisodicMemory
+from memgraph.text.overlap import overlap
 
 Kind = Literal["value", "denial", "reversal", "outcome"]
 NOTED: dict[Kind, str] = {
@@ -211,8 +212,7 @@ def _is_equal(one: str, other: str) -> bool:
 
 
 def _share(one: Sequence[str], other: Sequence[str]) -> float:
-    mine, theirs = set(one), set(other)
-    return round(len(mine & theirs) / max(1, len(mine | theirs)), 2)
+    return round(overlap(set(one), set(other)), 2)
 
 
 def _of_claims(older: AgentMemory, newer: AgentMemory) -> Conflict | None:

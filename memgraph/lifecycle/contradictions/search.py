@@ -35,6 +35,7 @@ from memgraph.model.memory import StoredMemory
 from memgraph.model.results.contradictions import ContradictionResult
 from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
+from memgraph.text.overlap import overlap
 
 NEAR = 0.6
 """Least cosine of two memories that are compared: of the right proposals from real logs the least was 0.63."""
@@ -311,11 +312,7 @@ def _nearest(field: _Field, memory: StoredMemory, slot: int, others: Slots) -> l
     if not has_vector.all():
         own = set(index.sequences.get(slot).tolist())
         for at in np.flatnonzero(~has_vector).tolist():
-            alike[at] = _overlap(own, set(index.sequences.get(others[at]).tolist()))
+            alike[at] = overlap(own, set(index.sequences.get(others[at]).tolist()), of_smaller=True)
     near = alike >= np.where(has_vector, NEAR, _OVERLAP)
     ranked = sorted((-alike[at], index.ids.names[others[at]], int(others[at])) for at in np.flatnonzero(near))
     return [other for _, _, other in ranked[:_MOST_JUDGED]]
-
-
-def _overlap(one: set[int], other: set[int]) -> float:
-    return len(one & other) / (min(len(one), len(other)) or 1)

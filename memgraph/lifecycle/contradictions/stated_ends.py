@@ -7,16 +7,14 @@ end before that is history, and stays true. What was so (“was down until”) o
 
 from __future__ import annotations
 
-import calendar
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 
 from memgraph.model.timestamps import to_iso
+from memgraph.text.calendar import MONTHS, month_of, span
+from memgraph.text.sentences import split_sentences
 
-_MONTHS = {name.casefold(): number for number, name in enumerate(calendar.month_name) if name}
-_MONTHS |= {name.casefold(): number for number, name in enumerate(calendar.month_abbr) if name} | {"sept": 9}
-_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
+_MONTH = "|".join([*MONTHS, "Sept", *(month[:3] for month in MONTHS)])
 _DATE = (
     r"(?:the\s+)?(?:end\s+of\s+)?(?:"
     r"(?P<iso_year>\d{4})-(?P<iso_month>\d\d)-(?P<iso_day>\d\d)"
@@ -44,7 +42,6 @@ _END = re.compile(
 _SIGN = re.compile(r"\b(?:until|till|up\s+to|through|later\s+than|valid\s+(?:to|thru)|expires?|ends?)\b", re.IGNORECASE)
 _PAST = re.compile(r"\b(?:was|were|had|did|been|used to)\b|\bsince\b", re.IGNORECASE)
 _NOT = re.compile(r"\b(?:not|never|no(?!\s+later)|cannot|nor|neither|without)\b|n['’]t\b", re.IGNORECASE)
-_SENTENCE = re.compile(r"(?<=[!?;])\s+|(?<=\w{3}\.)\s+(?=[A-Z])|(?<=\d\.)\s+(?=[A-Z])|\n+")
 
 
 def stated_end(text: str, recorded_at: str) -> str | None:
@@ -60,7 +57,7 @@ def stated_end(text: str, recorded_at: str) -> str | None:
     if not _SIGN.search(text):
         return None
     ends = []
-    for sentence in filter(None, (part.strip() for part in _SENTENCE.split(text))):
+    for sentence in filter(None, (part.strip() for part in split_sentences(text, "end"))):
         found = [end for end in _ends(sentence) if end > recorded_at]
         if not found:
             return None
@@ -85,13 +82,9 @@ def _after(match: re.Match[str]) -> str | None:
         for one, two, three in _FORMS
         if named[one]
     )
-    try:
-        last_month = _month(month) if month else 12
-        last_day = int(day) if day else calendar.monthrange(int(year), last_month)[1]
-        return to_iso(datetime(int(year), last_month, last_day, tzinfo=UTC) + timedelta(days=1))
-    except (ValueError, OverflowError):
-        return None
+    found = span(int(year), _month(month) if month else None, int(day) if day else None)
+    return to_iso(found[1]) if found else None
 
 
 def _month(named: str) -> int:
-    return int(named) if named.isdecimal() else _MONTHS[named.casefold()]
+    return int(named) if named.isdecimal() else month_of(named)

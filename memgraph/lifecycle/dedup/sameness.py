@@ -31,12 +31,6 @@ _STRUCTURE = (
 """What a memory holds beside its text, and a merge would tear from it."""
 
 
-def overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return the share of the terms of two texts that is common to both (Jaccard), in [0, 1]; 0 for texts without terms."""
-    common = len(one & other)
-    return common / (len(one) + len(other) - common) if common else 0.0
-
-
 def says_the_same(one: StoredMemory, other: StoredMemory) -> bool:
     """Tell whether one of two memories that are near each other can stand for both. Symmetrical."""
     if differ(one, other) or not _are_built_alike(one, other):

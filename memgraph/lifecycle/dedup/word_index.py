@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from math import ceil
 
-from memgraph.lifecycle.dedup.sameness import overlap
+from memgraph.text.overlap import overlap
 
 Terms = frozenset[str]
 

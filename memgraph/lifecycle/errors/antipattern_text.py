@@ -9,11 +9,11 @@ from typing import Any
 
 from memgraph.lifecycle.errors.remedies import Trouble, remedy_of, tried_in, what_of
 from memgraph.lifecycle.evidence.evidence import Scope, confidence_of, in_order, may_tell, shared_context
-from memgraph.lifecycle.evidence.sentences import ended
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.results.procedures import ErrorKind
 from memgraph.ports import Row
 from memgraph.text.cutting import cut
+from memgraph.text.sentences import ended
 
 _FAULT: dict[ErrorKind, str] = {
     "internal": "",

@@ -11,8 +11,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from memgraph.index.analyser import analyse
+from memgraph.text.calendar import MONTHS
+from memgraph.text.overlap import overlap
+from memgraph.text.sentences import ended, split_sentences
 
-_SENTENCE_END = re.compile(r"(?<=[.!?…])[”\"')]*\s+(?=[A-Z0-9`\"“*_-])")
 _LEAST_WORDS = 3
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _LINK = re.compile(r"!?\[([^\]\[]*)\]\([^()\s]*\)")
@@ -22,7 +24,7 @@ _CALL = re.compile(r"`([A-Za-z_][\w.]*)\([^`]*`")
 _FIELD = re.compile(r"[\"']?\b([A-Za-z_]\w*)[\"']?\s*[:=]")
 _FAILED = re.compile(r"( failed(?: \d+ times)?) \(([^()]+)\)")
 _WORKED = re.compile(r"; what worked: `([^`]*)`")
-_MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+_MONTH = rf"(?:{'|'.join(MONTHS)})"
 _DATE = re.compile(
     rf"\s(?:(?:on|for|from|until|by|of|since) )?(?:the )?(?:{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|"
     rf"\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}(?: \d{{4}})?|\d{{4}}-\d\d-\d\d)\b"
@@ -61,7 +63,7 @@ def sentences_of(text: str) -> list[str]:
     text = _CALL.sub(r"`\1`", _WORKED.sub(_what_worked, text))
     text = _FAILED.sub(lambda match: f"{match[1]} ({without_numbers(match[2])})", text)
     found = []
-    for part in _SENTENCE_END.split(text):
+    for part in split_sentences(text, "told"):
         said = _opened(_MARKS.sub("", part).strip())
         if said.endswith("…") or "… " in said or _RAW.search(said) or len(_WORD.findall(said)) < _LEAST_WORDS:
             continue
@@ -83,16 +85,6 @@ def _opened(said: str) -> str:
         bare = shorter
     first = bare.split(" ", 1)[0]
     return bare[:1].upper() + bare[1:] if first.rstrip(",:;").isalpha() else bare
-
-
-def ended(text: str) -> str:
-    """Return a text with a full stop, unless it has an end."""
-    return text if text.rstrip("”`").endswith((".", "!", "?", "…", ":")) else f"{text}."
-
-
-def enumerated(names: Sequence[str]) -> str:
-    """Return names as a list in words."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def in_general(sentences: Sequence[str]) -> list[str]:
@@ -136,7 +128,7 @@ def most_central(sentences: Sequence[str], *, room: int) -> list[str]:
     others = [
         place
         for place in by_weight
-        if len(sentences[place]) <= left and place != first and likeness(terms[place], terms[first]) < _ALIKE
+        if len(sentences[place]) <= left and place != first and overlap(terms[place], terms[first]) < _ALIKE
     ]
     if not others:
         return [sentences[first]]
@@ -146,11 +138,6 @@ def most_central(sentences: Sequence[str], *, room: int) -> list[str]:
         return (strength, -len(terms[place] & terms[first]))
 
     return [sentences[place] for place in sorted([first, min(others, key=rank)])]
-
-
-def likeness(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return what share of their words two texts have in common."""
-    return len(one & other) / (len(one | other) or 1)
 
 
 def requests(sentences: Sequence[str], *, room: int) -> list[str]:

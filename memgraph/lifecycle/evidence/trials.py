@@ -9,8 +9,6 @@ from datetime import date
 
 from memgraph.lifecycle.evidence.sentences import (
     concrete,
-    ended,
-    enumerated,
     in_general,
     is_advice,
     most_central,
@@ -21,6 +19,7 @@ from memgraph.lifecycle.evidence.sentences import (
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.ports import Row
 from memgraph.text.cutting import cut
+from memgraph.text.sentences import ended, enumerated
 
 _SOURCE = "trial"
 _TRIAL = re.compile(r"(Failed trial|Solved after a failed trial|Solved): ")

@@ -14,11 +14,14 @@ from functools import lru_cache
 from itertools import islice
 from typing import TypeVar
 
-from memgraph.lifecycle.evidence.sentences import enumerated, in_general, likeness, most_central, sentences_of
+from memgraph.lifecycle.evidence.sentences import in_general, most_central, sentences_of
 from memgraph.lifecycle.evidence.trials import asked_and_learned, is_trial, of_trials, task_of_row
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.ids import canonical_name
 from memgraph.ports import Row
+from memgraph.text.calendar import MONTHS
+from memgraph.text.overlap import overlap
+from memgraph.text.sentences import enumerated
 
 _T = TypeVar("_T", str, tuple[str, str])
 
@@ -38,7 +41,6 @@ _LEAD = re.compile(
 _PLACE = re.compile(r"[.:]?\s+\(([^()\s]{1,100})\)$")
 _SAME_WORDS = 0.6
 _UNDATED_YEAR = "2000"
-_MONTHS = "January February March April May June July August September October November December".split()
 
 _FRAMES: dict[str, tuple[str, str]] = {
     "fix": ("Fixes to {at} were needed", "Had to be fixed"),
@@ -268,7 +270,7 @@ def _when(episodes: Iterable[Row]) -> str:
     days = sorted(row["occurred_at"][:7] for row in episodes if row.get("occurred_at"))
     if not days or days[0][:4] <= _UNDATED_YEAR:
         return ""
-    first, last = (f"{_MONTHS[int(day[5:7]) - 1]} {day[:4]}" for day in (days[0], days[-1]))
+    first, last = (f"{MONTHS[int(day[5:7]) - 1]} {day[:4]}" for day in (days[0], days[-1]))
     if first == last:
         return f", in {first}"
     return f", from {first.removesuffix(last[-5:])} to {last}"
@@ -279,7 +281,7 @@ def _unlike(central: Sequence[Row]) -> list[Row]:
     chosen = [central[0]]
     for row in central[1:_MOST_COMPARED]:
         own = _words(row["content"])
-        if all(likeness(own, _words(other["content"])) < _SAME_WORDS for other in chosen):
+        if all(overlap(own, _words(other["content"])) < _SAME_WORDS for other in chosen):
             chosen.append(row)
         if len(chosen) == _MOST_EXAMPLES:
             break

@@ -13,6 +13,7 @@ from memgraph.model.memory import OUTCOME_OF_WORD, EpisodicMemory, Outcome, Stor
 from memgraph.model.results.learning import SavedEpisode
 from memgraph.store import AgentMemoryStore
 from memgraph.text.cutting import cut, fitted
+from memgraph.text.sentences import ended
 
 T = TypeVar("T", Episode, Observation, Feedback)
 
@@ -26,7 +27,7 @@ _WORD_OF: dict[Outcome, str] = {
     "unknown": "pending",
 }
 _FEEDBACK_CHARS = 160
-_ENDS = (".", "!", "?", "…", "。", "！", "？", ":", ";")
+_ENDS = ".!?…。！？:;"
 
 
 def save_episode(store: AgentMemoryStore, episode: Episode) -> SavedEpisode:
@@ -168,4 +169,4 @@ def _newest(feedback: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    return text if text.endswith(_ENDS) else f"{text}."
+    return ended(text, ends=_ENDS, closing="")

@@ -8,12 +8,12 @@ from typing import Any
 
 from memgraph.lifecycle.errors.remedies import Trouble, remedy_of, troubles
 from memgraph.lifecycle.evidence.evidence import Scope, confidence_of, may_tell, shared_context
-from memgraph.lifecycle.evidence.sentences import ended
 from memgraph.lifecycle.procedures.procedure_mining import Way
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.memory import ErrorFix
 from memgraph.ports import Row
 from memgraph.text.cutting import cut
+from memgraph.text.sentences import ended
 
 _MOST_ERRORS = 5
 _MOST_QUOTED = 20

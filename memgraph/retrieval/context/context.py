@@ -7,7 +7,6 @@ therefore cut to as much: a memory may hold a thousand times that.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain, islice
 from typing import Any, TypeGuard, TypeVar
@@ -32,8 +31,8 @@ from memgraph.model.results.context import (
     Warned,
 )
 from memgraph.model.retrieval import Opposed, RetrievalResult
-from memgraph.retrieval.context.prefix import one_line
 from memgraph.text.cutting import fitted
+from memgraph.text.safe import visible_line
 
 RULE_CONFIDENCE = 0.5
 """A procedure that is more likely wrong than right is no behaviour to follow (seed 2, `getProceduralRules`)."""
@@ -45,10 +44,6 @@ _WORD_OF: dict[Outcome, OutcomeWord] = {
     "neutral": "partial",
     "unknown": "unknown",
 }
-_JOINERS = "\u200c\u200d"
-_UNSEEN = range(0xE0000, 0xE1000)
-"""Tags and variation selectors of plane 14: they show nothing, and can spell any text to a model."""
-
 _PARTS = r"(.+?) (?:Lesson|What it acted on|What was done|Last error): "
 _FAILED_TRIAL = re.compile(rf"Failed trial: {_PARTS}", re.DOTALL)
 _SOLVED_TRIAL = re.compile(rf"Solved(?: after a failed trial)?: {_PARTS}", re.DOTALL)
@@ -191,17 +186,6 @@ def known_errors(memory: StoredMemory) -> list[Warned]:
     texts = _fitted(chain.from_iterable(islice(errors, _MOST_ITEMS)))
     triples = zip(texts[::3], texts[1::3], texts[2::3], strict=True)
     return [_warned(memory, what, why, prevention) for what, why, prevention in triples if what]
-
-
-def visible_line(text: str) -> str:
-    """Reduce a text to one line of what can be seen: invisible characters could tell a model what no person reads."""
-    if not text.isascii():
-        text = "".join(char for char in text if not _is_invisible(char))
-    return one_line(text)
-
-
-def _is_invisible(char: str) -> bool:
-    return (unicodedata.category(char) == "Cf" and char not in _JOINERS) or ord(char) in _UNSEEN
 
 
 def _met(error: EncounteredError) -> _Error:

@@ -27,10 +27,10 @@ from memgraph.retrieval.context.context import (
     skill,
     solved_since,
     task_context,
-    visible_line,
 )
 from memgraph.retrieval.context.prefix import format_prefix
 from memgraph.text.cutting import cut
+from memgraph.text.safe import visible_line
 
 _OPENS_A_BLOCK = re.compile(r"[#>*+\-=_~`<|\[]|\d+[.)]")
 """What Markdown takes for a heading, quote, list, fence, rule, table, HTML or link definition where a line or an item begins."""

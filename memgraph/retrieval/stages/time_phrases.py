@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 import re
-from calendar import monthrange
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-_MONTHS = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
-_MONTH = "|".join([*_MONTHS, *(f"{month[:3]}\\.?" for month in _MONTHS if month != "may")])
+from memgraph.text.calendar import MONTHS, month_of, span
+
+_MONTH = "|".join([*MONTHS, *(f"{month[:3]}\\.?" for month in MONTHS if month != "May")])
 _DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 _NAMED = re.compile(
@@ -59,7 +46,9 @@ def spans_in(text: str, now_days: float) -> list[Span]:
     text = text[:_MOST_CHARS]
     now = datetime.fromtimestamp(now_days * 86_400, UTC)
     found = [_named(match, now) for match in _NAMED.finditer(text)]
-    found += [_span(int(match["year"]), int(match["month"]), _number(match["day"])) for match in _ISO.finditer(text)]
+    found += [
+        _span(int(match["year"]), _number(match["month"]), _number(match["day"])) for match in _ISO.finditer(text)
+    ]
     found += [_span(int(match["year"]), None, None) for match in _YEAR_ALONE.finditer(text)]
     today = datetime(now.year, now.month, now.day, tzinfo=UTC)
     found += [_around(today - timedelta(days=_DAYS[match[1].lower()]), 1) for match in _DAY_WORD.finditer(text)]
@@ -76,8 +65,8 @@ def _named(match: re.Match[str], now: datetime) -> Span | None:
     """Return the span of a month's name; one that stands alone must be written out and follow a word such as "in"."""
     day, year = _number(match["day"] or match["day_after"]), _number(match["year"])
     name = match["month"].lower().rstrip(".")
-    month = next(place for place, known in enumerate(_MONTHS, start=1) if known.startswith(name[:3]))
-    if year is None and (match["month"][0].islower() if day else not (match["before"] and name in _MONTHS)):
+    month = month_of(name)
+    if year is None and (match["month"][0].islower() if day else not (match["before"] and name.capitalize() in MONTHS)):
         return None
     if year is None:
         year = now.year if month <= now.month else now.year - 1
@@ -85,12 +74,8 @@ def _named(match: re.Match[str], now: datetime) -> Span | None:
 
 
 def _span(year: int, month: int | None, day: int | None) -> Span | None:
-    try:
-        start = datetime(year, month or 1, day or 1, tzinfo=UTC)
-    except ValueError:
-        return None
-    length = 1 if day else monthrange(year, start.month)[1] if month else 366 if monthrange(year, 2)[1] == 29 else 365
-    return _around(start, length)
+    found = span(year, month, day)
+    return Span(*(at.timestamp() / 86_400 for at in found)) if found else None
 
 
 def _period(which: str, unit: str, today: datetime) -> Span | None:
@@ -109,7 +94,7 @@ def _around(start: datetime, length: int) -> Span:
 
 
 def _number(text: str | None) -> int | None:
-    return int(text) if text else None
+    return int(text or 0) or None
 
 
 def _count(word: str) -> int:

@@ -17,10 +17,10 @@ from typing import Any, TypeAlias
 
 from memgraph.errors import MissingExtraError
 from memgraph.fold.history.trials import trial_of
-from memgraph.retrieval.context.prefix import one_line
+from memgraph.text.cutting import cut
+from memgraph.text.safe import one_line, xml_text
 from memgraph.viz.charts.labels import apart
 from memgraph.viz.charts.ticks import ticks_between
-from memgraph.viz.export.graphml import xml_text
 from memgraph.viz.periods import DAYS_OF, bounds
 from memgraph.viz.series.measures import CHURN
 from memgraph.viz.series.series import GROUP_WORDS, Point, Series, has_news, told_first, with_data
@@ -390,5 +390,4 @@ def _plain(text: str) -> str:
 
 def _shortened(name: str, most: int = 2 * _LABEL_CHARS) -> str:
     """Return a group's name in words, as one harmless line."""
-    line = _plain(GROUP_WORDS.get(name, name))
-    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+    return cut(_plain(GROUP_WORDS.get(name, name)), most)

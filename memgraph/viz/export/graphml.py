@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from xml.sax.saxutils import escape
 
 import orjson
 
+from memgraph.text.safe import xml_text
 from memgraph.viz.export.graph import EDGE_KINDS, Graph, Kind, Row, node_kinds
 
 _TYPES: dict[Kind, str] = {"flag": "boolean", "whole": "long", "number": "double"}
 _ENDS = frozenset({"source", "target"})
-_REFUSED = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 cannot hold, not even as a reference."""
-_STAND_IN = "\ufffd"
 _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" \
 xsi:schemaLocation="http://graphml.graphdrawing.org/xmlns http://graphml.graphdrawing.org/xmlns/1.0/graphml.xsd">"""
@@ -69,8 +66,3 @@ def _text(value: Any) -> str:
         value = orjson.dumps(value).decode()
     # a reader would make a line feed of a bare carriage return
     return escape(xml_text(value), {"\r": "&#13;"})
-
-
-def xml_text(text: str) -> str:
-    """Return a text with U+FFFD for what XML cannot hold."""
-    return _REFUSED.sub(_STAND_IN, text)

@@ -17,6 +17,7 @@ from memgraph.fold.history.trials import is_undated
 from memgraph.index.index import RELATION_CODE
 from memgraph.model.memory import MEMORY_TYPES, ProceduralMemory, SemanticMemory, StoredMemory
 from memgraph.store import AgentMemoryStore
+from memgraph.viz.history import read_history
 from memgraph.viz.page.groups import areas, grouped
 from memgraph.viz.page.layout import lay_out
 from memgraph.viz.page.limits import FULL_TEXTS, SHORT_CHARS
@@ -24,7 +25,6 @@ from memgraph.viz.page.selection import chosen_ids
 from memgraph.viz.page.times import DAY_S, Times, times_of
 from memgraph.viz.periods import bounds, checked_bucket, starts
 from memgraph.viz.series.failing import failing, told_times
-from memgraph.viz.series.history_reading import read_history
 from memgraph.viz.series.measures import Scope
 from memgraph.viz.series.series import GROUP_WORDS, Series, has_news, learning_series, told_first
 from memgraph.viz.series.timeline import timelines

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from memgraph.model.memory import StoredMemory
+from memgraph.text.cutting import cut
 from memgraph.viz.page.layout import Group, Places
 
 _LABEL_CHARS = 32
@@ -78,7 +79,7 @@ def _label(memory: StoredMemory) -> str:
 
 
 def _clipped(name: str) -> str:
-    return name if len(name) <= _LABEL_CHARS else f"{name[: _LABEL_CHARS - 1]}…"
+    return cut(name, _LABEL_CHARS, keep_space=True)
 
 
 def areas(groups: Sequence[Group], discs: Places) -> list[list[Any]]:

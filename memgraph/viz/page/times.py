@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from memgraph.fold.history.lives import History
+from memgraph.fold.history.reading import LINKS
 from memgraph.fold.history.relevance import Relevance
 from memgraph.fold.history.replay import turns_of
 from memgraph.model.memory import StoredMemory
 from memgraph.model.relevance import ForgettingCurveConfig, decayed
 from memgraph.model.timestamps import days_between, from_iso
-from memgraph.viz.series.history_reading import LINKS
 from memgraph.viz.series.timeline import Timeline
 
 DAY_S = 86_400

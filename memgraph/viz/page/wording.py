@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
 
 from memgraph.fold.history.trials import is_undated, trial_of
 from memgraph.model.memory import StoredMemory
+from memgraph.text.calendar import in_words
 from memgraph.text.safe import visible
+from memgraph.text.sentences import enumerated
 from memgraph.viz.page.data import PageData
 from memgraph.viz.page.limits import FULL_TEXTS, SHORT_CHARS
 from memgraph.viz.series.series import Point, Series
@@ -30,7 +31,7 @@ def title_of(project_id: str | None, memories: Sequence[StoredMemory]) -> str:
         return "What was learned"
     if len(projects) > 3:
         return f"What was learned in {len(projects)} projects"
-    return f"What was learned in {_listed(projects)}"
+    return f"What was learned in {enumerated(projects)}"
 
 
 def span_of(data: PageData) -> str:
@@ -42,13 +43,6 @@ def span_of(data: PageData) -> str:
         numbers = [trial_of(day) for day in (first, last)]
         return f"trial {numbers[0]}" if numbers[0] == numbers[1] else f"trials {numbers[0]} to {numbers[1]}"
     return in_words(first) if first == last else f"{in_words(first)} to {in_words(last)}"
-
-
-def in_words(day: str) -> str:
-    """Return an ISO date as 5 January 2026."""
-    at = date.fromisoformat(day)
-    months = "January February March April May June July August September October November December".split()
-    return f"{at.day} {months[at.month - 1]} {at.year}"
 
 
 def sentence_of(data: PageData) -> str:
@@ -69,7 +63,7 @@ def sentence_of(data: PageData) -> str:
         )
         if (many := data.kept[kind])
     ]
-    among = f", {_listed(made)} among them" if made else ""
+    among = f", {enumerated(made)} among them" if made else ""
     said = [f"{where} the agent kept {_count(kept, 'memory', 'memories')}{on_page}{among}."]
     if len({memory.project_id for memory in data.memories}) > 1:
         return said[0]  # a share over different kinds of work says nothing
@@ -160,7 +154,7 @@ def left_out_of(data: PageData) -> list[str]:
         rest_of = [f"{len(names) - _MOST_NAMED:,} more"] if len(names) > _MOST_NAMED else []
         said.append(
             f"Shown is {visible(data.project_id or '')}, the project with the most memories: undated trials and what has dates have no "
-            f"time in common. Name another project (--project) to see it: {_listed([*names[:_MOST_NAMED], *rest_of])}."
+            f"time in common. Name another project (--project) to see it: {enumerated([*names[:_MOST_NAMED], *rest_of])}."
         )
     if rest := sum(data.kept.values()) - len(data.memories):
         said.append(
@@ -197,10 +191,6 @@ def _choice_of(data: PageData) -> str:
     said = f" of {visible(data.project_id)}" if data.project_id else ""
     said += f" since {visible(data.since)}" if data.since else ""
     return said + (f" until {visible(data.until)}" if data.until else "")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _count(number: int, singular: str, plural: str | None = None) -> str:

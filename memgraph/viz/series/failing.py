@@ -11,6 +11,7 @@ from memgraph.fold.history.lives import History
 from memgraph.lifecycle.evidence.sentences import concrete, is_advice, sentences_of
 from memgraph.lifecycle.evidence.trials import is_trial, told_in
 from memgraph.model.memory import StoredMemory
+from memgraph.text.cutting import cut
 from memgraph.viz.series.failures import SUCCESS, Which, told_since
 from memgraph.viz.series.measures import Scope
 
@@ -90,8 +91,7 @@ def _title_of(memory: StoredMemory) -> str:
         return memory.title
     if not is_trial(memory.content):
         return ""
-    name = told_in(memory.content)[0].rstrip(".")
-    return name if len(name) <= _TITLE_CHARS else f"{name[: _TITLE_CHARS - 1].rstrip()}…"
+    return cut(told_in(memory.content)[0].rstrip("."), _TITLE_CHARS)
 
 
 def _begins(memory: StoredMemory) -> int:

@@ -8,8 +8,8 @@ from typing import Any
 
 from memgraph.fold.history.lives import History
 from memgraph.store import AgentMemoryStore
+from memgraph.viz.history import read_history
 from memgraph.viz.periods import bounds, checked_bucket
-from memgraph.viz.series.history_reading import read_history
 from memgraph.viz.series.measures import LESSON, MEASURES, Cell, Scope
 from memgraph.viz.shown import shown_ids
 

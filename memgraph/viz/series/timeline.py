@@ -9,12 +9,12 @@ from operator import attrgetter
 from memgraph.fold.history.lives import Change, History
 from memgraph.fold.history.relevance import Relevance
 from memgraph.store import AgentMemoryStore
-from memgraph.viz.series.history_reading import read_history
+from memgraph.viz.history import read_history
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """One memory over time. Times are UTC, ISO 8601, milliseconds, of when it happened (see `memgraph.viz.series.history_reading`).
+    """One memory over time. Times are UTC, ISO 8601, milliseconds, of when it happened (see `memgraph.fold.history.reading`).
 
     Attributes
     ----------

@@ -166,7 +166,11 @@ def test_killed_again_and_again_it_ends_as_if_it_had_not_been(
 
 
 def test_killed_between_portions_it_ends_as_if_it_had_not_been(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"portions._COMPARED": 1, "portions._FEWEST": 4, "near_duplicates._BATCH": 1}.items():
+    for name, value in {
+        "evidence.portions._COMPARED": 1,
+        "evidence.portions._FEWEST": 4,
+        "dedup.near_duplicates._BATCH": 1,
+    }.items():
         monkeypatch.setattr(f"memgraph.lifecycle.{name}", value)
     words = ["", " again", " in the cellar", " again in the cellar", " once more again in the cellar"]
     texts = [

@@ -12,6 +12,7 @@ from typing import BinaryIO
 from memgraph.errors import SourceError
 from memgraph.extraction.readers.history.commit_sessions import RECENT_COMMITS, Commit, RecentCommits, grouped
 from memgraph.extraction.readers.source import SourceRecord, project_of
+from memgraph.text.calendar import month_of
 
 MAX_LINE_BYTES = 64 * 1024
 MAX_COMMIT_BYTES = 4 * 1024 * 1024
@@ -24,7 +25,6 @@ _ISO_DATE = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)\s*(Z|[+-]\d\d:?\d
 _RFC_DATE = re.compile(r"(?:[A-Z][a-z]{2}, )?(\d{1,2}) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) ([+-]\d{4})")
 _ESCAPE = re.compile(rb'\\([abtnvfr"\\]|[0-7]{3})')
 _ESCAPED = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 class SavedGitLogReader:
@@ -170,12 +170,12 @@ def _date(text: str) -> datetime | None:
         if match := _ISO_DATE.fullmatch(text):
             when = datetime.fromisoformat(f"{match[1]}T{match[2]}{match[3] or '+00:00'}")
         elif match := _GIT_DATE.fullmatch(text):
-            month, day, hour, minute, second, year = (_MONTHS.index(match[1]) + 1, *map(int, match.groups()[1:6]))
+            month, day, hour, minute, second, year = (month_of(match[1]), *map(int, match.groups()[1:6]))
             offset = timedelta(hours=int(match[8] or 0), minutes=int(match[9] or 0))
             zone = timezone(-offset if match[7] == "-" else offset)
             when = datetime(year, month, day, hour, minute, second, tzinfo=zone)
         elif match := _RFC_DATE.fullmatch(text):
-            month = _MONTHS.index(match[2]) + 1
+            month = month_of(match[2])
             when = datetime.fromisoformat(f"{match[3]}-{month:02d}-{int(match[1]):02d}T{match[4]}{match[5]}")
         else:
             return None

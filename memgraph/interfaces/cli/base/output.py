@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memgraph.interfaces.cli.base.options import Settings
+from memgraph.text.safe import one_line
 
 if TYPE_CHECKING:
     from memgraph.ports import Progress
@@ -22,8 +23,6 @@ _BARE = {"embedding"}
 
 def plain(text: str) -> str:
     """Return a text as one harmless line: no control characters, no direction overrides."""
-    from memgraph.retrieval.context.prefix import one_line
-
     return one_line(text)
 
 
