@@ -1,49 +1,71 @@
 """Long-term memory for AI agents, kept as a graph.
 
+Everything else is imported from its package: errors from `memgraph.errors`, settings from `memgraph.config`, ports from
+`memgraph.ports`, models and results from the modules of `memgraph.model`.
+
 Names are imported when they are first used, so that ``import memgraph`` costs next to nothing.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # for type checkers, which do not see what `__getattr__` returns
+    from memgraph.commands import MemoryCommands as MemoryCommands
+    from memgraph.config import AgentMemoryConfig as AgentMemoryConfig
+    from memgraph.errors import BusyError as BusyError
+    from memgraph.errors import ConfigError as ConfigError
+    from memgraph.errors import InvalidInputError as InvalidInputError
+    from memgraph.errors import JournalError as JournalError
+    from memgraph.errors import MemGraphError as MemGraphError
+    from memgraph.errors import NotFoundError as NotFoundError
+    from memgraph.errors import StorageError as StorageError
+    from memgraph.facade import MemGraph as MemGraph
+    from memgraph.lifecycle import ConsolidationPipeline as ConsolidationPipeline
+    from memgraph.model.build import BuildEventLog as BuildEventLog
+    from memgraph.model.build import BuildTask as BuildTask
+    from memgraph.model.build import ExtractionResult as ExtractionResult
+    from memgraph.model.link import Link as Link
+    from memgraph.model.memory import AgentMemory as AgentMemory
+    from memgraph.model.memory import Entity as Entity
+    from memgraph.model.memory import EpisodicMemory as EpisodicMemory
+    from memgraph.model.memory import ProceduralMemory as ProceduralMemory
+    from memgraph.model.memory import SemanticMemory as SemanticMemory
+    from memgraph.model.memory import StoredMemory as StoredMemory
+    from memgraph.model.memory import parse_memory as parse_memory
+    from memgraph.model.results.context import AgentContext as AgentContext
+    from memgraph.model.results.context import TaskContext as TaskContext
+    from memgraph.model.retrieval import RetrievalConfig as RetrievalConfig
+    from memgraph.model.retrieval import RetrievalQuery as RetrievalQuery
+    from memgraph.model.retrieval import RetrievalResult as RetrievalResult
+    from memgraph.model.retrieval import ScoredMemory as ScoredMemory
+    from memgraph.ports import Annotator as Annotator
+    from memgraph.ports import Clock as Clock
+    from memgraph.ports import Embedder as Embedder
+    from memgraph.ports import Extractor as Extractor
+    from memgraph.ports import KeyProvider as KeyProvider
+    from memgraph.ports import LanguageModel as LanguageModel
+    from memgraph.retrieval import MemoryRetrieval as MemoryRetrieval
+    from memgraph.retrieval import create_enriched_system_prompt as create_enriched_system_prompt
+    from memgraph.retrieval import format_context_for_prompt as format_context_for_prompt
+    from memgraph.retrieval import task_context as task_context
+    from memgraph.store import AgentMemoryStore as AgentMemoryStore
 
 _NAMES = {
     "memgraph.commands": "MemoryCommands",
-    "memgraph.config": "AgentMemoryConfig ConsolidationConfig RetrievalBudget",
-    "memgraph.errors": (
-        "BudgetSpentError BusyError ClosedError ConfigError DamagedJournalError DiskFullError DuplicateIdError EmbeddingError ExtractionError GraphError "
-        "InvalidInputError JournalError KeyMissingError MemGraphError MissingExtraError ModelMismatchError NotAStoreError NotFoundError OutdatedGraphError "
-        "PayloadError ProviderError QueryError ReadOnlyError ScopeError SourceError StorageError TruncatedJournalError UnknownEventError "
-        "VectorDamageError"
-    ),
+    "memgraph.config": "AgentMemoryConfig",
+    "memgraph.errors": "BusyError ConfigError InvalidInputError JournalError MemGraphError NotFoundError StorageError",
     "memgraph.facade": "MemGraph",
     "memgraph.lifecycle": "ConsolidationPipeline",
-    "memgraph.model.build": "BuildEventLog BuildTask Candidate ExtractionResult UserIntervention",
-    "memgraph.model.results.context": "AgentContext TaskContext",
-    "memgraph.model.results.contradictions": "Contradiction ContradictionResult",
+    "memgraph.model.build": "BuildEventLog BuildTask ExtractionResult",
     "memgraph.model.link": "Link",
-    "memgraph.model.memory": "AgentMemory Entity EpisodicMemory ProceduralMemory SemanticMemory parse_memory",
-    "memgraph.model.results.procedures": "ErrorAnalysis ProcedureResult Proposal RepeatedError",
-    "memgraph.model.relevance": "ForgettingCurveConfig",
-    "memgraph.model.results.learning": "CompressionResult ConsolidationResult SavedEpisode SavedObservation",
-    "memgraph.model.results.listing": "MemoryCommandResult MemoryExport MemoryListEntry MemoryStats",
-    "memgraph.model.results.maintenance": (
-        "ChangedRecall CollectionPreview CollectionResult DecayResult FadedMemory ReembedResult VectorRepair"
-    ),
-    "memgraph.model.retrieval": "Explanation Hop RetrievalConfig RetrievalQuery RetrievalResult ScoredMemory StageReport",
-    "memgraph.model.results.rows": "Column Rows",
-    "memgraph.model.similarity": "cosine_similarity",
-    "memgraph.model.results.sleep": "PhaseReport SleepReport",
-    "memgraph.model.model_usage": "ModelBudget ModelUsage",
-    "memgraph.ports": (
-        "Annotation Annotator Clock Embedder Extractor GraphEngine KeyProvider LanguageModel SigningKey TokenCounter"
-    ),
-    "memgraph.retrieval": "MemoryRetrieval",
-    "memgraph.retrieval.context.context": "agent_context task_context",
-    "memgraph.retrieval.context.formats": "create_enriched_system_prompt format_context_for_prompt",
+    "memgraph.model.memory": "AgentMemory Entity EpisodicMemory ProceduralMemory SemanticMemory StoredMemory parse_memory",
+    "memgraph.model.results.context": "AgentContext TaskContext",
+    "memgraph.model.retrieval": "RetrievalConfig RetrievalQuery RetrievalResult ScoredMemory",
+    "memgraph.ports": "Annotator Clock Embedder Extractor KeyProvider LanguageModel",
+    "memgraph.retrieval": "MemoryRetrieval create_enriched_system_prompt format_context_for_prompt task_context",
     "memgraph.store": "AgentMemoryStore",
-    "memgraph.store.maintenance.repair": "repair_store",
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
 

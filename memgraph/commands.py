@@ -22,6 +22,7 @@ from memgraph.model.memory import (
     EpisodicMemory,
     MemoryType,
     SemanticMemory,
+    StoredMemory,
     Vector,
     parse_memory,
 )
@@ -175,7 +176,7 @@ class MemoryCommands:
         )
         return [self._entry(memory) for memory in memories]
 
-    def show(self, id: str) -> AgentMemory | None:
+    def show(self, id: str) -> StoredMemory | None:
         """Return a memory unless it is deleted."""
         return self._store.get_memory(checked(str, id, "id"))
 
@@ -233,7 +234,7 @@ class MemoryCommands:
         _check(export)
         model = self._store.vector_model
         is_same_model = bool(model.dimension) and export.embedding_model in (None, model.name)
-        new = [memory for memory in export.memories if self._store.get_memory(memory.id or "") is None]
+        new = [memory for memory in export.memories if memory.id is None or self._store.get_memory(memory.id) is None]
         links = self._new_links(export)
         self._store.import_memories([_bare(memory, keep_vector=is_same_model) for memory in new], links)
         skipped = len(export.memories) - len(new)
@@ -298,20 +299,20 @@ class MemoryCommands:
             logger.warning("words alone are compared: %s", error.loggable)
             return None
 
-    def _told(self, memory: AgentMemory) -> str:
+    def _told(self, memory: StoredMemory) -> str:
         label = self._retrieval.get_confidence_text(self._retrieval.get_confidence_label(memory.relevance_score))
-        age = self.format_age(memory.occurred_at or memory.created_at or "")
+        age = self.format_age(memory.occurred_at)
         return f"{label} ({age}): {memory.content}"
 
-    def _entry(self, memory: AgentMemory) -> MemoryListEntry:
+    def _entry(self, memory: StoredMemory) -> MemoryListEntry:
         return MemoryListEntry(
-            id=memory.id or "",
+            id=memory.id,
             type=memory.type,
             content=_cut(memory.content, _SHOWN_CHARS),
             relevance_score=memory.relevance_score,
             confidence_label=confidence_label(memory.relevance_score),
             outcome=memory.outcome,
-            age=self.format_age(memory.created_at or ""),
+            age=self.format_age(memory.created_at),
             access_count=memory.access_count,
             is_pinned=memory.is_pinned,
         )
@@ -321,7 +322,7 @@ def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}..."
 
 
-def _without_others(memory: AgentMemory, ids: Container[str | None]) -> AgentMemory:
+def _without_others(memory: StoredMemory, ids: Container[str | None]) -> StoredMemory:
     """Return a memory without what it says of memories that are not exported with it."""
     updates: dict[str, Any] = {"previous_id": memory.previous_id if memory.previous_id in ids else None}
     if not isinstance(memory, EpisodicMemory):
@@ -364,6 +365,8 @@ def _check(export: MemoryExport) -> None:
         )
     seen: set[str] = set()
     for memory in export.memories:
+        if memory.id is None:
+            continue
         if memory.id in seen:
-            raise DuplicateIdError(memory.id or "", where="in the export twice")
-        seen.add(memory.id or "")
+            raise DuplicateIdError(memory.id, where="in the export twice")
+        seen.add(memory.id)

@@ -91,7 +91,7 @@ def _stats(memory: MemGraph) -> dict[str, Any]:
 
 def _views(memory: MemGraph, asked: Mapping[str, Any]) -> dict[str, Any]:
     graph = _rounded(json.loads(node_link(shown_graph(memory.store))))
-    contradictions = (*memory.contradictions(), *memory.contradictions(decided=True))
+    contradictions = (*memory.contradictions.list(), *memory.contradictions.list(decided=True))
     return {
         "queries": {
             name: jsonable(list(memory.store.query(name, **params))) for name, params in asked["queries"].items()
@@ -102,7 +102,7 @@ def _views(memory: MemGraph, asked: Mapping[str, Any]) -> dict[str, Any]:
             for of in asked["series"]
         ],
         "node_link_sha256": hashlib.sha256(orjson.dumps(graph, option=orjson.OPT_SORT_KEYS)).hexdigest(),
-        "proposals": [one.model_dump(mode="json") for one in memory.proposals(state=None)],
+        "proposals": [one.model_dump(mode="json") for one in memory.procedures.proposals(state=None)],
         "contradictions": [one.model_dump(mode="json") for one in contradictions],
         "past": {when: _past(memory, when) for when in asked["past"]},
     }

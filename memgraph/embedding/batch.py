@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memgraph.errors import EmbeddingError
-from memgraph.model.memory import Vector, to_vector
+from memgraph.model.memory import Vector
+from memgraph.model.similarity import to_vector
 from memgraph.ports import Embedder
 
 _PLAIN_TEXT = "memory"

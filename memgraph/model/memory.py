@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from memgraph.model.base import (
 )
 from memgraph.model.ids import MemoryId
 from memgraph.model.relevance import ForgettingCurveConfig, decayed
+from memgraph.model.similarity import to_vector
 from memgraph.model.timestamps import days_between
 
 MemoryType = Literal["episodic", "semantic", "procedural"]
@@ -56,30 +57,6 @@ OUTCOME_OF_WORD: dict[str, Outcome] = {
 """Maps every outcome word of the seeds to one of four outcomes."""
 
 Vector = NDArray[np.float32]
-
-
-def to_vector(value: object) -> Vector:
-    """Return a read-only float32 vector, shape (d,), bit for bit; refuse vectors that cannot be searched."""
-    try:
-        given = np.asarray(value)
-        if given.dtype.kind not in "biufO":
-            raise ValueError(f"elements of type {given.dtype}")
-        with np.errstate(over="ignore"):  # values too large for float32 become infinite and are refused below
-            vector = np.asarray(given, dtype=np.float32)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"is not a vector of numbers ({error})") from None
-    if vector.ndim != 1 or vector.size == 0:
-        raise ValueError(f"must be a non-empty one-dimensional vector, not one of shape {vector.shape}")
-    if not np.isfinite(vector).all():
-        raise ValueError("holds NaN or infinity")
-    if not vector.any():
-        raise ValueError("is all zero and has no direction")
-    if vector.flags.writeable:
-        vector = vector.copy()
-        vector.flags.writeable = False
-    return vector
-
-
 Embedding = Annotated[
     Vector, BeforeValidator(to_vector), PlainSerializer(lambda v: v.tolist(), return_type=list[float])
 ]
@@ -279,7 +256,7 @@ class AgentMemory(Model, MemoryFields):
     __hash__ = None  # type: ignore[assignment]
 
     @classmethod
-    def from_row(cls, row: Mapping[str, Any], *, now: str, curve: ForgettingCurveConfig, **filled: Any) -> Self:
+    def from_row(cls, row: Mapping[str, Any], *, now: str, curve: ForgettingCurveConfig, **filled: Any) -> StoredMemory:
         """Build the memory that a stored row describes, with its relevance at `now`. The row is not validated."""
         kind = _CLASS_OF_TYPE[row["type"]]
         relevance = decayed(
@@ -319,6 +296,38 @@ class ProceduralMemory(AgentMemory, ProceduralFields):
     supporting_memory_ids: Annotated[list[MemoryId], Field(max_length=MAX_ITEMS)] = Field(default_factory=list)
 
 
+if TYPE_CHECKING:
+
+    class StoredMemory(AgentMemory):
+        """A memory that the store returns: what is left out of a draft is there.
+
+        A type for type checkers alone: when the program runs, a stored memory is of the same class as a draft, with the same
+        JSON, and the two compare equal.
+        """
+
+        id: MemoryId
+        created_at: Timestamp
+        updated_at: Timestamp
+        occurred_at: Timestamp
+
+    class StoredEpisodicMemory(StoredMemory, EpisodicMemory):
+        """An episode that the store returns."""
+
+    class StoredSemanticMemory(StoredMemory, SemanticMemory):
+        """A generalisation that the store returns."""
+
+    class StoredProceduralMemory(StoredMemory, ProceduralMemory):
+        """A procedure that the store returns."""
+
+else:
+    StoredMemory = AgentMemory
+    StoredEpisodicMemory, StoredSemanticMemory, StoredProceduralMemory = (
+        EpisodicMemory,
+        SemanticMemory,
+        ProceduralMemory,
+    )
+
+
 _NESTED: dict[str, type[Strict]] = {
     "entities": Entity,
     "action_log": ActionStep,
@@ -347,6 +356,19 @@ def _blank(kind: type[AgentMemory]) -> tuple[AgentMemory, frozenset[str], list[s
 @cache
 def _blank_part(kind: type[Strict]) -> Strict:
     return kind.model_construct(**{name: field.get_default() for name, field in kind.model_fields.items()})
+
+
+def id_of(memory: AgentMemory) -> str:
+    """Return the id of a memory that has one: a stored one, or a draft that was given one.
+
+    Raises
+    ------
+    InvalidInputError
+        The memory has no id yet.
+    """
+    if memory.id is None:
+        raise InvalidInputError("is missing: the memory is not stored yet", field="id", value=None)
+    return memory.id
 
 
 def parse_memory(data: AgentMemory | Mapping[str, Any]) -> AgentMemory:

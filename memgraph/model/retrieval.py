@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, SerializeAsAny, StringConstraints
 
 from memgraph.model.base import Count, Model, Name, Timestamp, Unit, storable
-from memgraph.model.memory import AgentMemory, Embedding, PrivacyTier, TrustClass
+from memgraph.model.memory import Embedding, PrivacyTier, StoredMemory, TrustClass
 
 MAX_TASK_CHARS = 1_000_000
 MAX_SEARCHED_CHARS = 8_000
@@ -211,7 +211,7 @@ class RetrievalResult(Model):
     """
 
     query_id: str
-    memories: list[SerializeAsAny[AgentMemory]]
+    memories: list[SerializeAsAny[StoredMemory]]
     total_tokens_used: Count
     injected_prompt_prefix: str
     retrieved_at: Timestamp
@@ -227,6 +227,6 @@ class RetrievalResult(Model):
 class ScoredMemory(Model):
     """A memory found by a search, its score, and how it was found."""
 
-    memory: SerializeAsAny[AgentMemory]
+    memory: SerializeAsAny[StoredMemory]
     score: float
     match_type: MatchType = "combined"

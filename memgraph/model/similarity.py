@@ -1,4 +1,4 @@
-"""Cosine similarity."""
+"""Vectors, and their cosine similarity."""
 
 from __future__ import annotations
 
@@ -8,6 +8,28 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from memgraph.errors import InvalidInputError
+
+
+def to_vector(value: object) -> NDArray[np.float32]:
+    """Return a read-only float32 vector, shape (d,), bit for bit; refuse what cannot be searched."""
+    try:
+        given = np.asarray(value)
+        if given.dtype.kind not in "biufO":
+            raise ValueError(f"elements of type {given.dtype}")
+        with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite and is refused below
+            vector = np.asarray(given, dtype=np.float32)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"is not a vector of numbers ({error})") from None
+    if vector.ndim != 1 or vector.size == 0:
+        raise ValueError(f"must be a non-empty one-dimensional vector, not one of shape {vector.shape}")
+    if not np.isfinite(vector).all():
+        raise ValueError("holds NaN or infinity")
+    if not vector.any():
+        raise ValueError("is all zero and has no direction")
+    if vector.flags.writeable:
+        vector = vector.copy()
+        vector.flags.writeable = False
+    return vector
 
 
 def cosine_similarity(a: Sequence[float] | ArrayLike, b: Sequence[float] | ArrayLike) -> float:

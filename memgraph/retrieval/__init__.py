@@ -1,5 +1,13 @@
-"""From a task to the memories that help: filter, seed, walk, rank, budget, explain."""
+"""From a task to the memories that help: filter, seed, walk, rank, budget, explain; and the text that a prompt gets."""
 
+from memgraph.retrieval.context.context import agent_context, task_context
+from memgraph.retrieval.context.formats import create_enriched_system_prompt, format_context_for_prompt
 from memgraph.retrieval.retrieval import MemoryRetrieval
 
-__all__ = ["MemoryRetrieval"]
+__all__ = [
+    "MemoryRetrieval",
+    "agent_context",
+    "create_enriched_system_prompt",
+    "format_context_for_prompt",
+    "task_context",
+]

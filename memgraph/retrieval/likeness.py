@@ -73,7 +73,7 @@ def holding(store: AgentMemoryStore, text: str, mask: Mask) -> Mask:
         for memory in store.read_memories([index.ids.names[slot] for slot in np.flatnonzero(found)]):
             content = _plain(memory.content)
             way = 3 if content == wanted else 2 if content.startswith(wanted) else int(wanted in content)
-            ways[index.slot(memory.id or "")] = way if way == 3 or len(terms) > 1 else 0
+            ways[index.slot(memory.id)] = way if way == 3 or len(terms) > 1 else 0
     literal: Mask = (ways > 0) & (ways == ways.max(initial=0))
     return literal
 
@@ -92,7 +92,7 @@ def _shared_words(store: AgentMemoryStore, index: Index, text: str, mask: Mask) 
         weights[slots] += np.log1p(mask.sum() / max(1, len(slots)))  # the rarer a word, the more it says
     chosen = best(index, weights, np.flatnonzero(weights > 0), _READ)
     memories = store.read_memories([index.ids.names[slot] for slot in chosen])
-    return {index.slot(memory.id or ""): _cosine_of_words(text, memory.content) for memory in memories}
+    return {index.slot(memory.id): _cosine_of_words(text, memory.content) for memory in memories}
 
 
 def _cosine_of_words(one: str, other: str) -> float:

@@ -15,7 +15,7 @@ from memgraph.model.chronology import in_order
 from memgraph.model.events.lifecycle import DecayApplied
 from memgraph.model.events.recalls import RecalledItem, RetrievalRecorded
 from memgraph.model.ids import new_id
-from memgraph.model.memory import MEMORY_TYPES, AgentMemory, PrivacyTier, TrustClass, Vector, to_vector
+from memgraph.model.memory import MEMORY_TYPES, AgentMemory, PrivacyTier, StoredMemory, TrustClass, Vector
 from memgraph.model.relevance import LABEL_TEXT, ConfidenceLabel, ForgettingCurveConfig, confidence_label, decayed
 from memgraph.model.results.maintenance import DecayResult
 from memgraph.model.retrieval import (
@@ -26,6 +26,7 @@ from memgraph.model.retrieval import (
     RetrievalResult,
     ScoredMemory,
 )
+from memgraph.model.similarity import to_vector
 from memgraph.ports import Embedder, TokenCounter
 from memgraph.retrieval.context.budget import count_tokens, within_tokens
 from memgraph.retrieval.context.prefix import format_prefix
@@ -197,7 +198,7 @@ class MemoryRetrieval:
             ranking = ranked(self._store, text, vector, scope, self._config, wanted=limit)
             found = {why.memory_id: why for why in ranking.explanations(ranking.best(limit))}
             memories = self._store.read_memories(list(found))
-        whys = [(memory, found[memory.id or ""]) for memory in memories]
+        whys = [(memory, found[memory.id]) for memory in memories]
         return [ScoredMemory(memory=memory, score=why.score, match_type=why.match_type) for memory, why in whys]
 
     def format_injected_prefix(self, memories: Sequence[AgentMemory]) -> str:
@@ -267,11 +268,11 @@ class MemoryRetrieval:
         return configured if configured is not None else int(getattr(self._store.config.retrieval_budget, name))
 
 
-def _opposed(memories: Sequence[AgentMemory], pairs: Sequence[Sequence[str]]) -> list[Opposed]:
+def _opposed(memories: Sequence[StoredMemory], pairs: Sequence[Sequence[str]]) -> list[Opposed]:
     """Return those pairs that are both given, the older one first."""
     given = {memory.id: memory for memory in memories}
     ordered = [in_order(given[one], given[other]) for one, other in pairs if one in given and other in given]
-    return [Opposed(older_id=older.id or "", newer_id=newer.id or "") for older, newer in ordered]
+    return [Opposed(older_id=older.id, newer_id=newer.id) for older, newer in ordered]
 
 
 def _as_vector(embedding: Vector | Sequence[float] | None) -> Vector | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from memgraph.model.base import checked
 from memgraph.model.link import Link
-from memgraph.model.memory import AgentMemory, MemoryType
+from memgraph.model.memory import MemoryType, StoredMemory
 from memgraph.model.results.listing import MemoryStats
 from memgraph.store.hidden_sources import withheld
 from memgraph.store.query import Reader
@@ -18,23 +18,23 @@ class Listings:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
-    def get_memory(self, id: str) -> AgentMemory | None:
+    def get_memory(self, id: str) -> StoredMemory | None:
         """Return a memory unless it is deleted."""
         return self._reader.get(id)
 
-    def read_memories(self, memory_ids: Sequence[str]) -> list[AgentMemory]:
+    def read_memories(self, memory_ids: Sequence[str]) -> list[StoredMemory]:
         """Return these memories in this order, without those that are gone."""
         return self._reader.read(checked(list[str], memory_ids, "memory_ids"))
 
     def query_by_type(
         self, type: MemoryType, *, limit: int = 50, include_suppressed: bool = False
-    ) -> list[AgentMemory]:
+    ) -> list[StoredMemory]:
         """Return listed memories of a type, most relevant first."""
         return self.list_memories(type=type, limit=limit, include_suppressed=include_suppressed)
 
     def query_by_project(
         self, project_id: str, *, type: MemoryType | None = None, limit: int = 50
-    ) -> list[AgentMemory]:
+    ) -> list[StoredMemory]:
         """Return listed memories of a project, most relevant first."""
         return self.list_memories(type=type, project_id=project_id, limit=limit)
 
@@ -47,7 +47,7 @@ class Listings:
         state: str | None = None,
         limit: int | None = None,
         by: str = "relevance",
-    ) -> list[AgentMemory]:
+    ) -> list[StoredMemory]:
         """Return memories that are neither archived nor invalidated nor, unless asked, suppressed or made of what is.
 
         Parameters
@@ -67,11 +67,11 @@ class Listings:
                 mask &= ~telltale
             return self._reader.read(self._reader.ranked_ids(mask, by=by, limit=limit))
 
-    def get_all_memories(self, *, include_suppressed: bool = False) -> list[AgentMemory]:
+    def get_all_memories(self, *, include_suppressed: bool = False) -> list[StoredMemory]:
         """Return all listed memories, most relevant first."""
         return self.list_memories(include_suppressed=include_suppressed)
 
-    def every_memory(self) -> Iterator[AgentMemory]:
+    def every_memory(self) -> Iterator[StoredMemory]:
         """Iterate over all memories that are not deleted, whatever their state, in the order they were recorded."""
         return self._reader.every()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.model.base import checked, checked_list
 from memgraph.model.events.recalls import OutcomeRecorded, RetrievalRecorded
-from memgraph.model.memory import OUTCOME_OF_WORD, AgentMemory
+from memgraph.model.memory import OUTCOME_OF_WORD, StoredMemory
 from memgraph.store.commit.access import Use
 from memgraph.store.commit.writer import Writer
 from memgraph.store.query import Reader
@@ -22,18 +22,18 @@ class Usage:
         self._reader = reader
         self._now = now
 
-    def record_access(self, id: str) -> AgentMemory:
+    def record_access(self, id: str) -> StoredMemory:
         """Count a use of a memory and reinforce it. Visible at once; durable within a second."""
         with self._reader.frozen():
             known = self._reader.known(id)
-            self._writer.note_uses([Use(known.id or "", self._now())])
+            self._writer.note_uses([Use(known.id, self._now())])
             return self._reader.known(id)
 
-    def record_retrieval(self, record: RetrievalRecorded, memories: Sequence[AgentMemory]) -> None:
+    def record_retrieval(self, record: RetrievalRecorded, memories: Sequence[StoredMemory]) -> None:
         """Note a retrieval: every use is counted, and a memory is reinforced at most once a day."""
-        record, memories = RetrievalRecorded.parse(record), checked_list(AgentMemory, memories, "memories")
+        record, memories = RetrievalRecorded.parse(record), checked_list(StoredMemory, memories, "memories")
         with self._reader.frozen():
-            used = [Use(memory.id or "", self._now(), by_retrieval=True) for memory in memories]
+            used = [Use(memory.id, self._now(), by_retrieval=True) for memory in memories]
             self._writer.note_retrieval(record, used)
 
     def record_outcome(

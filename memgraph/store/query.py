@@ -19,7 +19,7 @@ from memgraph.journal.envelope import Event
 from memgraph.model.base import checked
 from memgraph.model.ids import stored_form
 from memgraph.model.link import EXPLICIT_RELATIONS, Link
-from memgraph.model.memory import MEMORY_TYPES, AgentMemory, MemoryType, Vector
+from memgraph.model.memory import MEMORY_TYPES, AgentMemory, MemoryType, StoredMemory, Vector
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.model.results.listing import MemoryStats
 from memgraph.model.timestamps import epoch_days
@@ -105,18 +105,18 @@ class Reader:
         """Commit the uses of memories that are pending, if the system lets it: a full disk can still be read."""
         self._pending.settle()
 
-    def get(self, memory_id: str) -> AgentMemory | None:
+    def get(self, memory_id: str) -> StoredMemory | None:
         """Return a memory that is not deleted."""
         return next(iter(self.read([stored_form(checked(str, memory_id, "id"))])), None)
 
-    def known(self, memory_id: str) -> AgentMemory:
+    def known(self, memory_id: str) -> StoredMemory:
         """Return a memory that is not deleted; a `NotFoundError` if there is none."""
         memory = self.get(memory_id)
         if memory is None:
             raise NotFoundError("memory", memory_id)
         return memory
 
-    def read(self, memory_ids: Sequence[str]) -> list[AgentMemory]:
+    def read(self, memory_ids: Sequence[str]) -> list[StoredMemory]:
         """Return these memories in this order, without those that are gone."""
         with self._projector.reading():
             now = self._now()
@@ -156,7 +156,7 @@ class Reader:
         """Return the events that name some memories, by id. Reads the whole journal, once, if any are named."""
         return histories(self._projector.journal, memory_ids)
 
-    def every(self) -> Iterator[AgentMemory]:
+    def every(self) -> Iterator[StoredMemory]:
         """Iterate over all memories that are not deleted, in the order they were recorded."""
         with self.frozen():
             index = self.index
@@ -327,7 +327,7 @@ class Reader:
         mask: Mask = index.column("is_live") & ~index.column("is_archived")
         return mask
 
-    def _memory(self, row: Row, now: str) -> AgentMemory:
+    def _memory(self, row: Row, now: str) -> StoredMemory:
         row = self._pending.over(row)
         filled: dict[str, Any] = {"embedding": self._vector(row)}
         if filled["embedding"] is None and "vector_row" in row:  # another model's: it awaits one of the store's

@@ -30,7 +30,7 @@ from memgraph.model.events.links import MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import MemoryDeleted
 from memgraph.model.ids import stored_form
 from memgraph.model.link import Link, oriented
-from memgraph.model.memory import AgentMemory
+from memgraph.model.memory import StoredMemory
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Row
 from memgraph.store.commit.records import scope_of
@@ -52,7 +52,7 @@ class Transitions:
         self._reader = reader
         self._now = now
 
-    def suppress(self, id: str) -> AgentMemory:
+    def suppress(self, id: str) -> StoredMemory:
         """Forget a memory: it is kept, but neither listed nor recalled.
 
         Raises
@@ -62,20 +62,20 @@ class Transitions:
         """
         return self._set(id, lambda _row, _now: {"is_suppressed": True})
 
-    def unsuppress(self, id: str) -> AgentMemory:
+    def unsuppress(self, id: str) -> StoredMemory:
         """Take back `suppress`."""
         return self._set(id, lambda _row, _now: {"is_suppressed": False})
 
-    def archive(self, id: str, *, reason: str | None = None, summary: str | None = None) -> AgentMemory:
+    def archive(self, id: str, *, reason: str | None = None, summary: str | None = None) -> StoredMemory:
         """Put a memory away. Of one that is archived already, a reason or summary that is given replaces the old one."""
         said = _given(archive_reason=reason, archive_summary=summary)
         return self._set(id, lambda row, now: {"archived_at": row.get("archived_at", now), **said})
 
-    def unarchive(self, id: str) -> AgentMemory:
+    def unarchive(self, id: str) -> StoredMemory:
         """Take back `archive`; reason and summary go with it."""
         return self._set(id, lambda _row, _now: {"archived_at": None})
 
-    def invalidate(self, id: str, *, reason: str | None = None, at: str | None = None) -> AgentMemory:
+    def invalidate(self, id: str, *, reason: str | None = None, at: str | None = None) -> StoredMemory:
         """Say that a memory is no longer true.
 
         Parameters
@@ -92,7 +92,7 @@ class Transitions:
 
         return self._set(id, changes)
 
-    def revalidate(self, id: str) -> AgentMemory:
+    def revalidate(self, id: str) -> StoredMemory:
         """Take back `invalidate`; the reason goes with it."""
         return self._set(id, lambda _row, _now: {"invalid_at": None})
 
@@ -107,7 +107,7 @@ class Transitions:
             The newer one is itself superseded by the older one, directly or through others.
         """
         with self._writer.exclusive():
-            older, newer = self._reader.known(older_id).id or "", self._reader.known(by).id or ""
+            older, newer = self._reader.known(older_id).id, self._reader.known(by).id
             if older != newer and older in self._newer_than(newer):
                 raise InvalidInputError(
                     "is itself superseded by that memory; take that back first", field="by", value=by
@@ -121,7 +121,7 @@ class Transitions:
     def unsupersede(self, older_id: str, *, by: str | None = None) -> list[str]:
         """Take back `supersede`, by one memory or (None) by every one; return the ids of those that no longer replace it."""
         with self._writer.exclusive():
-            newer = self._superseding(self._reader.known(older_id).id or "")
+            newer = self._superseding(self._reader.known(older_id).id)
             if by is not None:
                 wanted = self._reader.known(by).id
                 newer = [one for one in newer if one == wanted]
@@ -159,7 +159,7 @@ class Transitions:
         """
         source, name, target = oriented(source_id, relation, target_id)
         with self._writer.exclusive():
-            source, target = self._reader.known(source).id or "", self._reader.known(target).id or ""
+            source, target = self._reader.known(source).id, self._reader.known(target).id
             if self._reader.record(name, (source, target)) is None:
                 return False
             gone = MemoryUnlinked.parse({"source_id": source, "relation": name, "target_id": target})
@@ -175,7 +175,7 @@ class Transitions:
             return False
         return True
 
-    def undelete(self, id: str) -> AgentMemory:
+    def undelete(self, id: str) -> StoredMemory:
         """Bring a deleted memory back, with its vector, its place among the others, and its links to those that are there.
 
         A vector that is damaged stays behind: the memory awaits a new one.
@@ -225,15 +225,15 @@ class Transitions:
             raise InvalidInputError(f"begins {len(found)} ids ({shown}); give more of it", field="id", value=beginning)
         return found[0]
 
-    def _set(self, id: str, changes: Callable[[Row, str], Mapping[str, Any]]) -> AgentMemory:
+    def _set(self, id: str, changes: Callable[[Row, str], Mapping[str, Any]]) -> StoredMemory:
         """Change the fields that differ, if any."""
         with self._writer.exclusive():
             known = self._reader.known(id)
-            row = self._reader.record("Memory", known.id or "") or {}
+            row = self._reader.record("Memory", known.id) or {}
             wanted = changes(row, self._now())
             updates = {name: value for name, value in wanted.items() if getattr(known, name) != value}
             if updates:
-                self._writer.update(known.id or "", updates)
+                self._writer.update(known.id, updates)
         return self._reader.known(id)
 
     def _superseding(self, memory_id: str) -> list[str]:

@@ -15,7 +15,7 @@ from memgraph.extraction.annotate import RuleAnnotator
 from memgraph.journal.envelope import Event
 from memgraph.model.base import checked
 from memgraph.model.events.payload import Actor, WriteScope
-from memgraph.model.memory import AgentMemory
+from memgraph.model.memory import StoredMemory
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Annotator, Clock, Embedder, GraphEngine, KeyProvider, Progress
 from memgraph.store.analysis import Queries
@@ -192,7 +192,7 @@ class AgentMemoryStore:
         """Return the clock's time, never before the last event's; of a view of the past, its moment."""
         return self._now()
 
-    def update_memory(self, id: str, **updates: Any) -> AgentMemory:
+    def update_memory(self, id: str, **updates: Any) -> StoredMemory:
         """Change fields of a memory; new content is embedded anew. Returns the memory after the change.
 
         Raises

@@ -7,7 +7,7 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
-from memgraph.model.memory import AgentMemory
+from memgraph.model.memory import StoredMemory
 from memgraph.model.timestamps import epoch_days
 from memgraph.store import AgentMemoryStore
 from memgraph.store.visibility import shown
@@ -22,7 +22,7 @@ def shown_memories(
     until: str | None = None,
     include: Collection[str] = frozenset(),
     limit: int | None = None,
-) -> list[AgentMemory]:
+) -> list[StoredMemory]:
     """Return the memories that may be shown, the most relevant first.
 
     Parameters

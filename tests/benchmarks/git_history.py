@@ -75,7 +75,7 @@ def filled(
     for project in sorted({question.project for question in asked}):
         ingest(store, readers.SavedGitLogReader(logs / f"{project}.log.txt"), compress=compress)
     held = {
-        memory.id or "": frozenset(source.rpartition("/")[2] for source in memory.source_event_ids)
+        memory.id: frozenset(source.rpartition("/")[2] for source in memory.source_event_ids)
         for memory in store.every_memory()
     }
     if missing := {commit for one in asked for commit in one.gold}.difference(*held.values()):
@@ -109,7 +109,7 @@ def measured(
     return [
         scored(
             [
-                held[found.memory.id or ""]
+                held[found.memory.id]
                 for found in retrieval.search_memories(one.question, limit=_RESULTS, project_id=one.project)
             ],
             one.gold,

@@ -212,7 +212,7 @@ def _is_there(store: AgentMemoryStore, memory_id: str) -> bool:
 def _until_seen(store: AgentMemoryStore, memory: Memory, sees: Callable[[str], bool]) -> float:
     """Insert, look until it is seen, and return how long both took together, milliseconds."""
     start = time.perf_counter()
-    _until(partial(sees, store.insert_memory(memory).id or ""))
+    _until(partial(sees, store.insert_memory(memory).id))
     return 1e3 * (time.perf_counter() - start)
 
 

@@ -62,7 +62,7 @@ def fill(store: AgentMemoryStore, teller: Storyteller, size: int, batch: int) ->
     made = 0
     for count in calls(size, batch):
         kinds = max(1, count // _EPISODES_A_GENERALISATION), max(1, count // _EPISODES_A_PROCEDURE)
-        ids = [memory.id or "" for memory in store.insert_memories(teller.memories(count - sum(kinds)))]
+        ids = [memory.id for memory in store.insert_memories(teller.memories(count - sum(kinds)))]
         spread = max(1, len(ids) // kinds[0])
         evidence = [ids[first : first + _EVIDENCE] for first in range(0, spread * kinds[0], spread)]
         store.insert_memories(

@@ -157,7 +157,7 @@ def live_through(log: Log, folder: Path, embedder: Embedder, *, phases: Sequence
 
 
 def _sleep(graph: MemGraph, life: Life, phases: Sequence[str]) -> None:
-    for phase in graph.sleep(phases=phases).phases:
+    for phase in graph.maintenance.sleep(phases=phases).phases:
         life.seconds[phase.name] = life.seconds.get(phase.name, 0.0) + phase.seconds
         life.slept[phase.name] = life.slept.get(phase.name, 0) + phase.changed
 
@@ -175,7 +175,7 @@ def _asked(graph: MemGraph, log: Log, trial: Trial, questions: Sequence[Question
         return []
     memories = in_force(graph)
     generalised = _evidence(graph, memories)
-    bm25 = Bm25().fill([Part(memory.id or "", memory.content) for memory in memories])
+    bm25 = Bm25().fill([Part(memory.id, memory.content) for memory in memories])
     answers = []
     for question in questions:
         gold = _gold(memories, question.gold)
@@ -191,13 +191,13 @@ def _asked(graph: MemGraph, log: Log, trial: Trial, questions: Sequence[Question
                 )
             ranked = [one.memory for one in found]
             answer.hit[name] = any(memory.id in gold for memory in ranked[:SHOWN])
-            answer.covered[name] = any(gold & generalised.get(one.id or "", set()) for one in budgeted(ranked))
+            answer.covered[name] = any(gold & generalised.get(one.id, set()) for one in budgeted(ranked))
         answers.append(answer)
     for question, answer in zip(questions, answers, strict=True):
         gold = _gold(memories, question.gold)
         recall = graph.recall(question.attempt.query, project=log.project_id)
         answer.recalled = any(
-            memory.id in gold or gold & generalised.get(memory.id or "", set()) for memory in recall.memories
+            memory.id in gold or gold & generalised.get(memory.id, set()) for memory in recall.memories
         )
     return answers
 
@@ -221,7 +221,7 @@ def budgeted(ranked: Sequence[AgentMemory]) -> list[AgentMemory]:
 def _gold(memories: Sequence[AgentMemory], builds: frozenset[str]) -> set[str]:
     """Return the episodes that tell of one of these builds' failure, or of the lesson from it."""
     return {
-        memory.id or ""
+        memory.id
         for memory in memories
         if memory.type == "episodic" and memory.outcome == "negative" and builds & {*memory.evidence_build_ids}
     }
@@ -229,7 +229,7 @@ def _gold(memories: Sequence[AgentMemory], builds: frozenset[str]) -> set[str]:
 
 def _evidence(graph: MemGraph, memories: Sequence[AgentMemory]) -> dict[str, set[str]]:
     """Return what each generalisation was made of."""
-    made = {memory.id or "": set[str]() for memory in memories if memory.source == "compression"}
+    made = {memory.id: set[str]() for memory in memories if memory.source == "compression"}
     for link in graph.store.every_link():
         if link.relation == "DERIVED_FROM" and link.source_id in made:
             made[link.source_id].add(link.target_id)

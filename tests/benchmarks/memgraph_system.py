@@ -79,7 +79,7 @@ class _Filled:
 
     def __call__(self, query: str, k: int) -> list[int]:
         retrieval = MemoryRetrieval(self.graph.store, config=self.system.config)
-        return [self.place_of[found.memory.id or ""] for found in retrieval.search_memories(query, limit=k)]
+        return [self.place_of[found.memory.id] for found in retrieval.search_memories(query, limit=k)]
 
 
 def _memory(part: Part, number: int) -> Record:

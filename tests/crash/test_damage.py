@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 import memgraph
+from memgraph.errors import DamagedJournalError, KeyMissingError, VectorDamageError
+from memgraph.store import repair_store
 from memgraph.testing import FakeClock
 
 Harm = Callable[[Any, Any], None]
@@ -274,12 +276,12 @@ def with_another_key(scene: Any, stranger: Any) -> None:
 ALL_FOREIGN = "the journal, or its key, is another store's"
 
 
-@way(ALL_FOREIGN, "refused", memgraph.KeyMissingError)
+@way(ALL_FOREIGN, "refused", KeyMissingError)
 def a_journal_of_another_store(scene: Any, stranger: Any) -> None:
     shutil.copy(stranger.segment, scene.segment)
 
 
-@way(ALL_FOREIGN, "refused", memgraph.KeyMissingError)
+@way(ALL_FOREIGN, "refused", KeyMissingError)
 def a_key_of_another_store(scene: Any, stranger: Any) -> None:
     shutil.copy(stranger.key, scene.key)
 
@@ -367,12 +369,12 @@ def the_whole_journal_is_gone(scene: Any, stranger: Any) -> None:
 KEY_GONE = "the signing key is missing, or the manifest is another store's"
 
 
-@way(KEY_GONE, "refused", memgraph.KeyMissingError)
+@way(KEY_GONE, "refused", KeyMissingError)
 def key_gone(scene: Any, stranger: Any) -> None:
     scene.key.unlink()
 
 
-@way(KEY_GONE, "refused", memgraph.KeyMissingError)
+@way(KEY_GONE, "refused", KeyMissingError)
 def manifest_of_another_store(scene: Any, stranger: Any) -> None:
     shutil.copy(stranger.manifest, scene.manifest)
 
@@ -380,12 +382,12 @@ def manifest_of_another_store(scene: Any, stranger: Any) -> None:
 KEY = "the key file is damaged"
 
 
-@way(KEY, "refused", memgraph.KeyMissingError)
+@way(KEY, "refused", KeyMissingError)
 def key_emptied(scene: Any, stranger: Any) -> None:
     scene.key.write_bytes(b"")
 
 
-@way(KEY, "refused", memgraph.KeyMissingError)
+@way(KEY, "refused", KeyMissingError)
 def key_flipped(scene: Any, stranger: Any) -> None:
     stored = json.loads(scene.key.read_bytes())
     digit = "1" if stored["secret"][0] == "0" else "0"
@@ -434,17 +436,17 @@ def head_flipped(scene: Any, stranger: Any) -> None:
 OTHER_HEAD = "the head file is another journal's"
 
 
-@way(OTHER_HEAD, "refused", memgraph.DamagedJournalError)
+@way(OTHER_HEAD, "refused", DamagedJournalError)
 def head_of_another_store(scene: Any, stranger: Any) -> None:
     shutil.copy(stranger.head, scene.head)
 
 
-@way(OTHER_HEAD, "refused", memgraph.DamagedJournalError)
+@way(OTHER_HEAD, "refused", DamagedJournalError)
 def head_with_another_signature(scene: Any, stranger: Any) -> None:
     scene.head.write_text(json.dumps({**json.loads(scene.head.read_bytes()), "signature": "f" * 64}))
 
 
-@way(OTHER_HEAD, "refused", memgraph.DamagedJournalError)
+@way(OTHER_HEAD, "refused", DamagedJournalError)
 def head_of_an_earlier_event_with_another_signature(scene: Any, stranger: Any) -> None:
     scene.head.write_text(json.dumps({"seq": 5, "signature": "f" * 64}))
 
@@ -538,27 +540,27 @@ def vectors_of_a_torn_commit(scene: Any, stranger: Any) -> None:
 NO_VECTORS = "the vector file is missing or short, or holds zeros or what is not finite"
 
 
-@way(NO_VECTORS, "repaired", memgraph.VectorDamageError)
+@way(NO_VECTORS, "repaired", VectorDamageError)
 def vectors_cut(scene: Any, stranger: Any) -> None:
     scene.vectors.write_bytes(scene.vectors.read_bytes()[:-3])
 
 
-@way(NO_VECTORS, "repaired", memgraph.VectorDamageError)
+@way(NO_VECTORS, "repaired", VectorDamageError)
 def vectors_emptied(scene: Any, stranger: Any) -> None:
     scene.vectors.write_bytes(b"")
 
 
-@way(NO_VECTORS, "repaired", memgraph.VectorDamageError)
+@way(NO_VECTORS, "repaired", VectorDamageError)
 def vectors_gone(scene: Any, stranger: Any) -> None:
     scene.vectors.unlink()
 
 
-@way(NO_VECTORS, "repaired", memgraph.VectorDamageError)
+@way(NO_VECTORS, "repaired", VectorDamageError)
 def vectors_of_zeros(scene: Any, stranger: Any) -> None:
     scene.vectors.write_bytes(bytes(scene.vectors.stat().st_size))
 
 
-@way(NO_VECTORS, "repaired", memgraph.VectorDamageError)
+@way(NO_VECTORS, "repaired", VectorDamageError)
 def vectors_of_noise(scene: Any, stranger: Any) -> None:
     scene.vectors.write_bytes(b"\xff" * scene.vectors.stat().st_size)
 
@@ -566,14 +568,14 @@ def vectors_of_noise(scene: Any, stranger: Any) -> None:
 WRITTEN_BEHIND = "something is written behind a vector file that is missing or short"
 
 
-@way(WRITTEN_BEHIND, "repaired", memgraph.VectorDamageError)
+@way(WRITTEN_BEHIND, "repaired", VectorDamageError)
 def a_write_behind_a_torn_row(scene: Any, stranger: Any) -> None:
     size = scene.vectors.stat().st_size
     os.truncate(scene.vectors, size - 100)
     write_behind(scene, size)
 
 
-@way(WRITTEN_BEHIND, "repaired", memgraph.VectorDamageError)
+@way(WRITTEN_BEHIND, "repaired", VectorDamageError)
 def a_write_behind_a_missing_file(scene: Any, stranger: Any) -> None:
     size = scene.vectors.stat().st_size
     scene.vectors.unlink()
@@ -590,14 +592,14 @@ def write_behind(scene: Any, size: int) -> None:
 FLIPPED_VECTORS = "a vector is changed"
 
 
-@way(FLIPPED_VECTORS, "verify", memgraph.VectorDamageError)
+@way(FLIPPED_VECTORS, "verify", VectorDamageError)
 def a_vector_is_flipped(scene: Any, stranger: Any) -> None:
     data = bytearray(scene.vectors.read_bytes())
     data[70] ^= 1
     scene.vectors.write_bytes(bytes(data))
 
 
-@way(FLIPPED_VECTORS, "verify", memgraph.VectorDamageError)
+@way(FLIPPED_VECTORS, "verify", VectorDamageError)
 def vectors_are_swapped(scene: Any, stranger: Any) -> None:
     data = scene.vectors.read_bytes()
     scene.vectors.write_bytes(data[64:128] + data[:64] + data[128:])
@@ -706,7 +708,7 @@ def test_a_store_without_its_journal_is_reported_and_can_be_started_again(scene:
     with pytest.raises(memgraph.JournalError) as error:
         scene.open()
     with pytest.raises(memgraph.JournalError) as same:
-        memgraph.repair_store(config)
+        repair_store(config)
     assert str(same.value) == str(error.value)
     named = [scene.home / name for name in ("graph", "index", "journal/vectors")]
     assert all(str(path) in str(error.value) for path in named)

@@ -25,7 +25,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[
         done = " ".join(f"{number}. {step}." for number, step in enumerate(STEPS, start=1))
         for n in range(3):
             memory.save_episode(f"Release version 1.{n}", "All was green.", done, "success", build_id=f"b{n}")
-        assert memory.learn_procedures().proposed == 1
+        assert memory.procedures.learn().proposed == 1
 
     def call(*args: str) -> tuple[int, str]:
         result = CliRunner().invoke(cli, ["--home", str(home), "proposals", *args], prog_name="memgraph")

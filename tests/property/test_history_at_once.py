@@ -85,7 +85,7 @@ def slider(data: PageData) -> dict[int, set[str]]:
     last = data.document["end"] // DAY
     return {
         number: {
-            memory.id or ""
+            memory.id
             for place, memory in enumerate(data.memories)
             if sum(turn <= number * DAY for turn in lives.get(place, [added[place]])) % 2
         }
@@ -95,7 +95,7 @@ def slider(data: PageData) -> dict[int, set[str]]:
 
 def told_by_builds(data: PageData) -> dict[str, list[int]]:
     """Return when builds told each memory, as the page has it."""
-    return {data.memories[place].id or "": times for place, *times in data.document["told"]}
+    return {data.memories[place].id: times for place, *times in data.document["told"]}
 
 
 def told(store: memgraph.AgentMemoryStore) -> dict[str, dict[str, Any]]:
@@ -105,9 +105,9 @@ def told(store: memgraph.AgentMemoryStore) -> dict[str, dict[str, Any]]:
     fields = {"content", "outcome", "tags", "confidence", "occurred_at", "title", "privacy_tier"}
     found = {}
     for memory in store.read_memories(ids):
-        links = sorted((link.relation, link.source_id, link.target_id) for link in store.links(memory.id or ""))
+        links = sorted((link.relation, link.source_id, link.target_id) for link in store.links(memory.id))
         builds = sorted(memory.evidence_build_ids)
-        found[memory.id or ""] = {**memory.model_dump(include=fields), "builds": builds, "links": links}
+        found[memory.id] = {**memory.model_dump(include=fields), "builds": builds, "links": links}
     return found
 
 
@@ -118,8 +118,8 @@ def check_the_law(history: Sequence[Sequence[tuple[bool, int]]], numbers: Sequen
         assert shown == slider(other)
         assert [series.points for series in one.series] == [series.points for series in other.series]
         assert told_by_builds(one) == told_by_builds(other)
-        texts = {memory.id or "": memory.content for memory in one.memories}
-        worded = {one.memories[place].id or "": at // DAY for place, at in one.document["worded"]}
+        texts = {memory.id: memory.content for memory in one.memories}
+        worded = {one.memories[place].id: at // DAY for place, at in one.document["worded"]}
         for number in numbers:
             with at_once.at(moment(number)) as then, lived.at(moment(number)) as lived_then:
                 known = told(then)

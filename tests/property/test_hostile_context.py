@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 import memgraph
+from memgraph.retrieval import agent_context
 from memgraph.retrieval.context.formats import FORMATS
 
 LINE_ENDS = ["\n", "\n\n", "\r", "\x0b", "\x85", "\u2028", "\u2029", "\x1b[31m", "\t", "\u202e", "\u2066"]
@@ -64,9 +65,10 @@ def recalled(text: str) -> memgraph.AgentContext:
             common_errors=[{"error": said, "fix": said}],
         ),
     ]
-    return memgraph.agent_context(
+    stored = [memory.model_copy(update={"id": f"memory {place}"}) for place, memory in enumerate(memories)]
+    return agent_context(
         memgraph.RetrievalResult(
-            query_id="q", memories=memories, total_tokens_used=1, injected_prompt_prefix="", retrieved_at="2026-02-01"
+            query_id="q", memories=stored, total_tokens_used=1, injected_prompt_prefix="", retrieved_at="2026-02-01"
         )
     )
 

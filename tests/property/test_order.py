@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import memgraph
+from memgraph.errors import DuplicateIdError
 from memgraph.testing import FakeClock, FakeEmbedder
 
 Step = tuple[str, int, int]
@@ -50,7 +51,7 @@ def take(store: memgraph.AgentMemoryStore, history: int, step: Step) -> None:
     }
     try:
         doings[what]()
-    except (memgraph.NotFoundError, memgraph.DuplicateIdError, memgraph.InvalidInputError):
+    except (memgraph.NotFoundError, DuplicateIdError, memgraph.InvalidInputError):
         return
 
 

@@ -40,7 +40,7 @@ def told(taken: list[Step]) -> Iterator[Any]:
         clock = FakeClock(f"2026-02-0{FIRST_DAY}T09:00:00.000Z")
         with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(16), clock=clock) as store:
             added = [{"type": "episodic", "content": f"The lamp {number} is on"} for number in range(4)]
-            ids = sorted(memory.id or "" for memory in store.insert_memories(added))
+            ids = sorted(memory.id for memory in store.insert_memories(added))
             for step in taken:
                 clock.advance(days=1)
                 take(store, ids, step)
@@ -71,7 +71,7 @@ def in_force(data: PageData, day: int) -> set[str]:
     added = np.cumsum(columns["added"]).tolist()
     end = (day - FIRST_DAY + 1) * 86_400 - 9 * 3_600 - 1
     return {
-        memory.id or ""
+        memory.id
         for place, memory in enumerate(data.memories)
         if sum(turn <= end for turn in lives.get(place, [added[place]])) % 2
     }
@@ -90,7 +90,7 @@ def listed(store: Any) -> set[str]:
 def test_slider_series_and_the_past_agree(taken: list[Step]) -> None:
     with told(taken) as store:
         data = page_data(store, include={"suppressed"})
-        shown = {memory.id or "" for memory in data.memories}
+        shown = {memory.id for memory in data.memories}
         live = next(one for one in data.document["series"] if one["name"] == "live_memories")
         counted = {int(point["at"][-2:]): point["count"] for point in live["points"]}
         assert max(counted) == int(data.last[8:10])

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 import memgraph
+from memgraph.errors import DuplicateIdError, ScopeError
 from memgraph.fold import EmptyView, Projection, project
 from memgraph.journal.keys import FileKeys
 from memgraph.journal.opening import open_journal
@@ -95,7 +96,7 @@ class StoreMachine(RuleBasedStateMachine):
         if memory_id in sources:
             error = memgraph.InvalidInputError
         elif memory_id in self.model.memories:
-            error = memgraph.DuplicateIdError
+            error = DuplicateIdError
         elif not set(sources) <= self.model.memories.keys():
             error = memgraph.NotFoundError
         if error:
@@ -125,10 +126,10 @@ class StoreMachine(RuleBasedStateMachine):
                 store.commit("task" if task else "global", [parse_memory(memory) for memory in given], task_id=task)
 
         if len(scopes) > 1:
-            with self.refused(memgraph.ScopeError):
+            with self.refused(ScopeError):
                 write()
         elif len(set(known)) < len(known) or set(known) & self.model.memories.keys():
-            with self.refused(memgraph.DuplicateIdError):
+            with self.refused(DuplicateIdError):
                 write()
         else:
             now = self.commit_at(pending)
@@ -205,10 +206,10 @@ class StoreMachine(RuleBasedStateMachine):
         ]
         named = {one for _, one, _ in wanted} | {other for what, _, other in wanted if what == "link"}
         if not named <= self.model.memories.keys():
-            with self.refused(memgraph.NotFoundError, memgraph.ScopeError):
+            with self.refused(memgraph.NotFoundError, ScopeError):
                 store.commit("global", events)
         elif any(what == "delete" and self.model.memories[one]["task_id"] for what, one, _ in wanted):
-            with self.refused(memgraph.ScopeError):
+            with self.refused(ScopeError):
                 store.commit("global", events)
         else:
             now = self.commit_at(pending)

@@ -34,7 +34,7 @@ def test_16_garbage_collection_takes_low_relevance_memories(open_store, setting)
         store.insert_memory(episode("Forgotten by the user", relevance_score=0.05, is_suppressed=True)),
     ]
 
-    result = memgraph.MemGraph(store).collect()
+    result = memgraph.MemGraph(store).maintenance.collect()
 
     if setting == "delete":
         assert (result.archived, result.deleted) == (0, 1)
@@ -53,19 +53,19 @@ def test_17_pinned_memories_stay(store, memory):
     pinned = store.insert_memory(episode("Tokens failed", relevance_score=0.01, is_pinned=True))
     store.insert_memory(episode("Tokens failed again"))
 
-    assert memory.collect().archived == 0
+    assert memory.maintenance.collect().archived == 0
     assert store.get_memory(pinned.id) == pinned
 
 
 def test_18_landmarks_stay_at_0_1(store, memory, clock):
     only = store.insert_memory(episode("The payment was charged twice", relevance_score=0.04))
 
-    result = memory.collect()
+    result = memory.maintenance.collect()
 
     assert (result.archived, result.landmarks, result.floors_set) == (0, 1, 1)
     assert store.get_memory(only.id).relevance_score == 0.1
     clock.advance(days=3650)
-    assert memory.collect().archived == 0
+    assert memory.maintenance.collect().archived == 0
     assert store.get_memory(only.id).relevance_score == 0.1
 
 
@@ -84,7 +84,7 @@ def test_05_landmark_memories_survive_garbage_collection(store, memory):
     critical = store.insert_memory(episode("The database is gone", tags=["critical-failure"], relevance_score=0.01))
     twin = store.insert_memory(episode("The database is back", tags=["critical-failure"], outcome="positive"))
 
-    memory.collect()
+    memory.maintenance.collect()
 
     assert store.get_memory(critical.id).archived_at is None
     assert store.get_memory(critical.id).relevance_score == 0.1
@@ -96,6 +96,6 @@ def test_05_pinned_memories_persist_through_decay(store, memory, clock):
     clock.advance(days=400)
 
     memory.retrieval.apply_decay()
-    memory.collect()
+    memory.maintenance.collect()
 
     assert store.get_memory(pinned.id).relevance_score == 1.0

@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 
 import memgraph
+from memgraph.model.results.listing import MemoryExport, MemoryListEntry
 
 CLEAR = "I have a clear memory of this"
 VAGUE = "I vaguely remember"
@@ -196,7 +197,7 @@ def test_11_list_entries_say_what_the_seed_lists(store, commands, clock):
 
     (entry,) = commands.list()
 
-    assert isinstance(entry, memgraph.MemoryListEntry)
+    assert isinstance(entry, MemoryListEntry)
     assert (entry.id, entry.type, entry.outcome) == (memory.id, "semantic", "positive")
     assert (entry.age, entry.access_count, entry.is_pinned) == ("2 days ago", 1, False)
     assert entry.relevance_score == pytest.approx(0.8 * 0.95 ** (2 / 7))
@@ -279,7 +280,7 @@ def test_18_export_includes_all_memories(store, commands, clock):
 
     export = commands.export_memories()
 
-    assert isinstance(export, memgraph.MemoryExport)
+    assert isinstance(export, MemoryExport)
     assert (export.version, export.total_memories) == ("1.0.0", 5)
     assert export.exported_at == "2026-02-01T09:00:00.000Z"
     assert {memory.id for memory in export.memories} == {memory.id for memory in made.values()}

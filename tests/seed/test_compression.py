@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import memgraph
+from memgraph.config import ConsolidationConfig
 
 
 def episode(content, **fields):
@@ -60,7 +61,7 @@ def test_13_compression_does_not_run_on_the_wrong_cycle(store, three):
 
 def test_14_compression_runs_on_the_right_cycle(open_store, three):
     assert (
-        memgraph.ConsolidationPipeline(open_store(), config=memgraph.ConsolidationConfig(compression_cycle_interval=7))
+        memgraph.ConsolidationPipeline(open_store(), config=ConsolidationConfig(compression_cycle_interval=7))
         .compress(14)
         .compressed
         == 1
@@ -75,7 +76,7 @@ def test_15_compression_preserves_the_source_episodes(store, three):
 
 def test_08_a_compressed_group_is_recalled_as_a_generalisation(store, three):
     memory = memgraph.MemGraph(store)
-    assert memory.compress().compressed == 1
+    assert memory.maintenance.compress().compressed == 1
 
     found = memory.recall("tokens for auth", project="shop").memories
     assert [one.type for one in found if one.type == "semantic"] == ["semantic"]

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import memgraph
+from memgraph.config import ConsolidationConfig
+from memgraph.model.results.learning import ConsolidationResult
+from memgraph.model.similarity import cosine_similarity
 
 NOW = "2026-02-01T09:00:00.000Z"
 
@@ -207,7 +210,7 @@ def test_09_enforces_max_extraction_count(store, apart):
 
 def test_10_enforces_time_limit(store, open_store, apart):
     texts = ["Tokens failed", "Sessions worked", "The proxy strips headers"]
-    hurried = memgraph.ConsolidationConfig(max_duration_ms=1)
+    hurried = ConsolidationConfig(max_duration_ms=1)
     slow = Batches(apart(texts), takes_s=0.01)
 
     cut = memgraph.ConsolidationPipeline(store, slow, extractor(*texts), hurried).consolidate(build_log())
@@ -232,7 +235,7 @@ def test_11_returns_correct_consolidation_result_stats(store, existing, fake_emb
 
     result = pipeline.consolidate(build_log())
 
-    assert isinstance(result, memgraph.ConsolidationResult)
+    assert isinstance(result, ConsolidationResult)
     assert (result.build_id, result.consolidated_at) == ("build-1", NOW)
     assert (result.memories_extracted, result.memories_deduplicated) == (3, 1)
     assert (result.memories_compressed, result.memories_deleted) == (0, 0)
@@ -257,11 +260,11 @@ def test_11_consolidating_the_same_log_again_changes_nothing(store, apart):
 def test_20_cosine_similarity_of_identical_vectors():
     vector = np.random.default_rng(1).standard_normal(64)
 
-    assert memgraph.cosine_similarity(vector, vector) == pytest.approx(1.0)
-    assert memgraph.cosine_similarity(vector, -3 * vector) == pytest.approx(-1.0)
-    assert memgraph.cosine_similarity([1, 0], [0, 1]) == 0.0
-    assert memgraph.cosine_similarity([3, 4], [4, 3]) == pytest.approx(24 / 25)
-    assert memgraph.cosine_similarity([], []) == 0.0
-    assert memgraph.cosine_similarity([0, 0], [1, 2]) == 0.0
+    assert cosine_similarity(vector, vector) == pytest.approx(1.0)
+    assert cosine_similarity(vector, -3 * vector) == pytest.approx(-1.0)
+    assert cosine_similarity([1, 0], [0, 1]) == 0.0
+    assert cosine_similarity([3, 4], [4, 3]) == pytest.approx(24 / 25)
+    assert cosine_similarity([], []) == 0.0
+    assert cosine_similarity([0, 0], [1, 2]) == 0.0
     with pytest.raises(memgraph.InvalidInputError):
-        memgraph.cosine_similarity([1, 0], [1, 0, 0])
+        cosine_similarity([1, 0], [1, 0, 0])

@@ -7,6 +7,8 @@ from math import ceil
 import pytest
 
 import memgraph
+from memgraph.config import RetrievalBudget
+from memgraph.model.relevance import ForgettingCurveConfig
 
 LOW_ID = "00000000-0000-4000-8000-000000000001"
 HIGH_ID = "ffffffff-ffff-4fff-bfff-ffffffffffff"
@@ -165,8 +167,8 @@ def test_11_export_and_import_round_trip(wired, open_store, embedder, clock):
 
 
 def test_12_memory_config_flows_to_the_store(open_store, embedder, vector_at, clock):
-    budget = memgraph.RetrievalBudget(episodic=2, semantic=1, procedural=0, max_tokens=100)
-    curve = memgraph.ForgettingCurveConfig(decay_rate=0.1, reinforcement_boost=0.05)
+    budget = RetrievalBudget(episodic=2, semantic=1, procedural=0, max_tokens=100)
+    curve = ForgettingCurveConfig(decay_rate=0.1, reinforcement_boost=0.05)
     store = open_store("configured", retrieval_budget=budget, forgetting_curve=curve)
     for n in range(4):
         for kind in (memgraph.EpisodicMemory, memgraph.SemanticMemory, memgraph.ProceduralMemory):

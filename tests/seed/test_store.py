@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import memgraph
+from memgraph.errors import QueryError
 
 NOW = "2026-02-01T09:00:00.000Z"
 NODES = ("Memory", "Project", "Build", "Agent", "Session", "Tag", "Entity")
@@ -31,7 +32,7 @@ def test_01_creates_database_and_tables_on_init(store, config):
         assert store.cypher(f"MATCH (n:{label}) RETURN count(n) AS n") == [{"n": 0}], label
     for relation in EDGES:
         assert store.cypher(f"MATCH ()-[r:{relation}]->() RETURN count(r) AS n") == [{"n": 0}], relation
-    with pytest.raises(memgraph.QueryError):
+    with pytest.raises(QueryError):
         store.cypher("MATCH (n:NoSuchTable) RETURN n.id")
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import memgraph
+from memgraph.errors import DuplicateIdError, NotAStoreError
 from memgraph.testing import FakeClock, FakeEmbedder
 
 DIMENSION = 64
@@ -189,7 +190,7 @@ def test_a_refused_update_changes_nothing(stocked, unchanged, field, value):
 
 
 def test_an_id_that_is_in_the_store(stocked, unchanged):
-    with unchanged(), pytest.raises(memgraph.DuplicateIdError) as caught:
+    with unchanged(), pytest.raises(DuplicateIdError) as caught:
         stocked.insert_memory(data(id=KNOWN_ID))
 
     assert caught.value.memory_id == KNOWN_ID
@@ -199,12 +200,12 @@ def test_an_id_that_is_in_the_store(stocked, unchanged):
 def test_an_id_that_is_in_the_store_in_other_letters(stocked, unchanged):
     memory = stocked.insert_memory(data(id="abcdefab-cdef-4bcd-8fab-cdefabcdefab"))
 
-    with unchanged(), pytest.raises(memgraph.DuplicateIdError):
+    with unchanged(), pytest.raises(DuplicateIdError):
         stocked.insert_memory(data(id=memory.id.upper()))
 
 
 def test_an_id_that_is_in_the_store_within_a_bulk_call(stocked, unchanged):
-    with unchanged(), pytest.raises(memgraph.DuplicateIdError) as caught:
+    with unchanged(), pytest.raises(DuplicateIdError) as caught:
         stocked.insert_memories([data(content="The first"), data(id=KNOWN_ID), data(content="The last")])
 
     assert caught.value.memory_id == KNOWN_ID
@@ -213,7 +214,7 @@ def test_an_id_that_is_in_the_store_within_a_bulk_call(stocked, unchanged):
 def test_an_id_twice_within_a_bulk_call(stocked, unchanged):
     twice = str(uuid4())
 
-    with unchanged(), pytest.raises(memgraph.DuplicateIdError) as caught:
+    with unchanged(), pytest.raises(DuplicateIdError) as caught:
         stocked.insert_memories([data(id=twice), data(content="Between"), data(id=twice)])
 
     assert caught.value.memory_id == twice
@@ -316,7 +317,7 @@ def test_a_count_that_the_index_cannot_hold(stocked, unchanged, count):
 
 
 def test_an_id_twice_within_an_import(stocked, unchanged, embedder):
-    with unchanged(), pytest.raises(memgraph.DuplicateIdError) as caught:
+    with unchanged(), pytest.raises(DuplicateIdError) as caught:
         memgraph.MemoryCommands(stocked, embedder).import_memories(exported(GOOD, {**GOOD, "content": "Another"}))
 
     assert caught.value.memory_id == GOOD["id"]
@@ -344,7 +345,7 @@ def test_a_directory_that_is_no_store(tmp_path, embedder, files):
         (home / name).write_text(text)
     before = files_under(home)
 
-    with pytest.raises(memgraph.NotAStoreError) as caught:
+    with pytest.raises(NotAStoreError) as caught:
         open_and_write(home, tmp_path / "keys", embedder)
 
     assert caught.value.path == home

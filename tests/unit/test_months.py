@@ -37,7 +37,7 @@ class Telling:
         memory = {**place, "content": f"{name} told it", "occurred_at": day, "outcome": outcome, "tags": ["csv"]}
         kept = self.store.insert_memory({**memory, **fields})
         self.build(name, day)
-        return kept.id or ""
+        return kept.id
 
     def again(self, memory_id: str, name: str, day: str, *, in_its_words: bool = False) -> None:
         """Let a build tell an episode again."""

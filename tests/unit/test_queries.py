@@ -13,8 +13,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from memgraph import AgentMemoryConfig, AgentMemoryStore, InvalidInputError, MemGraphError, QueryError
-from memgraph.errors import MissingExtraError
+from memgraph import AgentMemoryConfig, AgentMemoryStore, InvalidInputError, MemGraphError
+from memgraph.errors import MissingExtraError, QueryError
 from memgraph.graph.guard import check_parameters, check_read_only
 from memgraph.graph.queries import named_queries, named_query, parse_query
 from memgraph.model.events.intake import BuildConsolidated, SourceRead

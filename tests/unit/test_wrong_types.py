@@ -13,6 +13,7 @@ import pytest
 
 import memgraph
 from memgraph.extraction.readers import BuildLogReader
+from memgraph.facade import Contradictions, Maintenance, Procedures
 from memgraph.model.events.links import MemoryUnlinked
 from memgraph.model.events.recalls import RetrievalRecorded
 from memgraph.testing import FakeClock, FakeEmbedder
@@ -137,6 +138,9 @@ def calls(name: str, method: Callable[..., Any]) -> Iterator[tuple[str, Callable
 OWNERS: dict[str, tuple[type, Callable[[memgraph.MemGraph], Any]]] = {
     "store": (memgraph.AgentMemoryStore, lambda memory: memory.store),
     "facade": (memgraph.MemGraph, lambda memory: memory),
+    "procedures": (Procedures, lambda memory: memory.procedures),
+    "contradictions": (Contradictions, lambda memory: memory.contradictions),
+    "maintenance": (Maintenance, lambda memory: memory.maintenance),
     "commands": (memgraph.MemoryCommands, lambda memory: memory.commands),
     "retrieval": (memgraph.MemoryRetrieval, lambda memory: memory.retrieval),
     "consolidation": (memgraph.ConsolidationPipeline, lambda memory: memory.consolidation),

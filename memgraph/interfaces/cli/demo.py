@@ -22,7 +22,7 @@ from memgraph.interfaces.cli.learning.ingest import history_reader, told
 if TYPE_CHECKING:
     from memgraph.extraction.readers import Reader
     from memgraph.facade import MemGraph
-    from memgraph.model.memory import AgentMemory
+    from memgraph.model.memory import StoredMemory
     from memgraph.model.results.learning import IngestReport
     from memgraph.model.retrieval import RetrievalResult
     from memgraph.viz.page.page import PageReport
@@ -104,7 +104,7 @@ def _store(settings: Settings) -> Iterator[MemGraph]:
             yield memory
 
 
-def _most_telling(memories: Sequence[AgentMemory]) -> list[AgentMemory]:
+def _most_telling(memories: Sequence[StoredMemory]) -> list[StoredMemory]:
     """Return a few memories: the best of each reason before a second of any, what went wrong first."""
     place_in_reason: Counter[str | None] = Counter()
     ranked = []
@@ -114,13 +114,13 @@ def _most_telling(memories: Sequence[AgentMemory]) -> list[AgentMemory]:
     return [memory for *_, memory in sorted(ranked, key=lambda item: item[:3])[:_TELLING]]
 
 
-def _substance(memory: AgentMemory) -> tuple[int, str]:
+def _substance(memory: StoredMemory) -> tuple[int, str]:
     """Return how much a memory says, unless it is a wall of text; ties go by id."""
     length = len(memory.content)
-    return length if length <= _READABLE_CHARS else 0, memory.id or ""
+    return length if length <= _READABLE_CHARS else 0, memory.id
 
 
-def _task(memory: MemGraph, telling: Sequence[AgentMemory]) -> str | None:
+def _task(memory: MemGraph, telling: Sequence[StoredMemory]) -> str | None:
     """Return a task that touches what the memories name most often."""
     if found := memory.store.cypher(_MOST_NAMED):
         return f"change {found[0]['name']}"
@@ -130,8 +130,8 @@ def _task(memory: MemGraph, telling: Sequence[AgentMemory]) -> str | None:
 def _document(
     reader: Reader,
     report: IngestReport,
-    learned: Sequence[AgentMemory],
-    telling: Sequence[AgentMemory],
+    learned: Sequence[StoredMemory],
+    telling: Sequence[StoredMemory],
     task: str | None,
     result: RetrievalResult | None,
     page: PageReport | None,
@@ -152,8 +152,8 @@ def _document(
 def _told(
     reader: Reader,
     report: IngestReport,
-    learned: Sequence[AgentMemory],
-    telling: Sequence[AgentMemory],
+    learned: Sequence[StoredMemory],
+    telling: Sequence[StoredMemory],
     task: str | None,
     result: RetrievalResult | None,
 ) -> Iterator[str]:

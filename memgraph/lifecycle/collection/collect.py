@@ -230,7 +230,7 @@ def _summarising(view: View) -> Plan[_Batch]:
     slots = survey.unsummarised()
     some = _together(survey, slots)
     memories = view.reader.read(_names(survey, some))
-    events = [_revision(one.id or "", archive_summary=summary_of(one.content)) for one in memories]
+    events = [_revision(one.id, archive_summary=summary_of(one.content)) for one in memories]
     return _planned(survey, some, events, _Batch(_count("summarised", some), len(slots) - len(some)))
 
 

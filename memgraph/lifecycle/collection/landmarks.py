@@ -44,7 +44,7 @@ def is_landmark(store: AgentMemoryStore, memory: AgentMemory) -> bool:
         superseded = store.reader.superseded()
         listed = store.reader.listed() & ~superseded
         others = listed & of_scope(store, "project", memory.project_id)
-        if (own := index.slot(memory.id or "")) >= 0:
+        if memory.id is not None and (own := index.slot(memory.id)) >= 0:
             if not listed[own]:
                 return False
             others[own] = False

@@ -45,10 +45,10 @@ def foresee_collection(store: AgentMemoryStore) -> CollectionPreview:
         relevance = dict(zip(names, survey.relevance[going].tolist(), strict=True))
         shown = [
             FadedMemory(
-                id=memory.id or "",
+                id=memory.id,
                 type=memory.type,
                 content=preview(memory.content),
-                relevance=relevance[memory.id or ""],
+                relevance=relevance[memory.id],
                 access_count=memory.access_count,
                 last_accessed_at=memory.last_accessed_at,
             )

@@ -23,7 +23,7 @@ from memgraph.model.chronology import in_order, since
 from memgraph.model.events.links import MemoryLinked, MemoryUnlinked
 from memgraph.model.events.payload import Payload
 from memgraph.model.link import Link
-from memgraph.model.memory import AgentMemory
+from memgraph.model.memory import StoredMemory
 from memgraph.model.results.contradictions import Contradiction
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
@@ -34,7 +34,7 @@ _SURE_REVERSAL = 0.75
 NO_CONFLICT = "they do not contradict each other"
 
 
-def is_decided(conflict: Conflict, older: AgentMemory, newer: AgentMemory, *, is_confirmed: bool, now: str) -> bool:
+def is_decided(conflict: Conflict, older: StoredMemory, newer: StoredMemory, *, is_confirmed: bool, now: str) -> bool:
     """Whether the newer memory replaces the older one without anybody being asked.
 
     It does if it is later, its source is trusted at least as much, and it is confirmed: the user said it, it was of use in
@@ -97,7 +97,7 @@ def _among(reader: Reader, shown: NDArray[np.bool_]) -> list[tuple[str, str]]:
 
 
 def _in_order_of_score(found: Iterable[Contradiction]) -> list[Contradiction]:
-    return sorted(found, key=lambda one: (-(one.score or 0.0), one.newer.id or "", one.older.id or ""))
+    return sorted(found, key=lambda one: (-(one.score or 0.0), one.newer.id, one.older.id))
 
 
 def _is_replaced(reader: Reader, ends: tuple[str, str]) -> bool:

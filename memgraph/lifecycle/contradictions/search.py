@@ -33,7 +33,7 @@ from memgraph.model.chronology import in_order, since
 from memgraph.model.events.lifecycle import CONTRADICTIONS, ContradictionsSought
 from memgraph.model.events.links import MemoryLinked
 from memgraph.model.link import EXPLICIT_RELATIONS
-from memgraph.model.memory import AgentMemory
+from memgraph.model.memory import StoredMemory
 from memgraph.model.results.contradictions import ContradictionResult
 from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
@@ -137,14 +137,14 @@ class _Known:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self.apart: set[tuple[int, int]] = set()
-        self._memories: dict[str, AgentMemory] = {}
+        self._memories: dict[str, StoredMemory] = {}
         self._holders: dict[int, NDArray[np.int32]] = {}
         self.through_seq = -1
 
-    def read(self, memory_ids: Sequence[str]) -> list[AgentMemory]:
+    def read(self, memory_ids: Sequence[str]) -> list[StoredMemory]:
         """Return these memories in this order."""
         lacking = [one for one in memory_ids if one not in self._memories]
-        self._memories |= {memory.id or "": memory for memory in self._reader.read(lacking)} if lacking else {}
+        self._memories |= {memory.id: memory for memory in self._reader.read(lacking)} if lacking else {}
         return [self._memories[one] for one in memory_ids if one in self._memories]
 
     def holders(self, code: int) -> NDArray[np.int32]:
@@ -153,9 +153,9 @@ class _Known:
             self._holders[code] = self._reader.index.postings.get(code)[0]
         return self._holders[code]
 
-    def has_risen(self, memory: AgentMemory, after_seq: int) -> bool:
+    def has_risen(self, memory: StoredMemory, after_seq: int) -> bool:
         """Whether a memory is surer, or trusted more, than it was then, and neither less. Reads the journal: ask last."""
-        memory_id = memory.id or ""
+        memory_id = memory.id
         events = (event for event in self._reader.history(memory_id) if event.seq <= after_seq)
         if (then := last_known(events, memory_id)) is None:
             return False  # it was weighed when it was written
@@ -208,7 +208,7 @@ def _planned(view: View, step: Batch, known: _Known) -> Plan[ContradictionResult
     slots = [slot for one in step.memory_ids if (slot := index.slot(one)) >= 0 and field.in_force[slot]]
     found = _Findings()
     for memory in known.read([index.ids.names[slot] for slot in slots]):
-        slot = index.slot(memory.id or "")
+        slot = index.slot(memory.id)
         linked = _linked(index, slot)
         for other, rival in _rivals(field, memory, slot):
             if memory.id not in found.retired and rival.id not in found.retired:
@@ -227,8 +227,8 @@ def _planned(view: View, step: Batch, known: _Known) -> Plan[ContradictionResult
 
 
 def _compare(
-    one: AgentMemory,
-    other: AgentMemory,
+    one: StoredMemory,
+    other: StoredMemory,
     relations: Set[str],
     found: _Findings,
     *,
@@ -240,7 +240,7 @@ def _compare(
     older, newer = in_order(one, other)
     is_confirmed, is_known = newer.id in step.confirmed, relations == {"CONTRADICTS"}
     may_be_decided = is_confirmed or newer.id in step.weighed
-    pair = frozenset([one.id or "", other.id or ""])
+    pair = frozenset([one.id, other.id])
     if pair in found.compared or (relations and not (is_known and may_be_decided)):
         return True
     if older.invalid_at is not None and older.invalid_at <= since(newer):
@@ -249,14 +249,14 @@ def _compare(
     if conflict is None:
         return False
     found.compared.add(pair)
-    ends = {"source_id": newer.id or "", "target_id": older.id or ""}
+    ends = {"source_id": newer.id, "target_id": older.id}
     said = {**ends, "score": conflict.score, "reason": conflict.noted, "created_at": now}
     if not is_known:
         found.links.append((newer.task_id, MemoryLinked(relation="CONTRADICTS", **said)))
     is_certain = is_decided(conflict, older, newer, is_confirmed=is_confirmed, now=now)
     if is_certain and (not is_known or is_confirmed or known.has_risen(newer, step.after_seq)):
         found.links.append((newer.task_id, MemoryLinked(relation="SUPERSEDES", **said)))
-        found.retired.add(older.id or "")
+        found.retired.add(older.id)
     return True
 
 
@@ -272,7 +272,7 @@ def _linked(index: Index, slot: int) -> dict[int, Set[str]]:
     return found
 
 
-def _rivals(field: _Field, memory: AgentMemory, slot: int) -> list[tuple[int, AgentMemory]]:
+def _rivals(field: _Field, memory: StoredMemory, slot: int) -> list[tuple[int, StoredMemory]]:
     """Return the few memories in force that may contradict one, with their slots, the nearest first, ties in id order."""
     if memory.source == COMPRESSION_SOURCE:
         return []  # it says what its episodes say
@@ -297,7 +297,7 @@ def _sharing(field: _Field, slot: int) -> Slots:
     return near
 
 
-def _nearest(field: _Field, memory: AgentMemory, slot: int, others: Slots) -> list[int]:
+def _nearest(field: _Field, memory: StoredMemory, slot: int, others: Slots) -> list[int]:
     """Return those that are near by their vectors or, where one has none, by their words."""
     index = field.index
     if not len(others):

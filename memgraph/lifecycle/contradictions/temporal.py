@@ -103,7 +103,7 @@ def _replaced(view: View) -> Plan[TemporalResult]:
         if gone & {pair.newer.id, pair.older.id} or (link := _replacing(pair, view.now)) is None:
             continue
         commits.append(Commit([link], pair.newer.task_id))
-        gone.add(pair.older.id or "")
+        gone.add(pair.older.id)
     return Plan(TemporalResult(looked_at=len(found), replaced=len(commits)), commits)
 
 
@@ -112,5 +112,5 @@ def _replacing(pair: Contradiction, now: str) -> MemoryLinked | None:
     if conflict is None or not is_decided(conflict, pair.older, pair.newer, is_confirmed=False, now=now):
         return None
     said = {"score": conflict.score, "reason": conflict.noted, "created_at": now}
-    ends = {"source_id": pair.newer.id or "", "target_id": pair.older.id or ""}
+    ends = {"source_id": pair.newer.id, "target_id": pair.older.id}
     return MemoryLinked(relation="SUPERSEDES", **ends, **said)

@@ -10,7 +10,7 @@ import numpy as np
 from memgraph.index.columns import OUTCOMES, TIERS, TRUST
 from memgraph.index.index import scope_name
 from memgraph.lifecycle.dedup.equal_text import Mask, differ, equal_memory
-from memgraph.model.memory import AgentMemory, Vector
+from memgraph.model.memory import AgentMemory, StoredMemory, Vector
 from memgraph.store import AgentMemoryStore
 
 _LOOKED_AT = 8
@@ -43,7 +43,7 @@ def of_scope(store: AgentMemoryStore, kind: str, name: str | None) -> Mask:
 
 def nearest(
     store: AgentMemoryStore, vector: Vector, mask: Mask, *, threshold: float, of: AgentMemory | None = None
-) -> tuple[float, AgentMemory | None]:
+) -> tuple[float, StoredMemory | None]:
     """Return the greatest cosine among the masked memories, and whose it is if it reaches the threshold.
 
     Of several that are equally near it is the one with the lowest id; of none the cosine is −1.
@@ -73,7 +73,7 @@ def nearest(
 
 def duplicate_of(
     store: AgentMemoryStore, memory: AgentMemory, mask: Mask, *, threshold: float
-) -> tuple[float, AgentMemory | None]:
+) -> tuple[float, StoredMemory | None]:
     """Return the masked memory that says the same, and its cosine; (−1, None) where none does.
 
     Where one of two has no vector, they say the same only if their texts are equal.

@@ -13,7 +13,7 @@ from memgraph.lifecycle.contradictions.conflict import conflict_of
 from memgraph.lifecycle.evidence.trials import task_of
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.ids import canonical_name
-from memgraph.model.memory import AgentMemory
+from memgraph.model.memory import AgentMemory, StoredMemory
 from memgraph.store import AgentMemoryStore
 
 _NEGATIONS = re.compile(
@@ -91,7 +91,7 @@ def _values(text: str) -> frozenset[str]:
     return frozenset(value.casefold().rstrip("s") for value in _VALUE.findall(text[:MAX_CONTENT_CHARS]))
 
 
-def equal_memory(store: AgentMemoryStore, text: str, mask: Mask) -> AgentMemory | None:
+def equal_memory(store: AgentMemoryStore, text: str, mask: Mask) -> StoredMemory | None:
     """Return the masked memory with an equal text; of several the one with the lowest id.
 
     Costs the length of the postings of the text's terms. A text without any term, of signs alone, equals none.

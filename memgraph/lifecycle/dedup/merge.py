@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.memories import MemoryMerged
 from memgraph.model.events.payload import sparse
-from memgraph.model.memory import AgentMemory
+from memgraph.model.memory import AgentMemory, id_of
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.store.commit.records import patch, record_of
 
@@ -16,14 +18,17 @@ _TOLD_BY_THE_TEXT = (
 """Fields that say what the text is about: they go with it."""
 
 
+M = TypeVar("M", bound=AgentMemory)
+
+
 def merged(
-    existing: AgentMemory,
+    existing: M,
     candidate: AgentMemory,
     now: str,
     curve: ForgettingCurveConfig,
     *,
     takes_text: bool | None = None,
-) -> AgentMemory:
+) -> M:
     """Return what a memory becomes when a duplicate joins it (design §5, seed 0).
 
     The longer text wins, unless the existing one is pinned, and brings what describes it; sources and builds are united; relevance becomes
@@ -59,7 +64,7 @@ def merge_event(existing: AgentMemory, after: AgentMemory, *, candidate_id: str 
     """Return the event that turns one state of a memory into the other."""
     old = sparse(record_of(existing, now=now, max_relevance=float("inf")).model_dump())
     changed, cleared = patch(old, record_of(after, now=now, max_relevance=float("inf")))
-    return MemoryMerged(id=existing.id or "", candidate_id=candidate_id, changed=changed, cleared=cleared)
+    return MemoryMerged(id=id_of(existing), candidate_id=candidate_id, changed=changed, cleared=cleared)
 
 
 def _united(first: list[str], second: list[str]) -> list[str]:

@@ -38,7 +38,7 @@ from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.lifecycle import phase_key
 from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.recalls import AccessRecorded
-from memgraph.model.memory import MEMORY_TYPES, AgentMemory
+from memgraph.model.memory import MEMORY_TYPES, StoredMemory
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.model.results.sleep import MADE_BY_SLEEP, MergeResult
 from memgraph.store import AgentMemoryStore
@@ -69,9 +69,9 @@ Slots = NDArray[np.int64]
 class _Decision(NamedTuple):
     """One memory is to become part of another one: what that is before and after, and how near they are."""
 
-    before: AgentMemory
-    gone: AgentMemory
-    after: AgentMemory
+    before: StoredMemory
+    gone: StoredMemory
+    after: StoredMemory
     near: Near
 
 
@@ -159,7 +159,7 @@ def _planned(view: View, portion: Changes, is_time_up: TimeIsUp) -> Plan[MergeRe
     return Plan(result, commits)
 
 
-def _may_be_one(opposed: Mapping[str, set[str]], kept: AgentMemory, other: AgentMemory) -> bool:
+def _may_be_one(opposed: Mapping[str, set[str]], kept: StoredMemory, other: StoredMemory) -> bool:
     """Tell whether one of two memories that are near each other may become part of the other.
 
     Parameters
@@ -171,7 +171,7 @@ def _may_be_one(opposed: Mapping[str, set[str]], kept: AgentMemory, other: Agent
         return False
     if {kept.source, other.source} & MADE_BY_SLEEP:
         return False
-    ours, theirs = ({memory.id or "", *memory.source_event_ids} for memory in (kept, other))
+    ours, theirs = ({memory.id, *memory.source_event_ids} for memory in (kept, other))
     if other.id in ours or kept.id in theirs:
         return False  # they were one before, and were parted
     if any(theirs & opposed[one] for one in ours & opposed.keys()):
@@ -205,7 +205,7 @@ class _Merging:
         self,
         view: View,
         group: Group,
-        may_be_one: Callable[[AgentMemory, AgentMemory], bool],
+        may_be_one: Callable[[StoredMemory, StoredMemory], bool],
         is_time_up: TimeIsUp,
     ) -> None:
         self._view = view
@@ -213,8 +213,8 @@ class _Merging:
         self._may_be_one = may_be_one
         self._is_time_up = is_time_up
         self._gone: set[int] = set()
-        self._joined: dict[int, AgentMemory] = {}
-        self._memories: dict[int, AgentMemory] = {}
+        self._joined: dict[int, StoredMemory] = {}
+        self._memories: dict[int, StoredMemory] = {}
         self.was_stopped = False
 
     def decisions(self) -> Iterator[_Decision]:
@@ -277,11 +277,11 @@ class _Merging:
         self._gone.update(place for place in lacking if place not in self._memories)
 
 
-def _joined(kept: AgentMemory, other: AgentMemory, now: str, curve: ForgettingCurveConfig) -> AgentMemory:
+def _joined(kept: StoredMemory, other: StoredMemory, now: str, curve: ForgettingCurveConfig) -> StoredMemory:
     """Return what a memory becomes when a near-duplicate joins it: as at consolidation, but nothing was confirmed just now."""
     after = merged(kept, other, now, curve, takes_text=not kept.is_pinned and stands_for_both(kept, other) is other)
     higher = kept if kept.is_pinned or kept.relevance_score >= other.relevance_score else other
-    sources = [*(one for one in after.source_event_ids if one != other.id), other.id or ""]
+    sources = [*(one for one in after.source_event_ids if one != other.id), other.id]
     return after.model_copy(
         update={
             "relevance_score": higher.relevance_score,
@@ -296,7 +296,7 @@ def _joined(kept: AgentMemory, other: AgentMemory, now: str, curve: ForgettingCu
 def _writes(decision: _Decision, now: str) -> list[Write]:
     before, gone, after, near = decision
     event = merge_event(before, after, candidate_id=gone.id, now=now)
-    ends = {"source_id": before.id or "", "target_id": gone.id or ""}
+    ends = {"source_id": before.id, "target_id": gone.id}
     link = MemoryLinked(relation="SUPERSEDES", score=near.score, reason=REASON, created_at=now, **ends)
     return [with_vector(event, after.embedding if after.content != before.content else None), link]
 

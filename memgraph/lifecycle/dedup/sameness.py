@@ -18,7 +18,7 @@ from memgraph.index.analyser import analyse
 from memgraph.lifecycle.contradictions.conflict import conflict_of
 from memgraph.lifecycle.dedup.equal_text import differ, is_equal
 from memgraph.model.chronology import in_order
-from memgraph.model.memory import AgentMemory
+from memgraph.model.memory import StoredMemory
 
 LEAST_OVERLAP = 0.7
 """Of two texts without vectors more than this share of their terms is common (seed 1)."""
@@ -31,7 +31,7 @@ _STRUCTURE = (
 """What a memory holds beside its text, and a merge would tear from it."""
 
 
-def says_the_same(one: AgentMemory, other: AgentMemory) -> bool:
+def says_the_same(one: StoredMemory, other: StoredMemory) -> bool:
     """Tell whether one of two memories that are near each other can stand for both. Symmetrical."""
     if differ(one, other) or not _are_built_alike(one, other):
         return False
@@ -47,7 +47,7 @@ def says_the_same(one: AgentMemory, other: AgentMemory) -> bool:
     return numbers <= others or others <= numbers
 
 
-def stands_for_both(one: AgentMemory, other: AgentMemory) -> AgentMemory:
+def stands_for_both(one: StoredMemory, other: StoredMemory) -> StoredMemory:
     """Return which of two memories that say the same stands for both.
 
     The one whose text says all that the other's does, and more; of two that each say something of their own, and of two that use
@@ -61,5 +61,5 @@ def stands_for_both(one: AgentMemory, other: AgentMemory) -> AgentMemory:
     return in_order(one, other)[1]
 
 
-def _are_built_alike(one: AgentMemory, other: AgentMemory) -> bool:
+def _are_built_alike(one: StoredMemory, other: StoredMemory) -> bool:
     return all(getattr(one, name, None) == getattr(other, name, None) for name in _STRUCTURE)

@@ -42,7 +42,7 @@ from memgraph.model.events.lifecycle import ERROR_ANALYSIS, FADED, ErrorsAnalyse
 from memgraph.model.events.links import MemoryDerived, MemoryLinked
 from memgraph.model.events.payload import Payload
 from memgraph.model.ids import canonical_name, source_id
-from memgraph.model.memory import AgentMemory, SemanticMemory
+from memgraph.model.memory import SemanticMemory, StoredMemory, id_of
 from memgraph.model.results.procedures import ErrorAnalysis, ErrorKind, RepeatedError
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
@@ -64,7 +64,7 @@ class _Findings:
     repeated: list[RepeatedError] = field(default_factory=list)
     new: list[SemanticMemory] = field(default_factory=list)
     grown: dict[str, list[Recurrence]] = field(default_factory=dict)
-    revised: list[tuple[AgentMemory, AgentMemory]] = field(default_factory=list)
+    revised: list[tuple[StoredMemory, StoredMemory]] = field(default_factory=list)
     members: dict[str, list[str]] = field(default_factory=dict)
     quoted: dict[str, list[str]] = field(default_factory=dict)
     superseded: list[tuple[str, str]] = field(default_factory=list)
@@ -143,7 +143,7 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ErrorAnalys
         updated=len(found.revised),
         superseded=len(found.superseded),
         repeated=_most_frequent(found.repeated),
-        new_memory_ids=[memory.id or "" for memory in found.new],
+        new_memory_ids=[id_of(memory) for memory in found.new],
     )
     return Plan(result, commits_of(scope[1], _units(view, found)), found.texts)
 
@@ -336,12 +336,13 @@ def _retire(view: View, found: _Findings, known: Known, now: str) -> None:
 def _units(view: View, found: _Findings) -> list[list[Write]]:
     now, units = view.now, list[list[Write]]()
     for memory in found.new:
-        later = found.grown[memory.id or ""]
+        memory_id = id_of(memory)
+        later = found.grown[memory_id]
         members = later[-1].members if later else memory.supporting_memory_ids
-        quotes = _quoting(view, memory.id or "", found.quoted[memory.id or ""], evidence=members)
+        quotes = _quoting(view, memory_id, found.quoted[memory_id], evidence=members)
         units.append([memory, *growth(memory, later, now), *quotes])
     for before, after in found.revised:
-        memory_id = before.id or ""
+        memory_id = before.id
         unit: list[Write] = []
         if (event := revision(before, after)) is not None:
             unit.append(event)

@@ -12,7 +12,7 @@ from memgraph.lifecycle.evidence.experience import Experience
 from memgraph.lifecycle.generalisation.patterns import Pattern
 from memgraph.lifecycle.generalisation.stages import stages
 from memgraph.model.events.links import MemoryDerived
-from memgraph.model.memory import SemanticMemory
+from memgraph.model.memory import SemanticMemory, id_of
 from memgraph.ports import Row
 from memgraph.store.commit.append import Write
 from memgraph.store.query import Reader
@@ -64,6 +64,6 @@ def growth(memory: SemanticMemory, later: Sequence[Recurrence], now: str) -> lis
         if (event := revision(before, after)) is not None:
             writes.append(event)
         if added := [one for one in recurrence.members if one not in linked]:
-            writes.append(MemoryDerived(id=memory.id or "", source_ids=added, created_at=now))
+            writes.append(MemoryDerived(id=id_of(memory), source_ids=added, created_at=now))
         before, linked = after, linked | set(added)
     return writes

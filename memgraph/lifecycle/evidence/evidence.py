@@ -13,7 +13,7 @@ from memgraph.index.index import RELATION_CODE, Index, scope_name
 from memgraph.model.events.links import MemoryUnlinked
 from memgraph.model.events.memories import MemoryRevised
 from memgraph.model.events.payload import Payload, sparse
-from memgraph.model.memory import MEMORY_TYPES, AgentMemory
+from memgraph.model.memory import MEMORY_TYPES, AgentMemory, id_of
 from memgraph.ports import Row
 from memgraph.store.commit.records import patch, record_of
 from memgraph.store.query import Reader
@@ -99,7 +99,7 @@ def revised(before: AgentMemory, after: AgentMemory) -> MemoryRevised:
     now = after.updated_at or ""
     old = sparse(record_of(before, now=now, max_relevance=float("inf")).model_dump())
     changed, cleared = patch(old, record_of(after, now=now, max_relevance=float("inf")))
-    return MemoryRevised(id=before.id or "", changed=changed, cleared=cleared)
+    return MemoryRevised(id=id_of(before), changed=changed, cleared=cleared)
 
 
 def revision(before: AgentMemory, after: AgentMemory) -> MemoryRevised | None:

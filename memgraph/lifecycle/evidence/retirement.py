@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memgraph.model.memory import AgentMemory
+from memgraph.model.memory import StoredMemory
 from memgraph.ports import Row
 
 NO_EVIDENCE_LEFT = "too few of the builds that it was seen in are left"
@@ -27,8 +27,8 @@ _WORDS: dict[str, Any] = {
 
 
 def retired(
-    before: AgentMemory, text: str | None, state: Mapping[str, Any], *, now: str, tags: Sequence[str] = ()
-) -> AgentMemory:
+    before: StoredMemory, text: str | None, state: Mapping[str, Any], *, now: str, tags: Sequence[str] = ()
+) -> StoredMemory:
     """Return a derived memory as it is once it lost its evidence.
 
     Parameters

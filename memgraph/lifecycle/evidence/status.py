@@ -17,7 +17,7 @@ from memgraph.lifecycle.evidence.evidence import Scope, is_true, strictness
 from memgraph.lifecycle.evidence.retirement import retired
 from memgraph.model.events.lifecycle import FADED
 from memgraph.model.events.memories import MemoryRevised
-from memgraph.model.memory import AgentMemory
+from memgraph.model.memory import StoredMemory
 from memgraph.model.results.procedures import LAPSED, LAPSED_PROPOSAL, PROPOSED, REJECTED
 from memgraph.ports import Row
 from memgraph.store.query import Reader
@@ -83,7 +83,7 @@ def lapses(known: Known, now: str) -> bool:
     return bool(known.lost) and not stays
 
 
-def lapsed(known: Known, before: AgentMemory, now: str) -> AgentMemory:
+def lapsed(known: Known, before: StoredMemory, now: str) -> StoredMemory:
     """Return a procedure as it is once it has lapsed."""
     state = {"archived_at": now, "archive_reason": _LAPSES[known.reason]} if known.reason in _LAPSES else {}
     return retired(before, LAPSED_TEXT, state, now=now, tags=["procedure"])

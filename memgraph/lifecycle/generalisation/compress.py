@@ -28,7 +28,7 @@ from memgraph.lifecycle.run.changes import last_run
 from memgraph.lifecycle.run.runner import Commit, Plan, View, account, carry_out
 from memgraph.model.events.lifecycle import COMPRESSION, CompressionApplied
 from memgraph.model.events.links import MemoryDerived, MemoryLinked
-from memgraph.model.memory import SemanticMemory
+from memgraph.model.memory import SemanticMemory, id_of
 from memgraph.model.results.learning import CompressionResult
 from memgraph.ports import Embedder, LanguageModel
 from memgraph.store import AgentMemoryStore
@@ -93,7 +93,7 @@ def _planned(view: View, wording: Wording) -> Plan[CompressionResult]:
     ]
     units += [(known.row.get("task_id"), _retirement(reader, known, latest, now)) for known, latest in retiring]
     applied = CompressionApplied(applied_at=now, created=len(created), **counts)
-    new_ids = [draft.memory.id or "" for draft in created]
+    new_ids = [draft.memory.id for draft in created]
     return Plan(
         CompressionResult(compressed=len(created), **counts, new_memory_ids=new_ids, notice=wording.notice),
         [*_commits(units), account(applied)],
@@ -139,7 +139,7 @@ def _rows(write: Write) -> int:
 
 
 def _writes(draft: Draft, now: str) -> list[Write]:
-    memory_id, before = draft.memory.id or "", draft.before
+    memory_id, before = id_of(draft.memory), draft.before
     if before is None:
         new = draft.memory.model_copy(update={"supporting_memory_ids": draft.linked})
         reason = "joined" if len(draft.pattern.replaced) > 1 else "split"

@@ -17,7 +17,7 @@ from memgraph.lifecycle.generalisation.wording import Wording
 from memgraph.lifecycle.run.runner import View
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.ids import natural_id, source_id
-from memgraph.model.memory import AgentMemory, Entity, SemanticMemory
+from memgraph.model.memory import AgentMemory, Entity, SemanticMemory, StoredMemory
 from memgraph.ports import Row
 from memgraph.store.query import Reader
 
@@ -80,7 +80,7 @@ def drafts(view: View, made: Sequence[Plan], wording: Wording) -> list[list[Grow
     """Return, group by group, the generalisations of which something has changed."""
     patterns = [pattern for plan in made for group in plan.groups for pattern in group]
     known = view.reader.read([pattern.same.row["id"] for pattern in patterns if pattern.same])
-    before = {memory.id or "": memory for memory in known}
+    before = {memory.id: memory for memory in known}
     grown = iter(stages(view.reader, patterns))
     found = [
         [growth for pattern in group if (growth := _growth(view, pattern, next(grown), before, wording))]
@@ -94,13 +94,13 @@ def _growth(
     view: View,
     pattern: Pattern,
     grown: Sequence[Stage],
-    known: Mapping[str, AgentMemory],
+    known: Mapping[str, StoredMemory],
     wording: Wording,
 ) -> Growth:
     """Return what is to be told of a pattern, stage by stage; nothing of those that say nothing new."""
     same = pattern.same
     found: Growth = []
-    before = known.get(same.row["id"]) if same else None
+    before: AgentMemory | None = known.get(same.row["id"]) if same else None
     linked = frozenset(same.live | same.others) if same else frozenset[str]()
     for stage in grown:
         draft = _draft(view.reader, stage, before, linked, wording)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from memgraph.lifecycle.dedup.equal_text import differ, is_equal
-from memgraph.model.memory import AgentMemory, Vector
+from memgraph.model.memory import AgentMemory, Vector, id_of
 
 
 class Batch:
@@ -23,12 +23,12 @@ class Batch:
             name: getattr(memory, name) or self.now
             for name in ("created_at", "updated_at", "relevance_at", "occurred_at")
         }
-        self._added.add(memory.id or "")
+        self._added.add(id_of(memory))
         self.touch(memory.model_copy(update=filled))
 
     def touch(self, memory: AgentMemory) -> None:
         """Note what a merge made of a memory."""
-        self.touched[memory.id or ""] = memory
+        self.touched[id_of(memory)] = memory
         if memory.id in self._added:
             self._units.pop(memory.id, None)
             if memory.embedding is not None:

@@ -32,8 +32,9 @@ from memgraph.model.base import Callback, checked, checked_list
 from memgraph.model.build import BuildEventLog, ExtractionResult
 from memgraph.model.events.payload import Payload, WriteScope
 from memgraph.model.ids import natural_id
-from memgraph.model.memory import AgentMemory, MemoryType, Vector, parse_memory, to_vector
+from memgraph.model.memory import AgentMemory, MemoryType, StoredMemory, Vector, id_of, parse_memory
 from memgraph.model.results.learning import CompressionResult, ConsolidationResult
+from memgraph.model.similarity import to_vector
 from memgraph.ports import Embedder, Extractor, Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.append import Write
@@ -162,7 +163,7 @@ class ConsolidationPipeline:
         type: MemoryType,
         *,
         project_id: str | None = None,
-    ) -> AgentMemory | None:
+    ) -> StoredMemory | None:
         """Return the live memory of this type that is nearest, if its cosine reaches the threshold.
 
         Parameters
@@ -183,7 +184,7 @@ class ConsolidationPipeline:
             mask = self._store.reader.listed(type=type, project_id=project_id) & ~self._store.reader.superseded()
             return nearest(self._store, vector, mask, threshold=self._config.deduplication_threshold)[1]
 
-    def merge(self, existing: AgentMemory, candidate: AgentMemory | Mapping[str, Any]) -> AgentMemory:
+    def merge(self, existing: StoredMemory, candidate: AgentMemory | Mapping[str, Any]) -> StoredMemory:
         """Merge a duplicate into a memory, commit that, and return the memory.
 
         Parameters
@@ -199,7 +200,7 @@ class ConsolidationPipeline:
             candidate = candidate.model_copy(update={"embedding": vectors_of(embedder, [candidate.content])[0]})
         with self._store.exclusive():
             self._store.check_embedder(embedder)
-            found = self._store.get_memory(existing.id or "")
+            found = self._store.get_memory(existing.id)
             if found is None:
                 raise NotFoundError("memory", str(existing.id))
             now = self._store.now()
@@ -209,7 +210,7 @@ class ConsolidationPipeline:
             write: Write = (event, after.embedding) if rewritten else event  # type: ignore[assignment]
             scope: WriteScope = "task" if found.task_id else "global"
             self._store.commit(scope, [write], task_id=found.task_id)
-            return self._store.read_memories([found.id or ""])[0]
+            return self._store.read_memories([found.id])[0]
 
     def compress(self, cycle_count: int = 0) -> CompressionResult:
         """Make generalisations of what was seen in three builds or more, then collect what has faded.
@@ -287,7 +288,7 @@ class ConsolidationPipeline:
             elif not self._is_known(memory, batch):
                 writes.append(memory)
                 batch.add(memory)
-                build.added.append(memory.id or "")
+                build.added.append(id_of(memory))
             build.consumed.append(candidate.key or "")
         build.spent_s += self._timer() - began
 
@@ -308,7 +309,7 @@ class ConsolidationPipeline:
         if found is None:
             found = equal_memory(self._store, memory.content, mask) or batch.equal(memory)
             cosine = 1.0
-        return (cosine, batch.touched.get(found.id or "", found)) if found else (-1.0, None)
+        return (cosine, batch.touched.get(id_of(found), found)) if found else (-1.0, None)
 
     def _is_known(self, memory: AgentMemory, batch: Batch) -> bool:
-        return memory.id in batch.touched or self._store.reader.index.slot(memory.id or "") >= 0
+        return memory.id in batch.touched or self._store.reader.index.slot(id_of(memory)) >= 0

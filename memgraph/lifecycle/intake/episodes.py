@@ -9,7 +9,7 @@ from memgraph.extraction.secrets import redact_any
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.model.agent_input import Episode, Feedback, Observation
 from memgraph.model.base import MAX_CONTENT_CHARS
-from memgraph.model.memory import OUTCOME_OF_WORD, EpisodicMemory, Outcome
+from memgraph.model.memory import OUTCOME_OF_WORD, EpisodicMemory, Outcome, StoredEpisodicMemory
 from memgraph.model.results.learning import SavedEpisode
 from memgraph.store import AgentMemoryStore
 from memgraph.text.cutting import cut, fitted
@@ -67,10 +67,10 @@ def save_episode(store: AgentMemoryStore, episode: Episode) -> SavedEpisode:
         source="episode",
     )
     kept = store.insert_memory(memory)
-    return SavedEpisode(episode_id=kept.id or "", secrets_redacted=secrets)
+    return SavedEpisode(episode_id=kept.id, secrets_redacted=secrets)
 
 
-def give_feedback(store: AgentMemoryStore, episode_id: str, feedback: Feedback) -> EpisodicMemory:
+def give_feedback(store: AgentMemoryStore, episode_id: str, feedback: Feedback) -> StoredEpisodicMemory:
     """Say what the user thought of an episode: love and like make it a success, meh a failure, whatever it was before.
 
     The word is kept as the outcome's. Word and comment become a new line of ``user_feedback``, behind what was recorded before,
@@ -99,11 +99,11 @@ def give_feedback(store: AgentMemoryStore, episode_id: str, feedback: Feedback) 
             store.check_embedder(embedder)  # the store may have changed its model meanwhile
             changes["embedding"] = vector
         if changes:
-            store.update_memory(found.id or "", **changes)
+            store.update_memory(found.id, **changes)
         return episode_of(store, episode_id)
 
 
-def episode_of(store: AgentMemoryStore, episode_id: str) -> EpisodicMemory:
+def episode_of(store: AgentMemoryStore, episode_id: str) -> StoredEpisodicMemory:
     """Return an episode.
 
     Raises
@@ -116,7 +116,7 @@ def episode_of(store: AgentMemoryStore, episode_id: str) -> EpisodicMemory:
     found = store.get_memory(episode_id)
     if found is None:
         raise NotFoundError("episode", episode_id)
-    if not isinstance(found, EpisodicMemory):
+    if not isinstance(found, StoredEpisodicMemory):
         raise InvalidInputError(f"names a {found.type} memory, not an episode", field="episode_id", value=episode_id)
     return found
 

@@ -15,7 +15,7 @@ from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.model.agent_input import Observation
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.links import MemoryLinked
-from memgraph.model.memory import AgentMemory, EpisodicMemory, SemanticMemory, Vector
+from memgraph.model.memory import SemanticMemory, StoredEpisodicMemory, StoredMemory, Vector
 from memgraph.model.results.learning import SavedObservation
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.append import Write, with_vector
@@ -63,7 +63,7 @@ def save_observation(store: AgentMemoryStore, observation: Observation) -> Saved
         if all(known for _, known in pairs):
             action, ids = "consolidated", _merge(store, pairs, episode)
         else:
-            action, ids = "created", [kept.id or "" for kept in store.insert_parts([part for part, _ in pairs])]
+            action, ids = "created", [kept.id for kept in store.insert_parts([part for part, _ in pairs])]
             found = find_contradictions_of(store, ids)
             notice = "; ".join(filter(None, [notice, told(found)])) or None
     return SavedObservation(memory_id=ids[0], action=action, part_ids=ids, notice=notice, secrets_redacted=secrets)
@@ -72,7 +72,7 @@ def save_observation(store: AgentMemoryStore, observation: Observation) -> Saved
 def _memory(
     store: AgentMemoryStore,
     observation: Observation,
-    episode: EpisodicMemory | None,
+    episode: StoredEpisodicMemory | None,
     text: str,
     vector: Vector | None,
 ) -> SemanticMemory:
@@ -86,7 +86,7 @@ def _memory(
                 f"is not that of the episode, {episode.project_id!r}; leave it out", field="project", value=project
             )
         project = project or episode.project_id
-    sources = [episode.id or ""] if episode else []
+    sources = [episode.id] if episode else []
     return SemanticMemory(
         content=text,
         embedding=vector,
@@ -107,7 +107,7 @@ def _memory(
     )
 
 
-def _settled(store: AgentMemoryStore, part: SemanticMemory) -> tuple[SemanticMemory, AgentMemory | None] | None:
+def _settled(store: AgentMemoryStore, part: SemanticMemory) -> tuple[SemanticMemory, StoredMemory | None] | None:
     """Return a part and what in force says the same, if anything does; None if it was forgotten."""
     mask = kin(store, part) & of_scope(store, "domain", part.domain)
     alike, known = duplicate_of(store, part, mask, threshold=THRESHOLD)
@@ -116,19 +116,19 @@ def _settled(store: AgentMemoryStore, part: SemanticMemory) -> tuple[SemanticMem
 
 def _merge(
     store: AgentMemoryStore,
-    pairs: Sequence[tuple[SemanticMemory, AgentMemory | None]],
-    episode: EpisodicMemory | None,
+    pairs: Sequence[tuple[SemanticMemory, StoredMemory | None]],
+    episode: StoredEpisodicMemory | None,
 ) -> list[str]:
     """Merge each part into what says the same, that once where several parts do; return the ids of these."""
     now, writes = store.now(), list[Write]()
-    merges = {known.id or "": (part, known) for part, known in reversed(pairs) if known}
+    merges = {known.id: (part, known) for part, known in reversed(pairs) if known}
     for part, known in merges.values():
         after = merged(known, part, now, store.config.forgetting_curve)
         vector = after.embedding if after.content != known.content else None
         writes.append(with_vector(merge_event(known, after, candidate_id=None, now=now), vector))
-        ends = (episode.id or "", known.id or "") if episode else None
+        ends = (episode.id, known.id) if episode else None
         if ends and store.reader.record("SUPPORTS", ends) is None:
             writes.append(MemoryLinked(source_id=ends[0], relation="SUPPORTS", target_id=ends[1], created_at=now))
     task_id = pairs[0][0].task_id
     store.commit("task" if task_id else "global", writes, task_id=task_id)
-    return [known.id or "" for _, known in pairs if known]
+    return [known.id for _, known in pairs if known]

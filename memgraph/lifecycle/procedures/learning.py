@@ -44,7 +44,7 @@ from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.lifecycle import FADED, LEARNING, ProceduresLearned
 from memgraph.model.events.links import MemoryDerived
 from memgraph.model.ids import source_id
-from memgraph.model.memory import AgentMemory, ProceduralMemory
+from memgraph.model.memory import AgentMemory, ProceduralMemory, StoredMemory, id_of
 from memgraph.model.results.procedures import LAPSED, LAPSED_PROPOSAL, PROPOSED, REJECTED, UNCONVINCING, ProcedureResult
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
@@ -81,7 +81,7 @@ class _Draft(NamedTuple):
 
     way: Way | None
     after: AgentMemory
-    before: AgentMemory | None
+    before: StoredMemory | None
     members: frozenset[str]
     quoted: frozenset[str] | None = None
 
@@ -137,7 +137,7 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ProcedureRe
     followed = {one.row["id"] for one in same.values()}
     left = [one for one in known if one.row["id"] not in followed and not one.was_put_away(now)]
     drafts += [_left(view, one, [episodes[member] for member in one.members & episodes.keys()], now) for one in left]
-    by_id = {draft.after.id or "": draft for draft in drafts if draft is not None}
+    by_id = {id_of(draft.after): draft for draft in drafts if draft is not None}
     _put_away(view, by_id, [row for row in learned if _is_unconvincing(view, row, now)], now)
     units = [_writes(view, draft, now) for draft in by_id.values()]
     texts = [draft.after.content for draft in by_id.values() if draft.has_new_text]
@@ -153,7 +153,7 @@ def _result(attempts: int, drafts: Sequence[_Draft]) -> ProcedureResult:
         updated=len(drafts) - proposed - retired,
         brought_into_force=sum(draft.comes_to(None) for draft in drafts),
         retired=retired,
-        new_memory_ids=[draft.after.id or "" for draft in drafts if draft.before is None],
+        new_memory_ids=[id_of(draft.after) for draft in drafts if draft.before is None],
     )
 
 
@@ -347,7 +347,7 @@ def _is_unconvincing(view: View, row: Row, now: str) -> bool:
 
 def _writes(view: View, draft: _Draft, now: str) -> list[Write]:
     after, before, way = draft.after, draft.before, draft.way
-    memory_id, linked = after.id or "", sorted(draft.members)[:_MOST_LINKED]
+    memory_id, linked = id_of(after), sorted(draft.members)[:_MOST_LINKED]
     if before is None:
         assert way is not None  # noqa: S101 (what is new follows a way)
         counts = {**practice_of(view.reader, {"id": memory_id}), "tried": way.tried, "succeeded": way.succeeded}

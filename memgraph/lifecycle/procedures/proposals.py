@@ -9,7 +9,7 @@ from memgraph.lifecycle.evidence.evidence import revision
 from memgraph.lifecycle.evidence.status import LAPSED_TEXT
 from memgraph.lifecycle.procedures.learning import SOURCE
 from memgraph.model.events.payload import WriteScope
-from memgraph.model.memory import AgentMemory, ProceduralMemory
+from memgraph.model.memory import ProceduralMemory, StoredMemory
 from memgraph.model.results.procedures import PROPOSED, REJECTED, Proposal, ProposalState
 from memgraph.store import AgentMemoryStore
 
@@ -48,7 +48,7 @@ def approve_proposal(store: AgentMemoryStore, id: str) -> Proposal:
         It is no procedure that was learned, or something else keeps it out of recall.
     """
 
-    def changes(memory: AgentMemory, now: str) -> dict[str, Any]:
+    def changes(memory: StoredMemory, now: str) -> dict[str, Any]:
         relevance = store.config.forgetting_curve.confirmed(memory.relevance_score)  # it has faded while it waited
         fresh = {"relevance_score": relevance, "relevance_anchor": relevance, "relevance_at": now}
         return {"archived_at": None, "archive_reason": None, "archive_summary": None, **fresh}
@@ -84,10 +84,10 @@ def _moved(store: AgentMemoryStore, id: str, state: ProposalState, changes: Any)
             if (event := revision(before, after)) is not None:
                 scope: WriteScope = "task" if before.task_id else "global"
                 store.commit(scope, [event], task_id=before.task_id, actor="user")
-        return _proposal(store.read_memories([before.id or ""])[0])
+        return _proposal(store.read_memories([before.id])[0])
 
 
-def _state(memory: AgentMemory) -> ProposalState | None:
+def _state(memory: StoredMemory) -> ProposalState | None:
     """Return where a procedure stands; None for what was not learned, or was put away otherwise."""
     if (
         memory.source != SOURCE
@@ -99,10 +99,10 @@ def _state(memory: AgentMemory) -> ProposalState | None:
     return "in force" if memory.archived_at is None else _OF_REASON.get(memory.archive_reason or "")
 
 
-def _proposal(memory: AgentMemory) -> Proposal:
+def _proposal(memory: StoredMemory) -> Proposal:
     assert isinstance(memory, ProceduralMemory)  # noqa: S101 (what was learned here is one)
     return Proposal(
-        id=memory.id or "",
+        id=memory.id,
         state=_state(memory) or "proposed",
         trigger=memory.trigger_pattern or "",
         steps=memory.steps,

@@ -8,12 +8,12 @@ from pydantic import Field
 
 from memgraph.model.base import Count, Model, Timestamp, Unit
 from memgraph.model.memory import (
-    AgentMemory,
-    EpisodicMemory,
     MemoryType,
     PrivacyTier,
-    ProceduralMemory,
-    SemanticMemory,
+    StoredEpisodicMemory,
+    StoredMemory,
+    StoredProceduralMemory,
+    StoredSemanticMemory,
     TrustClass,
 )
 from memgraph.model.retrieval import Certainty, Opposed
@@ -29,11 +29,11 @@ class AgentContext(Model):
     ----------
     query_id : str
         The recall's id, for `record_outcome`.
-    semantic_memories : list of SemanticMemory
+    semantic_memories : list of StoredSemanticMemory
         General knowledge.
-    similar_episodes : list of EpisodicMemory
+    similar_episodes : list of StoredEpisodicMemory
         Episodes, successful or not.
-    procedural_rules : list of ProceduralMemory
+    procedural_rules : list of StoredProceduralMemory
         Procedures.
     total_tokens_used : int
         Tokens of the memories' contents.
@@ -47,16 +47,16 @@ class AgentContext(Model):
 
     query_id: str
     retrieved_at: Timestamp
-    semantic_memories: list[SemanticMemory] = Field(default_factory=list)
-    similar_episodes: list[EpisodicMemory] = Field(default_factory=list)
-    procedural_rules: list[ProceduralMemory] = Field(default_factory=list)
+    semantic_memories: list[StoredSemanticMemory] = Field(default_factory=list)
+    similar_episodes: list[StoredEpisodicMemory] = Field(default_factory=list)
+    procedural_rules: list[StoredProceduralMemory] = Field(default_factory=list)
     total_tokens_used: Count = 0
     certainty: Certainty = "none"
     contradictions: list[Opposed] = Field(default_factory=list)
     notice: str | None = None
 
     @property
-    def memories(self) -> list[AgentMemory]:
+    def memories(self) -> list[StoredMemory]:
         """All memories, in the order of `RetrievalResult.memories`."""
         return [*self.similar_episodes, *self.semantic_memories, *self.procedural_rules]
 

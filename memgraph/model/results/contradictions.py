@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field, SerializeAsAny
 
 from memgraph.model.base import Count, Model, Timestamp, Unit
-from memgraph.model.memory import AgentMemory
+from memgraph.model.memory import StoredMemory
 
 
 class Contradiction(Model):
@@ -13,7 +13,7 @@ class Contradiction(Model):
 
     Attributes
     ----------
-    newer, older : AgentMemory
+    newer, older : StoredMemory
         Ordered by the time from which their contents hold, as far as they state it.
     score : float or None
         Share of their words that they have in common; None if they were linked by hand.
@@ -22,8 +22,8 @@ class Contradiction(Model):
     found_at : str or None
     """
 
-    newer: SerializeAsAny[AgentMemory]
-    older: SerializeAsAny[AgentMemory]
+    newer: SerializeAsAny[StoredMemory]
+    older: SerializeAsAny[StoredMemory]
     score: Unit | None = None
     reason: str | None = None
     found_at: Timestamp | None = None

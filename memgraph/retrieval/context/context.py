@@ -13,12 +13,12 @@ from typing import Any, TypeGuard, TypeVar
 
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.memory import (
-    AgentMemory,
     EncounteredError,
-    EpisodicMemory,
     Outcome,
-    ProceduralMemory,
-    SemanticMemory,
+    StoredEpisodicMemory,
+    StoredMemory,
+    StoredProceduralMemory,
+    StoredSemanticMemory,
 )
 from memgraph.model.results.context import (
     AgentContext,
@@ -66,9 +66,9 @@ def agent_context(result: RetrievalResult) -> AgentContext:
     return AgentContext(
         query_id=result.query_id,
         retrieved_at=result.retrieved_at,
-        semantic_memories=[memory for memory in result.memories if isinstance(memory, SemanticMemory)],
-        similar_episodes=[memory for memory in result.memories if isinstance(memory, EpisodicMemory)],
-        procedural_rules=[memory for memory in result.memories if isinstance(memory, ProceduralMemory)],
+        semantic_memories=[memory for memory in result.memories if isinstance(memory, StoredSemanticMemory)],
+        similar_episodes=[memory for memory in result.memories if isinstance(memory, StoredEpisodicMemory)],
+        procedural_rules=[memory for memory in result.memories if isinstance(memory, StoredProceduralMemory)],
         total_tokens_used=result.total_tokens_used,
         certainty=result.certainty,
         contradictions=result.contradictions,
@@ -90,10 +90,10 @@ def task_context(recalled: RetrievalResult | AgentContext) -> TaskContext:
         query_id=recalled.query_id,
         retrieved_at=recalled.retrieved_at,
         certainty=recalled.certainty,
-        relevant_patterns=marked(pattern(memory) for memory in helping if isinstance(memory, SemanticMemory)),
+        relevant_patterns=marked(pattern(memory) for memory in helping if isinstance(memory, StoredSemanticMemory)),
         avoid_these=marked(avoid),
         applicable_skills=marked(skill(memory) for memory in helping if is_rule(memory)),
-        similar_episodes=marked(experience(memory) for memory in helping if isinstance(memory, EpisodicMemory)),
+        similar_episodes=marked(experience(memory) for memory in helping if isinstance(memory, StoredEpisodicMemory)),
         notice=recalled.notice,
     )
 
@@ -107,19 +107,19 @@ def _marked(entry: _Entry, contradictions: Sequence[Opposed]) -> _Entry:
     return entry.model_copy(update={"contradicts_older": older, "contradicted_by_newer": newer})
 
 
-def is_rule(memory: AgentMemory) -> TypeGuard[ProceduralMemory]:
+def is_rule(memory: StoredMemory) -> TypeGuard[StoredProceduralMemory]:
     """Whether a memory is a procedure to follow."""
     is_sound = memory.confidence >= RULE_CONFIDENCE and memory.outcome != "negative"
-    return isinstance(memory, ProceduralMemory) and is_sound
+    return isinstance(memory, StoredProceduralMemory) and is_sound
 
 
-def pattern(memory: SemanticMemory) -> Pattern:
+def pattern(memory: StoredSemanticMemory) -> Pattern:
     """Return what a semantic memory says is so."""
     told = _told(category=memory.category, conditions=memory.conditions, correct_approach=memory.correct_approach)
     return Pattern(**_origin(memory), text=visible_line(memory.content), **told)
 
 
-def skill(memory: ProceduralMemory) -> Skill:
+def skill(memory: StoredProceduralMemory) -> Skill:
     """Return how to do what a procedure is for."""
     told = _told(
         name=memory.title,
@@ -132,7 +132,7 @@ def skill(memory: ProceduralMemory) -> Skill:
     return Skill(**_origin(memory), text=text, success_rate=memory.success_rate, **told)
 
 
-def experience(memory: EpisodicMemory) -> Experience:
+def experience(memory: StoredEpisodicMemory) -> Experience:
     """Return an episode: by its parts if it was recorded in parts (seed 2), else by its content."""
     parts = _told(text=memory.situation, approach=memory.reasoning, action=memory.action, feedback=memory.user_feedback)
     told = parts if parts["text"] else {"text": visible_line(memory.content)}
@@ -140,12 +140,12 @@ def experience(memory: EpisodicMemory) -> Experience:
         **_origin(memory),
         **told,
         outcome=_WORD_OF[memory.outcome],
-        occurred_at=memory.event_date or memory.occurred_at or memory.created_at,
+        occurred_at=memory.event_date or memory.occurred_at,
         project_id=visible_line(memory.project_id or "") or None,
     )
 
 
-def failed(memory: AgentMemory) -> list[Warned]:
+def failed(memory: StoredMemory) -> list[Warned]:
     """Return a memory of negative outcome as what fails, and the lesson drawn from it as what prevents it; nothing of any other."""
     if memory.outcome != "negative":
         return []
@@ -156,7 +156,7 @@ def failed(memory: AgentMemory) -> list[Warned]:
     return [_warned(memory, text, None, None)]
 
 
-def solved_since(memories: Sequence[AgentMemory]) -> set[str | None]:
+def solved_since(memories: Sequence[StoredMemory]) -> set[str | None]:
     """Return the ids of the failures whose task was solved, as they say or another of the memories: nothing of them is to be avoided."""
     found = [
         match
@@ -167,21 +167,21 @@ def solved_since(memories: Sequence[AgentMemory]) -> set[str | None]:
     return {memory.id for memory in memories if memory.outcome == "negative" and _is_solved(memory, solved)}
 
 
-def _is_solved(memory: AgentMemory, solved: Collection[str]) -> bool:
+def _is_solved(memory: StoredMemory, solved: Collection[str]) -> bool:
     trial = _FAILED_TRIAL.match(memory.content)
     return trial[1].rstrip(".") in solved if trial else _SOLVED_SINCE.match(memory.content) is not None
 
 
-def known_errors(memory: AgentMemory) -> list[Warned]:
+def known_errors(memory: StoredMemory) -> list[Warned]:
     """Return the errors that a memory tells of beside its content, with what prevents or resolves each."""
     errors: Iterable[_Error] = ()
-    if isinstance(memory, SemanticMemory):
+    if isinstance(memory, StoredSemanticMemory):
         errors = [(memory.incorrect_approach, None, memory.correct_approach)]
-    elif isinstance(memory, EpisodicMemory):
+    elif isinstance(memory, StoredEpisodicMemory):
         content = visible_line(memory.content)
         met = memory.errors_encountered
         errors = [_met(one) for one in met if one.resolution or visible_line(one.message) not in content]
-    elif isinstance(memory, ProceduralMemory):
+    elif isinstance(memory, StoredProceduralMemory):
         errors = [(one.error, None, one.fix) for one in memory.common_errors]
     texts = _fitted(chain.from_iterable(islice(errors, _MOST_ITEMS)))
     triples = zip(texts[::3], texts[1::3], texts[2::3], strict=True)
@@ -194,16 +194,16 @@ def _met(error: EncounteredError) -> _Error:
     return error.type, error.message, error.resolution
 
 
-def _origin(memory: AgentMemory) -> dict[str, Any]:
+def _origin(memory: StoredMemory) -> dict[str, Any]:
     return {
-        "memory_id": memory.id or "",
+        "memory_id": memory.id,
         "confidence": memory.confidence,
         "trust_class": memory.trust_class,
         "privacy_tier": memory.privacy_tier,
     }
 
 
-def _warned(memory: AgentMemory, what: str, why: str | None, prevention: str | None) -> Warned:
+def _warned(memory: StoredMemory, what: str, why: str | None, prevention: str | None) -> Warned:
     told = {"what_fails": what, "why": why or None, "prevention": prevention or None}
     return Warned(**_origin(memory), memory_type=memory.type, **told)
 

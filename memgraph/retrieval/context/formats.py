@@ -14,7 +14,7 @@ from html import escape
 from typing import Any
 
 from memgraph.model.base import checked
-from memgraph.model.memory import AgentMemory, EpisodicMemory, ProceduralMemory
+from memgraph.model.memory import StoredEpisodicMemory, StoredMemory, StoredProceduralMemory
 from memgraph.model.results.context import AgentContext, ContextFormat, Experience, FromMemory, Skill, Warned
 from memgraph.model.retrieval import Opposed, RetrievalResult
 from memgraph.retrieval.context.context import (
@@ -108,7 +108,7 @@ def _sections(context: AgentContext) -> str:
         found = [skill(memory) for memory in rules if _is_of_the_user(memory) == of_the_user]
         return "\n".join(item(one, _rule(one)) for one in found)
 
-    episodes = [_experience(experience(one), marks.get(one.id or "", ())) for one in context.similar_episodes]
+    episodes = [_experience(experience(one), marks.get(one.id, ())) for one in context.similar_episodes]
     sections = {
         "What You Know About This User": facts(of_the_user=True),
         "What You Know": facts(of_the_user=False),
@@ -120,19 +120,21 @@ def _sections(context: AgentContext) -> str:
     return "\n\n".join(f"## {heading}\n\n{text}" for heading, text in sections.items() if text)
 
 
-def _mistakes(memory: AgentMemory) -> list[Warned]:
+def _mistakes(memory: StoredMemory) -> list[Warned]:
     """Return what a memory warns of, but for an episode that failed: that is told among the experiences."""
-    return known_errors(memory) if isinstance(memory, EpisodicMemory) else [*failed(memory), *known_errors(memory)]
+    return (
+        known_errors(memory) if isinstance(memory, StoredEpisodicMemory) else [*failed(memory), *known_errors(memory)]
+    )
 
 
-def _is_of_the_user(memory: AgentMemory) -> bool:
+def _is_of_the_user(memory: StoredMemory) -> bool:
     """Whether a memory tells of the user, as far as can be seen from what it names."""
     return _OF_THE_USER.search(memory.content) is not None or any(one.kind == "user" for one in memory.entities)
 
 
 def _marks(context: AgentContext) -> dict[str, list[str]]:
     """Return what is noted of memories that contradict each other: which other one does, and which is newer."""
-    said = {memory.id or "": visible_line(memory.content) for memory in context.memories}
+    said = {memory.id: visible_line(memory.content) for memory in context.memories}
     marks: dict[str, list[str]] = {}
     for one in context.contradictions:
         for mine, word, its in (
@@ -210,15 +212,15 @@ def _delimited(context: AgentContext) -> str:
     return f'<memories certainty="{context.certainty}">\n{_INTRODUCTION}\n{told}\n</memories>'
 
 
-def _element(memory: AgentMemory, contradictions: Sequence[Opposed]) -> str:
+def _element(memory: StoredMemory, contradictions: Sequence[Opposed]) -> str:
     """Return a memory in its tags. Its text can close none: what makes a tag is escaped in it."""
     text, parts = visible_line(memory.content), dict[str, str | None]()
     when = None
-    if isinstance(memory, EpisodicMemory):
+    if isinstance(memory, StoredEpisodicMemory):
         told = experience(memory)
         text, when = told.text, told.occurred_at
         parts = {"approach": told.approach, "action": told.action, "feedback": told.feedback}
-    elif isinstance(memory, ProceduralMemory):
+    elif isinstance(memory, StoredProceduralMemory):
         text = _rule(skill(memory))
     named = {
         "id": memory.id,

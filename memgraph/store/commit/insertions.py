@@ -9,7 +9,7 @@ from typing import Any
 from memgraph.errors import InvalidInputError
 from memgraph.model.base import checked_list
 from memgraph.model.link import Link
-from memgraph.model.memory import AgentMemory
+from memgraph.model.memory import AgentMemory, StoredMemory
 from memgraph.store.commit.writer import Writer
 from memgraph.store.projection.batches import Batches
 from memgraph.store.projection.bulk import BULK_FROM
@@ -22,7 +22,7 @@ class Insertions:
         self._writer = writer
         self._batches = batches
 
-    def insert_memory(self, memory: AgentMemory | Mapping[str, Any]) -> AgentMemory:
+    def insert_memory(self, memory: AgentMemory | Mapping[str, Any]) -> StoredMemory:
         """Add a memory. A given id is kept; without an embedding the content is embedded.
 
         Raises
@@ -36,7 +36,7 @@ class Insertions:
 
     def insert_memories(
         self, memories: Sequence[AgentMemory | Mapping[str, Any]], *, annotate: bool = True
-    ) -> list[AgentMemory]:
+    ) -> list[StoredMemory]:
         """Add memories in one commit, all or none: the bulk path. They share one write scope.
 
         Parameters
@@ -50,7 +50,7 @@ class Insertions:
         with self._batches.batch() if len(memories) >= BULK_FROM else nullcontext():
             return self._writer.insert(memories, annotate=annotate)
 
-    def insert_parts(self, memories: Sequence[AgentMemory]) -> list[AgentMemory]:
+    def insert_parts(self, memories: Sequence[AgentMemory]) -> list[StoredMemory]:
         """Add the parts of one text in one commit, each with the part before as its predecessor."""
         return self._writer.insert(checked_list(AgentMemory, memories, "memories"), parts=True)
 

@@ -10,7 +10,8 @@ from memgraph.embedding import setting_of
 from memgraph.errors import InvalidInputError, ModelMismatchError
 from memgraph.index.index import Index
 from memgraph.journal.vectors.vector_file import NamedVectors
-from memgraph.model.memory import Vector, to_vector
+from memgraph.model.memory import Vector
+from memgraph.model.similarity import to_vector
 from memgraph.ports import Embedder, Row
 
 

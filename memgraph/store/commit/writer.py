@@ -25,6 +25,7 @@ from memgraph.model.memory import (
     MemoryRecord,
     ProceduralMemory,
     SemanticMemory,
+    StoredMemory,
     Vector,
     parse_memory,
 )
@@ -110,7 +111,7 @@ class Writer:
         annotate: bool = True,
         parts: bool = False,
         actor: Actor = "agent",
-    ) -> list[AgentMemory]:
+    ) -> list[StoredMemory]:
         """Add memories in one commit and return them as they are kept; `parts` follow one another."""
         if not memories:
             return []
@@ -119,7 +120,7 @@ class Writer:
 
     def _insert(
         self, memories: Sequence[AgentMemory | Mapping[str, Any]], *, annotate: bool, parts: bool, actor: Actor
-    ) -> list[AgentMemory]:
+    ) -> list[StoredMemory]:
         made_by = self.embedder
         completed = self._completed([parse_memory(memory) for memory in memories], annotate=annotate)
         task_id, chains = completed[0].task_id, _chains(annotate=annotate, parts=parts)
@@ -135,7 +136,7 @@ class Writer:
         added = (event.content["memory"] for event in events if isinstance(event.payload, MemoryAdded))
         return [self._kept(row, memory) for row, memory in zip(added, completed, strict=True)]
 
-    def _kept(self, row: Row, memory: AgentMemory) -> AgentMemory:
+    def _kept(self, row: Row, memory: AgentMemory) -> StoredMemory:
         """Return the memory that was made of one that was given."""
         filled: dict[str, Any] = {"embedding": memory.embedding}
         if row["type"] != "episodic":
@@ -223,7 +224,7 @@ class Writer:
 
     def _updated(self, row: Row, updates: Mapping[str, Any], now: str) -> AgentMemory:
         """Return the memory that a row and new values of its fields make, validated."""
-        old = AgentMemory.from_row(row, now=now, curve=self._curve)
+        old: AgentMemory = AgentMemory.from_row(row, now=now, curve=self._curve)
         updates = with_its_reasons(updates, row)
         fields = {name: value for name, value in old if name in old.model_fields_set and value is not None}
         if "outcome" in updates:

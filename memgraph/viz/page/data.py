@@ -15,7 +15,7 @@ from memgraph.fold.history.kinds import KINDS, type_of
 from memgraph.fold.history.lives import Life
 from memgraph.fold.history.trials import is_undated
 from memgraph.index.index import RELATION_CODE
-from memgraph.model.memory import MEMORY_TYPES, AgentMemory, ProceduralMemory, SemanticMemory
+from memgraph.model.memory import MEMORY_TYPES, ProceduralMemory, SemanticMemory, StoredMemory
 from memgraph.store import AgentMemoryStore
 from memgraph.viz.history import read_history
 from memgraph.viz.page.groups import areas, grouped
@@ -53,7 +53,7 @@ class PageData:
     ----------
     document : dict
         As JSON.
-    memories : list of AgentMemory
+    memories : list of StoredMemory
         Those shown, as they came.
     series : list of Series
     kept : dict of str to int
@@ -75,7 +75,7 @@ class PageData:
     """
 
     document: dict[str, Any]
-    memories: list[AgentMemory]
+    memories: list[StoredMemory]
     series: list[Series]
     kept: dict[str, int]
     hidden: int
@@ -134,15 +134,15 @@ def page_data(
             ids = within(include)
         hidden = len(within({*include, "suppressed", "sensitive", "private"})) - len(ids)
         shown = store.reader.read(chosen_ids(store, ids, limit))
-        pairs = _evidence(store, [memory.id or "" for memory in shown])
+        pairs = _evidence(store, [memory.id for memory in shown])
     many = Counter(history.lives[one].kind for one in ids)
     kept = {kind: many[kind] for kind in KINDS}
-    lines = timelines(store, [memory.id or "" for memory in shown], history=history)
-    rank = {memory.id or "": place for place, memory in enumerate(shown)}
+    lines = timelines(store, [memory.id for memory in shown], history=history)
+    rank = {memory.id: place for place, memory in enumerate(shown)}
 
-    def came(memory: AgentMemory) -> tuple[str, int, int]:
+    def came(memory: StoredMemory) -> tuple[str, int, int]:
         """Return what sorts memories as they came; what was made of others comes after them."""
-        return lines[memory.id or ""].added, MEMORY_TYPES.index(memory.type), rank[memory.id or ""]
+        return lines[memory.id].added, MEMORY_TYPES.index(memory.type), rank[memory.id]
 
     memories = sorted(shown, key=came)
     builds = [
@@ -150,7 +150,7 @@ def page_data(
         for (name, _), build in history.builds.items()
         if project_id in (None, name) and since_then <= build.at <= until_then
     ]
-    times = times_of([memory.id or "" for memory in memories], lines, history, until_then, builds)
+    times = times_of([memory.id for memory in memories], lines, history, until_then, builds)
     document, shortened = _document(store, memories, times, rank, pairs)
     asked: dict[str, Any] = {"project_id": project_id, "since": since, "until": until}
     counted = {**asked, "until": times.last, "history": history, "ids": frozenset(ids)}
@@ -176,7 +176,7 @@ def _apart(lives: Sequence[Life]) -> list[str]:
 
 
 def _failing(
-    scope: Scope, series: Sequence[Series], memories: Sequence[AgentMemory], times: Times
+    scope: Scope, series: Sequence[Series], memories: Sequence[StoredMemory], times: Times
 ) -> dict[str, Any] | None:
     """Return the failures, if one of them came back, and when each bucket begins by which that is counted."""
     returning = next((one for one in series if one.name == "returning_failures"), None)
@@ -189,10 +189,6 @@ def _failing(
     ]
     periods = [[day, times.at(f"{day}T00:00:00.000Z")] for day in begins]
     return {"bucket": returning.bucket, "periods": periods, "failures": failures}
-
-
-def _at(memory: AgentMemory) -> str:
-    return memory.occurred_at or memory.created_at or ""
 
 
 def _evidence(store: AgentMemoryStore, ids: Sequence[str]) -> set[tuple[str, str]]:
@@ -210,7 +206,7 @@ def _evidence(store: AgentMemoryStore, ids: Sequence[str]) -> set[tuple[str, str
 
 def _document(
     store: AgentMemoryStore,
-    memories: Sequence[AgentMemory],
+    memories: Sequence[StoredMemory],
     times: Times,
     rank: Mapping[str, int],
     pairs: Collection[tuple[str, str]],
@@ -281,7 +277,7 @@ def _document(
     return document | names.lists, sum(is_short)
 
 
-def _outcome(memory: AgentMemory, kind: str) -> str:
+def _outcome(memory: StoredMemory, kind: str) -> str:
     """Return how what a memory tells came out: what somebody stated did not go well, whatever it was kept with."""
     return "unknown" if kind == "fact" and memory.outcome == "positive" else memory.outcome
 
@@ -308,9 +304,9 @@ class _Names:
         return [self.of(kind, name) for name in names]
 
 
-def _more(memory: AgentMemory, names: _Names, now: str) -> dict[str, Any]:
+def _more(memory: StoredMemory, names: _Names, now: str) -> dict[str, Any]:
     """Return what only some memories have."""
-    recorded = (memory.created_at or "")[:10]
+    recorded = memory.created_at[:10]
     found: dict[str, Any] = {
         "title": memory.title,
         "word": memory.outcome_word,
@@ -318,7 +314,7 @@ def _more(memory: AgentMemory, names: _Names, now: str) -> dict[str, Any]:
         "used": memory.access_count or None,
         "commit": getattr(memory, "git_commit", None),
         "things": names.all_of("things", [entity.name for entity in memory.entities[:_MOST_THINGS]]),
-        "recorded": recorded if recorded != _at(memory)[:10] else None,
+        "recorded": recorded if recorded != memory.occurred_at[:10] else None,
         "tier": memory.privacy_tier if memory.privacy_tier != "public" else None,
         "holds": memory.invalid_at if (memory.invalid_at or "") > now else None,
     }
@@ -330,7 +326,7 @@ def _more(memory: AgentMemory, names: _Names, now: str) -> dict[str, Any]:
 
 
 def _links(
-    memories: Sequence[AgentMemory], evidence: Sequence[tuple[int, int]], number: Mapping[str, int]
+    memories: Sequence[StoredMemory], evidence: Sequence[tuple[int, int]], number: Mapping[str, int]
 ) -> dict[str, list[int]]:
     """Return, flat, (evidence, what was made of it) and (memory, the next one): these are there when both memories are."""
     before = ((number.get(memory.previous_id or ""), place) for place, memory in enumerate(memories))

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from memgraph.model.memory import AgentMemory
+from memgraph.model.memory import StoredMemory
 from memgraph.text.cutting import cut
 from memgraph.viz.page.layout import Group, Places
 
@@ -14,7 +14,7 @@ _LABEL_CHARS = 32
 _FEWEST_OF_TAG = 4
 
 
-def grouped(memories: Sequence[AgentMemory], evidence: Sequence[tuple[int, int]]) -> tuple[list[Group], list[str]]:
+def grouped(memories: Sequence[StoredMemory], evidence: Sequence[tuple[int, int]]) -> tuple[list[Group], list[str]]:
     """Return the discs of the picture and a label for each.
 
     What is evidence stands around the generalisation with the most evidence; everything else with what shares its project's most
@@ -50,7 +50,7 @@ def grouped(memories: Sequence[AgentMemory], evidence: Sequence[tuple[int, int]]
     return groups, labels
 
 
-def _by_tag(memories: Sequence[AgentMemory], places: Sequence[int]) -> dict[str, list[int]]:
+def _by_tag(memories: Sequence[StoredMemory], places: Sequence[int]) -> dict[str, list[int]]:
     counts = Counter(tag for place in places for tag in memories[place].tags)
     telling = {tag: many for tag, many in counts.items() if _FEWEST_OF_TAG <= many <= len(places) / 2}
     found: dict[str, list[int]] = {}
@@ -63,14 +63,14 @@ def _by_tag(memories: Sequence[AgentMemory], places: Sequence[int]) -> dict[str,
     return found
 
 
-def _common_tag(memories: Sequence[AgentMemory], places: Sequence[int]) -> str:
+def _common_tag(memories: Sequence[StoredMemory], places: Sequence[int]) -> str:
     """Return the tag that most memories have; empty where half of them or more have none in common."""
     counts = Counter(tag for place in places for tag in memories[place].tags)
     tag, many = min(counts.items(), key=lambda item: (-item[1], item[0]), default=("", 0))
     return tag if 2 * many > len(places) else ""
 
 
-def _label(memory: AgentMemory) -> str:
+def _label(memory: StoredMemory) -> str:
     """Return a few words for what a generalisation is about."""
     named = [entity for entity in memory.entities if entity.kind not in ("commit", "url")]
     about = [entity.name for entity in named if entity.about] or [entity.name for entity in named]

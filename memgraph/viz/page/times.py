@@ -13,7 +13,7 @@ from memgraph.fold.history.lives import History
 from memgraph.fold.history.reading import LINKS
 from memgraph.fold.history.relevance import Relevance
 from memgraph.fold.history.replay import transitions_of
-from memgraph.model.memory import AgentMemory
+from memgraph.model.memory import StoredMemory
 from memgraph.model.relevance import ForgettingCurveConfig, decayed
 from memgraph.model.timestamps import days_between, from_iso
 from memgraph.viz.series.timeline import Timeline
@@ -95,7 +95,7 @@ class Times:
                     found.setdefault(relation, []).extend([number[source], number[target], made, unmade])
         return {relation: found[relation] for relation in LINKS if relation in found}
 
-    def curves(self, memories: Sequence[AgentMemory], curve: ForgettingCurveConfig) -> list[list[int]]:
+    def curves(self, memories: Sequence[StoredMemory], curve: ForgettingCurveConfig) -> list[list[int]]:
         """Return of each memory that did not just fade: its number, how many points are left out, and its points.
 
         A point is a time, the relevance from then on in hundredths, what holds it (the floor in hundredths, −1 for pinned), and

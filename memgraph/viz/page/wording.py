@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memgraph.fold.history.trials import is_undated, trial_of
-from memgraph.model.memory import AgentMemory
+from memgraph.model.memory import StoredMemory
 from memgraph.text.calendar import in_words
 from memgraph.text.safe import visible
 from memgraph.text.sentences import enumerated
@@ -22,7 +22,7 @@ _SAME_POINTS = 2
 _MOST_NAMED = 3
 
 
-def title_of(project_id: str | None, memories: Sequence[AgentMemory]) -> str:
+def title_of(project_id: str | None, memories: Sequence[StoredMemory]) -> str:
     """Return what the page is called: after the project, or all projects that are on it."""
     projects = sorted({visible(memory.project_id) for memory in memories if memory.project_id})
     if project_id is not None:

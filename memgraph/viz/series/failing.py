@@ -10,7 +10,7 @@ from memgraph.fold.history.builds import task_of_build
 from memgraph.fold.history.lives import History
 from memgraph.lifecycle.evidence.sentences import concrete, is_advice, sentences_of
 from memgraph.lifecycle.evidence.trials import is_trial, told_in
-from memgraph.model.memory import AgentMemory
+from memgraph.model.memory import StoredMemory
 from memgraph.text.cutting import cut
 from memgraph.viz.series.failures import SUCCESS, Which, told_since
 from memgraph.viz.series.measures import Scope
@@ -43,7 +43,7 @@ class Failing(NamedTuple):
     solved: list[str]
 
 
-def failing(scope: Scope, memories: Sequence[AgentMemory]) -> list[Failing]:
+def failing(scope: Scope, memories: Sequence[StoredMemory]) -> list[Failing]:
     """Return the failures, each with those of these memories that tell of it, in the order in which they first failed."""
     failed = defaultdict(list)
     for at, _, which in scope.failures:
@@ -51,7 +51,7 @@ def failing(scope: Scope, memories: Sequence[AgentMemory]) -> list[Failing]:
             failed[which].append(at)
     places = defaultdict(list)
     for place, memory in enumerate(memories):
-        life = scope.lives.get(memory.id or "")
+        life = scope.lives.get(memory.id)
         if life is not None and life.type == "episodic":
             for which in told_since(scope.history, life):
                 places[which].append(place)
@@ -80,13 +80,13 @@ def _by_task(scope: Scope) -> dict[Which, tuple[list[str], list[str]]]:
     return dict(found)
 
 
-def told_times(history: History, memory: AgentMemory) -> list[str]:
+def told_times(history: History, memory: StoredMemory) -> list[str]:
     """Return when the builds that told a memory did so, in order; empty where fewer than two did."""
     builds = [history.builds.get((memory.project_id or "", name)) for name in memory.evidence_build_ids]
     return sorted((build.at if build else memory.occurred_at or "") for build in builds) if len(builds) > 1 else []
 
 
-def _title_of(memory: AgentMemory) -> str:
+def _title_of(memory: StoredMemory) -> str:
     if memory.title:
         return memory.title
     if not is_trial(memory.content):
@@ -94,7 +94,7 @@ def _title_of(memory: AgentMemory) -> str:
     return cut(told_in(memory.content)[0].rstrip("."), _TITLE_CHARS)
 
 
-def _begins(memory: AgentMemory) -> int:
+def _begins(memory: StoredMemory) -> int:
     """Return where a text begins to say what happened: in a trial's, with a sentence that is no advice and does not fit any task."""
     if not is_trial(memory.content):
         return 0

@@ -19,11 +19,11 @@ class Store:
         self._retrieval = MemoryRetrieval(self._store)
 
     def insert(self, memories: Sequence[Memory]) -> list[str]:
-        return [memory.id or "" for memory in self._store.insert_memories(memories)]
+        return [memory.id for memory in self._store.insert_memories(memories)]
 
     def query(self, text: str, vector: Vector, limit: int) -> list[str]:
         self._embedder.vectors[text] = vector
-        return [found.memory.id or "" for found in self._retrieval.search_memories(text, limit=limit)]
+        return [found.memory.id for found in self._retrieval.search_memories(text, limit=limit)]
 
     def count(self, ids: Sequence[str]) -> int:
         return len(self._store.read_memories(ids))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import memgraph
+from memgraph.errors import EmbeddingError
 from memgraph.testing import FakeClock, FakeEmbedder
 
 DIMENSION = 16
@@ -23,7 +24,7 @@ class MoodyEmbedder(FakeEmbedder):
     def embed(self, texts: Sequence[str]) -> Any:
         """Embed texts."""
         if self.is_ill:
-            raise memgraph.EmbeddingError("the model is ill")
+            raise EmbeddingError("the model is ill")
         return super().embed(texts)
 
 

@@ -29,7 +29,7 @@ class TimedStore:
 
     def add(self, content: str, occurred_at: str | None = None, **fields: Any) -> str:
         memory = {"type": "semantic", "content": content, "occurred_at": occurred_at, **fields}
-        return self.store.insert_memory(memory).id or ""
+        return self.store.insert_memory(memory).id
 
     def moments(self, *, recorded: bool = False) -> list[tuple[Event, str]]:
         moments, found, run = Moments(recorded=recorded), list[tuple[Event, str]](), list[Event]()
@@ -148,13 +148,13 @@ def test_a_memory_distilled_by_the_store_dates_from_its_named_builds(timed: Time
     episode = timed.seen_each_year(2018, 2022)
     lesson = timed.lesson(episode, 2018, 2019, 2020, id=str(uuid4()))
     builds = [f"build of {year}" for year in range(2018, 2023)]
-    grown = revised(lesson.id or "", evidence_build_ids=builds[:4], occurred_at="2021-05-02T00:00:00.000Z")
+    grown = revised(lesson.id, evidence_build_ids=builds[:4], occurred_at="2021-05-02T00:00:00.000Z")
     timed.by_itself(lesson, grown)
     moments = ["2020-05-02T00:00:00.000Z", "2020-05-02T00:00:00.000Z", "2021-05-02T00:00:00.000Z"]
     assert [moment for _, moment in timed.moments()][-3:] == moments
-    timed.by_itself(revised(lesson.id or "", evidence_build_ids=builds))
+    timed.by_itself(revised(lesson.id, evidence_build_ids=builds))
     assert timed.of_last() == "2022-05-02T00:00:00.000Z"
-    timed.by_itself(revised(lesson.id or "", evidence_build_ids=builds[1:]))
+    timed.by_itself(revised(lesson.id, evidence_build_ids=builds[1:]))
     assert timed.of_last() == "2022-05-02T00:00:00.000Z"  # a repetition is not earlier than the content it repeats
     assert timed.of_last(recorded=True) == timed.store.now()
 
@@ -179,16 +179,16 @@ def test_a_distilled_memory_is_not_earlier_than_a_users_change_of_its_sources(ti
 def test_a_replacement_with_the_same_evidence_dates_from_its_creation(timed: TimedStore) -> None:
     episode = timed.seen_each_year(2018, 2022)
     early, late = (timed.lesson(episode, *years, id=str(uuid4())) for years in ((2018, 2019, 2020), (2018, 2019, 2021)))
-    timed.by_itself(early, revised(early.id or "", occurred_at="2022-05-02T00:00:00.000Z"), late)
-    timed.by_itself(timed.link("SUPERSEDES", late.id or "", early.id or ""))
+    timed.by_itself(early, revised(early.id, occurred_at="2022-05-02T00:00:00.000Z"), late)
+    timed.by_itself(timed.link("SUPERSEDES", late.id, early.id))
     assert timed.of_last() == "2021-05-02T00:00:00.000Z"
 
 
 def test_a_source_is_linked_from_when_both_existed(timed: TimedStore) -> None:
     episode, other = timed.seen_each_year(2018, 2022), timed.add("it failed otherwise", "2021-03-01")
     lesson = timed.lesson(episode, 2018, 2019, 2020, id=str(uuid4()))
-    grown = revised(lesson.id or "", occurred_at="2022-05-02T00:00:00.000Z")
-    timed.by_itself(lesson, grown, MemoryDerived(id=lesson.id or "", source_ids=[other], created_at=timed.store.now()))
+    grown = revised(lesson.id, occurred_at="2022-05-02T00:00:00.000Z")
+    timed.by_itself(lesson, grown, MemoryDerived(id=lesson.id, source_ids=[other], created_at=timed.store.now()))
     assert timed.of_last() == "2021-03-01T00:00:00.000Z"
 
 

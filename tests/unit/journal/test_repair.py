@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import memgraph
-from memgraph import repair_store
 from memgraph.errors import DamagedJournalError, JournalError, KeyMissingError, MemGraphError, TruncatedJournalError
 from memgraph.journal.journal import Journal
 from memgraph.journal.repair import Condition, accept, examine
 from memgraph.model.events.memories import MemoryAdded
 from memgraph.model.events.store import JournalRepaired
+from memgraph.store import repair_store
 
 Open = Callable[..., Journal]
 Paths = Callable[[Journal], Path]

@@ -274,7 +274,7 @@ def test_what_makes_no_sense_is_refused_by_name(wrong: dict[str, Any], named: st
 
 def test_a_run_says_how_far_it_has_come(store: Any) -> None:
     told: list[tuple[int, int | None]] = []
-    memgraph.MemGraph(store).sleep(progress=lambda done, total: told.append((done, total)))
+    memgraph.MemGraph(store).maintenance.sleep(progress=lambda done, total: told.append((done, total)))
     assert told[0] == (0, len(NAMES))
     said = [event.payload for event in store.reader.events_after(0) if isinstance(event.payload, SleepAdvanced)]
     assert [(one.phase, one.left) for one in said] == [(name, NAMES[place + 1 :]) for place, name in enumerate(NAMES)]

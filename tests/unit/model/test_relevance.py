@@ -7,9 +7,9 @@ from math import inf
 import pytest
 
 import memgraph
-from memgraph.model.relevance import WEEKLY, decayed, weeks_until_prune
+from memgraph.model.relevance import WEEKLY, ForgettingCurveConfig, decayed, weeks_until_prune
 
-STRENGTH = memgraph.ForgettingCurveConfig(preset="strength")
+STRENGTH = ForgettingCurveConfig(preset="strength")
 
 
 def test_strength_is_seed_2s() -> None:
@@ -21,22 +21,22 @@ def test_strength_is_seed_2s() -> None:
 
 
 def test_relevance_is_seed_0s_and_the_default() -> None:
-    default = memgraph.ForgettingCurveConfig()
-    assert default == memgraph.ForgettingCurveConfig(preset="relevance")
+    default = ForgettingCurveConfig()
+    assert default == ForgettingCurveConfig(preset="relevance")
     assert (default.decay_rate, default.reinforcement_boost, default.max_relevance) == (0.05, 0.2, 1.0)
     assert default.confirmed(0.8) == pytest.approx(0.9)
 
 
 @pytest.mark.parametrize("given", [{"decay_rate": 0.2}, {"decayRate": 0.2}])
 def test_given_values_override_the_preset(given: dict[str, float]) -> None:
-    curve = memgraph.ForgettingCurveConfig(preset="strength", **given)
+    curve = ForgettingCurveConfig(preset="strength", **given)
     assert (curve.decay_rate, curve.knowledge_decay_rate, curve.max_relevance) == (0.2, WEEKLY, 5.0)
 
 
 @pytest.mark.parametrize("preset", ["weakness", 3, ["strength"]])
 def test_an_unknown_preset_is_refused(preset: object) -> None:
     with pytest.raises(memgraph.InvalidInputError, match="preset"):
-        memgraph.ForgettingCurveConfig(preset=preset)
+        ForgettingCurveConfig(preset=preset)
 
 
 def test_a_store_reads_the_preset_from_its_file(tmp_path, open_store) -> None:

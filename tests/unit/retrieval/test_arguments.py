@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import memgraph
+from memgraph.model.relevance import ForgettingCurveConfig
 
 SEARCHES: list[tuple[str, Any]] = [
     ("text", None),
@@ -77,7 +78,7 @@ def test_a_reading_of_the_curve_names_what_it_refuses(store: Any, embedder: Any)
 
 def test_the_threshold_of_decay_is_the_one_given(store: Any, embedder: Any) -> None:
     store.insert_memory({"type": "episodic", "content": "x", "relevance_score": 0.5})
-    strict = memgraph.ForgettingCurveConfig(deletion_threshold=0.9)
+    strict = ForgettingCurveConfig(deletion_threshold=0.9)
 
     assert memgraph.MemoryRetrieval(store, embedder, forgetting=strict).apply_decay().below_threshold == 1
     assert memgraph.MemoryRetrieval(store, embedder).apply_decay().below_threshold == 0

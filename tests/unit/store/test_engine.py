@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-import memgraph
-from memgraph import AgentMemoryConfig, AgentMemoryStore, InvalidInputError, MemGraph, MemoryRetrieval, QueryError
+from memgraph import AgentMemoryConfig, AgentMemoryStore, InvalidInputError, MemGraph, MemoryRetrieval
+from memgraph.errors import ClosedError, QueryError
 from memgraph.testing import InMemoryEngine
 
 SHOP = [
@@ -69,7 +69,7 @@ def test_it_is_written_read_recalled_and_verified(
         {"task_description": "the disk of the runner is full", "project_id": "shop"}
     )
     assert [memory.id for memory in found.memories] == [first]
-    assert all(phase.complete for phase in MemGraph(store).sleep().phases)
+    assert all(phase.complete for phase in MemGraph(store).maintenance.sleep().phases)
     assert store.to_networkx().number_of_nodes() == 2
     assert store.verify(deep=True) > 0
     assert engine.calls
@@ -124,7 +124,7 @@ def test_what_it_cannot_do_is_said(open_on: Callable[..., AgentMemoryStore], tmp
         store.insert_memory(SHOP[0])
         with pytest.raises(QueryError, match="the in-memory engine runs no Cypher"):
             store.cypher("MATCH (m:Memory) RETURN m.id")
-    with pytest.raises(memgraph.ClosedError, match="the engine is closed; make another"):
+    with pytest.raises(ClosedError, match="the engine is closed; make another"):
         open_on(engine).get_all_memories()
     with pytest.raises(InvalidInputError, match=r"engine.*has no method `rebuild`"):
         open_on(tmp_path)

@@ -61,7 +61,7 @@ def test_what_was_used_counts_and_is_reinforced(
 def test_said_twice_it_is_recorded_and_counted_once(
     memory: memgraph.MemGraph, recalled: memgraph.RetrievalResult
 ) -> None:
-    used = recalled.memories[0].id or ""
+    used = recalled.memories[0].id
     memory.record_outcome(recalled.query_id, "success", used=[used, used])
     before, known = events(memory), state(memory, used)
     memory.record_outcome(recalled.query_id, "success", used=[used])
@@ -73,7 +73,7 @@ def test_said_twice_it_is_recorded_and_counted_once(
 def test_said_otherwise_the_last_word_holds_and_only_what_is_new_counts(
     memory: memgraph.MemGraph, recalled: memgraph.RetrievalResult
 ) -> None:
-    first, second, third = (one.id or "" for one in recalled.memories)
+    first, second, third = (one.id for one in recalled.memories)
     memory.record_outcome(recalled.query_id, "pending", used=[first])
     memory.record_outcome(recalled.query_id, "meh", used=[first, second], overridden=[third])
 
@@ -82,8 +82,8 @@ def test_said_otherwise_the_last_word_holds_and_only_what_is_new_counts(
 
 
 def test_what_cannot_be_true_is_refused(memory: memgraph.MemGraph, recalled: memgraph.RetrievalResult) -> None:
-    known = recalled.memories[0].id or ""
-    stranger = memory.store.insert_memory({"type": "episodic", "content": "Something else"}).id or ""
+    known = recalled.memories[0].id
+    stranger = memory.store.insert_memory({"type": "episodic", "content": "Something else"}).id
     before, marked = events(memory), marks(memory)
 
     with pytest.raises(memgraph.NotFoundError, match="no retrieval"):

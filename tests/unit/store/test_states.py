@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import memgraph
+from memgraph.errors import DamagedJournalError
 from memgraph.lifecycle import ConsolidationPipeline
 from memgraph.model.events.memories import MemoryUndeleted
 
@@ -533,7 +534,7 @@ class TestUndelete:
         store.delete_memory(ids[2])
         (segment,) = (tmp_path / "store" / "journal").glob("*.jsonl")
         segment.write_bytes(segment.read_bytes().replace(b"Event 2 of the night", b"Event 9 of the night"))
-        with pytest.raises(memgraph.DamagedJournalError):
+        with pytest.raises(DamagedJournalError):
             store.undelete(ids[2])
 
 

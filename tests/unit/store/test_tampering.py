@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from memgraph import BusyError, ConfigError, GraphError, JournalError, NotFoundError
+from memgraph import BusyError, ConfigError, JournalError, NotFoundError
+from memgraph.errors import GraphError
 
 Open = Callable[..., Any]
 TEXT = "Deploy on Tuesdays only, says Alice"

@@ -29,7 +29,7 @@ def collect(settings: Settings, preview: bool) -> None:
             emit(settings, foreseen, _foreseen(foreseen))
             return
         with progress(settings, "collecting") as bar:
-            result = memory.collect(progress=bar)
+            result = memory.maintenance.collect(progress=bar)
     back = ["`memgraph unarchive ID` brings one back; `memgraph list --state archived` lists them."]
     if result.deleted:
         back = ["`memgraph undelete ID` brings one back; its history stays."]

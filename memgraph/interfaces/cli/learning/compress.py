@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def compress(settings: Settings) -> None:
     """Compress now, and collect what has faded; `ingest` and every tenth build do it by themselves."""
     with opened(settings) as memory:
-        result = memory.compress()
+        result = memory.maintenance.compress()
     emit(settings, result, told(result))
     if result.notice:
         notice(result.notice)

@@ -12,7 +12,7 @@ from memgraph.interfaces.cli.base.output import count, emit, emit_json, plain, p
 from memgraph.interfaces.cli.base.projects import hint_at_projects
 
 if TYPE_CHECKING:
-    from memgraph.model.memory import AgentMemory
+    from memgraph.model.memory import StoredMemory
     from memgraph.model.results.contradictions import Contradiction, ContradictionResult
 
 _one = click.argument("one", metavar="ID")
@@ -37,7 +37,7 @@ def contradictions(ctx: click.Context) -> None:
 def list_(settings: Settings, project: str | None = None, decided: bool = False) -> None:
     """List the pairs of memories that contradict each other and are both in force, the surest first."""
     with opened(settings) as memory:
-        found = memory.contradictions(project=project, decided=decided)
+        found = memory.contradictions.list(project=project, decided=decided)
         hint_at_projects(memory, project)
     if settings.as_json:
         emit_json([_document(one) for one in found])
@@ -56,7 +56,7 @@ def list_(settings: Settings, project: str | None = None, decided: bool = False)
 def find(settings: Settings) -> None:
     """Compare what is new since the last time with what is in force."""
     with opened(settings) as memory, progress(settings, "comparing") as bar:
-        result = memory.find_contradictions(progress=bar)
+        result = memory.contradictions.find(progress=bar)
     emit(settings, result, _summary(result))
 
 
@@ -70,7 +70,7 @@ def resolve(settings: Settings, one: str, other: str, keep: str, reason: str | N
     """Decide a contradiction: the memory to keep replaces the other one."""
     with opened(settings) as memory:
         ids = [memory.store.find_id(given) for given in (one, other, keep)]
-        link = memory.resolve_contradiction(*ids[:2], keep=ids[2], reason=reason)
+        link = memory.contradictions.resolve(*ids[:2], keep=ids[2], reason=reason)
         kept, gone = memory.store.read_memories([link.source_id, link.target_id])
     undo = f"unsupersede {gone.id} --by {kept.id}"
     message = f"'{_preview(kept)}' replaces '{_preview(gone)}'; undo: memgraph {undo}"
@@ -86,7 +86,7 @@ def dismiss(settings: Settings, one: str, other: str, reason: str | None) -> Non
     """Say that two memories do not contradict each other; they are not proposed again."""
     with opened(settings) as memory:
         ids = [memory.store.find_id(given) for given in (one, other)]
-        link = memory.dismiss_contradiction(*ids, reason=reason)
+        link = memory.contradictions.dismiss(*ids, reason=reason)
         source, target = memory.store.read_memories([link.source_id, link.target_id])
     undo = f"link {source.id} CONTRADICTS {target.id}"
     message = f"No contradiction: '{_preview(source)}' and '{_preview(target)}'; undo: memgraph {undo}"
@@ -114,7 +114,7 @@ def _summary(result: ContradictionResult) -> list[str]:
     return lines
 
 
-def _preview(memory: AgentMemory) -> str:
+def _preview(memory: StoredMemory) -> str:
     from memgraph.text.cutting import preview
 
     return preview(memory.content)

@@ -35,7 +35,7 @@ def proposals(ctx: click.Context) -> None:
 def list_(settings: Settings, project: str | None = None, all_: bool = False) -> None:
     """List what waits for approval, that with the most evidence first."""
     with opened(settings) as memory:
-        found = memory.proposals(state=None if all_ else "proposed", project=project)
+        found = memory.procedures.proposals(state=None if all_ else "proposed", project=project)
     if settings.as_json:
         emit_json([one.model_dump(mode="json") for one in found])
         return
@@ -51,7 +51,7 @@ def list_(settings: Settings, project: str | None = None, all_: bool = False) ->
 @pass_settings
 def approve(settings: Settings, id_: str) -> None:
     """Bring a procedure into force: from now on it is recalled."""
-    _decide(settings, id_, lambda memory, found: memory.approve_proposal(found), "In force", "reopen")
+    _decide(settings, id_, lambda memory, found: memory.procedures.approve(found), "In force", "reopen")
 
 
 @proposals.command()
@@ -59,7 +59,7 @@ def approve(settings: Settings, id_: str) -> None:
 @pass_settings
 def reject(settings: Settings, id_: str) -> None:
     """Reject a procedure: it is proposed again only if three more builds bear it out."""
-    _decide(settings, id_, lambda memory, found: memory.reject_proposal(found), "Rejected", "reopen")
+    _decide(settings, id_, lambda memory, found: memory.procedures.reject(found), "Rejected", "reopen")
 
 
 @proposals.command()
@@ -67,7 +67,7 @@ def reject(settings: Settings, id_: str) -> None:
 @pass_settings
 def reopen(settings: Settings, id_: str) -> None:
     """Take an approval or a rejection back: it waits again."""
-    _decide(settings, id_, lambda memory, found: memory.reopen_proposal(found), "Waits for approval again", "approve")
+    _decide(settings, id_, lambda memory, found: memory.procedures.reopen(found), "Waits for approval again", "approve")
 
 
 def _decide(settings: Settings, id_: str, decide: Callable[[MemGraph, str], Proposal], done: str, undo: str) -> None:

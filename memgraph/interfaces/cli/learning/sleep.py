@@ -60,7 +60,7 @@ def sleep(settings: Settings, phases: tuple[str, ...], max_seconds: float | None
     Stopped at any moment, it keeps what was done, and the next one goes on from there.
     """
     with opened(settings) as memory, progress(settings, "sleeping") as bar:
-        report = memory.sleep(phases=phases, max_seconds=max_seconds, progress=bar)
+        report = memory.maintenance.sleep(phases=phases, max_seconds=max_seconds, progress=bar)
     emit(settings, report, _told(report))
     for phase in report.phases:
         if phase.notice:

@@ -15,7 +15,7 @@ from memgraph.text.cutting import preview
 
 if TYPE_CHECKING:
     from memgraph.model.link import Link
-    from memgraph.model.memory import AgentMemory, MemoryType
+    from memgraph.model.memory import MemoryType, StoredMemory
 
 _TYPES = ("episodic", "semantic", "procedural")
 _ORDERS = ("relevance", "created", "accessed")
@@ -102,7 +102,7 @@ def stats(settings: Settings) -> None:
     emit(settings, {**counts.model_dump(mode="json"), "awaiting_vectors": waiting}, lines)
 
 
-def _fields(memory: AgentMemory) -> list[str]:
+def _fields(memory: StoredMemory) -> list[str]:
     """Return the content, then every field that says something."""
     values = without_vectors(memory)
     names = [*_SHOWN_FIRST, *sorted(values.keys() - set(_SHOWN_FIRST) - _NOT_SHOWN)]
@@ -122,7 +122,7 @@ def _of(item: Any) -> Any:
     return next(iter(item.values()), "") if isinstance(item, dict) else item
 
 
-def _linked(link: Link, memory: AgentMemory, content_of: dict[str | None, str]) -> str:
+def _linked(link: Link, memory: StoredMemory, content_of: dict[str, str]) -> str:
     outward = link.source_id == memory.id
     other = link.target_id if outward else link.source_id
     arrow = f"—{link.relation}→" if outward else f"←{link.relation}—"

@@ -39,7 +39,7 @@ def search(
         return
     if not found and limit:
         notice("nothing is remembered that is like this")
-    listing([(one.memory.content, (one.memory.id or "", one.memory.type, *_told(one))) for one in found])
+    listing([(one.memory.content, (one.memory.id, one.memory.type, *_told(one))) for one in found])
 
 
 def _beside(found: ScoredMemory) -> dict[str, Any]:

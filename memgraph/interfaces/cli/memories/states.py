@@ -17,7 +17,7 @@ from memgraph.interfaces.cli.base.output import emit, emit_json, plain
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
-    from memgraph.model.memory import AgentMemory
+    from memgraph.model.memory import StoredMemory
 
 _id = click.argument("id_", metavar="ID")
 _reason = click.option("--reason", metavar="TEXT", help="Why; kept with it.")
@@ -175,7 +175,7 @@ def unlink(settings: Settings, source: str, relation: str, target: str) -> None:
 
 
 def _tell(
-    settings: Settings, command: str, memory: AgentMemory, done: str, undo: str, still: str = "", **data: Any
+    settings: Settings, command: str, memory: StoredMemory, done: str, undo: str, still: str = "", **data: Any
 ) -> None:
     from memgraph.text.cutting import preview
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import memgraph
+from memgraph.errors import GraphError
 from memgraph.graph.worker.process import EngineProcess
 from memgraph.store.projection.projector import Projector
 
@@ -262,12 +263,12 @@ def test_a_graph_that_always_fails_is_an_error_not_a_loop(
         engine = store._projector.engine
 
         def broken() -> None:
-            raise memgraph.GraphError("it is broken")
+            raise GraphError("it is broken")
 
         engine.release()
         with monkeypatch.context() as patched:
             patched.setattr(engine, "state", broken)
-            with pytest.raises(memgraph.GraphError, match="broken"):
+            with pytest.raises(GraphError, match="broken"):
                 store.get_stats()
         assert len(rebuilds) == 1
         assert store.get_stats().total == 8

@@ -11,6 +11,7 @@ import memgraph
 from memgraph.lifecycle import collect as run
 from memgraph.lifecycle import foresee_collection
 from memgraph.model.events.lifecycle import CollectionApplied
+from memgraph.model.results.maintenance import CollectionPreview, CollectionResult
 
 LONG = (
     "The refresh of the token failed with 401 because the proxy strips the header on a redirect. Reasoning: the gateway "
@@ -171,12 +172,12 @@ class TestPreview:
         clock.advance(days=30)
         store.flush()
         digest, seq = store.digest(), store.verify()
-        foreseen = memgraph.MemGraph(store).collect(preview=True)
+        foreseen = memgraph.MemGraph(store).maintenance.collect(preview=True)
         assert (store.digest(), store.verify()) == (digest, seq)
-        assert isinstance(foreseen, memgraph.CollectionPreview)
+        assert isinstance(foreseen, CollectionPreview)
         assert [one.id for one in foreseen.memories] == foreseen.memory_ids
         done = run(store)
-        assert done == memgraph.CollectionResult(**{name: getattr(foreseen, name) for name in type(done).model_fields})
+        assert done == CollectionResult(**{name: getattr(foreseen, name) for name in type(done).model_fields})
         assert (done.archived, done.summarised, done.floors_set) == (3, 1, 2)
         assert sorted(foreseen.memory_ids) == archived(store)
 
@@ -200,7 +201,7 @@ class TestPreview:
     def test_of_an_empty_store(self, store: Any) -> None:
         foreseen = foresee_collection(store)
         assert (foreseen.memory_ids, foreseen.recalls, foreseen.landmark_share) == ([], [], 0.0)
-        assert run(store) == memgraph.CollectionResult()
+        assert run(store) == CollectionResult()
 
 
 def test_a_use_that_is_not_recorded_yet_keeps_a_memory(store: Any) -> None:
@@ -224,5 +225,5 @@ def test_a_run_records_what_it_did(store: Any) -> None:
 def test_progress_is_told(store: Any) -> None:
     store.insert_memories([episode(number, outcome="neutral") for number in range(1, 4)])
     told: list[tuple[int, int]] = []
-    memgraph.MemGraph(store).collect(progress=lambda done, total: told.append((done, total)))
+    memgraph.MemGraph(store).maintenance.collect(progress=lambda done, total: told.append((done, total)))
     assert told[-1] == (3, 3)

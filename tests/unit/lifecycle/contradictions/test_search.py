@@ -11,6 +11,7 @@ import memgraph
 from memgraph import BuildEventLog, EpisodicMemory, SemanticMemory
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.lifecycle.contradictions import search as module
+from memgraph.model.build import Candidate
 
 OLD, NEW = "The deploy port of the shop is 8080", "The deploy port of the shop is now 9090"
 YES, NO = "The importer handles empty files", "The importer does not handle empty files"
@@ -36,7 +37,7 @@ def say(memory: memgraph.MemGraph, clock: Any) -> Callable[..., str]:
 
 
 def pairs(memory: memgraph.MemGraph, **which: Any) -> list[tuple[str, str]]:
-    return [(one.newer.id or "", one.older.id or "") for one in memory.contradictions(**which)]
+    return [(one.newer.id, one.older.id) for one in memory.contradictions.list(**which)]
 
 
 def relations(memory: memgraph.MemGraph, one: str, other: str) -> set[str]:
@@ -45,7 +46,7 @@ def relations(memory: memgraph.MemGraph, one: str, other: str) -> set[str]:
 
 
 def recalled(memory: memgraph.MemGraph, text: str) -> list[str]:
-    return [one.memory.id or "" for one in memory.search_memories(text)]
+    return [one.memory.id for one in memory.search_memories(text)]
 
 
 def test_a_surer_value_that_is_stated_later_replaces_the_older_one(
@@ -55,7 +56,7 @@ def test_a_surer_value_that_is_stated_later_replaces_the_older_one(
 
     assert relations(memory, new, old) == {"CONTRADICTS", "SUPERSEDES"}
     assert pairs(memory) == []
-    (decided,) = memory.contradictions(decided=True)
+    (decided,) = memory.contradictions.list(decided=True)
     assert (decided.newer.id, decided.older.id) == (new, old)
     assert decided.reason == "says “9090” where the older one says “8080”"
     assert recalled(memory, "deploy port") == [new]
@@ -66,7 +67,7 @@ def test_a_surer_value_that_is_stated_later_replaces_the_older_one(
     memory.store.unsupersede(old)
     assert pairs(memory) == [(new, old)]
     assert sorted(recalled(memory, "deploy port")) == sorted([old, new])
-    memory.find_contradictions()
+    memory.contradictions.find()
     assert pairs(memory) == [(new, old)], "what the user took back stays taken back"
 
 
@@ -99,12 +100,12 @@ def test_a_run_reads_each_memory_once_and_judges_each_pair_once(
         return conflict_of(one, other)
 
     monkeypatch.setattr(module, "conflict_of", judge)
-    assert memory.find_contradictions().looked_at == 20
+    assert memory.contradictions.find().looked_at == 20
     assert len(read) == len(set(read)) == 20
     assert len(judged) == len(set(judged)) > 100
     clock.advance(days=1)
     memory.store.insert_memory(SemanticMemory(content="The deploy port of the shop number 3 is 1", project_id="shop"))
-    assert memory.find_contradictions().found == 1
+    assert memory.contradictions.find().found == 1
 
 
 def test_the_notice_of_an_observation_says_so(memory: memgraph.MemGraph, say: Callable[..., str], clock: Any) -> None:
@@ -151,17 +152,17 @@ def test_what_is_pinned_gives_way_to_the_users_word_alone(
     assert pairs(memory) == [(new, old)]
     clock.advance(days=1)
     memory.commands.remember("The deploy port of the shop is 7070", project_id="shop")
-    assert memory.find_contradictions().superseded == 2
+    assert memory.contradictions.find().superseded == 2
     assert [one.content for one in memory.store.list_memories(state="superseded")] != []
 
 
 def test_what_was_of_use_since_is_confirmed(memory: memgraph.MemGraph, say: Callable[..., str]) -> None:
     old, new = say(YES), say(NO)
-    memory.find_contradictions()
+    memory.contradictions.find()
     result = memory.recall("does the importer handle empty files", project="shop")
     memory.record_outcome(result.query_id, "success", used=[new])
 
-    assert memory.find_contradictions().superseded == 1
+    assert memory.contradictions.find().superseded == 1
     assert relations(memory, new, old) == {"CONTRADICTS", "SUPERSEDES"}
 
 
@@ -169,25 +170,25 @@ def test_only_a_rise_of_the_newer_ones_confidence_decides(memory: memgraph.MemGr
     old, new = say(OLD, confidence=0.8), say(NEW, confidence=0.8)
     for lowered in ({"confidence": 0.1}, {"trust_class": "tool"}, {"valid_at": "2026-01-01"}, {"confidence": 0.7}):
         memory.store.update_memory(new, **lowered)
-        assert memory.find_contradictions().superseded == 0
+        assert memory.contradictions.find().superseded == 0
     assert relations(memory, new, old) == {"CONTRADICTS"}
     memory.store.update_memory(new, trust_class="agent", confidence=0.9, valid_at=None)
-    assert memory.find_contradictions().superseded == 1
+    assert memory.contradictions.find().superseded == 1
 
     memory.store.unsupersede(old)
-    memory.find_contradictions()
+    memory.contradictions.find()
     memory.store.update_memory(new, confidence=0.85)  # surer than the older one still
-    assert memory.find_contradictions().superseded == 0
+    assert memory.contradictions.find().superseded == 0
     memory.store.update_memory(new, trust_class="user")
-    assert memory.find_contradictions().superseded == 1
+    assert memory.contradictions.find().superseded == 1
 
 
 def test_to_merge_copies_in_sleep_confirms_nothing(memory: memgraph.MemGraph, clock: Any) -> None:
     for text, confidence in ((OLD, 0.9), (NEW, 0.6), (NEW.lower(), 0.2)):
         clock.advance(days=1)
         memory.store.insert_memory(SemanticMemory(content=text, project_id="shop", confidence=confidence))
-        memory.find_contradictions()
-    assert memory.sleep(phases=["near-duplicates", "contradictions"]).changed
+        memory.contradictions.find()
+    assert memory.maintenance.sleep(phases=["near-duplicates", "contradictions"]).changed
     assert [one.content for one in memory.store.list_memories(state="superseded")] == [NEW.lower()]
     assert len(pairs(memory)) == 1
 
@@ -196,15 +197,15 @@ def test_the_link_holds_the_kind_alone_and_is_worded_where_both_are_shown(
     memory: memgraph.MemGraph, say: Callable[..., str]
 ) -> None:
     old, new = say("The deploy key of the shop is hunter2"), say("The deploy key of the shop is now blue42")
-    assert memory.contradictions()[0].reason == "says “blue42” where the older one says “hunter2”"
+    assert memory.contradictions.list()[0].reason == "says “blue42” where the older one says “hunter2”"
     memory.store.suppress(old)
     (link,) = [one for one in memory.store.links(new) if one.relation == "CONTRADICTS"]
     assert link.reason == "another value"
     memory.store.unsuppress(old)
-    memory.resolve_contradiction(old, new, keep=new)
+    memory.contradictions.resolve(old, new, keep=new)
     assert {one.reason for one in memory.store.links(new) if old in (one.source_id, one.target_id)} == {"another value"}
     memory.store.update_memory(new, content="The shop sells shoes")
-    assert memory.contradictions(decided=True)[0].reason == "another value"  # its text tells it no more
+    assert memory.contradictions.list(decided=True)[0].reason == "another value"  # its text tells it no more
 
 
 def test_a_run_finds_what_was_written_without_looking_and_a_second_one_writes_nothing(
@@ -214,11 +215,11 @@ def test_a_run_finds_what_was_written_without_looking_and_a_second_one_writes_no
         clock.advance(days=1)
         confidence = 0.9 if text == NEW else 0.5
         memory.store.insert_memory(SemanticMemory(content=text, project_id="shop", confidence=confidence))
-    result = memory.find_contradictions()
+    result = memory.contradictions.find()
     assert (result.looked_at, result.found, result.superseded) == (5, 2, 1)
 
     before = memory.store.digest(), memory.store._journal.tail.chain.seq
-    again = memory.find_contradictions()
+    again = memory.contradictions.find()
     assert (again.looked_at, again.found) == (0, 0)
     assert (memory.store.digest(), memory.store._journal.tail.chain.seq) == before
     memory.store.rebuild()
@@ -242,12 +243,12 @@ def test_a_run_that_is_stopped_goes_on_where_it_was(
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        memory.find_contradictions(progress=stop)
-    assert not memory.find_contradictions(seconds=0).complete
-    rest = memory.find_contradictions()
+        memory.contradictions.find(progress=stop)
+    assert not memory.contradictions.find(seconds=0).complete
+    rest = memory.contradictions.find()
     assert rest.complete
     assert rest.looked_at == 2, "what was looked at before is not looked at again"
-    other.find_contradictions()
+    other.contradictions.find()
     assert memory.store.digest() == other.store.digest()
 
 
@@ -262,14 +263,14 @@ def test_other_scopes_never_meet(memory: memgraph.MemGraph, elsewhere: dict[str,
     clock.advance(days=1)
     memory.store.insert_memory(SemanticMemory(content=NEW, **{**here, **elsewhere}))
 
-    assert memory.find_contradictions().found == 0
+    assert memory.contradictions.find().found == 0
 
 
 def test_within_a_task_they_do(memory: memgraph.MemGraph, clock: Any) -> None:
     for text, confidence in ((OLD, 0.5), (NEW, 0.9)):
         clock.advance(days=1)
         memory.store.insert_memory(SemanticMemory(content=text, task_id="T", confidence=confidence))
-    assert memory.find_contradictions().superseded == 1
+    assert memory.contradictions.find().superseded == 1
 
 
 def test_what_has_its_own_time_contradicts_nothing(memory: memgraph.MemGraph, say: Callable[..., str]) -> None:
@@ -298,11 +299,11 @@ class TestClosing:
 
     def test_the_user_decides_and_may_think_again(self, memory: memgraph.MemGraph, both: tuple[str, str]) -> None:
         old, new = both
-        link = memory.resolve_contradiction(old, new, keep=old, reason="it was the wrong file")
+        link = memory.contradictions.resolve(old, new, keep=old, reason="it was the wrong file")
         assert (link.source_id, link.target_id, link.reason) == (old, new, "it was the wrong file")
         assert recalled(memory, "does the importer handle empty files") == [old]
 
-        memory.resolve_contradiction(new, old, keep=new)
+        memory.contradictions.resolve(new, old, keep=new)
         assert recalled(memory, "does the importer handle empty files") == [new]
         memory.store.unsupersede(old)
         assert pairs(memory) == [(new, old)]
@@ -311,9 +312,9 @@ class TestClosing:
         self, memory: memgraph.MemGraph, both: tuple[str, str], say: Callable[..., str]
     ) -> None:
         old, new = both
-        memory.dismiss_contradiction(old, new, reason="two importers")
+        memory.contradictions.dismiss(old, new, reason="two importers")
         memory.store.update_memory(new, confidence=0.9)
-        memory.find_contradictions()
+        memory.contradictions.find()
         assert pairs(memory) == []
         assert relations(memory, old, new) == {"RELATED_TO"}
 
@@ -324,17 +325,17 @@ class TestClosing:
         self, memory: memgraph.MemGraph, say: Callable[..., str]
     ) -> None:
         old, new = say(OLD), say(NEW)
-        memory.dismiss_contradiction(new, old)
+        memory.contradictions.dismiss(new, old)
         assert sorted(recalled(memory, "deploy port")) == sorted([old, new])
 
     def test_what_cannot_be_is_refused(self, memory: memgraph.MemGraph, both: tuple[str, str]) -> None:
         other = memory.save_observation("The shop sells shoes").memory_id or ""
         with pytest.raises(InvalidInputError, match="does not contradict"):
-            memory.dismiss_contradiction(both[0], other)
+            memory.contradictions.dismiss(both[0], other)
         with pytest.raises(InvalidInputError, match="keep"):
-            memory.resolve_contradiction(*both, keep=other)
+            memory.contradictions.resolve(*both, keep=other)
         with pytest.raises(NotFoundError):
-            memory.resolve_contradiction(both[0], GONE, keep=both[0])
+            memory.contradictions.resolve(both[0], GONE, keep=both[0])
 
 
 def log(build: str, day: int, changed: str) -> BuildEventLog:
@@ -353,7 +354,7 @@ class Said:
     def extract(self, build_log: BuildEventLog) -> Any:
         sure = {"confidence": 0.9 if build_log.build_id == "b2" else 0.5}
         facts = [SemanticMemory(content=task.description, **sure) for task in build_log.tasks]
-        return memgraph.ExtractionResult(candidates=[memgraph.Candidate(memory=fact) for fact in facts])
+        return memgraph.ExtractionResult(candidates=[Candidate(memory=fact) for fact in facts])
 
 
 def test_a_build_that_tells_another_value_is_no_duplicate_and_replaces_it(store: Any) -> None:
@@ -361,7 +362,7 @@ def test_a_build_that_tells_another_value_is_no_duplicate_and_replaces_it(store:
     memory.consolidation.consolidate(log("b1", 5, OLD))
     memory.consolidation.consolidate(log("b2", 6, NEW))
 
-    (decided,) = memory.contradictions(decided=True)
+    (decided,) = memory.contradictions.list(decided=True)
     assert (decided.newer.content, decided.older.content) == (NEW, OLD)
     digest = store.digest()
     memory.consolidation.consolidate(log("b2", 6, NEW))
@@ -373,11 +374,11 @@ def test_a_trial_that_failed_is_not_retired_by_one_that_succeeded(memory: memgra
         clock.advance(days=1)
         text = f"Trial of the import: it ended in {outcome}"
         memory.store.insert_memory(EpisodicMemory(content=text, outcome=outcome, tags=["import"], project_id="shop"))
-    assert memory.find_contradictions().found == 0
+    assert memory.contradictions.find().found == 0
 
 
 def test_what_compression_made_is_left_to_its_episodes(memory: memgraph.MemGraph, clock: Any) -> None:
     for text in (OLD, NEW):
         clock.advance(days=1)
         memory.store.insert_memory(SemanticMemory(content=text, source="compression"))
-    assert memory.find_contradictions().found == 0
+    assert memory.contradictions.find().found == 0

@@ -21,6 +21,7 @@ from memgraph.lifecycle.procedures.learning import learn_procedures
 from memgraph.model.events.intake import BuildConsolidated
 from memgraph.model.events.lifecycle import FADED
 from memgraph.model.events.memories import MemoryDeleted
+from memgraph.model.results.learning import CompressionResult
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.store import query as reading
 from memgraph.testing import FakeLanguageModel
@@ -33,7 +34,7 @@ def episode(n: int, topic: str = "jwt", **fields: Any) -> dict[str, Any]:
     return {**base, "content": f"Attempt {n} at {topic} failed with E{n}.", "tags": ["auth", topic], **fields}
 
 
-def run(store: Store, **given: Any) -> memgraph.CompressionResult:
+def run(store: Store, **given: Any) -> CompressionResult:
     return compress(store, embedder=store.embedder, **given)
 
 
@@ -59,7 +60,7 @@ def counting(called: Callable[..., Any], calls: list[str], name: str) -> Callabl
     return counted
 
 
-def counts(result: memgraph.CompressionResult) -> tuple[int, int, int, int]:
+def counts(result: CompressionResult) -> tuple[int, int, int, int]:
     return result.compressed, result.updated, result.superseded, result.retired
 
 

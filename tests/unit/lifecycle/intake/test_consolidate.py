@@ -3,6 +3,8 @@
 import pytest
 
 import memgraph
+from memgraph.config import ConsolidationConfig
+from memgraph.errors import EmbeddingError
 from memgraph.lifecycle import ConsolidationPipeline
 from memgraph.lifecycle.intake.batch import Batch
 from memgraph.model.ids import new_id
@@ -30,7 +32,7 @@ def pipeline(store, *found, **settings):
     return ConsolidationPipeline(
         store,
         extractor=FakeExtractor([memgraph.ExtractionResult.from_memories(list(memories)) for memories in found]),
-        config=memgraph.ConsolidationConfig(**settings),
+        config=ConsolidationConfig(**settings),
     )
 
 
@@ -158,9 +160,7 @@ def test_every_memory_says_why_it_was_made(store):
 
 def test_a_log_that_ran_out_of_time_is_not_extracted_again(store):
     extractor = FakeExtractor([memgraph.ExtractionResult.from_memories([episode(TEXT), episode("Another failure")])])
-    consolidate = ConsolidationPipeline(
-        store, extractor=extractor, config=memgraph.ConsolidationConfig(max_duration_ms=0.001)
-    )
+    consolidate = ConsolidationPipeline(store, extractor=extractor, config=ConsolidationConfig(max_duration_ms=0.001))
     assert not consolidate.consolidate(log()).complete
     assert consolidate.consolidate(log()).complete
     assert len(extractor.calls) == 1
@@ -192,7 +192,7 @@ class Slow:
         return memgraph.ExtractionResult.from_memories(memories)
 
     def pipeline(self, store, seconds):
-        config = memgraph.ConsolidationConfig(max_duration_ms=seconds * 1000)
+        config = ConsolidationConfig(max_duration_ms=seconds * 1000)
         return ConsolidationPipeline(store, self, self, config, timer=lambda: self.now_s)
 
 
@@ -250,7 +250,7 @@ class TestATimeLimit:
         def failing(texts):
             slow.batches.append(list(texts))
             slow.now_s += 50
-            raise memgraph.EmbeddingError("it does not answer")
+            raise EmbeddingError("it does not answer")
 
         slow.embed = failing
         assert slow.pipeline(store, 60).consolidate(log()).complete

@@ -68,7 +68,7 @@ def test_a_tasks_episode_is_the_tasks_own(memory: memgraph.MemGraph) -> None:
 
     assert memory.recall(TOLD["situation"]).memories == []
     assert [one.id for one in memory.recall(TOLD["situation"], task_id="T").memories] == [kept.id]
-    assert memory.update_episode_with_feedback(kept.id or "", "like").outcome == "positive"
+    assert memory.update_episode_with_feedback(kept.id, "like").outcome == "positive"
 
 
 def test_however_long_its_parts_are_each_is_told(memory: memgraph.MemGraph) -> None:
@@ -93,7 +93,7 @@ class TestFeedback:
     ) -> None:
         for before in ("success", "failure", "pending"):
             kept = saved(memory, before)
-            after = memory.update_episode_with_feedback(kept.id or "", word)
+            after = memory.update_episode_with_feedback(kept.id, word)
 
             assert (after.outcome, after.outcome_word, after.user_feedback) == (outcome, word, word)
             assert after.content.endswith(f"Outcome: {told}. User feedback: {word}.")
@@ -101,7 +101,7 @@ class TestFeedback:
             assert after == found(memory, kept.id)
 
     def test_the_longest_comment_fits_behind_its_word(self, memory: memgraph.MemGraph) -> None:
-        memory_id = saved(memory).id or ""
+        memory_id = saved(memory).id
         after = memory.update_episode_with_feedback(memory_id, "love", comment="x" * 7_994)
         assert len(after.user_feedback or "") == 8_000
         with pytest.raises(memgraph.InvalidInputError) as refused:
@@ -109,7 +109,7 @@ class TestFeedback:
         assert refused.value.field == "comment"
 
     def test_said_again_it_writes_nothing(self, memory: memgraph.MemGraph) -> None:
-        memory_id = saved(memory).id or ""
+        memory_id = saved(memory).id
         first = memory.update_episode_with_feedback(memory_id, "meh", comment="too loud")
         before = events(memory)
 
@@ -121,7 +121,7 @@ class TestFeedback:
         assert other.content.endswith("User feedback: meh: too loud. meh: and too dear.")
 
     def test_what_was_said_before_is_kept(self, memory: memgraph.MemGraph) -> None:
-        memory_id = saved(memory, user_feedback="they smiled").id or ""
+        memory_id = saved(memory, user_feedback="they smiled").id
         for word, comment in (("love", None), ("meh", "too loud,\nafter all"), ("like", "it was fixed")):
             after = memory.update_episode_with_feedback(memory_id, word, comment=comment)
 
@@ -131,7 +131,7 @@ class TestFeedback:
         assert memory.update_episode_with_feedback(memory_id, "like", comment="it was fixed") == after
 
     def test_where_not_all_fits_the_newest_is_told(self, memory: memgraph.MemGraph) -> None:
-        memory_id = saved(memory, user_feedback="x" * 8_000).id or ""
+        memory_id = saved(memory, user_feedback="x" * 8_000).id
         for comment in ("y" * 100, "z" * 50):
             after = memory.update_episode_with_feedback(memory_id, "meh", comment=comment)
 
@@ -141,7 +141,7 @@ class TestFeedback:
         assert after.content.endswith(f"User feedback: meh: {'z' * 50}.")
 
     def test_love_and_like_bring_it_back_once_and_meh_leaves_it(self, memory: memgraph.MemGraph, clock: Any) -> None:
-        memory_id = saved(memory).id or ""
+        memory_id = saved(memory).id
         clock.advance(days=30)
         faded = found(memory, memory_id).relevance_score
 
@@ -159,24 +159,24 @@ class TestFeedback:
     def test_relevance_stays_within_its_ceiling(self, memory: memgraph.MemGraph) -> None:
         kept = saved(memory)
 
-        assert memory.update_episode_with_feedback(kept.id or "", "love").relevance_score == 1.0
+        assert memory.update_episode_with_feedback(kept.id, "love").relevance_score == 1.0
 
     def test_a_text_that_somebody_worded_otherwise_stays(self, memory: memgraph.MemGraph) -> None:
-        worded = memory.store.update_memory(saved(memory).id or "", content="The cheapest place was a mistake")
+        worded = memory.store.update_memory(saved(memory).id, content="The cheapest place was a mistake")
         plain = memory.store.insert_memory({"type": "episodic", "content": "The tests passed", "outcome": "success"})
 
         for one in (worded, plain):
-            after = memory.update_episode_with_feedback(one.id or "", "meh", comment="no")
+            after = memory.update_episode_with_feedback(one.id, "meh", comment="no")
             assert (after.content, after.outcome) == (one.content, "negative")
 
     def test_it_works_without_vectors(self, open_store: Any) -> None:
         memory = memgraph.MemGraph(open_store(embedder=NoEmbedder()))
-        after = memory.update_episode_with_feedback(saved(memory).id or "", "meh")
+        after = memory.update_episode_with_feedback(saved(memory).id, "meh")
 
         assert "Outcome: failure." in after.content
 
     def test_what_cannot_be_is_refused(self, memory: memgraph.MemGraph) -> None:
-        episode_id = saved(memory).id or ""
+        episode_id = saved(memory).id
         fact = memory.save_observation("Lisbon is hilly").memory_id or ""
         before = events(memory)
 

@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-import memgraph
+from memgraph.config import ConsolidationConfig
+from memgraph.errors import SourceError
 from memgraph.extraction.readers import BuildLogReader
 from memgraph.lifecycle import ConsolidationPipeline, ingest
 
@@ -114,7 +115,7 @@ def test_progress_ends_at_the_total(store, log):
 
 def test_an_unreadable_source_is_an_error_and_changes_nothing(store, tmp_path):
     before = store.digest()
-    with pytest.raises(memgraph.SourceError):
+    with pytest.raises(SourceError):
         read(store, tmp_path / "missing.jsonl")
     assert store.digest() == before
 
@@ -135,7 +136,7 @@ def test_builds_that_run_out_of_time_are_finished_before_the_cursor_moves(open_s
         read(whole, path)
         expected = whole.digest()
     with open_store("slow") as slow:
-        pipeline = ConsolidationPipeline(slow, config=memgraph.ConsolidationConfig(max_duration_ms=0.001))
+        pipeline = ConsolidationPipeline(slow, config=ConsolidationConfig(max_duration_ms=0.001))
         read(slow, path, pipeline=pipeline)
 
         assert slow.cypher("MATCH (b:Build) WHERE NOT b.is_complete RETURN b.name AS name") == []

@@ -244,7 +244,7 @@ class TestLong:
         assert " ".join(part.content for part in parts) == text
         assert [part.previous_id for part in parts] == [None, *saved.part_ids[:-1]]
         assert saved.memory_id == saved.part_ids[0]
-        assert all((part.id, "DERIVED_FROM", episode_id) in relations(memory, part.id or "") for part in parts)
+        assert all((part.id, "DERIVED_FROM", episode_id) in relations(memory, part.id) for part in parts)
 
         again = memory.save_observation(text, episode_id=episode_id)
         assert (again.action, again.part_ids) == ("consolidated", saved.part_ids)

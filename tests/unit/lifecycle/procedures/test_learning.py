@@ -46,9 +46,7 @@ def proposed(store: Store) -> Any:
 
 def recalled(store: Store) -> list[str]:
     asked = {"task_description": "refund a broken order for the customer", "agent_name": "a", "project_id": "shop"}
-    return [
-        memory.id or "" for memory in MemoryRetrieval(store).retrieve(asked).memories if memory.type == "procedural"
-    ]
+    return [memory.id for memory in MemoryRetrieval(store).retrieve(asked).memories if memory.type == "procedural"]
 
 
 class TestLearned:
@@ -480,20 +478,20 @@ class TestPractice:
                 *(solved(n) for n in range(3)),
                 *(solved(n, OTHER_STEPS, goal="Ship a book") for n in range(3)),
             )
-            assert memory.sleep(phases=["procedures"]).changed
+            assert memory.maintenance.sleep(phases=["procedures"]).changed
             refund, ship = (
-                next(one for one in memory.proposals() if word in one.trigger) for word in ("refund", "ship")
+                next(one for one in memory.procedures.proposals() if word in one.trigger) for word in ("refund", "ship")
             )
             for one in (refund, ship):
-                memory.approve_proposal(one.id)
+                memory.procedures.approve(one.id)
             for outcome in ("success", "failure"):
                 asked = memory.recall("refund a broken order", project="shop")
                 memory.record_outcome(asked.query_id, outcome, used=[refund.id])
             for _ in range(3):
                 asked = memory.recall("ship a book", project="shop")
                 memory.record_outcome(asked.query_id, "success", overridden=[ship.id])
-            memory.sleep(phases=["procedures"])
-            (kept,) = memory.proposals(state="in force")
+            memory.maintenance.sleep(phases=["procedures"])
+            (kept,) = memory.procedures.proposals(state="in force")
             assert (kept.id, kept.success_rate) == (refund.id, 0.8)  # three builds and two uses
             assert memory.store.get_memory(ship.id).archive_reason == UNCONVINCING
             assert ship.id not in {one.id for one in memory.recall("ship a book", project="shop").memories}

@@ -11,6 +11,7 @@ import memgraph
 from memgraph import EpisodicMemory, ProceduralMemory, SemanticMemory
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.retrieval import Opposed
+from memgraph.retrieval import agent_context
 from memgraph.retrieval.context.formats import FORMATS
 
 IDS = [f"3f0c9a52-1111-4222-8333-44445555666{number}" for number in range(10)]
@@ -66,7 +67,7 @@ def recalled(*memories: memgraph.AgentMemory) -> memgraph.RetrievalResult:
 
 
 def text_of(format: str, *memories: memgraph.AgentMemory) -> str:
-    return memgraph.format_context_for_prompt(memgraph.agent_context(recalled(*memories)), format=format)
+    return memgraph.format_context_for_prompt(agent_context(recalled(*memories)), format=format)
 
 
 def ids(entries: list[Any]) -> list[str]:
@@ -74,7 +75,7 @@ def ids(entries: list[Any]) -> list[str]:
 
 
 def test_an_agent_context_holds_every_memory_by_type_in_the_order_of_the_recall() -> None:
-    context = memgraph.agent_context(recalled(*EVERY))
+    context = agent_context(recalled(*EVERY))
 
     assert context.similar_episodes == [FAILED, BOOKED]
     assert context.semantic_memories == [TYPES, POOL]
@@ -97,7 +98,7 @@ def test_what_failed_is_to_be_avoided_and_the_rest_is_of_use_by_its_type() -> No
         (ENDPOINT.id, "Schema mismatch", None, "Regenerate the types"),
         (REFUTED.id, REFUTED.content, None, None),
     ]
-    assert memgraph.task_context(memgraph.agent_context(recalled(*EVERY))) == task
+    assert memgraph.task_context(agent_context(recalled(*EVERY))) == task
 
 
 def test_a_lesson_prevents_and_is_nothing_to_avoid() -> None:
@@ -271,7 +272,7 @@ def test_the_prefix_is_that_of_the_recall(store: Any) -> None:
     result = memgraph.MemoryRetrieval(store).retrieve({"task_description": "add an endpoint"})
 
     assert len(result.memories) > 3
-    told = memgraph.format_context_for_prompt(memgraph.agent_context(result), format="prefix")
+    told = memgraph.format_context_for_prompt(agent_context(result), format="prefix")
     assert told == result.injected_prompt_prefix
 
 
@@ -284,7 +285,7 @@ def test_of_nothing_comes_no_text_but_a_document() -> None:
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_an_enriched_prompt_is_the_prompt_and_the_context_under_a_rule(format: Any) -> None:
-    full, empty = memgraph.agent_context(recalled(*EVERY)), memgraph.agent_context(recalled())
+    full, empty = agent_context(recalled(*EVERY)), agent_context(recalled())
 
     enriched = memgraph.create_enriched_system_prompt("You are helpful.", full, format=format)
 
@@ -293,7 +294,7 @@ def test_an_enriched_prompt_is_the_prompt_and_the_context_under_a_rule(format: A
 
 
 def test_a_prompt_is_left_alone_where_nothing_recalled_is_to_be_told() -> None:
-    doubted = memgraph.agent_context(recalled(DOUBTED))
+    doubted = agent_context(recalled(DOUBTED))
     assert memgraph.create_enriched_system_prompt("You are helpful.", doubted) == "You are helpful."
 
 

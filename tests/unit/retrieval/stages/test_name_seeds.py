@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import memgraph
+from memgraph.model.retrieval import Explanation
 from memgraph.model.timestamps import epoch_days
 from memgraph.retrieval.stages.time_phrases import spans_in
 
@@ -17,7 +18,7 @@ NOW = epoch_days("2026-03-18T12:00:00.000Z")  # a Wednesday
 def why(store: Any) -> Any:
     """Recall all, and return each content's explanation, best first."""
 
-    def recall(text: str, **config: Any) -> dict[str, memgraph.Explanation]:
+    def recall(text: str, **config: Any) -> dict[str, Explanation]:
         many = {"max_episodic": 50, "max_semantic": 50, "max_procedural": 50, "max_tokens": 100_000}
         retrieval = memgraph.MemoryRetrieval(store, config=memgraph.RetrievalConfig(**many, **config))
         result = retrieval.retrieve({"task_description": text})

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import memgraph
+from memgraph.model.retrieval import Explanation
 from memgraph.retrieval.stages import seeds as seed
 from memgraph.retrieval.stages.time_phrases import spans_in
 
@@ -16,7 +17,7 @@ def episode(content: str, **fields: Any) -> memgraph.EpisodicMemory:
     return memgraph.EpisodicMemory(content=content, **{"project_id": "A", **fields})
 
 
-def found(store: Any, query: str, **given: Any) -> dict[str, memgraph.Explanation]:
+def found(store: Any, query: str, **given: Any) -> dict[str, Explanation]:
     unmoved = {"use_weight": 0.0, "relevance_weight": 0.0}  # asking counts as use
     config = memgraph.RetrievalConfig(
         **{"max_episodic": 50, "max_semantic": 50, "max_tokens": 100_000, **unmoved, **given}

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import memgraph
+from memgraph.model.retrieval import Explanation
 
 QUERY = "Who wrote the parser of the billing import?"
 
@@ -15,7 +16,7 @@ QUERY = "Who wrote the parser of the billing import?"
 def recalled(store: Any) -> Any:
     """Recall many, and return each content's explanation."""
 
-    def recall(text: str, **config: Any) -> dict[str, memgraph.Explanation]:
+    def recall(text: str, **config: Any) -> dict[str, Explanation]:
         many = {"max_episodic": 50, "max_semantic": 50, "max_procedural": 50, "max_tokens": 100_000}
         retrieval = memgraph.MemoryRetrieval(store, config=memgraph.RetrievalConfig(**many, **config))
         result = retrieval.retrieve({"task_description": text})

@@ -386,7 +386,7 @@ with opened() as store:
 FakeEmbedder = fake
 try:
     opened()
-except memgraph.ModelMismatchError:
+except memgraph.errors.ModelMismatchError:
     print("refused")
 """
         )

@@ -242,7 +242,7 @@ def test_what_compares_memories_goes_by_words_where_a_vector_is_lost(
         twins = [{"type": "semantic", "content": "The staging database is read-only"} for _ in range(2)]
         store.insert_memories(twins)
         put(path, 11, np.full(DIMENSION, np.nan, "<f4").tobytes())
-        assert memory.sleep().complete
+        assert memory.maintenance.sleep().complete
         assert len(store.list_memories(state="superseded")) == 1
         store.repair_vectors()
         assert store.verification(deep=True).first == []

@@ -15,6 +15,7 @@ import pytest
 
 import memgraph
 from memgraph import AgentMemoryConfig, AgentMemoryStore, ConsolidationPipeline, MemoryRetrieval, StorageError
+from memgraph.errors import ClosedError, ReadOnlyError
 from memgraph.model.build import ExtractionResult
 from memgraph.store.past.as_of import moment_of
 from memgraph.store.past.views import MOST_KEPT, KeptViews, Lease
@@ -104,8 +105,8 @@ def test_what_was_derived_came_with_its_latest_source(then: Callable[[str], Agen
     (learned,) = [memory for memory in after.query_by_type("semantic") if memory.supporting_memory_ids]
     assert len(learned.evidence_build_ids) == 3
     assert {link.relation for link in after.links(learned.id)} == {"DERIVED_FROM", "SUPPORTS"}
-    assert memgraph.MemGraph(before).contradictions() == []
-    (open_,) = memgraph.MemGraph(after).contradictions()
+    assert memgraph.MemGraph(before).contradictions.list() == []
+    (open_,) = memgraph.MemGraph(after).contradictions.list()
     assert (open_.older.content, open_.newer.content) == (f"{PORT} is 8080", f"{PORT} is 9090")
     assert TEAM not in contents(after)
 
@@ -175,7 +176,7 @@ def test_recall_is_by_the_same_vectors_and_leaves_no_trace(
     assert result.memories[0].content == f"{FAILED} once again"
     assert result.memories[0].embedding is not None
     past.flush()
-    assert past.get_memory(result.memories[0].id or "").access_count == 0  # type: ignore[union-attr]
+    assert past.get_memory(result.memories[0].id).access_count == 0  # type: ignore[union-attr]
     assert {path: path.read_bytes() for path in (home / "journal").rglob("*.jsonl")} == before
     assert not list((home / "past").rglob("*.f32"))
 
@@ -192,9 +193,9 @@ def test_recall_is_by_the_same_vectors_and_leaves_no_trace(
         lambda store, one: store.record_outcome(one, "success"),
         lambda store, one: store.reembed(FakeEmbedder(64, "other")),
         lambda store, one: MemoryRetrieval(store).apply_decay(),
-        lambda store, one: memgraph.MemGraph(store).compress(),
-        lambda store, one: memgraph.MemGraph(store).sleep(),
-        lambda store, one: memgraph.MemGraph(store).sleep(max_seconds=0),
+        lambda store, one: memgraph.MemGraph(store).maintenance.compress(),
+        lambda store, one: memgraph.MemGraph(store).maintenance.sleep(),
+        lambda store, one: memgraph.MemGraph(store).maintenance.sleep(max_seconds=0),
         lambda store, _: store.insert_memories([]),
         lambda store, _: store.insert_parts([]),
         lambda store, _: store.import_memories([], []),
@@ -208,9 +209,7 @@ def test_what_writes_is_refused(then: Callable[[str], AgentMemoryStore], write: 
     past = then("2022-03-01")
     (one,) = past.query_by_type("episodic")
     before = past.digest()
-    with pytest.raises(
-        memgraph.ReadOnlyError, match=r"as it was at 2022-03-01T23:59:59\.999Z: it can be read, not written"
-    ):
+    with pytest.raises(ReadOnlyError, match=r"as it was at 2022-03-01T23:59:59\.999Z: it can be read, not written"):
         write(past, one.id)
     assert past.digest() == before
 
@@ -220,9 +219,9 @@ def test_relevance_is_that_of_the_moment(tmp_path: Path) -> None:
     with opened(tmp_path, clock) as store:
         fresh = store.insert_memory({"type": "episodic", "content": "seen", "occurred_at": "2025-06-01T00:00:00Z"})
         clock.advance(days=10)
-        at_ten_days = store.get_memory(fresh.id or "").relevance_score  # type: ignore[union-attr]
+        at_ten_days = store.get_memory(fresh.id).relevance_score  # type: ignore[union-attr]
         clock.advance(days=30)
-        store.record_access(fresh.id or "")
+        store.record_access(fresh.id)
         for moment, relevance in (("2026-02-11T09:00:00Z", at_ten_days), ("2025-07-01", 1.0)):
             with store.at(moment) as past:
                 (memory,) = past.get_all_memories()
@@ -236,14 +235,14 @@ def test_it_stays_as_it_is_whatever_is_written_meanwhile(tmp_path: Path) -> None
     one = store.insert_memory({"type": "episodic", "content": "first"})
     with store.at(store.now()) as past:
         clock.advance(days=1)
-        store.update_memory(one.id or "", content="changed")
+        store.update_memory(one.id, content="changed")
         store.insert_memory({"type": "episodic", "content": "second"})
         store.close()
         assert contents(past) == {"first"}
         assert MemoryRetrieval(past).search_memories("first")[0].memory.id == one.id
-    with pytest.raises(memgraph.ClosedError):
+    with pytest.raises(ClosedError):
         store.at(TODAY)
-    with pytest.raises(memgraph.ClosedError):
+    with pytest.raises(ClosedError):
         past.get_all_memories()
 
 
@@ -251,7 +250,7 @@ def test_vectors_are_those_of_today_where_the_text_was_the_same(tmp_path: Path) 
     clock = FakeClock(TODAY)
     with opened(tmp_path, clock) as store:
         same, other = (
-            store.insert_memory({"type": "episodic", "content": text}).id or ""
+            store.insert_memory({"type": "episodic", "content": text}).id
             for text in ("the cache was cold", "the lamp was red")
         )
         moment = store.now()

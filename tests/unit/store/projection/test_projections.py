@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import memgraph
+from memgraph.errors import GraphError
 from memgraph.store.projection import projector as module
 from memgraph.testing import FakeEmbedder
 
@@ -323,7 +324,7 @@ def test_a_commit_that_the_graph_refused_is_not_passed_over(open_store: Open, mo
     store.insert_memory({"type": "episodic", "content": "before", "project_id": "P"})
     engine = store._projector.engine
     real = engine.apply
-    refusals = [memgraph.GraphError("no room")]
+    refusals = [GraphError("no room")]
 
     def apply(*given: Any) -> None:
         if refusals:
@@ -349,7 +350,7 @@ def test_a_graph_that_failed_in_the_midst_of_a_write_is_made_anew(
     kept = store.insert_memory({"type": "episodic", "content": "before", "project_id": "P"})
     engine = store._projector.engine
     real = engine.apply
-    failures = [memgraph.GraphError("the graph engine refused `CHECKPOINT`")]
+    failures = [GraphError("the graph engine refused `CHECKPOINT`")]
 
     def apply(*given: Any) -> None:
         real(*given)

@@ -51,7 +51,7 @@ def a_batch(store: Any, number: int) -> None:
 
 def a_sleep(store: Any, number: int) -> None:
     store.insert_memory({"type": "episodic", "content": f"before sleep {number}"})
-    MemGraph(store).sleep()
+    MemGraph(store).maintenance.sleep()
 
 
 OTHER_BATCHES = {0: an_import, 1: a_sleep}
@@ -256,7 +256,7 @@ class TestCompaction:
     def test_sleep_does(self, open_store: Open, tmp_path: Path) -> None:
         store = open_store()
         path = self.grown(store, tmp_path, batch=False)
-        MemGraph(store).sleep()
+        MemGraph(store).maintenance.sleep()
         assert path.stat().st_size < self.HOLE / 3
         store.verify(deep=True)
 

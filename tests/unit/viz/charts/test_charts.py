@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element
 import pytest
 from defusedxml import ElementTree
 
-from memgraph import MissingExtraError
+from memgraph.errors import MissingExtraError
 from memgraph.viz.charts import charts as module
 from memgraph.viz.charts.charts import charts
 from memgraph.viz.charts.labels import apart

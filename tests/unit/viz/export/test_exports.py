@@ -17,7 +17,8 @@ import polars as pl
 import pytest
 from defusedxml import ElementTree
 
-from memgraph import MissingExtraError, StorageError
+from memgraph import StorageError
+from memgraph.errors import MissingExtraError
 from memgraph.viz.export.graph import Graph, node_kinds, shown_graph
 from memgraph.viz.export.graphml import graphml
 from memgraph.viz.export.node_link import node_link

@@ -33,7 +33,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, dict
     with AgentMemoryStore(config, embedder=FakeEmbedder(), clock=clock) as store:
         names = ["used", "lowered", "pinned", "left", "right", "older", "newer", "ending"]
         given = [{"type": "episodic", "content": f"The {name} one", "project_id": "shop"} for name in names]
-        ids = dict(zip(names, (one.id or "" for one in store.insert_memories(given)), strict=True))
+        ids = dict(zip(names, (one.id for one in store.insert_memories(given)), strict=True))
         then: dict[str, float] = {}
 
         def on(day: int) -> None:

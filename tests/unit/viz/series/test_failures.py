@@ -73,4 +73,4 @@ def test_a_lesson_of_a_task_is_known_whatever_its_words(store: AgentMemoryStore)
     made = store.insert_memory({**rule, "supporting_memory_ids": [first.id]})
     (found,) = (one for one in learning_series(store) if one.name == "repeated_failures")
     assert [point.value for point in found.points if point.group == LESSON] == [0.0, 0.0, 0.333333, 0.5]
-    store.delete_memory(made.id or "")
+    store.delete_memory(made.id)

@@ -11,40 +11,30 @@ from memgraph.commands import MemoryCommands
 from memgraph.config import load_config
 from memgraph.errors import InvalidInputError
 from memgraph.extraction.readers import Reader
+from memgraph.facade.contradictions import Contradictions
+from memgraph.facade.maintenance import Maintenance
+from memgraph.facade.procedures import Procedures
 from memgraph.lifecycle import (
     ConsolidationPipeline,
-    collect,
-    decided_contradictions,
-    dismiss_contradiction,
-    find_contradictions,
-    foresee_collection,
     give_feedback,
     ingest,
-    open_contradictions,
-    resolve_contradiction,
     save_episode,
     save_observation,
-    sleep,
     sleep_if_due,
 )
-from memgraph.lifecycle.errors.antipatterns import analyse_errors
-from memgraph.lifecycle.procedures.learning import learn_procedures
-from memgraph.lifecycle.procedures.proposals import approve_proposal, list_proposals, reject_proposal, reopen_proposal
 from memgraph.model.agent_input import Episode, Feedback, Observation
 from memgraph.model.base import Callback, Prose, checked
-from memgraph.model.link import Link
-from memgraph.model.memory import AgentMemory, EpisodicMemory
+from memgraph.model.memory import StoredEpisodicMemory, StoredMemory
 from memgraph.model.results.context import AgentContext, ContextFormat
-from memgraph.model.results.contradictions import Contradiction, ContradictionResult
-from memgraph.model.results.learning import CompressionResult, IngestReport, SavedEpisode, SavedObservation
-from memgraph.model.results.maintenance import CollectionResult
-from memgraph.model.results.procedures import ErrorAnalysis, ProcedureResult, Proposal, ProposalState
-from memgraph.model.results.sleep import SleepReport
+from memgraph.model.results.learning import IngestReport, SavedEpisode, SavedObservation
 from memgraph.model.retrieval import RetrievalResult, ScoredMemory
 from memgraph.ports import Clock, Embedder, Extractor, KeyProvider, Progress
-from memgraph.retrieval import MemoryRetrieval
-from memgraph.retrieval.context.context import agent_context
-from memgraph.retrieval.context.formats import create_enriched_system_prompt, format_context_for_prompt
+from memgraph.retrieval import (
+    MemoryRetrieval,
+    agent_context,
+    create_enriched_system_prompt,
+    format_context_for_prompt,
+)
 from memgraph.store import AgentMemoryStore
 from memgraph.store.past.as_of import When
 
@@ -58,6 +48,12 @@ class MemGraph:
     retrieval : MemoryRetrieval
     consolidation : ConsolidationPipeline
     commands : MemoryCommands
+    procedures : Procedures
+        Learning procedures, and deciding about those that are proposed.
+    contradictions : Contradictions
+        Finding contradictions, and deciding them.
+    maintenance : Maintenance
+        Sleep and its single steps.
     """
 
     def __init__(self, store: AgentMemoryStore, *, extractor: Extractor | None = None) -> None:
@@ -67,6 +63,9 @@ class MemGraph:
         self.retrieval = MemoryRetrieval(store)
         self.consolidation = ConsolidationPipeline(store, extractor=extractor)
         self.commands = MemoryCommands(store, retrieval=self.retrieval)
+        self.procedures = Procedures(store)
+        self.contradictions = Contradictions(store)
+        self.maintenance = Maintenance(store, self.consolidation)
 
     @classmethod
     def open(
@@ -132,13 +131,13 @@ class MemGraph:
     def format_context_for_prompt(
         self, context: AgentContext | RetrievalResult, *, format: ContextFormat = "sections"
     ) -> str:
-        """Return a context as text to put before a prompt; see `memgraph.format_context_for_prompt`."""
+        """Return a context as text to put before a prompt; see `memgraph.retrieval`."""
         return format_context_for_prompt(context, format=format)
 
     def create_enriched_system_prompt(
         self, base_prompt: str, context: AgentContext | RetrievalResult, *, format: ContextFormat = "sections"
     ) -> str:
-        """Return a system prompt with a context behind it; see `memgraph.create_enriched_system_prompt`."""
+        """Return a system prompt with a context behind it; see `memgraph.retrieval`."""
         return create_enriched_system_prompt(base_prompt, context, format=format)
 
     def search_memories(self, text: str, **options: Any) -> list[ScoredMemory]:
@@ -206,7 +205,7 @@ class MemGraph:
 
     def update_episode_with_feedback(
         self, episode_id: str, feedback: str, *, comment: str | None = None
-    ) -> EpisodicMemory:
+    ) -> StoredEpisodicMemory:
         """Say what the user thought of an episode: ``love`` and ``like`` make it a success and bring it back to mind, ``meh`` a failure.
 
         Word and comment become the last line of its ``user_feedback``; what was recorded before stays, a line each.
@@ -220,7 +219,7 @@ class MemGraph:
         sleep_if_due(self.store, at_once=feedback == "meh")
         return found
 
-    def invalidate_memory(self, memory_id: str, *, reason: str, invalid_at: str | None = None) -> AgentMemory:
+    def invalidate_memory(self, memory_id: str, *, reason: str, invalid_at: str | None = None) -> StoredMemory:
         """Say that a memory is no longer true, and why; it is kept, and no longer recalled from `invalid_at` on (default: now).
 
         Raises
@@ -229,103 +228,6 @@ class MemGraph:
             The reason is empty, the time is none, or no memory has this id; nothing is changed.
         """
         return self.store.invalidate(memory_id, reason=checked(Prose, reason, "reason"), at=invalid_at)
-
-    def learn_procedures(self) -> ProcedureResult:
-        """Propose procedures for what was solved again and again, and bring those that there are up to date; see `proposals`."""
-        return learn_procedures(self.store)
-
-    def analyse_errors(self) -> ErrorAnalysis:
-        """Tell errors of one's own from those of services and settings, and say of repeated ones what prevents them."""
-        return analyse_errors(self.store)
-
-    def proposals(self, *, state: ProposalState | None = "proposed", project: str | None = None) -> list[Proposal]:
-        """Return procedures that were learned, those with the most evidence first; with a state None: in whatever state."""
-        return list_proposals(self.store, state=state, project_id=project)
-
-    def approve_proposal(self, proposal_id: str) -> Proposal:
-        """Bring a procedure that was learned into force: from now on it is recalled.
-
-        Raises
-        ------
-        NotFoundError, InvalidInputError
-            No memory has this id, or it is no procedure that was learned; nothing is changed.
-        """
-        return approve_proposal(self.store, proposal_id)
-
-    def reject_proposal(self, proposal_id: str) -> Proposal:
-        """Reject a procedure that was learned: only with evidence from three more builds is it proposed again."""
-        return reject_proposal(self.store, proposal_id)
-
-    def reopen_proposal(self, proposal_id: str) -> Proposal:
-        """Take an approval or a rejection back."""
-        return reopen_proposal(self.store, proposal_id)
-
-    def compress(self) -> CompressionResult:
-        """Make generalisations of what was seen in three builds or more, then collect what has faded; see `ConsolidationPipeline`."""
-        return self.consolidation.compress()
-
-    def find_contradictions(
-        self, *, seconds: float | None = None, progress: Progress | None = None
-    ) -> ContradictionResult:
-        """Compare what is new since the last time with what is in force; what is told by a build or observed is compared at once."""
-        checked(Callback, progress, "progress")
-        return find_contradictions(self.store, seconds=seconds, progress=progress)
-
-    def contradictions(self, *, project: str | None = None, decided: bool = False) -> list[Contradiction]:
-        """Return the contradictions that are open, or those that are decided, of one project or (None) of all, the surest first."""
-        found = decided_contradictions if decided else open_contradictions
-        return found(self.store, project_id=project)
-
-    def resolve_contradiction(self, one_id: str, other_id: str, *, keep: str, reason: str | None = None) -> Link:
-        """Decide a contradiction: the memory to keep supersedes the other; ``store.unsupersede`` takes it back.
-
-        Raises
-        ------
-        InvalidInputError, NotFoundError
-            They do not contradict each other, `keep` is neither, or one is missing; nothing is changed.
-        """
-        return resolve_contradiction(self.store, one_id, other_id, keep=keep, reason=reason)
-
-    def dismiss_contradiction(self, one_id: str, other_id: str, *, reason: str | None = None) -> Link:
-        """Say that two memories do not contradict each other: they stay related, and are not proposed again.
-
-        Raises
-        ------
-        InvalidInputError, NotFoundError
-            They are not linked as a contradiction, or one is missing; nothing is changed.
-        """
-        return dismiss_contradiction(self.store, one_id, other_id, reason=reason)
-
-    def sleep(
-        self, *, phases: Sequence[str] = (), max_seconds: float | None = None, progress: Progress | None = None
-    ) -> SleepReport:
-        """Let the store sleep: validate facts, merge, generalise, analyse errors, learn procedures, find contradictions, collect.
-
-        Parameters
-        ----------
-        phases : sequence of str, optional
-            These alone: temporal, near-duplicates, compress, errors, procedures, contradictions, collect.
-        max_seconds : float, optional
-            After so long nothing more is begun, and the report says what is left; the next sleep goes on with it.
-        progress : callable, optional
-            Is told how many phases are done, and of how many.
-
-        Raises
-        ------
-        InvalidInputError
-            There is no such phase, or the time is negative.
-        """
-        checked(Callback, progress, "progress")
-        return sleep(self.store, phases=phases, max_seconds=max_seconds, progress=progress)
-
-    def collect(self, *, preview: bool = False, progress: Progress | None = None) -> CollectionResult:
-        """Put away what has faded, see to the floors of landmarks, summarise episodes that were not used for 30 days.
-
-        With `preview` nothing is written, and the result is a `CollectionPreview`: it names what would go, and the recalls of
-        the last 90 days that had returned it.
-        """
-        checked(Callback, progress, "progress")
-        return foresee_collection(self.store) if preview else collect(self.store, progress=progress)
 
     def at(self, when: When, *, recorded: bool = False, progress: Progress | None = None) -> Self:
         """Return the memory as it was at a moment: everything that reads works on it, and nothing is written. Close it when done.

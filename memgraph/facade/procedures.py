@@ -1,0 +1,68 @@
+"""`MemGraph.procedures`: learning procedures, and deciding about those that are proposed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memgraph.lifecycle.procedures.learning import learn_procedures
+from memgraph.lifecycle.procedures.proposals import approve_proposal, list_proposals, reject_proposal, reopen_proposal
+from memgraph.model.results.procedures import ProcedureResult, Proposal, ProposalState
+from memgraph.store import AgentMemoryStore
+
+
+@dataclass(frozen=True)
+class Procedures:
+    """The learned procedures of a store.
+
+    Attributes
+    ----------
+    store : AgentMemoryStore
+    """
+
+    store: AgentMemoryStore
+
+    def learn(self) -> ProcedureResult:
+        """Propose procedures for what was solved repeatedly, and update the known ones; see `proposals`."""
+        return learn_procedures(self.store)
+
+    def proposals(self, *, state: ProposalState | None = "proposed", project: str | None = None) -> list[Proposal]:
+        """Return learned procedures, those with the most evidence first.
+
+        Parameters
+        ----------
+        state : {"proposed", "in force", "rejected"} or None
+            None: in any state.
+        project : str, optional
+            Of this project alone.
+        """
+        return list_proposals(self.store, state=state, project_id=project)
+
+    def approve(self, proposal_id: str) -> Proposal:
+        """Bring a learned procedure into force: from now on it is recalled.
+
+        Raises
+        ------
+        NotFoundError, InvalidInputError
+            No memory has this id, or it is not a learned procedure; nothing is changed.
+        """
+        return approve_proposal(self.store, proposal_id)
+
+    def reject(self, proposal_id: str) -> Proposal:
+        """Reject a learned procedure: it is proposed again only with evidence from three more builds.
+
+        Raises
+        ------
+        NotFoundError, InvalidInputError
+            As for `approve`.
+        """
+        return reject_proposal(self.store, proposal_id)
+
+    def reopen(self, proposal_id: str) -> Proposal:
+        """Take an approval or a rejection back.
+
+        Raises
+        ------
+        NotFoundError, InvalidInputError
+            As for `approve`.
+        """
+        return reopen_proposal(self.store, proposal_id)
