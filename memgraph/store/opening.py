@@ -15,11 +15,11 @@ from memgraph.journal.journal import Journal
 from memgraph.journal.keys import default_keys
 from memgraph.journal.opening import open_journal
 from memgraph.model.base import Callback, checked
-from memgraph.ports import KeyProvider
+from memgraph.ports import GraphEngine, KeyProvider
 from memgraph.store.projection.projector import Projector
 
 
-def check_parts(*, embedder: object, clock: object, keys: object, annotator: object) -> None:
+def check_parts(*, embedder: object, clock: object, keys: object, annotator: object, engine: object) -> None:
     """Refuse what cannot be a part of a store.
 
     Raises
@@ -28,8 +28,12 @@ def check_parts(*, embedder: object, clock: object, keys: object, annotator: obj
         Names the argument.
     """
     checked(Callback, clock, "clock")
-    methods = (("embedder", embedder, "embed"), ("keys", keys, "key"), ("annotator", annotator, "annotate"))
-    for field, part, method in methods:
+    for field, part, method in (
+        ("embedder", embedder, "embed"),
+        ("keys", keys, "key"),
+        ("annotator", annotator, "annotate"),
+        ("engine", engine, "rebuild"),
+    ):
         if part is not None and not callable(getattr(part, method, None)):
             raise InvalidInputError(f"has no method `{method}`", field=field, value=part)
 
@@ -47,9 +51,11 @@ def open_store_journal(config: AgentMemoryConfig, keys: KeyProvider | None, now:
     )
 
 
-def open_projector(config: AgentMemoryConfig, journal: Journal, folder: Path) -> Projector:
-    """Return the projections of a journal: a graph and an index, both under `folder`."""
-    engine = EmbeddedEngine(
+def open_projector(
+    config: AgentMemoryConfig, journal: Journal, folder: Path, engine: GraphEngine | None = None
+) -> Projector:
+    """Return the projections of a journal: a graph and an index, both under `folder` unless the graph's engine is given."""
+    engine = engine or EmbeddedEngine(
         folder / "graph",
         journal.seal("graph"),
         VENDORS[config.engine],

@@ -18,7 +18,7 @@ from memgraph.model.link import Link
 from memgraph.model.memory import AgentMemory, MemoryType
 from memgraph.model.results.listing import MemoryStats
 from memgraph.model.timestamps import to_iso
-from memgraph.ports import Annotator, Clock, Embedder, KeyProvider, Progress
+from memgraph.ports import Annotator, Clock, Embedder, GraphEngine, KeyProvider, Progress
 from memgraph.store.analysis import AnswersQueries
 from memgraph.store.commit.access import Use
 from memgraph.store.commit.append import Write
@@ -57,6 +57,9 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
         Default: ``MEMGRAPH_KEY`` where set, else a file in the user's configuration directory.
     annotator : Annotator, optional
         Default: the rules.
+    engine : GraphEngine, optional
+        Holds the graph. It is filled from the journal, and closed with the store. Default: a database under ``graph/``, which is what
+        views of the past always have.
 
     Raises
     ------
@@ -76,13 +79,14 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
         clock: Clock | None = None,
         keys: KeyProvider | None = None,
         annotator: Annotator | None = None,
+        engine: GraphEngine | None = None,
     ) -> None:
-        check_parts(embedder=embedder, clock=clock, keys=keys, annotator=annotator)
+        check_parts(embedder=embedder, clock=clock, keys=keys, annotator=annotator, engine=engine)
         self.config = load_config() if config is None else AgentMemoryConfig.parse(config)
         self.embedder = embedder or default_embedder(self.config)
         self._clock = clock or utc_now
         self._is_closed = False
-        self._journal, self._projector = self._parts(keys)
+        self._journal, self._projector = self._parts(keys, engine)
         curve = self.config.forgetting_curve
         self._batches = Batches(self._projector)
         self._writer = Writer(

@@ -40,7 +40,7 @@ from memgraph.logs import logger_of
 from memgraph.model.base import Callback, checked
 from memgraph.model.events.reembedding import MemoryReembedded
 from memgraph.model.timestamps import to_iso
-from memgraph.ports import Clock, Embedder, KeyProvider, Progress
+from memgraph.ports import Clock, Embedder, GraphEngine, KeyProvider, Progress
 from memgraph.store.opening import open_projector, open_store_journal
 from memgraph.store.past.views import KeptViews
 from memgraph.store.projection.place import Place, place_of
@@ -114,11 +114,11 @@ class LooksBack:
             lease.release()
             raise
 
-    def _parts(self, keys: KeyProvider | None) -> tuple[Journal, Projector]:
+    def _parts(self, keys: KeyProvider | None, engine: GraphEngine | None) -> tuple[Journal, Projector]:
         """Open the journal, and what is projected from it."""
         journal = open_store_journal(self.config, keys, lambda: to_iso(self._clock()))
         self._place = place_of(self.config.home, has_key=journal.has_key)
-        return journal, open_projector(self.config, journal, self._place.folder)
+        return journal, open_projector(self.config, journal, self._place.folder, engine)
 
     def _excerpt(self, past: Past) -> Excerpt:
         """Return the journal, with all that is recorded so far, as what had happened by a moment."""

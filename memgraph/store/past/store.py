@@ -17,7 +17,7 @@ from memgraph.model.link import Link
 from memgraph.model.memory import AgentMemory
 from memgraph.model.results.rows import Rows
 from memgraph.model.timestamps import from_iso
-from memgraph.ports import Embedder, KeyProvider, Progress
+from memgraph.ports import Embedder, GraphEngine, KeyProvider, Progress
 from memgraph.store.commit.append import Write
 from memgraph.store.disclosure import Disclosures, disclosures
 from memgraph.store.opening import open_projector
@@ -137,5 +137,5 @@ class PastStore(AgentMemoryStore):
         """What may be shown of its memories at the journal's end; costs one pass over it."""
         return disclosures(self._here.every_event())
 
-    def _parts(self, keys: KeyProvider | None) -> tuple[Journal, Projector]:  # verified already
+    def _parts(self, keys: KeyProvider | None, engine: GraphEngine | None) -> tuple[Journal, Projector]:
         return self._here, open_projector(self.config, self._here, self._lease.folder)
