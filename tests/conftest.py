@@ -40,6 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("memgraph", deadline=None)  # how long a machine takes is not what is tested
     settings.load_profile("memgraph")
     os.environ["TESTED_ENGINE"] = config.getoption("--engine")
+    os.environ["TESTED_AT_LENGTH"] = "yes" if config.getoption("--long") else ""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process compiles the whole package anew
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads spin while they wait: the cores are the tests'
 
@@ -177,11 +178,11 @@ def config(tmp_path: Path) -> Any:
 
 
 @pytest.fixture(scope="session")
-def in_memory(pytestconfig: pytest.Config) -> Callable[[], Any]:
+def in_memory() -> Callable[[], Any]:
     """Make graph engines in memory, for stores that need no database; with ``--long``, None: the embedded engine."""
-    from memgraph.testing import InMemoryEngine
+    from tests.engines import in_memory
 
-    return (lambda: None) if pytestconfig.getoption("--long") else InMemoryEngine
+    return in_memory
 
 
 @pytest.fixture
