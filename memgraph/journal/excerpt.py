@@ -48,7 +48,7 @@ class Excerpt(Journal):
         self.tail, self.named = journal.tail, journal.named
         self._sift = sift
         self._name = name
-        self._why = why
+        self.why = why
 
     @property
     def is_read_only(self) -> bool:
@@ -66,7 +66,7 @@ class Excerpt(Journal):
         ------
         ReadOnlyError
         """
-        raise ReadOnlyError(self._why)
+        raise ReadOnlyError(self.why)
 
     def locked(self, *, before_waiting: Callable[[], None] = lambda: None) -> NoReturn:  # noqa: ARG002
         """Refuse: nothing is written."""

@@ -26,13 +26,27 @@ logger = logger_of(__name__)
 _OF_THE_STORE = frozenset({"id", "seq", "vector_row", "vector_sha256", "embedding_model", "embedded_at"})
 
 
-class AnswersQueries:
-    """The part of a store that analysts use."""
+class Queries:
+    """What analysts ask a store.
 
-    _projector: Projector
-    _reader: Reader
-    _check_open: Callable[[], None]
-    now: Callable[[], str]
+    Parameters
+    ----------
+    check_graph : callable
+        Raises where the graph's files are no longer there.
+    """
+
+    def __init__(
+        self,
+        projector: Projector,
+        reader: Reader,
+        now: Callable[[], str],
+        *,
+        check_graph: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._projector = projector
+        self._reader = reader
+        self._now = now
+        self._check_graph = check_graph
 
     def cypher(self, query: str, /, **params: Any) -> Rows:
         """Run a reading Cypher query over the graph, in a process of its own: what it does there harms nobody.
@@ -52,9 +66,11 @@ class AnswersQueries:
             or takes more than it may.
         InvalidInputError
             It is no text.
+        StorageError
+            The graph is a view of the past that somebody has removed from the disk.
         """
         check_values(params)
-        self._check_open()
+        self._check_graph()
         self._reader.settle()
         projector = self._projector
         with timed(logger, logging.DEBUG, "answered a query") as counts:
@@ -81,7 +97,7 @@ class AnswersQueries:
             A value is not of its parameter's type, or not one that it may have.
         """
         found = named_query(name)
-        return self.cypher(found.text, **found.values(params, now=self.now()))
+        return self.cypher(found.text, **found.values(params, now=self._now()))
 
     def to_networkx(self, *, project_id: str | None = None, include: Collection[str] = ()) -> nx.MultiDiGraph[str]:
         """Return memories and the links between them as a network of networkx.
@@ -107,7 +123,6 @@ class AnswersQueries:
         checked(Name | None, project_id, "project_id")
         include = checked(str | set[str], include, "include")
         network: nx.MultiDiGraph[str] = nx.MultiDiGraph()
-        self._check_open()
         self._reader.settle()
         with self._reader.frozen(links=True):
             index = self._reader.index

@@ -1,57 +1,94 @@
-"""Whether what is said of a retrieval can be true."""
+"""Uses of memories, retrievals, and their outcomes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from memgraph.errors import InvalidInputError, NotFoundError
-from memgraph.model.events.payload import Payload
-from memgraph.model.events.recalls import OutcomeRecorded
-from memgraph.model.memory import OUTCOME_OF_WORD
+from memgraph.model.base import checked, checked_list
+from memgraph.model.events.recalls import OutcomeRecorded, RetrievalRecorded
+from memgraph.model.memory import OUTCOME_OF_WORD, AgentMemory
+from memgraph.store.commit.access import Use
+from memgraph.store.commit.writer import Writer
 from memgraph.store.query import Reader
 from memgraph.store.usage_outcomes import measured
 
 
-def check_outcome(payload: OutcomeRecorded, reader: Reader) -> None:
-    """Refuse what would be lost silently.
+class Usage:
+    """Records the uses of memories, the retrievals, and what became of these."""
 
-    Call it, and those below, under the writer lock.
+    def __init__(self, writer: Writer, reader: Reader, now: Callable[[], str]) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._now = now
 
-    Raises
-    ------
-    NotFoundError
-        There was no such retrieval.
-    InvalidInputError
-        The outcome is unknown, a memory was not among the retrieval's results, or one is said to be both used and overridden.
-    """
-    if payload.outcome not in OUTCOME_OF_WORD:
-        raise InvalidInputError(f"must be one of {', '.join(OUTCOME_OF_WORD)}", field="outcome", value=payload.outcome)
-    if reader.record("Recall", payload.query_id) is None:
-        raise NotFoundError("retrieval", payload.query_id)
-    if both := sorted(set(payload.used) & set(payload.overridden)):
-        raise InvalidInputError("is said to be used as well", field="overridden", value=both[0])
-    for field in ("used", "overridden"):
-        for memory_id in getattr(payload, field):
-            if reader.record("RECALLED", (payload.query_id, memory_id)) is None:
-                raise InvalidInputError("was not among the results of that retrieval", field=field, value=memory_id)
+    def record_access(self, id: str) -> AgentMemory:
+        """Count a use of a memory and reinforce it. Visible at once; durable within a second."""
+        with self._reader.frozen():
+            known = self._reader.known(id)
+            self._writer.note_uses([Use(known.id or "", self._now())])
+            return self._reader.known(id)
 
+    def record_retrieval(self, record: RetrievalRecorded, memories: Sequence[AgentMemory]) -> None:
+        """Note a retrieval: every use is counted, and a memory is reinforced at most once a day."""
+        record, memories = RetrievalRecorded.parse(record), checked_list(AgentMemory, memories, "memories")
+        with self._reader.frozen():
+            used = [Use(memory.id or "", self._now(), by_retrieval=True) for memory in memories]
+            self._writer.note_retrieval(record, used)
 
-def is_recorded(payload: OutcomeRecorded, reader: Reader) -> bool:
-    """Tell whether all of it was said before."""
-    recall = reader.record("Recall", payload.query_id) or {}
-    said = [(memory_id, True) for memory_id in payload.used] + [(memory_id, False) for memory_id in payload.overridden]
-    return recall.get("outcome") == payload.outcome and all(
-        _said_of(payload.query_id, memory_id, reader) is used for memory_id, used in said
-    )
+    def record_outcome(
+        self, query_id: str, outcome: str, *, used: Sequence[str] = (), overridden: Sequence[str] = ()
+    ) -> None:
+        """Say what became of a retrieval: its outcome, the memories that were used, those that were overridden.
 
+        A memory's use counts and reinforces it as `record_access` does, whatever the outcome. Said again, nothing is recorded;
+        said otherwise, the last word holds, only what is newly used counts, and what was counted stays so.
 
-def events_of(payload: OutcomeRecorded, reader: Reader) -> list[Payload]:
-    """Return the outcome and what it says of the procedures that it names."""
-    return [payload, *measured(payload, reader)]
+        Raises
+        ------
+        NotFoundError, InvalidInputError
+            There was no such retrieval, a memory was not among its results or is said to be both, the outcome is unknown.
+        """
+        used, overridden = checked(list[str], used, "used"), checked(list[str], overridden, "overridden")
+        self._writer.flush()
+        with self._writer.exclusive():
+            payload = OutcomeRecorded(
+                query_id=query_id, outcome=outcome, used=used, overridden=overridden, recorded_at=self._now()
+            )
+            self._check(payload)
+            if not self._is_recorded(payload):
+                new = self._newly_used(payload)
+                self._writer.commit("system", [payload, *measured(payload, self._reader)])
+                self._writer.note_uses([Use(memory_id, payload.recorded_at) for memory_id in new])
 
+    def _check(self, payload: OutcomeRecorded) -> None:
+        """Refuse what would be lost silently: an unknown outcome, or one of no retrieval or of none of its results."""
+        if payload.outcome not in OUTCOME_OF_WORD:
+            raise InvalidInputError(
+                f"must be one of {', '.join(OUTCOME_OF_WORD)}", field="outcome", value=payload.outcome
+            )
+        if self._reader.record("Recall", payload.query_id) is None:
+            raise NotFoundError("retrieval", payload.query_id)
+        if both := sorted(set(payload.used) & set(payload.overridden)):
+            raise InvalidInputError("is said to be used as well", field="overridden", value=both[0])
+        for field in ("used", "overridden"):
+            for memory_id in getattr(payload, field):
+                if self._reader.record("RECALLED", (payload.query_id, memory_id)) is None:
+                    raise InvalidInputError("was not among the results of that retrieval", field=field, value=memory_id)
 
-def newly_used(payload: OutcomeRecorded, reader: Reader) -> list[str]:
-    """Return the memories, each once, of which it was not the last word that they were used."""
-    return [one for one in dict.fromkeys(payload.used) if _said_of(payload.query_id, one, reader) is not True]
+    def _is_recorded(self, payload: OutcomeRecorded) -> bool:
+        """Tell whether all of it was said before."""
+        recall = self._reader.record("Recall", payload.query_id) or {}
+        said = [(memory_id, True) for memory_id in payload.used] + [
+            (memory_id, False) for memory_id in payload.overridden
+        ]
+        return recall.get("outcome") == payload.outcome and all(
+            self._said_of(payload.query_id, memory_id) is used for memory_id, used in said
+        )
 
+    def _newly_used(self, payload: OutcomeRecorded) -> list[str]:
+        """Return the memories, each once, of which it was not the last word that they were used."""
+        return [one for one in dict.fromkeys(payload.used) if self._said_of(payload.query_id, one) is not True]
 
-def _said_of(query_id: str, memory_id: str, reader: Reader) -> bool | None:
-    return (reader.record("RECALLED", (query_id, memory_id)) or {}).get("used")
+    def _said_of(self, query_id: str, memory_id: str) -> bool | None:
+        return (self._reader.record("RECALLED", (query_id, memory_id)) or {}).get("used")

@@ -109,6 +109,13 @@ class Reader:
         """Return a memory that is not deleted."""
         return next(iter(self.read([stored_form(checked(str, memory_id, "id"))])), None)
 
+    def known(self, memory_id: str) -> AgentMemory:
+        """Return a memory that is not deleted; a `NotFoundError` if there is none."""
+        memory = self.get(memory_id)
+        if memory is None:
+            raise NotFoundError("memory", memory_id)
+        return memory
+
     def read(self, memory_ids: Sequence[str]) -> list[AgentMemory]:
         """Return these memories in this order, without those that are gone."""
         with self._projector.reading():

@@ -43,15 +43,14 @@ MIN_ID_CHARS = 8
 _SHOWN_IDS = 5
 
 
-class Ways:
-    """What a store does to let memories out of its views and back in."""
+class Transitions:
+    """Puts memories into a state, takes them out of it, and links them."""
 
-    _check_open: Callable[[], None]
-    _journal: Journal
-    _known: Callable[[str], AgentMemory]
-    _reader: Reader
-    _writer: Writer
-    now: Callable[[], str]
+    def __init__(self, journal: Journal, writer: Writer, reader: Reader, now: Callable[[], str]) -> None:
+        self._journal = journal
+        self._writer = writer
+        self._reader = reader
+        self._now = now
 
     def suppress(self, id: str) -> AgentMemory:
         """Forget a memory: it is kept, but neither listed nor recalled.
@@ -107,9 +106,8 @@ class Ways:
         InvalidInputError
             The newer one is itself superseded by the older one, directly or through others.
         """
-        self._check_open()
         with self._writer.exclusive():
-            older, newer = self._known(older_id).id or "", self._known(by).id or ""
+            older, newer = self._reader.known(older_id).id or "", self._reader.known(by).id or ""
             if older != newer and older in self._newer_than(newer):
                 raise InvalidInputError(
                     "is itself superseded by that memory; take that back first", field="by", value=by
@@ -122,15 +120,14 @@ class Ways:
 
     def unsupersede(self, older_id: str, *, by: str | None = None) -> list[str]:
         """Take back `supersede`, by one memory or (None) by every one; return the ids of those that no longer replace it."""
-        self._check_open()
         with self._writer.exclusive():
-            newer = self._superseding(self._known(older_id).id or "")
+            newer = self._superseding(self._reader.known(older_id).id or "")
             if by is not None:
-                wanted = self._known(by).id
+                wanted = self._reader.known(by).id
                 newer = [one for one in newer if one == wanted]
             return [one for one in newer if self.unlink(one, "SUPERSEDES", older_id)]
 
-    def link(self, source_id: str, relation: str, target_id: str, **properties: Any) -> Link:
+    def link(self, /, source_id: str, relation: str, target_id: str, **properties: Any) -> Link:
         """Link two memories, or set an existing link's properties (`score`, `reason`).
 
         Raises
@@ -140,10 +137,9 @@ class Ways:
         InvalidInputError
             The relation or a property is unknown.
         """
-        self._check_open()
         source, name, target = oriented(source_id, relation, target_id)
         link = Link.parse(
-            {"created_at": self.now(), **properties, "source_id": source, "relation": name, "target_id": target}
+            {"created_at": self._now(), **properties, "source_id": source, "relation": name, "target_id": target}
         )
         if link.source_id == link.target_id:
             raise InvalidInputError("is the memory itself", field="target_id", value=target_id)
@@ -161,10 +157,9 @@ class Ways:
         InvalidInputError
             The relation is unknown, or is NEXT, which follows from the order of memories.
         """
-        self._check_open()
         source, name, target = oriented(source_id, relation, target_id)
         with self._writer.exclusive():
-            source, target = self._known(source).id or "", self._known(target).id or ""
+            source, target = self._reader.known(source).id or "", self._reader.known(target).id or ""
             if self._reader.record(name, (source, target)) is None:
                 return False
             gone = MemoryUnlinked.parse({"source_id": source, "relation": name, "target_id": target})
@@ -173,7 +168,6 @@ class Ways:
 
     def delete_memory(self, id: str, *, reason: str | None = None) -> bool:
         """Remove a memory and its links from every view, and tell whether it was there. Its history stays: see `undelete`."""
-        self._check_open()
         checked(str, id, "id")
         try:
             self._writer.append_about(id, lambda row, _now: MemoryDeleted(id=row["id"], reason=reason))
@@ -191,13 +185,12 @@ class Ways:
         NotFoundError
             There never was such a memory.
         """
-        self._check_open()
         memory_id = stored_form(id)
         with self._writer.exclusive():
             if not self._is_there(memory_id):
                 back, links = undeletion(self._journal, memory_id, self._is_there, model=self._writer.model)
                 self._writer.commit(scope_of(back.memory), [back, *links], task_id=back.memory.task_id)
-        return self._known(memory_id)
+        return self._reader.known(memory_id)
 
     def find_id(self, beginning: str, *, deleted: bool = False) -> str:
         """Return the id that begins so: a whole one as it is, else the only one that fits.
@@ -214,7 +207,6 @@ class Ways:
         InvalidInputError
             Too short, or several begin so.
         """
-        self._check_open()
         given = checked(str, beginning, "id").strip().lower()
         if whole := stored_form(given):
             return whole
@@ -235,15 +227,14 @@ class Ways:
 
     def _set(self, id: str, changes: Callable[[Row, str], Mapping[str, Any]]) -> AgentMemory:
         """Change the fields that differ, if any."""
-        self._check_open()
         with self._writer.exclusive():
-            known = self._known(id)
+            known = self._reader.known(id)
             row = self._reader.record("Memory", known.id or "") or {}
-            wanted = changes(row, self.now())
+            wanted = changes(row, self._now())
             updates = {name: value for name, value in wanted.items() if getattr(known, name) != value}
             if updates:
                 self._writer.update(known.id or "", updates)
-        return self._known(id)
+        return self._reader.known(id)
 
     def _superseding(self, memory_id: str) -> list[str]:
         links = self._reader.links(memory_id)

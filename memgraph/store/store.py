@@ -2,45 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from typing import Any, Self
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache, partial, wraps
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from memgraph.config import AgentMemoryConfig, load_config
+from memgraph.disk.files import only_readable
 from memgraph.embedding import default_embedder
-from memgraph.errors import ClosedError, InvalidInputError, NotFoundError
+from memgraph.errors import ClosedError
 from memgraph.extraction.annotate import RuleAnnotator
 from memgraph.journal.envelope import Event
-from memgraph.model.base import Callback, checked, checked_list
+from memgraph.model.base import checked
 from memgraph.model.events.payload import Actor, WriteScope
-from memgraph.model.events.recalls import OutcomeRecorded, RetrievalRecorded
-from memgraph.model.link import Link
-from memgraph.model.memory import AgentMemory, MemoryType
-from memgraph.model.results.listing import MemoryStats
+from memgraph.model.memory import AgentMemory
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Annotator, Clock, Embedder, GraphEngine, KeyProvider, Progress
-from memgraph.store.analysis import AnswersQueries
-from memgraph.store.commit.access import Use
+from memgraph.store.analysis import Queries
 from memgraph.store.commit.append import Write
+from memgraph.store.commit.insertions import Insertions
 from memgraph.store.commit.records import check_commit
-from memgraph.store.commit.vectors import check_model
+from memgraph.store.commit.vectors import VectorModel, check_model
 from memgraph.store.commit.writer import Writer
-from memgraph.store.hidden_sources import withheld
-from memgraph.store.maintenance.reembedding import ReembedsVectors
-from memgraph.store.maintenance.vector_repair import RepairsVectors
-from memgraph.store.maintenance.verification import Verification
-from memgraph.store.maintenance.verifying import refuse, verify
-from memgraph.store.opening import check_parts, utc_now
-from memgraph.store.outcomes import check_outcome, events_of, is_recorded, newly_used
-from memgraph.store.past.as_of import LooksBack
-from memgraph.store.projection.batches import Batches, WritesInBatches
-from memgraph.store.projection.bulk import BULK_FROM
-from memgraph.store.projection.place import Place
+from memgraph.store.disclosure import disclosures
+from memgraph.store.listing import Listings
+from memgraph.store.maintenance.awaiting_vectors import AwaitingVectors
+from memgraph.store.maintenance.reembedding import Reembedding
+from memgraph.store.maintenance.vector_repair import DamagedVectors, DamageNotice
+from memgraph.store.maintenance.verifying import Verifying
+from memgraph.store.opening import check_parts, open_projector, open_store_journal, utc_now
+from memgraph.store.outcomes import Usage
+from memgraph.store.past.as_of import NoWriter, View, Views, When
+from memgraph.store.projection.batches import Batches
+from memgraph.store.projection.place import Place, place_of
+from memgraph.store.projection.projector import Projector
 from memgraph.store.query import Reader
-from memgraph.store.states import Ways
+from memgraph.store.states import Transitions
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVectors, WritesInBatches, Ways):
+def _by(part: str, method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
+    """Return a method of the open store that a part of it carries out: with the same signature and docstring."""
+
+    @wraps(method)
+    def carried_out(store: AgentMemoryStore, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        store._check_open()  # noqa: SLF001 - a method of the store
+        return method(getattr(store, part), *args, **kwargs)
+
+    return carried_out
+
+
+class AgentMemoryStore:
     """A store of memories in one directory: a context manager, thread-safe.
 
     Every write is durable and visible when its call returns; access records follow within a second.
@@ -58,8 +72,8 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
     annotator : Annotator, optional
         Default: the rules.
     engine : GraphEngine, optional
-        Holds the graph. It is filled from the journal, and closed with the store. Default: a database under ``graph/``, which is what
-        views of the past always have.
+        Holds the graph: filled from the journal, and closed with the store. Default: a database under ``graph/`` of the kind that
+        the settings name. Views of the past always have one of that kind.
 
     Raises
     ------
@@ -82,32 +96,70 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
         engine: GraphEngine | None = None,
     ) -> None:
         check_parts(embedder=embedder, clock=clock, keys=keys, annotator=annotator, engine=engine)
-        self.config = load_config() if config is None else AgentMemoryConfig.parse(config)
-        self.embedder = embedder or default_embedder(self.config)
-        self._clock = clock or utc_now
-        self._is_closed = False
-        self._journal, self._projector = self._parts(keys, engine)
-        curve = self.config.forgetting_curve
-        self._batches = Batches(self._projector)
-        self._writer = Writer(
-            self._projector,
-            embedder=self.embedder,
+        config = load_config() if config is None else AgentMemoryConfig.parse(config)
+        embedder, time = embedder or default_embedder(config), clock or utc_now
+        journal = open_store_journal(config, keys, lambda: to_iso(time()))
+        place = place_of(config.home, has_key=journal.has_key)
+        self._assemble(
+            config,
+            place,
+            open_projector(config, journal, place.folder, engine),
+            now=lambda: max(to_iso(time()), journal.tail.chain.timestamp),
+            embedder=embedder,
             annotator=annotator or RuleAnnotator(),
-            now=self.now,
-            curve=curve,
-            redacts=self.config.redact_secrets,
-            on_damage=self._tell_damage,
+            refused=only_readable(place.refused) if place.copy else "",
         )
-        pending = self._writer.pending
-        self._reader = Reader(
-            self._projector,
-            embedder=lambda: self.embedder,
-            pending=pending,
-            now=self.now,
-            curve=curve,
-            on_damage=self._tell_damage,
+
+    def _assemble(
+        self,
+        config: AgentMemoryConfig,
+        place: Place,
+        projector: Projector,
+        *,
+        now: Callable[[], str],
+        embedder: Embedder,
+        annotator: Annotator,
+        refused: str,
+        writer_of: Callable[..., Writer] = Writer,
+        view: View | None = None,
+    ) -> None:
+        """Put the parts together."""
+        self.config = config
+        self._is_closed = False
+        self._place = place
+        self._now = now
+        self._projector = projector
+        self._journal = journal = projector.journal
+        notice = DamageNotice(is_silent=view is not None)
+        self._writer = writer = writer_of(
+            projector,
+            embedder=embedder,
+            annotator=annotator,
+            now=now,
+            curve=config.forgetting_curve,
+            redacts=config.redact_secrets,
+            on_damage=notice.log,
         )
-        check_model(self._journal.named, self.embedder)
+        self._reader = reader = Reader(
+            projector,
+            embedder=lambda: writer.embedder,
+            pending=writer.pending,
+            now=now,
+            curve=config.forgetting_curve,
+            on_damage=notice.log,
+        )
+        self._batches = Batches(projector, flush=writer.flush, refused=refused)
+        self._insertions = Insertions(writer, self._batches)
+        self._listings = Listings(reader)
+        self._usage = Usage(writer, reader, now)
+        self._verifying = Verifying(projector, reader)
+        self._queries = Queries(projector, reader, now, check_graph=view.lease.check if view else lambda: None)
+        self._transitions = Transitions(journal, writer, reader, now)
+        self._awaiting = AwaitingVectors(projector, writer, now)
+        self._damaged = DamagedVectors(self._awaiting, projector, writer, reader, now, notice)
+        self._reembedding = Reembedding(self._awaiting, projector, writer, self._batches, now)
+        self._views = Views(config, projector, reader, now, folder=place.folder / "past", of=view and view.past)
+        check_model(journal.named, embedder)
 
     def __enter__(self) -> Self:
         return self
@@ -120,56 +172,25 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
         """Names the store's key and head file."""
         return self._journal.store_id
 
+    @property
+    def embedder(self) -> Embedder:
+        """What embeds memories and queries; `reembed` changes it."""
+        return self._writer.embedder
+
+    @property
+    def vector_model(self) -> VectorModel:
+        """Name and dimension of the store's vectors, until it has one those of the embedder; dimension 0: it keeps none."""
+        return self._writer.model
+
+    @property
+    def notices(self) -> list[str]:
+        """What the user should know."""
+        told = [*self._journal.notices, *self._writer.notices]
+        return told if self._is_closed else [*told, *self._awaiting.notices, *self._damaged.notices]
+
     def now(self) -> str:
-        """Return the clock's time, never before the last event's."""
-        return max(to_iso(self._clock()), self._journal.tail.chain.timestamp)
-
-    def insert_memory(self, memory: AgentMemory | Mapping[str, Any]) -> AgentMemory:
-        """Add a memory. A given id is kept; without an embedding the content is embedded.
-
-        Raises
-        ------
-        InvalidInputError
-            A field is refused; nothing is stored.
-        DuplicateIdError
-            The id is known.
-        """
-        return self.insert_memories([memory])[0]
-
-    def insert_memories(
-        self, memories: Sequence[AgentMemory | Mapping[str, Any]], *, annotate: bool = True
-    ) -> list[AgentMemory]:
-        """Add memories in one commit, all or none: the bulk path. They share one write scope.
-
-        Parameters
-        ----------
-        annotate : bool
-            Find entities, predecessors and fingerprints; False keeps the memories exactly as given (an import).
-        """
-        self._check_open()
-        if isinstance(memories, str | Mapping) or not isinstance(memories, Iterable):
-            raise InvalidInputError("must be a list of memories", field="memories", value=memories)
-        memories = list(memories)
-        with self.batch() if len(memories) >= BULK_FROM else nullcontext():
-            return self._writer.insert(memories, annotate=annotate)
-
-    def insert_parts(self, memories: Sequence[AgentMemory]) -> list[AgentMemory]:
-        """Add the parts of one text in one commit, each with the part before as its predecessor."""
-        self._check_open()
-        return self._writer.insert(checked_list(AgentMemory, memories, "memories"), parts=True)
-
-    def import_memories(self, memories: Sequence[AgentMemory], links: Sequence[Link]) -> None:
-        """Add memories exactly as given, and their links, in one commit for each write scope.
-
-        Raises
-        ------
-        NotFoundError
-            A link's end is neither given nor in the store; nothing is stored.
-        """
-        self._check_open()
-        memories, links = checked_list(AgentMemory, memories, "memories"), checked_list(Link, links, "links")
-        with self.batch():
-            self._writer.restore(memories, links)
+        """Return the clock's time, never before the last event's; of a view of the past, its moment."""
+        return self._now()
 
     def update_memory(self, id: str, **updates: Any) -> AgentMemory:
         """Change fields of a memory; new content is embedded anew. Returns the memory after the change.
@@ -183,7 +204,7 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
         """
         self._check_open()
         self._writer.update(id, updates)
-        return self._known(id)
+        return self._reader.known(id)
 
     def commit(
         self, write_scope: WriteScope, events: Sequence[Write], *, task_id: str | None = None, actor: Actor = "agent"
@@ -203,47 +224,6 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
         check_commit(write_scope, events, task_id=task_id, actor=actor)
         return self._writer.commit(write_scope, events, task_id=task_id, actor=actor)
 
-    def record_access(self, id: str) -> AgentMemory:
-        """Count a use of a memory and reinforce it. Visible at once; durable within a second."""
-        self._check_open()
-        with self._reader.frozen():
-            known = self._known(id)
-            self._note([Use(known.id or "", self.now())])
-            return self._known(id)
-
-    def record_retrieval(self, record: RetrievalRecorded, memories: Sequence[AgentMemory]) -> None:
-        """Note a retrieval: every use is counted, and a memory is reinforced at most once a day."""
-        self._check_open()
-        record, memories = RetrievalRecorded.parse(record), checked_list(AgentMemory, memories, "memories")
-        with self._reader.frozen():
-            used = [Use(memory.id or "", self.now(), by_retrieval=True) for memory in memories]
-            self._note(used, self._writer.without_secrets(record))
-
-    def record_outcome(
-        self, query_id: str, outcome: str, *, used: Sequence[str] = (), overridden: Sequence[str] = ()
-    ) -> None:
-        """Say what became of a retrieval: its outcome, the memories that were used, those that were overridden.
-
-        A memory's use counts and reinforces it as `record_access` does, whatever the outcome. Said again, nothing is recorded;
-        said otherwise, the last word holds, only what is newly used counts, and what was counted stays so.
-
-        Raises
-        ------
-        NotFoundError, InvalidInputError
-            There was no such retrieval, a memory was not among its results or is said to be both, the outcome is unknown.
-        """
-        used, overridden = checked(list[str], used, "used"), checked(list[str], overridden, "overridden")
-        self.flush()
-        with self.exclusive():
-            payload = OutcomeRecorded(
-                query_id=query_id, outcome=outcome, used=used, overridden=overridden, recorded_at=self.now()
-            )
-            check_outcome(payload, self._reader)
-            if not is_recorded(payload, self._reader):
-                new = newly_used(payload, self._reader)
-                self.commit("system", events_of(payload, self._reader))
-                self._note([Use(memory_id, payload.recorded_at) for memory_id in new])
-
     @contextmanager
     def exclusive(self) -> Iterator[None]:
         """Hold the writer lock for a block: what is read in it is still so when it commits. Nests."""
@@ -256,88 +236,6 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
         self._check_open()
         self._writer.flush()
 
-    def get_memory(self, id: str) -> AgentMemory | None:
-        """Return a memory unless it is deleted."""
-        self._check_open()
-        return self._reader.get(id)
-
-    def read_memories(self, memory_ids: Sequence[str]) -> list[AgentMemory]:
-        """Return these memories in this order, without those that are gone."""
-        self._check_open()
-        return self._reader.read(checked(list[str], memory_ids, "memory_ids"))
-
-    def query_by_type(
-        self, type: MemoryType, *, limit: int = 50, include_suppressed: bool = False
-    ) -> list[AgentMemory]:
-        """Return listed memories of a type, most relevant first."""
-        return self.list_memories(type=type, limit=limit, include_suppressed=include_suppressed)
-
-    def query_by_project(
-        self, project_id: str, *, type: MemoryType | None = None, limit: int = 50
-    ) -> list[AgentMemory]:
-        """Return listed memories of a project, most relevant first."""
-        return self.list_memories(type=type, project_id=project_id, limit=limit)
-
-    def list_memories(
-        self,
-        *,
-        type: MemoryType | None = None,
-        project_id: str | None = None,
-        include_suppressed: bool = False,
-        state: str | None = None,
-        limit: int | None = None,
-        by: str = "relevance",
-    ) -> list[AgentMemory]:
-        """Return memories that are neither archived nor invalidated nor, unless asked, suppressed or made of what is.
-
-        Parameters
-        ----------
-        include_suppressed : bool
-            Also what was forgotten, and what sleep made of what was forgotten, or made less public, since.
-        state : {"suppressed", "archived", "invalidated", "superseded"}, optional
-            Those instead that are in this state, whatever else they are.
-        by : {"relevance", "created", "accessed"}
-            Highest or newest first; ties in id order.
-        """
-        self._check_open()
-        with self._reader.frozen():
-            mask = self._reader.listed(
-                type=type, project_id=project_id, include_suppressed=include_suppressed, state=state
-            )
-            if state is None and not include_suppressed and (telltale := withheld(self._reader)) is not None:
-                mask &= ~telltale
-            return self._reader.read(self._reader.ranked_ids(mask, by=by, limit=limit))
-
-    def get_all_memories(self, *, include_suppressed: bool = False) -> list[AgentMemory]:
-        """Return all listed memories, most relevant first."""
-        return self.list_memories(include_suppressed=include_suppressed)
-
-    def every_memory(self) -> Iterator[AgentMemory]:
-        """Iterate over all memories that are not deleted, whatever their state, in the order they were recorded."""
-        self._check_open()
-        return self._reader.every()
-
-    def links(self, id: str) -> list[Link]:
-        """Return the links at a memory, both ways, NEXT included."""
-        self._check_open()
-        return self._reader.links(id)
-
-    def every_link(self) -> list[Link]:
-        """Return all links but NEXT, in a fixed order."""
-        self._check_open()
-        return self._reader.every_link()
-
-    def get_stats(self) -> MemoryStats:
-        """Count memories that are neither archived nor deleted."""
-        self._check_open()
-        return self._reader.stats()
-
-    def digest(self) -> str:
-        """Digest of the state: 64 hexadecimal digits, equal for equal memories and links however they came about."""
-        self.reader.settle()
-        self._projector.catch_up()
-        return f"{self._projector.projection.digest:064x}"
-
     @property
     def reader(self) -> Reader:
         """Index, masks, cosines and relevance of all memories at once."""
@@ -348,29 +246,89 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
         """HMAC of a text under the store's key: recognisable, not readable."""
         return self._journal.hmac_of(checked(str, text, "text"))
 
-    def verify(self, progress: Progress | None = None, *, deep: bool = False) -> int:
-        """Verify journal, vectors and graph, with `deep` every row of the graph and the index too; return the number of events.
+    def at(self, when: When, *, recorded: bool = False, progress: Progress | None = None) -> PastStore:
+        """Return the store as it was at a moment: to be read, not written, and closed when done with.
+
+        It is made from the journal, some 3,000 events a second, and kept: the same moment again is there at once until something
+        is written.
+
+        Parameters
+        ----------
+        when : str, date or datetime
+            ISO 8601; without an offset it is UTC, and a day alone means its end. Later than now means now, or of a view its moment.
+        recorded : bool
+            What had been recorded by then, rather than what had happened: history that was ingested later is left out. A view is
+            of one of both kinds, and so is a view of it.
+        progress : callable, optional
+            Called with the number of events that are done, and of all.
 
         Raises
         ------
-        JournalError, VectorDamageError, GraphError
-            Names what differs first, where, and how many things do.
+        InvalidInputError
+            It is no time, or lies before everything that is remembered; the message says when that begins. Or the view that is
+            asked is of the other kind.
         """
-        found = self.verification(progress, deep=deep)
-        refuse(found, self._projector)
-        return found.events
+        self._check_open()
+        view = self._views.open(when, recorded=recorded, progress=progress)
+        try:
+            return PastStore(self.config, self._place, view, embedder=self.embedder)
+        except BaseException:
+            view.lease.release()
+            raise
 
-    def verification(self, progress: Progress | None = None, *, deep: bool = False) -> Verification:
-        """Verify as `verify` does, and return what was found instead of raising it.
+    insert_memory = _by("_insertions", Insertions.insert_memory)
+    insert_memories = _by("_insertions", Insertions.insert_memories)
+    insert_parts = _by("_insertions", Insertions.insert_parts)
+    import_memories = _by("_insertions", Insertions.import_memories)
 
-        Raises
-        ------
-        JournalError
-            The journal itself does not verify.
-        """
-        checked(Callback, progress, "progress")
-        self.reader.settle()
-        return verify(self._projector, deep=deep, progress=progress)
+    get_memory = _by("_listings", Listings.get_memory)
+    read_memories = _by("_listings", Listings.read_memories)
+    every_memory = _by("_listings", Listings.every_memory)
+    links = _by("_listings", Listings.links)
+    every_link = _by("_listings", Listings.every_link)
+    get_stats = _by("_listings", Listings.get_stats)
+    list_memories = _by("_listings", Listings.list_memories)
+    query_by_type = _by("_listings", Listings.query_by_type)
+    query_by_project = _by("_listings", Listings.query_by_project)
+    get_all_memories = _by("_listings", Listings.get_all_memories)
+
+    record_access = _by("_usage", Usage.record_access)
+    record_retrieval = _by("_usage", Usage.record_retrieval)
+    record_outcome = _by("_usage", Usage.record_outcome)
+
+    digest = _by("_verifying", Verifying.digest)
+    verify = _by("_verifying", Verifying.verify)
+    verification = _by("_verifying", Verifying.verification)
+
+    batch = _by("_batches", Batches.batch)
+    check_graph = _by("_batches", Batches.check_graph)
+    compact = _by("_batches", Batches.compact)
+    rebuild = _by("_batches", Batches.rebuild)
+
+    cypher = _by("_queries", Queries.cypher)
+    query = _by("_queries", Queries.query)
+    to_networkx = _by("_queries", Queries.to_networkx)
+
+    suppress = _by("_transitions", Transitions.suppress)
+    unsuppress = _by("_transitions", Transitions.unsuppress)
+    archive = _by("_transitions", Transitions.archive)
+    unarchive = _by("_transitions", Transitions.unarchive)
+    invalidate = _by("_transitions", Transitions.invalidate)
+    revalidate = _by("_transitions", Transitions.revalidate)
+    supersede = _by("_transitions", Transitions.supersede)
+    unsupersede = _by("_transitions", Transitions.unsupersede)
+    link = _by("_transitions", Transitions.link)
+    unlink = _by("_transitions", Transitions.unlink)
+    delete_memory = _by("_transitions", Transitions.delete_memory)
+    undelete = _by("_transitions", Transitions.undelete)
+    find_id = _by("_transitions", Transitions.find_id)
+
+    check_embedder = _by("_awaiting", AwaitingVectors.check_embedder)
+    awaiting_vectors = _by("_awaiting", AwaitingVectors.awaiting_vectors)
+    embed_awaiting = _by("_awaiting", AwaitingVectors.embed_awaiting)
+    damaged_vectors = _by("_damaged", DamagedVectors.damaged_vectors)
+    repair_vectors = _by("_damaged", DamagedVectors.repair_vectors)
+    reembed = _by("_reembedding", Reembedding.reembed)
 
     def close(self) -> None:
         """Commit what is pending and release everything. Idempotent."""
@@ -384,20 +342,46 @@ class AgentMemoryStore(AnswersQueries, LooksBack, RepairsVectors, ReembedsVector
             self._is_closed = True
             self._writer.pending.stop()
             self._projector.close()
-            self._place = Place(self._place.folder)  # a copy is removed unless a view of the past still uses it
-
-    def _known(self, id: str) -> AgentMemory:
-        memory = self._reader.get(id)
-        if memory is None:
-            raise NotFoundError("memory", id)
-        return memory
-
-    def _note(self, uses: Sequence[Use], record: RetrievalRecorded | None = None) -> None:
-        if not self._journal.is_read_only:
-            self._writer.pending.add(uses, record)
-        elif refused := self._journal.refused_writes():
-            self._writer.pending.skip(refused)
+            self._place = self._place._replace(copy=None)  # a copy is removed unless a view of the past still uses it
 
     def _check_open(self) -> None:
         if self._is_closed:
             raise ClosedError("the store is closed; open it again")
+
+
+class PastStore(AgentMemoryStore):
+    """A store as it was at a moment: `AgentMemoryStore.at` makes it. Everything reads, and what writes raises `ReadOnlyError`.
+
+    It stays as it is whatever is written meanwhile, and when the store it was made from is closed. What was hidden or deleted between
+    its moment and its making is read as it was, but pictures and exports leave it out (see `memgraph.store.visibility`).
+
+    Attributes
+    ----------
+    as_of : str
+        The moment: ISO 8601, UTC. Its clock stands there.
+    is_recorded : bool
+        Whether it holds what had been recorded by then, rather than what had happened.
+    """
+
+    def __init__(self, config: AgentMemoryConfig, place: Place, view: View, *, embedder: Embedder) -> None:
+        self.as_of, self.is_recorded = view.past.as_of, view.past.recorded
+        self._lease = view.lease
+        self._assemble(
+            config,
+            place,
+            view.projector,
+            now=lambda: view.past.as_of,
+            embedder=embedder,
+            annotator=RuleAnnotator(),
+            refused=view.journal.why,
+            writer_of=partial(NoWriter, view.journal),
+            view=view,
+        )
+        self._reader.today = cache(lambda: disclosures(view.journal.every_event()))
+
+    def close(self) -> None:
+        """Release everything. Idempotent."""
+        try:
+            super().close()
+        finally:
+            self._lease.release()

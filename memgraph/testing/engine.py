@@ -17,6 +17,8 @@ from memgraph.ports import Change, Key, Progress, Row
 class InMemoryEngine:
     """Keeps the graph's rows in dictionaries. A `GraphEngine` without a query language, and without a file.
 
+    `AgentMemoryStore` takes one as its `engine` and fills it from the journal: a new one for each time that a store is opened.
+
     Attributes
     ----------
     calls : list of list of Change

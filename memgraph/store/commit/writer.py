@@ -16,6 +16,7 @@ from memgraph.logs import logger_of
 from memgraph.model.events.links import MemoryDerived, MemoryLinked
 from memgraph.model.events.memories import MemoryAdded, MemoryRevised
 from memgraph.model.events.payload import Actor, Payload, WriteScope
+from memgraph.model.events.recalls import RetrievalRecorded
 from memgraph.model.ids import stored_form
 from memgraph.model.link import Link
 from memgraph.model.memory import (
@@ -29,6 +30,7 @@ from memgraph.model.memory import (
 )
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.ports import Annotator, Embedder, Row
+from memgraph.store.commit.access import Use
 from memgraph.store.commit.append import MANY, Appender, Write, with_vector
 from memgraph.store.commit.records import annotated, patch, record_of, scope_of, with_its_reasons
 from memgraph.store.commit.vectors import VectorModel
@@ -70,7 +72,7 @@ class Writer:
         on_damage: Callable[[int], None] = lambda _count: None,
     ) -> None:
         self._projector = projector
-        self._embedder = embedder
+        self.embedder = embedder
         self._annotator = annotator
         self._now = now
         self._curve = curve
@@ -92,7 +94,7 @@ class Writer:
         """Commit events in one write scope; `made_by` made the vectors that are given."""
         if write_scope == "none" or not writes:
             return []
-        made_by = made_by or self._embedder
+        made_by = made_by or self.embedder
         memories = [write for write in writes if isinstance(write, AgentMemory)]
         whole = iter(self._completed(memories))
         completed = [next(whole) if isinstance(write, AgentMemory) else self._clean(write) for write in writes]
@@ -118,7 +120,7 @@ class Writer:
     def _insert(
         self, memories: Sequence[AgentMemory | Mapping[str, Any]], *, annotate: bool, parts: bool, actor: Actor
     ) -> list[AgentMemory]:
-        made_by = self._embedder
+        made_by = self.embedder
         completed = self._completed([parse_memory(memory) for memory in memories], annotate=annotate)
         task_id, chains = completed[0].task_id, _chains(annotate=annotate, parts=parts)
         are_many = len(memories) >= MANY
@@ -140,9 +142,24 @@ class Writer:
             filled["supporting_memory_ids"] = sorted(set(memory.supporting_memory_ids))  # type: ignore[attr-defined]
         return AgentMemory.from_row(row, now=self._now(), curve=self._curve, **filled)
 
+    def note_uses(self, uses: Sequence[Use]) -> None:
+        """Note uses of memories: visible at once, durable within a second."""
+        self._note(uses)
+
+    def note_retrieval(self, record: RetrievalRecorded, uses: Sequence[Use]) -> None:
+        """Note a retrieval and the uses that it made."""
+        self._note(uses, self.without_secrets(record))
+
+    def _note(self, uses: Sequence[Use], record: RetrievalRecorded | None = None) -> None:
+        journal = self._projector.journal
+        if not journal.is_read_only:
+            self.pending.add(uses, record)
+        elif refused := journal.refused_writes():
+            self.pending.skip(refused)
+
     def use(self, embedder: Embedder) -> None:
         """Go on with another embedder: that of the model that the store has changed to."""
-        self._embedder = embedder
+        self.embedder = embedder
         self._appender.use(embedder)
 
     @contextmanager
@@ -157,7 +174,7 @@ class Writer:
         Each run of memories of one write scope is a commit, in the order they are given; the links come last, when their ends
         are there. A process that is killed in the midst of the write leaves the first commits.
         """
-        made_by = self._embedder
+        made_by = self.embedder
         completed = self._completed(memories, annotate=False)
         with self._projector.writing():
             now = self._now()
@@ -180,7 +197,7 @@ class Writer:
             updates["content"] = self.without_secrets(updates["content"])
         if wrong := sorted(updates.keys() & _FIXED):
             raise InvalidInputError("cannot be updated", field=wrong[0], value=updates[wrong[0]])
-        made_by = self._embedder
+        made_by = self.embedder
         ready = self._embedded(updates["content"]) if "embedding" not in updates and "content" in updates else None
         with self._projector.writing():
             row = self._row(memory_id)
@@ -221,7 +238,7 @@ class Writer:
     def _embedded(self, text: object) -> Vector | None:
         """Embed before the lock is taken: nobody shall wait for the model. A failure shows when it counts."""
         with suppress(EmbeddingError):
-            made = embed_each(self._embedder, [text])[0] if isinstance(text, str) else None
+            made = embed_each(self.embedder, [text])[0] if isinstance(text, str) else None
             return None if isinstance(made, EmbeddingError) else made
         return None
 
@@ -248,11 +265,11 @@ class Writer:
             None if memory.embedding is None else self._appender.checked(memory.embedding) for memory in memories
         ]
         lacking = [place for place, vector in enumerate(vectors) if vector is None]
-        if not lacking or not self._embedder.dimension:
+        if not lacking or not self.embedder.dimension:
             return vectors
         made: list[Vector | EmbeddingError]
         try:
-            made = embed_each(self._embedder, [memories[place].content for place in lacking])
+            made = embed_each(self.embedder, [memories[place].content for place in lacking])
         except EmbeddingError as error:
             made = [error] * len(lacking)
         for place, vector in zip(lacking, made, strict=True):

@@ -15,38 +15,30 @@ from memgraph.model.memory import Vector
 from memgraph.ports import Embedder, Progress, Row
 from memgraph.store.commit.append import Write
 from memgraph.store.commit.records import scope_of
-from memgraph.store.commit.vectors import VectorModel, check_model, has_vector
+from memgraph.store.commit.vectors import check_model, has_vector
 from memgraph.store.commit.writer import Writer
 from memgraph.store.projection.projector import Projector
 
 
 class AwaitingVectors:
-    """The part of a store that gives memories the vectors they await.
+    """Gives memories the vectors they await.
 
     The queue is no list of its own: whatever memory has no vector awaits one, be it archived or suppressed. So nothing is ever
     dropped from it, and a run that was stopped goes on where it was.
     """
 
-    embedder: Embedder
-    now: Callable[[], str]
-    _check_open: Callable[[], None]
-    _is_closed: bool
-    _projector: Projector
-    _writer: Writer
-
-    @property
-    def vector_model(self) -> VectorModel:
-        """Name and dimension of the store's vectors, until it has one those of the embedder; dimension 0: it keeps none."""
-        return self._writer.model
+    def __init__(self, projector: Projector, writer: Writer, now: Callable[[], str]) -> None:
+        self._projector = projector
+        self._writer = writer
+        self._now = now
 
     @property
     def notices(self) -> list[str]:
         """What the user should know."""
-        told = [*self._projector.journal.notices, *self._writer.notices]
-        if not self._is_closed and self.embedder.dimension and (waiting := self.awaiting_vectors()):
-            many = "a memory awaits its vector" if waiting == 1 else f"{waiting} memories await their vectors"
-            told.append(f"{many}, found by text alone until then: run `memgraph embed`")
-        return told
+        if not self._writer.embedder.dimension or not (waiting := self.awaiting_vectors()):
+            return []
+        many = "a memory awaits its vector" if waiting == 1 else f"{waiting} memories await their vectors"
+        return [f"{many}, found by text alone until then: run `memgraph embed`"]
 
     def check_embedder(self, embedder: Embedder) -> None:
         """Refuse an embedder that does not make what the store keeps, as it is now; one that makes none fits any store.
@@ -56,13 +48,11 @@ class AwaitingVectors:
         ModelMismatchError
             Names both models and the way to change.
         """
-        self._check_open()
         with self._projector.reading():
-            check_model(self._projector.named, embedder, in_use=self.embedder)
+            check_model(self._projector.named, embedder, in_use=self._writer.embedder)
 
     def awaiting_vectors(self) -> int:
         """Count the memories without a vector, whatever their state; deleted ones await nothing."""
-        self._check_open()
         return len(self._awaiting())
 
     def embed_awaiting(self, *, batch: int = 64, at_most: int | None = None, progress: Progress | None = None) -> int:
@@ -87,7 +77,6 @@ class AwaitingVectors:
         EmbeddingError
             There are some, and no model to embed them with.
         """
-        self._check_open()
         checked(Callback, progress, "progress")
         batch = checked_batch(batch)
         at_most = checked(Limit | None, at_most, "at_most")
@@ -97,7 +86,7 @@ class AwaitingVectors:
         while rows := self._next(tried, min(batch, left)):
             tried.update(row["id"] for row in rows)
             left -= len(rows)
-            made_by = self.embedder
+            made_by = self._writer.embedder
             try:
                 vectors = embed_each(made_by, [row["content"] for row in rows])
             except EmbeddingError as error:
@@ -129,22 +118,23 @@ class AwaitingVectors:
         with self._writer.exclusive():
             for row, vector in zip(rows, vectors, strict=True):
                 if isinstance(vector, EmbeddingError):
-                    self._name_unembeddable(row, vector)
+                    self.name_unembeddable(row, vector)
                     continue
                 current = self._projector.rows.get("Memory", row["id"])
-                if current is None or has_vector(current, self.vector_model.name):
+                if current is None or has_vector(current, self._writer.model.name):
                     continue
                 if current["content"] == row["content"]:
                     fitting.append((row, vector))
-            self._commit_vectors(fitting, made_by)
+            self.commit(fitting, made_by)
         return len(fitting)
 
-    def _name_unembeddable(self, row: Row, error: EmbeddingError) -> None:
+    def name_unembeddable(self, row: Row, error: EmbeddingError) -> None:
+        """Tell the user which memory the model fails on."""
         self._writer.notice(f"memory {row['id']} cannot be embedded and is found by text alone: {error}")
 
-    def _commit_vectors(self, made: Sequence[tuple[Row, Vector]], made_by: Embedder) -> None:
+    def commit(self, made: Sequence[tuple[Row, Vector]], made_by: Embedder) -> None:
         """Commit vectors of memories, those of each write scope by themselves; the writer lock is held."""
-        changed = RecordPatch(embedded_at=self.now())
+        changed = RecordPatch(embedded_at=self._now())
         writes: dict[str | None, list[Write]] = {}
         for row, vector in made:
             event = MemoryRevised(id=row["id"], changed=changed)

@@ -10,7 +10,6 @@ import numpy as np
 from memgraph.disk.lock import ProcessLock
 from memgraph.embedding import embed_each
 from memgraph.errors import EmbeddingError, InvalidInputError
-from memgraph.journal.journal import Journal
 from memgraph.journal.vectors.pending_vectors import MadeRow, MadeVectors
 from memgraph.model.base import MAX_ITEMS, Callback, checked
 from memgraph.model.events.payload import Payload
@@ -19,21 +18,29 @@ from memgraph.model.events.store import EmbeddingSwitched
 from memgraph.model.results.maintenance import ReembedResult
 from memgraph.ports import Embedder, Progress, Row
 from memgraph.store.commit.vectors import VectorModel, check_is_embedder
+from memgraph.store.commit.writer import Writer
 from memgraph.store.maintenance.awaiting_vectors import AwaitingVectors, checked_batch
 from memgraph.store.projection.batches import Batches
+from memgraph.store.projection.projector import Projector
 
 
-class ReembedsVectors(AwaitingVectors):
-    """The part of a store that changes its embedding model.
+class Reembedding:
+    """Changes a store's embedding model.
 
     Until the commit that changes it every recall is by the old vectors, and what is written gets old ones. The commit names
     the new model and every new vector, so it is there wholly or not at all. A memory that has no new vector then, because it
     came in the last moment or because the model fails on its text, awaits one.
     """
 
-    _batches: Batches
-    _journal: Journal
-    hmac_of: Callable[[str], str]
+    def __init__(
+        self, awaiting: AwaitingVectors, projector: Projector, writer: Writer, batches: Batches, now: Callable[[], str]
+    ) -> None:
+        self._awaiting = awaiting
+        self._projector = projector
+        self._journal = projector.journal
+        self._writer = writer
+        self._batches = batches
+        self._now = now
 
     def reembed(self, embedder: Embedder, *, batch: int = 64, progress: Progress | None = None) -> ReembedResult:
         """Give every memory a vector of another model, and go on with that model.
@@ -63,7 +70,6 @@ class ReembedsVectors(AwaitingVectors):
         BusyError
             Somebody else changes the store's model just now.
         """
-        self._check_open()
         check_is_embedder(embedder)
         checked(Callback, progress, "progress")
         batch = checked_batch(batch)
@@ -71,7 +77,7 @@ class ReembedsVectors(AwaitingVectors):
         with self._alone(), self._batches.batch():
             self._projector.catch_up()
             self._check_target(model)
-            before = self.embedder
+            before = self._writer.embedder
             if self._takes(embedder):
                 embedded, reused = self._embed_with(embedder, before, batch, progress), 0
             else:
@@ -86,7 +92,7 @@ class ReembedsVectors(AwaitingVectors):
             dimension=model.dimension,
             embedded=embedded,
             reused=reused,
-            awaiting=self.awaiting_vectors(),
+            awaiting=self._awaiting.awaiting_vectors(),
         )
 
     def _takes(self, embedder: Embedder) -> bool:
@@ -94,18 +100,18 @@ class ReembedsVectors(AwaitingVectors):
         with self._writer.exclusive():  # under this lock, what is just written checks its embedder
             if self._journal.named.model not in (None, embedder.name):
                 return False
-            self._go_on_with(embedder)
+            self._writer.use(embedder)
             return True
 
     def _embed_with(self, embedder: Embedder, before: Embedder, batch: int, progress: Progress | None) -> int:
         """Embed what awaits a vector; a model that made none where there are none is not gone on with."""
         try:
-            done = self.embed_awaiting(batch=batch, progress=progress)
-            if self._journal.named.model is None and (waiting := self.awaiting_vectors()):
+            done = self._awaiting.embed_awaiting(batch=batch, progress=progress)
+            if self._journal.named.model is None and (waiting := self._awaiting.awaiting_vectors()):
                 raise _unfit(embedder, waiting, waiting)
         except EmbeddingError:
             if self._journal.named.model is None:
-                self._go_on_with(before)
+                self._writer.use(before)
             raise
         return done
 
@@ -158,7 +164,7 @@ class ReembedsVectors(AwaitingVectors):
             raise EmbeddingError(
                 f"{error}; the store is as it was, and what was embedded ({done} now) lies ready: run it again to go on"
             ) from error
-        texts = [(row["id"], self.hmac_of(row["content"])) for row in rows]
+        texts = [(row["id"], self._journal.hmac_of(row["content"])) for row in rows]
         good = [(text, one) for text, one in zip(texts, vectors, strict=True) if not isinstance(one, EmbeddingError)]
         failed.update(text for text, one in zip(texts, vectors, strict=True) if isinstance(one, EmbeddingError))
         if good:
@@ -170,7 +176,7 @@ class ReembedsVectors(AwaitingVectors):
         lacking, total = [], 0
         for row, found in self._with_made(made):
             total += 1
-            if found is None and (row["id"], self.hmac_of(row["content"])) not in failed:
+            if found is None and (row["id"], self._journal.hmac_of(row["content"])) not in failed:
                 lacking.append(row["id"])
         return lacking, total
 
@@ -179,7 +185,7 @@ class ReembedsVectors(AwaitingVectors):
         with self._projector.holding():
             found = self._projector.ask(lambda engine: [row for _, row in engine.scan("Memory")])
             rows = sorted(found, key=lambda row: row["seq"])
-        return [(row, made.row(row["id"], self.hmac_of(row["content"]))) for row in rows]
+        return [(row, made.row(row["id"], self._journal.hmac_of(row["content"]))) for row in rows]
 
     def _change(self, embedder: Embedder, made: MadeVectors) -> None:
         """Commit the new model and its vectors: those that are of what the memories say now."""
@@ -191,21 +197,19 @@ class ReembedsVectors(AwaitingVectors):
             ]
             events: list[Payload] = [EmbeddingSwitched(model=embedder.name, dimension=embedder.dimension)]
             events += [
-                MemoryReembedded(model=embedder.name, embedded_at=self.now(), vectors=placed[start : start + MAX_ITEMS])
+                MemoryReembedded(
+                    model=embedder.name, embedded_at=self._now(), vectors=placed[start : start + MAX_ITEMS]
+                )
                 for start in range(0, len(placed), MAX_ITEMS)
             ]
             _ = self._projector.index  # answers at once whether so many memories are there
             self._writer.commit("system", events, actor="system")
-            self._go_on_with(embedder)
-
-    def _go_on_with(self, embedder: Embedder) -> None:
-        self.embedder = embedder
-        self._writer.use(embedder)
+            self._writer.use(embedder)
 
     def _embed_rest(self, batch: int) -> int:
         """Embed what awaits its vector still; the model is changed, so a failure is only told."""
         try:
-            return self.embed_awaiting(batch=batch)
+            return self._awaiting.embed_awaiting(batch=batch)
         except EmbeddingError as error:
             self._writer.notice(f"memories are left without vectors: {error}; run `memgraph embed`")
             return 0

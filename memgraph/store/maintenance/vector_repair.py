@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from memgraph.embedding import embed_each
 from memgraph.errors import EmbeddingError
-from memgraph.journal.journal import Journal
 from memgraph.journal.vectors.damage import DamagedRow, NamedRows, holds
 from memgraph.journal.vectors.vector_file import row_sha256
 from memgraph.logs import logger_of
@@ -18,7 +17,9 @@ from memgraph.model.memory import Vector
 from memgraph.model.results.maintenance import VectorRepair
 from memgraph.ports import Embedder, Progress, Row
 from memgraph.store.commit.vectors import check_model, checked_vector, has_vector, rows_in_use
+from memgraph.store.commit.writer import Writer
 from memgraph.store.maintenance.awaiting_vectors import AwaitingVectors, checked_batch
+from memgraph.store.projection.projector import Projector
 from memgraph.store.query import Reader
 
 logger = logger_of(__name__)
@@ -33,8 +34,37 @@ class _Healed:
     failed: int = 0
 
 
-class RepairsVectors(AwaitingVectors):
-    """The part of a store that finds damaged vectors, tells of them, and makes them again.
+class DamageNotice:
+    """What the user is told of damaged vectors: in the log once.
+
+    Parameters
+    ----------
+    is_silent : bool
+        Nothing is told.
+    """
+
+    def __init__(self, *, is_silent: bool = False) -> None:
+        self._is_silent = is_silent
+        self._is_logged = False
+
+    def of(self, count: int) -> list[str]:
+        """Return what is told of so many damaged vectors."""
+        if self._is_silent or not count:
+            return []
+        if count == 1:
+            return ["a vector is damaged or missing, its memory is found by text alone: run `memgraph embed --repair`"]
+        many = f"{count:,} vectors are damaged or missing, their memories are found by text alone"
+        return [f"{many}: run `memgraph embed --repair`"]
+
+    def log(self, count: int) -> None:
+        """Log what is told of so many damaged vectors, unless something was logged before."""
+        for text in self.of(count) if not self._is_logged else ():
+            self._is_logged = True
+            logger.warning("%s", text)
+
+
+class DamagedVectors:
+    """Finds damaged vectors and makes them again.
 
     Where the model still makes the bytes that an event named, the row is written back in place: the journal stays as it is. Else
     (the vector was given, or a new release of the model differs in the last bits) the memory gets a new row, by an event. Rows
@@ -42,27 +72,35 @@ class RepairsVectors(AwaitingVectors):
     on verification passes them over, and a deleted memory comes back awaiting a vector.
     """
 
-    _journal: Journal
-    _reader: Reader
-    _tells_of_damage = True
-    _has_told_damage = False
+    def __init__(
+        self,
+        awaiting: AwaitingVectors,
+        projector: Projector,
+        writer: Writer,
+        reader: Reader,
+        now: Callable[[], str],
+        notice: DamageNotice,
+    ) -> None:
+        self._awaiting = awaiting
+        self._projector = projector
+        self._journal = projector.journal
+        self._writer = writer
+        self._reader = reader
+        self._now = now
+        self._notice = notice
 
     @property
     def notices(self) -> list[str]:
         """What the user should know."""
-        told = super().notices
-        if self._tells_of_damage and not self._is_closed and (damaged := self.damaged_vectors()):
-            told.append(_notice(damaged))
-        return told
+        return self._notice.of(self.damaged_vectors())
 
     def damaged_vectors(self) -> int:
         """Count the memories whose vector is missing, all zeros or not finite in its file; a log message tells of them once.
 
         `verify` finds other damage, too.
         """
-        self._check_open()
         count = self._reader.damaged_vectors()
-        self._tell_damage(count)
+        self._notice.log(count)
         return count
 
     def repair_vectors(self, *, batch: int = 64, progress: Progress | None = None) -> VectorRepair:
@@ -90,7 +128,6 @@ class RepairsVectors(AwaitingVectors):
         KeyMissingError, ReadOnlyError
             The store can only be read.
         """
-        self._check_open()
         batch = checked_batch(batch)
         with self._writer.exclusive():  # refused where nothing can be written
             named = NamedRows.of_lines(self._journal.lines())
@@ -111,12 +148,6 @@ class RepairsVectors(AwaitingVectors):
             failed=healed.failed,
         )
 
-    def _tell_damage(self, count: int) -> None:
-        """Log once that vectors are damaged."""
-        if count and self._tells_of_damage and not self._has_told_damage:
-            self._has_told_damage = True
-            logger.warning("%s", _notice(count))
-
     def _affected(self, damaged: Sequence[DamagedRow]) -> list[str]:
         """Return the memories whose vectors these are, in the order of the rows."""
         with self._projector.reading():
@@ -125,7 +156,7 @@ class RepairsVectors(AwaitingVectors):
         return [used[one.row] for one in damaged if one.model == model and one.row in used]
 
     def _repair_batch(self, memory_ids: Sequence[str], healed: _Healed, total: int) -> None:
-        made_by = self.embedder
+        made_by = self._writer.embedder
         with self._projector.reading():
             check_model(self._projector.named, made_by)
             rows = self._projector.rows.memories(memory_ids)
@@ -145,7 +176,7 @@ class RepairsVectors(AwaitingVectors):
         anew: list[tuple[Row, Vector]] = []
         with self._writer.exclusive():
             check_model(self._journal.named, made_by)
-            model = self.vector_model
+            model = self._writer.model
             file = self._journal.vectors(*model)
             for row, vector in zip(rows, vectors, strict=True):
                 current = self._projector.rows.get("Memory", row["id"])
@@ -155,14 +186,14 @@ class RepairsVectors(AwaitingVectors):
                     continue
                 if isinstance(vector, EmbeddingError):
                     healed.failed += 1
-                    self._name_unembeddable(row, vector)
+                    self._awaiting.name_unembeddable(row, vector)
                 elif row_sha256(checked := checked_vector(vector, model)) == current["vector_sha256"]:
                     back[current["vector_row"]] = checked
                 else:
                     anew.append((row, checked))
             if back or anew:
                 file.restore(back, row_count=self._journal.named.rows[model.name])
-                self._commit_vectors(anew, made_by)
+                self._awaiting.commit(anew, made_by)
                 self._reader.look_at_vectors_again()  # the file's time may be too coarse to show it
         healed.restored += len(back)
         healed.replaced += len(anew)
@@ -176,17 +207,11 @@ class RepairsVectors(AwaitingVectors):
                 if one.model != model or one.row not in used:
                     lost[one.model].append(one.row)
             if model in lost:  # else the next write would find the file too short
-                self._journal.vectors(*self.vector_model).restore({}, row_count=self._journal.named.rows[model])
+                self._journal.vectors(*self._writer.model).restore({}, row_count=self._journal.named.rows[model])
             events = [
-                VectorsLost(model=name, rows=rows[start : start + MAX_ITEMS], recorded_at=self.now())
+                VectorsLost(model=name, rows=rows[start : start + MAX_ITEMS], recorded_at=self._now())
                 for name, rows in lost.items()
                 for start in range(0, len(rows), MAX_ITEMS)
             ]
             self._writer.commit("system", events, actor="system")
         return sum(map(len, lost.values()))
-
-
-def _notice(count: int) -> str:
-    if count == 1:
-        return "a vector is damaged or missing, its memory is found by text alone: run `memgraph embed --repair`"
-    return f"{count:,} vectors are damaged or missing, their memories are found by text alone: run `memgraph embed --repair`"

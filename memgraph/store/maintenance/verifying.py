@@ -15,14 +15,54 @@ from memgraph.index.comparison import differences
 from memgraph.index.index import RELATION_CODE, Index
 from memgraph.journal.replay import Committed
 from memgraph.journal.vectors.damage import NamedRows
+from memgraph.model.base import Callback, checked
 from memgraph.ports import Change, Key, Progress, Row
 from memgraph.store.commit.vectors import rows_in_use
 from memgraph.store.maintenance.verification import Difference, Verification
 from memgraph.store.projection.projector import Projector
 from memgraph.store.projection.replayed_rows import stored
+from memgraph.store.query import Reader
 
 _STEP = 1_000
 """Progress is told once in so many rows."""
+
+
+class Verifying:
+    """Verifies a store, and says what its state is in one number."""
+
+    def __init__(self, projector: Projector, reader: Reader) -> None:
+        self._projector = projector
+        self._reader = reader
+
+    def digest(self) -> str:
+        """Digest of the state: 64 hexadecimal digits, equal for equal memories and links however they came about."""
+        self._reader.settle()
+        self._projector.catch_up()
+        return f"{self._projector.projection.digest:064x}"
+
+    def verify(self, progress: Progress | None = None, *, deep: bool = False) -> int:
+        """Verify journal, vectors and graph, with `deep` every row of the graph and the index too; return the number of events.
+
+        Raises
+        ------
+        JournalError, VectorDamageError, GraphError
+            Names what differs first, where, and how many things do.
+        """
+        found = self.verification(progress, deep=deep)
+        refuse(found, self._projector)
+        return found.events
+
+    def verification(self, progress: Progress | None = None, *, deep: bool = False) -> Verification:
+        """Verify as `verify` does, and return what was found instead of raising it.
+
+        Raises
+        ------
+        JournalError
+            The journal itself does not verify.
+        """
+        checked(Callback, progress, "progress")
+        self._reader.settle()
+        return verify(self._projector, deep=deep, progress=progress)
 
 
 def verify(projector: Projector, *, deep: bool = False, progress: Progress | None = None) -> Verification:

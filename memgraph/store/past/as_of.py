@@ -27,7 +27,7 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, NamedTuple, NoReturn
 
 from memgraph.config import AgentMemoryConfig
 from memgraph.errors import InvalidInputError
@@ -40,15 +40,12 @@ from memgraph.logs import logger_of
 from memgraph.model.base import Callback, checked
 from memgraph.model.events.reembedding import MemoryReembedded
 from memgraph.model.timestamps import to_iso
-from memgraph.ports import Clock, Embedder, GraphEngine, KeyProvider, Progress
-from memgraph.store.opening import open_projector, open_store_journal
-from memgraph.store.past.views import KeptViews
-from memgraph.store.projection.place import Place, place_of
+from memgraph.ports import Progress
+from memgraph.store.commit.writer import Writer
+from memgraph.store.opening import open_projector
+from memgraph.store.past.views import KeptViews, Lease
 from memgraph.store.projection.projector import Projector
 from memgraph.store.query import Reader
-
-if TYPE_CHECKING:
-    from memgraph.store.past.store import PastStore
 
 logger = logger_of(__name__)
 
@@ -59,66 +56,54 @@ _VIEW_VERSION = "2"
 """Of what a moment means; raised when the same moment shows something else."""
 
 
-class LooksBack:
-    """The part of a store that says over which journal it stands, and shows it as it was."""
+class Views:
+    """Makes views of a store's past.
 
-    config: AgentMemoryConfig
-    embedder: Embedder
-    now: Callable[[], str]
-    _reader: Reader
-    _check_open: Callable[[], None]
-    _clock: Clock
-    _journal: Journal
-    _projector: Projector
-    _place: Place
+    Parameters
+    ----------
+    folder : Path
+        Where they are kept.
+    of : Past, optional
+        The store is itself a view: of this moment.
+    """
 
-    def at(self, when: When, *, recorded: bool = False, progress: Progress | None = None) -> PastStore:
-        """Return the store as it was at a moment: to be read, not written, and closed when done with.
+    def __init__(
+        self,
+        config: AgentMemoryConfig,
+        projector: Projector,
+        reader: Reader,
+        now: Callable[[], str],
+        *,
+        folder: Path,
+        of: Past | None = None,
+    ) -> None:
+        self._config = config
+        self._projector = projector
+        self._journal = projector.journal
+        self._reader = reader
+        self._now = now
+        self._kept = KeptViews(folder)
+        self._of = of
 
-        It is made from the journal, some 3,000 events a second, and kept: the same moment again is there at once until something
-        is written.
-
-        Parameters
-        ----------
-        when : str, date or datetime
-            ISO 8601; without an offset it is UTC, and a day alone means its end. Later than now means now.
-        recorded : bool
-            What had been recorded by then, rather than what had happened: history that was ingested later is left out.
-        progress : callable, optional
-            Is told how many events are done, and of how many.
-
-        Raises
-        ------
-        InvalidInputError
-            It is no time, or lies before everything that is remembered; the message says when that begins.
-        """
-        from memgraph.store.past.store import PastStore
-
-        self._check_open()
+    def open(self, when: When, *, recorded: bool = False, progress: Progress | None = None) -> View:
+        """Return the journal, graph and index as of a moment."""
         checked(Callback, progress, "progress")
+        if self._of is not None and recorded != self._of.recorded:
+            problem = f"must be {self._of.recorded} here, as in the view that is asked; ask the store itself"
+            raise InvalidInputError(problem, field="recorded", value=recorded)
         past = Past(self._moment(when), recorded=recorded)
         journal = self._excerpt(past)
 
         def make(folder: Path) -> None:
-            projector = open_projector(self.config, journal, folder)
+            projector = open_projector(self._config, journal, folder)
             try:
                 projector.rebuild(progress)
             finally:
                 projector.close()
             past.check(when)
 
-        lease = KeptViews(self._place.folder / "past").take(_key(journal, past), make)
-        try:
-            return PastStore(journal, lease, past, place=self._place, config=self.config, embedder=self.embedder)
-        except BaseException:
-            lease.release()
-            raise
-
-    def _parts(self, keys: KeyProvider | None, engine: GraphEngine | None) -> tuple[Journal, Projector]:
-        """Open the journal, and what is projected from it."""
-        journal = open_store_journal(self.config, keys, lambda: to_iso(self._clock()))
-        self._place = place_of(self.config.home, has_key=journal.has_key)
-        return journal, open_projector(self.config, journal, self._place.folder, engine)
+        lease = self._kept.take(_key(journal, past), make)
+        return View(past, lease, open_projector(self._config, journal, lease.folder), journal)
 
     def _excerpt(self, past: Past) -> Excerpt:
         """Return the journal, with all that is recorded so far, as what had happened by a moment."""
@@ -130,10 +115,10 @@ class LooksBack:
             if self._journal.has_changed():
                 self._journal.refresh()
             name = _key(self._journal, past)
-            return Excerpt(self._journal, past.sift, keys_home=self.config.keys_home, name=name, why=why)
+            return Excerpt(self._journal, past.sift, keys_home=self._config.keys_home, name=name, why=why)
 
     def _moment(self, when: When) -> str:
-        given, now = moment_of(when), self.now()
+        given, now = moment_of(when), self._now()
         if given[:10] > now[:10]:
             logger.warning("%s lies in the future: this is the store as it is now", given)
         return min(given, now)
@@ -184,6 +169,28 @@ class Past:
             return event
         kept = [one for one in payload.vectors if moments.told_at(one.id) <= self.as_of]
         return event._replace(payload=payload.model_copy(update={"vectors": kept}))
+
+
+class View(NamedTuple):
+    """A moment with what is read of it: in use until the lease is released."""
+
+    past: Past
+    lease: Lease
+    projector: Projector
+    journal: Excerpt
+
+
+class NoWriter(Writer):
+    """Refuses to write to an excerpt. A recall leaves no trace, so noting one does nothing."""
+
+    def __init__(self, excerpt: Excerpt, projector: Projector, **parts: Any) -> None:
+        super().__init__(projector, **parts)
+        self._excerpt = excerpt
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        self._excerpt.refuse()
+
+    commit = insert = restore = update = append_about = exclusive = note_uses = _refuse
 
 
 def moment_of(when: When, *, field: str = "when") -> str:

@@ -41,13 +41,14 @@ class Lease:
         self.folder = folder
         self._descriptor: int | None = descriptor
 
-    @property
-    def is_there(self) -> bool:
-        """Whether nobody has removed it all the same."""
-        return (self.folder / _USED).exists()
+    def check(self) -> None:
+        """Raise a `StorageError` if somebody has removed the view all the same."""
+        if not (self.folder / _USED).exists():
+            problem = "this view of the past was removed while it was open; open it anew"
+            raise StorageError(problem, path=self.folder)
 
     def release(self) -> None:
-        """Let go of it; twice is fine."""
+        """Release it. Idempotent."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)

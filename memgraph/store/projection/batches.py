@@ -8,11 +8,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from memgraph.errors import GraphError, MemGraphError
+from memgraph.errors import GraphError, MemGraphError, ReadOnlyError
 from memgraph.logs import logger_of, timed
 from memgraph.model.base import Callback, checked
 from memgraph.ports import Progress
-from memgraph.store.projection.place import Place
 from memgraph.store.projection.projector import Projector
 
 logger = logger_of(__name__)
@@ -22,10 +21,21 @@ _LOOK_EVENTS = 100
 
 
 class Batches:
-    """The batches of one store. Thread-safe."""
+    """The batches of one store, and what is done to its graph as a whole. Thread-safe.
 
-    def __init__(self, projector: Projector) -> None:
+    Parameters
+    ----------
+    projector : Projector
+    flush : callable
+        Commits what is pending.
+    refused : str
+        Why graph and index may not be made anew; empty if they may.
+    """
+
+    def __init__(self, projector: Projector, *, flush: Callable[[], None], refused: str = "") -> None:
         self._projector = projector
+        self._flush = flush
+        self._refused = refused
         self._here = threading.local()
         self._had_one = False
         self._uncompared_s = 0.0
@@ -35,10 +45,12 @@ class Batches:
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """Mark a block as one of many writes; at its end the graph is compared with what was written, if that costs little. Nests.
+        """Mark a block as a batch of many writes. Nests.
 
-        The first batch is followed by a comparison that takes half a second at most. Later ones pay for it together: it takes at
-        most 2 % of their time, unless 50,000 events have come.
+        At its end the graph is compared with what was written to it, column by column, if that takes at most 2 % of the time that
+        batches have taken since the last comparison, or half a second after the first; a graph that differs is rebuilt. After
+        50,000 events it is compared whatever it takes. Imports, readers, sleep and large inserts are batches of their own. When
+        the store is closed after one, a graph that has grown to three times its size is compacted.
         """
         if self._is_inside:
             yield
@@ -59,8 +71,39 @@ class Batches:
         """Whether this thread is inside a batch."""
         return getattr(self._here, "is_inside", False)
 
+    def check_graph(self) -> None:
+        """Compare every cell of the graph with what was written to it; a graph that differs is made anew.
+
+        Some 7 microseconds a memory. Exports and sleep begin with it, so that nothing is handed on or learned from that was lost.
+        """
+        self._flush()
+        self._check()
+
     def compact(self) -> bool:
-        """Make the graph anew if it is more than three times as large as it then would be; tell whether it was."""
+        """Make the graph anew if it is more than three times as large as it then would be; tell whether it was. Nothing else changes."""
+        self._check_own()
+        self._flush()
+        return self._compact()
+
+    def rebuild(self, progress: Progress | None = None) -> None:
+        """Replay the verified journal into a new graph and index.
+
+        Raises
+        ------
+        ReadOnlyError
+            The store may not be written.
+        """
+        checked(Callback, progress, "progress")
+        self._check_own()
+        self._flush()
+        self._projector.rebuild(progress)
+        self._check()
+
+    def _check_own(self) -> None:
+        if self._refused:
+            raise ReadOnlyError(self._refused)
+
+    def _compact(self) -> bool:
         self._had_one = False
         projector = self._projector
         with projector.holding():
@@ -77,12 +120,11 @@ class Batches:
         self._end()
         if self._had_one:
             try:
-                self.compact()
+                self._compact()
             except MemGraphError as error:
                 logger.warning("the graph was not compacted: %s", error.loggable)
 
-    def check(self) -> None:
-        """Compare the graph with what was written; one that differs is rebuilt."""
+    def _check(self) -> None:
         projector = self._projector
         with projector.holding():
             began = time.monotonic()
@@ -101,7 +143,7 @@ class Batches:
         if seq < self._look_at_seq or self._is_inside:
             return
         if projector.upkeep.read().is_check_due_between(seq=seq, rows=projector.engine.count_rows()):
-            self.check()
+            self._check()
         self._look_at_seq = seq + _LOOK_EVENTS
 
     def _end(self) -> None:
@@ -121,60 +163,6 @@ class Batches:
             self._uncompared_s = 0.0
             seq, rows = projector.projection.seq, projector.engine.count_rows()
             if upkeep.is_check_due(seq=seq, rows=rows, is_first=not self._has_checked):
-                self.check()
+                self._check()
             else:
                 projector.upkeep.write(upkeep)
-
-
-class WritesInBatches:
-    """The part of a store that marks batches of writes, and makes the graph anew."""
-
-    _batches: Batches
-    _projector: Projector
-    _place: Place
-    _check_open: Callable[[], None]
-    flush: Callable[[], None]
-
-    @contextmanager
-    def batch(self) -> Iterator[None]:
-        """Mark a block as a batch of many writes. Nests.
-
-        At its end the graph is compared with what was written to it, column by column, if that takes at most 2 % of the time that
-        batches have taken since the last comparison, or half a second after the first; a graph that differs is rebuilt. Imports,
-        readers, sleep and large inserts are batches of their own. When the store is closed after one, a graph that has grown to
-        three times its size is compacted.
-        """
-        self._check_open()
-        with self._batches.batch():
-            yield
-
-    def check_graph(self) -> None:
-        """Compare every cell of the graph with what was written to it; a graph that differs is made anew.
-
-        Some 7 microseconds a memory. Exports and sleep begin with it, so that nothing is handed on or learned from that was lost.
-        """
-        self._check_open()
-        self.flush()
-        self._batches.check()
-
-    def compact(self) -> bool:
-        """Make the graph anew if it is more than three times as large as it then would be; tell whether it was. Nothing else changes."""
-        self._check_open()
-        self._place.check_own()
-        self.flush()
-        return self._batches.compact()
-
-    def rebuild(self, progress: Progress | None = None) -> None:
-        """Replay the verified journal into a new graph and index.
-
-        Raises
-        ------
-        ReadOnlyError
-            The store may not be written.
-        """
-        checked(Callback, progress, "progress")
-        self._check_open()
-        self._place.check_own()
-        self.flush()
-        self._projector.rebuild(progress)
-        self._batches.check()

@@ -12,9 +12,9 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import NamedTuple
 
-from memgraph.disk.files import make_private_folder, only_readable, refused_writes
+from memgraph.disk.files import make_private_folder, refused_writes
 from memgraph.disk.temporary import TemporaryFolder, remove_abandoned
-from memgraph.errors import ReadOnlyError, StorageError
+from memgraph.errors import StorageError
 from memgraph.logs import logger_of
 
 logger = logger_of(__name__)
@@ -38,11 +38,6 @@ class Place(NamedTuple):
     folder: Path
     copy: TemporaryFolder | None = None
     refused: str = ""
-
-    def check_own(self) -> None:
-        """Raise `ReadOnlyError` if it is a copy."""
-        if self.copy is not None:
-            raise ReadOnlyError(only_readable(self.refused))
 
 
 def place_of(home: Path, *, has_key: bool = True) -> Place:

@@ -13,7 +13,7 @@ from typing import Any
 from places import DIMENSION, opened, say
 
 from memgraph.journal.vectors.pending_vectors import MadeVectors
-from memgraph.store import AgentMemoryStore
+from memgraph.store.maintenance.reembedding import Reembedding
 from memgraph.testing import FakeEmbedder
 
 
@@ -27,7 +27,7 @@ def main() -> None:
     """Change the model."""
     place = sys.argv[2]
     if place == "made":
-        AgentMemoryStore._change = stay
+        Reembedding._change = stay
     if place == "changed":
         MadeVectors.forget = stay
     progress = (lambda done, total: stay() if done * 2 >= total else None) if place == "making" else None

@@ -133,10 +133,10 @@ class TestExport:
         assert listed(other) == listed(store)
         assert made not in listed(other)
 
-    def test_one_of_the_past_is_without_what_was_deleted_since(self, learned: Any) -> None:
+    def test_one_of_the_past_is_without_what_was_deleted_since(self, learned: Any, clock: Any) -> None:
         store, episodes, _ = learned
         then = store.now()
-        store._clock.advance(days=1)
+        clock.advance(days=1)
         store.delete_memory(episodes[0])
         with store.at(then) as past:
             assert episodes[0] in listed(past)

@@ -1,0 +1,67 @@
+"""What memories are added by: one by one, many at once, the parts of a text, an import."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from memgraph.errors import InvalidInputError
+from memgraph.model.base import checked_list
+from memgraph.model.link import Link
+from memgraph.model.memory import AgentMemory
+from memgraph.store.commit.writer import Writer
+from memgraph.store.projection.batches import Batches
+from memgraph.store.projection.bulk import BULK_FROM
+
+
+class Insertions:
+    """Adds memories to a store."""
+
+    def __init__(self, writer: Writer, batches: Batches) -> None:
+        self._writer = writer
+        self._batches = batches
+
+    def insert_memory(self, memory: AgentMemory | Mapping[str, Any]) -> AgentMemory:
+        """Add a memory. A given id is kept; without an embedding the content is embedded.
+
+        Raises
+        ------
+        InvalidInputError
+            A field is refused; nothing is stored.
+        DuplicateIdError
+            The id is known.
+        """
+        return self.insert_memories([memory])[0]
+
+    def insert_memories(
+        self, memories: Sequence[AgentMemory | Mapping[str, Any]], *, annotate: bool = True
+    ) -> list[AgentMemory]:
+        """Add memories in one commit, all or none: the bulk path. They share one write scope.
+
+        Parameters
+        ----------
+        annotate : bool
+            Find entities, predecessors and fingerprints; False keeps the memories exactly as given (an import).
+        """
+        if isinstance(memories, str | Mapping) or not isinstance(memories, Iterable):
+            raise InvalidInputError("must be a list of memories", field="memories", value=memories)
+        memories = list(memories)
+        with self._batches.batch() if len(memories) >= BULK_FROM else nullcontext():
+            return self._writer.insert(memories, annotate=annotate)
+
+    def insert_parts(self, memories: Sequence[AgentMemory]) -> list[AgentMemory]:
+        """Add the parts of one text in one commit, each with the part before as its predecessor."""
+        return self._writer.insert(checked_list(AgentMemory, memories, "memories"), parts=True)
+
+    def import_memories(self, memories: Sequence[AgentMemory], links: Sequence[Link]) -> None:
+        """Add memories exactly as given, and their links, in one commit for each write scope.
+
+        Raises
+        ------
+        NotFoundError
+            A link's end is neither given nor in the store; nothing is stored.
+        """
+        memories, links = checked_list(AgentMemory, memories, "memories"), checked_list(Link, links, "links")
+        with self._batches.batch():
+            self._writer.restore(memories, links)

@@ -1,0 +1,88 @@
+"""Reading memories back, by id and as lists: what is put away or withheld is in no list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from memgraph.model.base import checked
+from memgraph.model.link import Link
+from memgraph.model.memory import AgentMemory, MemoryType
+from memgraph.model.results.listing import MemoryStats
+from memgraph.store.hidden_sources import withheld
+from memgraph.store.query import Reader
+
+
+class Listings:
+    """Reads memories and links: one, some, all, or those that a list shows."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def get_memory(self, id: str) -> AgentMemory | None:
+        """Return a memory unless it is deleted."""
+        return self._reader.get(id)
+
+    def read_memories(self, memory_ids: Sequence[str]) -> list[AgentMemory]:
+        """Return these memories in this order, without those that are gone."""
+        return self._reader.read(checked(list[str], memory_ids, "memory_ids"))
+
+    def query_by_type(
+        self, type: MemoryType, *, limit: int = 50, include_suppressed: bool = False
+    ) -> list[AgentMemory]:
+        """Return listed memories of a type, most relevant first."""
+        return self.list_memories(type=type, limit=limit, include_suppressed=include_suppressed)
+
+    def query_by_project(
+        self, project_id: str, *, type: MemoryType | None = None, limit: int = 50
+    ) -> list[AgentMemory]:
+        """Return listed memories of a project, most relevant first."""
+        return self.list_memories(type=type, project_id=project_id, limit=limit)
+
+    def list_memories(
+        self,
+        *,
+        type: MemoryType | None = None,
+        project_id: str | None = None,
+        include_suppressed: bool = False,
+        state: str | None = None,
+        limit: int | None = None,
+        by: str = "relevance",
+    ) -> list[AgentMemory]:
+        """Return memories that are neither archived nor invalidated nor, unless asked, suppressed or made of what is.
+
+        Parameters
+        ----------
+        include_suppressed : bool
+            Also what was forgotten, and what sleep made of what was forgotten, or made less public, since.
+        state : {"suppressed", "archived", "invalidated", "superseded"}, optional
+            Those instead that are in this state, whatever else they are.
+        by : {"relevance", "created", "accessed"}
+            Highest or newest first; ties in id order.
+        """
+        with self._reader.frozen():
+            mask = self._reader.listed(
+                type=type, project_id=project_id, include_suppressed=include_suppressed, state=state
+            )
+            if state is None and not include_suppressed and (telltale := withheld(self._reader)) is not None:
+                mask &= ~telltale
+            return self._reader.read(self._reader.ranked_ids(mask, by=by, limit=limit))
+
+    def get_all_memories(self, *, include_suppressed: bool = False) -> list[AgentMemory]:
+        """Return all listed memories, most relevant first."""
+        return self.list_memories(include_suppressed=include_suppressed)
+
+    def every_memory(self) -> Iterator[AgentMemory]:
+        """Iterate over all memories that are not deleted, whatever their state, in the order they were recorded."""
+        return self._reader.every()
+
+    def links(self, id: str) -> list[Link]:
+        """Return the links at a memory, both ways, NEXT included."""
+        return self._reader.links(id)
+
+    def every_link(self) -> list[Link]:
+        """Return all links but NEXT, in a fixed order."""
+        return self._reader.every_link()
+
+    def get_stats(self) -> MemoryStats:
+        """Count memories that are neither archived nor deleted."""
+        return self._reader.stats()
