@@ -1,4 +1,4 @@
-"""The only door to ``schema/``, ``queries/`` and ``visualizations/``, in a wheel and in a checkout alike."""
+"""Access to the files that are not code: ``docs/``, ``schema/``, ``queries/`` and ``visualizations/``, in a wheel and in a checkout."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Literal
 
 from memgraph.errors import MemGraphError
 
-AssetFolder = Literal["schema", "queries", "visualizations"]
+AssetFolder = Literal["docs", "schema", "queries", "visualizations"]
 
 
 def folder(name: AssetFolder) -> Traversable:
-    """Return one of the three asset folders.
+    """Return one of the asset folders.
 
-    A wheel carries them under ``memgraph/_assets``; a checkout has them beside the package.
+    The package itself holds ``docs``. A wheel carries the others under ``memgraph/_assets``; a checkout has them beside the package.
 
     Raises
     ------
@@ -22,7 +22,8 @@ def folder(name: AssetFolder) -> Traversable:
         The installation is incomplete.
     """
     package = files("memgraph")
-    for candidate in (package / "_assets" / name, package / ".." / name):
+    candidates = (package / "docs",) if name == "docs" else (package / "_assets" / name, package / ".." / name)
+    for candidate in candidates:
         if candidate.is_dir():
             return candidate
     raise MemGraphError(f"the folder {name}/ is missing from this installation; install memgraph-kuzu again")

@@ -68,7 +68,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "graph": ("schema columns", "connection", "worker", "storage", "rows", "guard queries", "engine"),
     "interfaces": ("cli",),
-    "interfaces.cli": ("base", "memories learning analysis maintenance viz", "demo", "group"),
+    "interfaces.cli": ("base", "memories learning analysis maintenance viz", "demo docs", "group"),
     "journal": (
         "envelope",
         "segments",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import graphlib
 import json
 import subprocess
 import sys
@@ -9,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.figures import AIMS, MEANINGS, made_of
-from benchmarks.report import PeerResult, Report
+from tests.benchmarks.figures import AIMS, MEANINGS, made_of
+from tests.benchmarks.report import PeerResult, Report
+from tests.test_architecture import imports
 
 ROOT = Path(__file__).parents[1]
+BENCHMARKS = "tests.benchmarks"
 AT_LARGE_ONLY = {"bulk_last_call"}
 ON_LINUX_ONLY = {"resident_now", "resident_own", "writer_now"}
 
@@ -23,7 +26,7 @@ def test_a_quick_run_measures_everything(tmp_path: Path) -> None:
     temporary.mkdir()
     command = [
         sys.executable,
-        str(ROOT / "benchmarks" / "store.py"),
+        str(ROOT / "tests" / "benchmarks" / "store.py"),
         "--quick",
         "--no-peers",
         "--memories",
@@ -72,3 +75,29 @@ def test_percentiles_are_named_and_counted() -> None:
     p50, p95 = made_of("single", MEANINGS["single"], [float(n) for n in range(1, 101)], memories=10)
     assert (p50.statistic, p50.value, p50.of, p50.low, p50.high) == ("p50", 50.5, 100, 1.0, 100.0)
     assert (p95.statistic, round(p95.value, 2)) == ("p95", 95.05)
+
+
+def import_graph(sources: dict[str, str]) -> dict[str, set[str]]:
+    """Map each module to those of the same set that it imports, anywhere in its text."""
+    graph = {}
+    for module, source in sources.items():
+        names = [name for _, name in imports(source, module)]
+        known = {one for name in names for one in (name, name.rpartition(".")[0]) if one in sources}
+        graph[module] = known - {module}
+    return graph
+
+
+def test_no_import_goes_in_a_circle() -> None:
+    sources = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path.read_text("utf-8")
+        for path in (ROOT / "tests" / "benchmarks").rglob("*.py")
+    }
+    graph = import_graph(sources)
+    assert {f"{BENCHMARKS}.ablation", f"{BENCHMARKS}.memgraph_system"} <= graph[f"{BENCHMARKS}.retrieval"]
+    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError
+
+
+def test_a_circle_of_imports_would_be_noticed() -> None:
+    graph = import_graph({"a.b": "def late():\n    from a.c import name", "a.c": "from a import b"})
+    with pytest.raises(graphlib.CycleError):
+        graphlib.TopologicalSorter(graph).prepare()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import git_history
+from tests.benchmarks import git_history
 
 COMMITS = {
     "a": ("Add the importer of invoices", ["billing/importer.py", "billing/parser.py"]),

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import learning, learning_scale
-from benchmarks.embeddings import CachedEmbedder
-from benchmarks.learning_logs import LOGS, Attempt, Log, Trial, hotpotqa, tau_bench, without_rarest
-from benchmarks.learning_replay import SHOWN, WHOLE, Answer, budgeted, live_through, near_duplicates
 from memgraph import MemGraph, parse_memory
 from memgraph.testing import FakeEmbedder
+from tests.benchmarks import learning, learning_scale
+from tests.benchmarks.embeddings import CachedEmbedder
+from tests.benchmarks.learning_logs import LOGS, Attempt, Log, Trial, hotpotqa, tau_bench, without_rarest
+from tests.benchmarks.learning_replay import SHOWN, WHOLE, Answer, budgeted, live_through, near_duplicates
 
 REFLECTION = "- I guessed where was Bea born. I should look up the parish register instead of guessing."
 

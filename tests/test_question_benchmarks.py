@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import ablation, abstention, latency, retrieval
-from benchmarks.corpus import moment, parts_of
-from benchmarks.embeddings import CachedEmbedder
-from benchmarks.questions import Harness
-from benchmarks.retrieval import MemGraphSystem, compared
-from benchmarks.retrieval_peers import Bm25, Dense
-from benchmarks.stories import Storyteller
 from memgraph import RetrievalConfig
 from memgraph.testing import FakeEmbedder
+from tests.benchmarks import ablation, abstention, latency, retrieval
+from tests.benchmarks.corpus import moment, parts_of
+from tests.benchmarks.embeddings import CachedEmbedder
+from tests.benchmarks.questions import Harness
+from tests.benchmarks.retrieval import MemGraphSystem, compared
+from tests.benchmarks.retrieval_peers import Bm25, Dense
+from tests.benchmarks.stories import Storyteller
 
 ROOT = Path(__file__).parents[1]
 HARNESS = """
@@ -285,7 +285,7 @@ def test_a_peer_that_is_not_installed_is_named(
 @pytest.mark.long
 def test_a_quick_latency_run_measures_everything(tmp_path: Path) -> None:
     (temporary := tmp_path / "temporary").mkdir()
-    command = [sys.executable, str(ROOT / "benchmarks" / "latency.py"), "--quick", "--no-peers", "--json"]
+    command = [sys.executable, str(ROOT / "tests" / "benchmarks" / "latency.py"), "--quick", "--no-peers", "--json"]
     environment = {"TMPDIR": str(temporary)}
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)
     assert ran.returncode == 0, ran.stderr + ran.stdout
@@ -297,7 +297,7 @@ def test_a_quick_latency_run_measures_everything(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_a_quality_run_measures_each_system_by_itself(bench: Path, tmp_path: Path) -> None:
-    command = [sys.executable, str(ROOT / "benchmarks" / "retrieval.py"), "--json", "--bench", str(bench)]
+    command = [sys.executable, str(ROOT / "tests" / "benchmarks" / "retrieval.py"), "--json", "--bench", str(bench)]
     command += ["--sets", "locomo", "--systems", "memgraph,bm25", "--cache", str(tmp_path / "cache")]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert ran.returncode == 0, ran.stderr

@@ -20,7 +20,7 @@ MatchType = Literal["semantic", "keyword", "entity", "combined"]
 
 
 class RetrievalConfig(Model):
-    """Settings of retrieval; the defaults are one recipe for all measured sets (``benchmarks/README.md``).
+    """Settings of retrieval; the defaults are one recipe for all measured sets (``tests/benchmarks/README.md``).
 
     Scores of the seeds lie in [0, 1], so a weight says how much of the best possible seed a term may add.
 

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 HELD_BY_BOTH = [
     "tests/contract/test_graph_engine.py",
-    "tests/unit/graph/test_losses.py",
+    "tests/unit/graph/rows/test_losses.py",
     "tests/unit/graph/test_columns.py",
     "tests/unit/test_queries.py",
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -20,8 +19,9 @@ from typing import Any
 
 import pytest
 
+from tests.crash.failures import FAILURES, Failure
+
 CHILDREN = Path(__file__).parent / "children"
-TABLE = Path(__file__).parent / "table.md"
 DIMENSION = 16
 _POLL_S = 0.01
 PATIENCE_S = 120.0
@@ -175,28 +175,10 @@ def show() -> Callable[[str, Sequence[str], Sequence[Sequence[object]]], None]:
     return printed
 
 
-@dataclass(frozen=True)
-class Row:
-    """A row of ``table.md``: what happens, what memgraph does, what it says (… for what differs)."""
-
-    what: str
-    does: str
-    says: str
-
-    def fits(self, message: str) -> bool:
-        """Tell whether a message is what the row says, with or without the store that it is about."""
-        message = re.sub(r"^store [0-9a-f-]{36}: ", "", message)
-        return re.fullmatch(".*".join(map(re.escape, self.says.split("…"))), message, re.DOTALL) is not None
-
-
 @pytest.fixture(scope="session")
-def rows() -> dict[str, Row]:
-    """The rows of the table, by what happens."""
-    cells = [
-        [cell.strip() for cell in line.strip().strip("|").split("|")] for line in TABLE.read_text("utf-8").splitlines()
-    ]
-    found = [Row(what, does, says.removeprefix("``").removesuffix("``").strip()) for what, does, says in cells[2:]]
-    return {row.what: row for row in found}
+def rows() -> dict[str, Failure]:
+    """The failures, by what happens."""
+    return {failure.what: failure for failure in FAILURES}
 
 
 @dataclass

@@ -69,7 +69,12 @@ def test_a_full_disk(template: Any, small_disk: Path, nursery: Any, rows: Any, s
 
 @pytest.mark.parametrize(
     ("module", "name"),
-    [("segments", "write_all"), ("segments", "sync_data"), ("vectors", "write_all"), ("vectors", "sync_data")],
+    [
+        ("segments", "write_all"),
+        ("segments", "sync_data"),
+        ("vectors.vector_file", "write_all"),
+        ("vectors.vector_file", "sync_data"),
+    ],
 )
 def test_the_last_room_is_taken_by_somebody_else(
     scene: Any, rows: Any, monkeypatch: pytest.MonkeyPatch, module: str, name: str

@@ -143,7 +143,7 @@ class Trial:
         self.wrong: list[str] = []
         self.kept: Counter[str] = Counter()
         self.heard: Counter[str] = Counter()
-        assert "torn commit" in rows["the process is killed, anywhere"].says
+        assert "torn commit" in rows["the process is killed, anywhere"].note
         self.may_say = [
             rows["the last commit is cut short, and was not acknowledged"],
             rows["the graph is damaged, or another store's"],

@@ -29,10 +29,22 @@ from memgraph.journal.keys import FileKeys, key_from_secret
 from memgraph.journal.opening import open_journal
 from memgraph.journal.replay import Offset
 from memgraph.journal.segments import Position
-from memgraph.model.events import registry as kinds
-from memgraph.model.events.lifecycle import CompressionApplied, ContradictionsSought
-from memgraph.model.events.payload import Payload
+from memgraph.model.events.intake import BuildConsolidated
+from memgraph.model.events.lifecycle import CompressionApplied, ContradictionsSought, DecayApplied
+from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
+from memgraph.model.events.memories import (
+    MemoryAdded,
+    MemoryDeleted,
+    MemoryMerged,
+    MemoryRevised,
+    MemoryUndeleted,
+    RecordPatch,
+    VectorRef,
+)
+from memgraph.model.events.payload import SYSTEM, Payload
+from memgraph.model.events.recalls import AccessEffect, AccessRecorded, OutcomeRecorded, RecalledItem, RetrievalRecorded
 from memgraph.model.events.reembedding import MemoryReembedded, PlacedVector
+from memgraph.model.events.store import EmbeddingSwitched, StoreCreated
 from memgraph.model.memory import MemoryRecord
 from memgraph.model.timestamps import to_iso
 from memgraph.testing import FakeKeys
@@ -63,40 +75,40 @@ def payloads() -> list[Payload]:
     recalled = [{"id": IDS[0], "type": "episodic", "score": 0.25, "tokens": 12}]
     use = {"id": IDS[0], "access_count": 2, "last_accessed_at": NOW, "relevance_anchor": 0.9, "relevance_at": NOW}
     return [
-        kinds.StoreCreated(created_by="memgraph 0.1.0"),
-        kinds.EmbeddingSwitched(model="fake", dimension=8),
-        kinds.MemoryAdded(memory=MemoryRecord(id=IDS[0], **memory, **times), vector=kinds.VectorRef(**vector)),
-        kinds.MemoryAdded(memory=MemoryRecord(id=IDS[1], type="procedural", content="How", steps=["one", "two"], **times)),
-        kinds.MemoryRevised(id=IDS[0], changed=kinds.RecordPatch(title="T", outcome="negative"), cleared=["location"]),
-        kinds.MemoryMerged(id=IDS[0], changed=kinds.RecordPatch(confidence=0.5), candidate_id=IDS[2]),
-        kinds.MemoryLinked(source_id=IDS[0], relation="SUPPORTS", target_id=IDS[1], score=0.5, reason="so", created_at=NOW),
-        kinds.MemoryDerived(id=IDS[1], source_ids=[IDS[0]], created_at=NOW),
-        kinds.AccessRecorded(accesses=[kinds.AccessEffect(**use)]),
-        kinds.RetrievalRecorded(
+        StoreCreated(created_by="memgraph 0.1.0"),
+        EmbeddingSwitched(model="fake", dimension=8),
+        MemoryAdded(memory=MemoryRecord(id=IDS[0], **memory, **times), vector=VectorRef(**vector)),
+        MemoryAdded(memory=MemoryRecord(id=IDS[1], type="procedural", content="How", steps=["one", "two"], **times)),
+        MemoryRevised(id=IDS[0], changed=RecordPatch(title="T", outcome="negative"), cleared=["location"]),
+        MemoryMerged(id=IDS[0], changed=RecordPatch(confidence=0.5), candidate_id=IDS[2]),
+        MemoryLinked(source_id=IDS[0], relation="SUPPORTS", target_id=IDS[1], score=0.5, reason="so", created_at=NOW),
+        MemoryDerived(id=IDS[1], source_ids=[IDS[0]], created_at=NOW),
+        AccessRecorded(accesses=[AccessEffect(**use)]),
+        RetrievalRecorded(
             query_id=IDS[2], query_hmac="cd" * 32, retrieved_at=NOW, settings_version="1",
-            total_tokens=12, results=[kinds.RecalledItem(**item) for item in recalled],
+            total_tokens=12, results=[RecalledItem(**item) for item in recalled],
         ),
-        kinds.OutcomeRecorded(query_id=IDS[2], outcome="success", used=[IDS[0]], recorded_at=NOW),
-        kinds.BuildConsolidated(
+        OutcomeRecorded(query_id=IDS[2], outcome="success", used=[IDS[0]], recorded_at=NOW),
+        BuildConsolidated(
             project_id="P", build_id="b", log_sha256="ef" * 32, outcome="partial", started_at=NOW,
             completed_at=NOW, task_count=3, agents=["MARS"], consumed_keys=["k"], complete=True,
             extracted=1, merged=0, extractor="rules", consolidated_at=NOW,
         ),
         MemoryReembedded(model="fake", embedded_at=NOW, vectors=[PlacedVector(id=IDS[0], row=1, sha256="ab" * 32)]),
-        kinds.DecayApplied(applied_at=NOW, updated=2, below_threshold=0),
+        DecayApplied(applied_at=NOW, updated=2, below_threshold=0),
         CompressionApplied(
             applied_at=NOW, episodes=9, communities=2, created=1, updated=1, superseded=0, retired=0
         ),
         ContradictionsSought(sought_at=NOW, through_seq=5, looked_at=2, found=1, superseded=0),
-        kinds.MemoryUnlinked(source_id=IDS[0], relation="SUPPORTS", target_id=IDS[1]),
-        kinds.MemoryUndeleted(memory=MemoryRecord(id=IDS[2], **memory, **times), added_seq=3, follower_ids=[IDS[1]]),
-        kinds.MemoryDeleted(id=IDS[1], reason="old"),
+        MemoryUnlinked(source_id=IDS[0], relation="SUPPORTS", target_id=IDS[1]),
+        MemoryUndeleted(memory=MemoryRecord(id=IDS[2], **memory, **times), added_seq=3, follower_ids=[IDS[1]]),
+        MemoryDeleted(id=IDS[1], reason="old"),
     ]  # fmt: skip
 
 
 def drafts() -> list[CommitDraft]:
     """Return the events as commits, some of several events."""
-    system, shared = kinds.SYSTEM, []
+    system, shared = SYSTEM, []
     found: list[CommitDraft] = []
     for payload in payloads():
         if system == payload.SCOPES:
@@ -239,7 +251,7 @@ def journal_target(folder: Path) -> Iterator[Target]:
             assert served == written[: len(served)], "what nobody signed is served"
             assert len(served) == len(written) or f"keys/heads/{STORE_ID}" in json.loads(case), "an end is lost"
         with afterwards():
-            event = kinds.DecayApplied(applied_at=NOW, updated=0, below_threshold=0)
+            event = DecayApplied(applied_at=NOW, updated=0, below_threshold=0)
             with journal.locked():
                 journal.append([CommitDraft("system", [event])], NOW)
             assert _opened(place).verify() == len(served) + 1

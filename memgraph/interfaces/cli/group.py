@@ -90,6 +90,7 @@ COMMANDS: dict[str, Entry] = {
     ),
     "viz": Entry("viz.viz", "viz", "Write what was learned as pictures, a page, series over time, or a graph's file."),
     "config": Entry("maintenance.config", "config", "Write a commented config.toml, or show the settings in force."),
+    "docs": Entry("docs", "docs", "Print the documentation of TOPIC; without TOPIC, list the topics."),
     "demo": Entry("demo", "demo", "Learn from a real history in a throw-away store and show what comes of it."),
 }
 

@@ -13,7 +13,7 @@ _BOUNDS: tuple[tuple[float, Certainty], ...] = ((0.8, "high"), (0.5, "medium"), 
 _WITH_VECTORS = 13.0, 0.37
 _WORDS_ALONE = 7.0, 0.47
 """Slope and middle of the logistic curve: fitted on the dev half of LoCoMo, questions with their names masked put to the own and to
-another conversation (`benchmarks/README.md`)."""
+another conversation (`tests/benchmarks/README.md`)."""
 
 
 def certainty_of(search: Search) -> float:

@@ -11,11 +11,11 @@ from memgraph.interfaces.cli.base.commands import Entry, LazyGroup
 from memgraph.interfaces.cli.base.options import shared_options
 
 VIEWS: dict[str, Entry] = {
-    "page": Entry("viz_page", "page", "Write one HTML file in which to watch what was learned."),
-    "series": Entry("viz_series", "series", "Write what was learned over time as JSON, or as Parquet to a file."),
-    "charts": Entry("viz_charts", "charts", "Draw each series into OUTDIR, as PNG and as SVG."),
+    "page": Entry("viz.page", "page", "Write one HTML file in which to watch what was learned."),
+    "series": Entry("viz.series", "series", "Write what was learned over time as JSON, or as Parquet to a file."),
+    "charts": Entry("viz.charts", "charts", "Draw each series into OUTDIR, as PNG and as SVG."),
     "export": Entry(
-        "viz_export", "export", "Write the graph to FILE: .json (node-link), .graphml, or .parquet (two tables)."
+        "viz.export", "export", "Write the graph to FILE: .json (node-link), .graphml, or .parquet (two tables)."
     ),
 }
 

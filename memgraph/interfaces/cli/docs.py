@@ -1,0 +1,67 @@
+"""``docs``: the reference that is installed with the package."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import click
+
+from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
+from memgraph.interfaces.cli.base.output import count, emit
+
+_COMMENT = re.compile(r"^<!--.*?-->\n", re.DOTALL | re.MULTILINE)
+"""An HTML comment on lines of its own: a note to tools that read the source."""
+
+
+class Topic(NamedTuple):
+    """One page of the documentation.
+
+    Attributes
+    ----------
+    name : str
+        The file's name without its suffix.
+    summary : str
+        The first paragraph, which is one line.
+    text : str
+        The page in Markdown, without comments.
+    """
+
+    name: str
+    title: str
+    summary: str
+    text: str
+
+
+@click.command(cls=Command)
+@click.argument("topic", required=False)
+@pass_settings
+def docs(settings: Settings, topic: str | None) -> None:
+    """List the topics, or print the page of one in Markdown."""
+    from memgraph.errors import InvalidInputError
+
+    found = topics()
+    if topic is None:
+        width = max(map(len, found))
+        lines = [f"{one.name:<{width}}  {one.summary}" for one in found.values()]
+        document = [{"topic": one.name, "title": one.title, "summary": one.summary} for one in found.values()]
+        emit(settings, document, [*lines, "", f"{count(len(found), 'topic')}; `memgraph docs TOPIC` prints one."])
+        return
+    page = found.get(topic.removesuffix(".md").lower())
+    if page is None:
+        raise InvalidInputError(f"no such topic; the topics are {', '.join(found)}", field="topic", value=topic)
+    one_document = {"topic": page.name, "title": page.title, "summary": page.summary, "text": page.text}
+    emit(settings, one_document, page.text.rstrip("\n"))
+
+
+def topics() -> dict[str, Topic]:
+    """Return all pages by name, sorted."""
+    from memgraph.assets import texts
+
+    return {name: _read(name, text) for name, text in texts("docs", ".md").items()}
+
+
+def _read(name: str, source: str) -> Topic:
+    text = _COMMENT.sub("", source)
+    title, summary = (line for line in text.splitlines()[:3] if line)
+    return Topic(name, title.removeprefix("# "), summary, text)

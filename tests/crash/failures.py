@@ -1,0 +1,223 @@
+"""What can happen to a store: each failure that the crash tests cause, what memgraph does, and what it says.
+
+The tests look a failure up by its name, cause it, and compare the message. The table in `memgraph/docs/failures.md` is generated from this list.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One failure, with what follows from it.
+
+    Attributes
+    ----------
+    what, does : str
+        What happens, and what memgraph does then. Markdown.
+    says : str
+        The message, … for what differs. Empty if there is none, or not always the same one.
+    note : str
+        What to print in place of a message.
+    """
+
+    what: str
+    does: str
+    says: str = ""
+    note: str = ""
+
+    def fits(self, message: str) -> bool:
+        """Return whether a message is the failure's, with or without the store that it is about."""
+        message = re.sub(r"^store [0-9a-f-]{36}: ", "", message)
+        return re.fullmatch(".*".join(map(re.escape, self.says.split("…"))), message, re.DOTALL) is not None
+
+
+FAILURES = (
+    Failure(
+        "the process is killed, anywhere",
+        "what was acknowledged is there, once; the rest is there completely or not at all",
+        note="nothing, or that a torn commit was dropped, or that the graph is rebuilt",
+    ),
+    Failure(
+        "the last commit is cut short, and was not acknowledged",
+        "drops the whole commit at the next write",
+        says="dropped a torn final commit after event … (… bytes)",
+    ),
+    Failure(
+        "the journal ends before its head file says",
+        "refuses",
+        says="the journal under … ends at event …, but its head file … says … were written: it was truncated or is an old copy; restore the journal from a backup or, to go on from what is there, run `memgraph repair --accept-head`",
+    ),
+    Failure(
+        "the journal ends before its checkpoint says, and there is no head file",
+        "refuses",
+        says="the journal under … ends at event …, but its checkpoint … says … were written: it was truncated or is an old copy; restore the journal from a backup or, to go on from what is there, run `memgraph repair --accept-head`",
+    ),
+    Failure(
+        "a byte of the journal is changed",
+        "refuses",
+        says="journal damaged at …, byte …, event …: …; restore this store's journal from a backup",
+    ),
+    Failure(
+        "events are swapped, dropped, repeated, or come from an older copy",
+        "refuses",
+        says="journal damaged at …, byte …, event …: event … does not follow event …; restore this store's journal from a backup",
+    ),
+    Failure(
+        "events of another store stand in the journal",
+        "refuses",
+        says="journal damaged at …, byte …, event …: it was signed with key …, not with the key given, …; restore this store's journal from a backup",
+    ),
+    Failure(
+        "the journal, or its key, is another store's",
+        "refuses",
+        says="the journal at … is not this key's: it was signed with key …, not with the key given, …; put the store's own key back, or set MEMGRAPH_KEY to it",
+    ),
+    Failure(
+        "the manifest is damaged",
+        "refuses",
+        says="… is not a journal's manifest; restore it from a backup",
+    ),
+    Failure(
+        "the manifest is missing",
+        "refuses",
+        says="the journal under … has no manifest.json, but it holds events; restore the file from a backup",
+    ),
+    Failure(
+        "the journal is emptied or gone, with head file and checkpoint, and what was made from it is there",
+        "refuses",
+        says="the journal under … holds no events, but … made from some: restore the journal from a backup or, to begin anew, remove …",
+    ),
+    Failure(
+        "the signing key is missing, or the manifest is another store's",
+        "refuses",
+        says="the signing key of the store at … (id …) is missing: put its key file back as …, or set MEMGRAPH_KEY",
+    ),
+    Failure(
+        "the key file is damaged",
+        "refuses",
+        says="… holds …; restore it from a backup",
+    ),
+    Failure(
+        "the head file is missing",
+        "accepts the journal as it is",
+        says="adopted a journal of … events that had no head file: a truncation before now would go unnoticed",
+    ),
+    Failure(
+        "the head file is damaged",
+        "refuses",
+        says="the head file … is damaged; restore it from a backup, or accept the journal as it is with `memgraph repair --accept-head`",
+    ),
+    Failure(
+        "the head file is another journal's",
+        "refuses",
+        says="journal damaged at …, byte …, event …: the head file names another event of this number; restore the journal and its head file from one backup or, to go on from this journal, run `memgraph repair --accept-head`",
+    ),
+    Failure(
+        "the head file is behind, as after a power failure",
+        "updates it",
+        note="nothing",
+    ),
+    Failure(
+        "the checkpoint (`verified.json`) is missing, damaged, another store's, or old",
+        "verifies every event again",
+        note="nothing",
+    ),
+    Failure(
+        "lock, pid and temporary files are left behind",
+        "ignores them",
+        note="nothing",
+    ),
+    Failure(
+        "the clock is set back",
+        "repeats the last time until the clock has caught up",
+        note="nothing",
+    ),
+    Failure(
+        "the vector file is longer than the journal says",
+        "ignores the rest",
+        note="nothing",
+    ),
+    Failure(
+        "the vector file is missing or short, or holds zeros or what is not finite",
+        "finds memories without a vector by their words; `memgraph embed --repair` recomputes the vectors",
+        says="… damaged or missing, … found by text alone: run `memgraph embed --repair`",
+    ),
+    Failure(
+        "something is written behind a vector file that is missing or short",
+        "writes it; what is missing stays missing, as above",
+        says="… damaged or missing, … found by text alone: run `memgraph embed --repair`",
+    ),
+    Failure(
+        "a vector is changed",
+        "`verify` and `doctor` report it; `memgraph embed --repair` recomputes it",
+        says="…, row … (memory …) differs from what the journal recorded; make it again with `memgraph embed --repair`, or restore it from a backup",
+    ),
+    Failure(
+        "the vector file may not be read",
+        "`verify` and searches refuse",
+        says="…: …cannot be read: …",
+    ),
+    Failure(
+        "the checkpoint cannot be written",
+        "continues",
+        says="…: cannot be written: …",
+    ),
+    Failure(
+        "a directory is in the place of a file, or a file may not be read",
+        "refuses",
+        says="…: … be read: …",
+    ),
+    Failure(
+        "a file is in the place of a directory",
+        "refuses",
+        says="…: …; name another place…",
+    ),
+    Failure(
+        "the store may not be written, or lies on a read-only file system",
+        "refuses to write; continues to read, with a temporary copy of graph and index where these may not be written",
+        says="…: …: the store can be read, not written; give this user write access to it, or use a copy of it",
+    ),
+    Failure(
+        "Ctrl-C at a command",
+        "exit code 130; what was committed is kept",
+        says="memgraph: stopped: what was committed is kept; run the same command again to go on",
+    ),
+    Failure(
+        "another process holds the store for too long",
+        "waits `lock_timeout_s`, then refuses",
+        says="… has been held by process … for over … s; try again, or stop that process",
+    ),
+    Failure(
+        "a process is forked off one that has a store open",
+        "refuses in that process",
+        says="the store was opened in another process, which this one was forked off; open it again here",
+    ),
+    Failure(
+        "the disk is full",
+        "refuses to write while the graph's reserve is not free; reads continue and do not record uses of memories; what was acknowledged stays",
+        says="…: nothing was recorded: …; make room and try again",
+    ),
+    Failure(
+        "graph or index are missing or old",
+        "catches up, or rebuilds them",
+        note="nothing",
+    ),
+    Failure(
+        "the graph is damaged, or another store's",
+        "rebuilds it from the journal",
+        says="rebuilding the graph from the journal: …",
+    ),
+    Failure(
+        "graph, its log or the index are edited, and lengths, times and digests put right",
+        "serves nothing of it and derives nothing from it: rebuilds what was edited",
+        says="rebuilding the graph from the journal: … is not as it was closed: …",
+    ),
+    Failure(
+        "the index is damaged, or another store's",
+        "rebuilds it",
+        says="the index snapshot … is damaged, or another store's, and will be made anew",
+    ),
+)

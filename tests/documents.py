@@ -1,0 +1,122 @@
+"""The documentation as data: its pages, its code blocks, and the tables that are generated from the code.
+
+``python -m tests.documents`` writes the generated tables into the pages.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from memgraph.config import default_settings
+from memgraph.interfaces.cli.docs import topics
+from memgraph.interfaces.cli.group import COMMANDS
+from memgraph.interfaces.cli.maintenance.config import _ELSEWHERE
+from tests.crash.failures import FAILURES
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+DOCS = ROOT / "memgraph" / "docs"
+PAGES = (README, *sorted(DOCS.glob("*.md")))
+_BLOCK = re.compile(
+    r"^(?:<!-- not run: (?P<reason>.*?) -->\n)?```(?P<language>\w*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
+)
+_GENERATED = re.compile(r"(?P<begin><!-- generated: (?P<name>\w+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)
+_PLACES = {"home": "`~/.memgraph`", "keys_home": "`memgraph/` in the user's configuration directory"}
+"""Defaults that are paths of whoever asks."""
+
+
+class Block(NamedTuple):
+    """A fenced block: its language, its text, and the reason why it is not run, if it is marked with one."""
+
+    language: str
+    text: str
+    reason: str | None
+
+
+def blocks(page: Path, *languages: str) -> list[Block]:
+    """Return the blocks of a page, in order; of these languages only, if any are named."""
+    found = [
+        Block(match["language"], match["text"], match["reason"]) for match in _BLOCK.finditer(page.read_text("utf-8"))
+    ]
+    return [block for block in found if not languages or block.language in languages]
+
+
+def with_tables(text: str) -> str:
+    """Return a page with its generated tables as the code says that they are."""
+    return _GENERATED.sub(lambda match: f"{match['begin']}{TABLES[match['name']]()}{match['end']}", text)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+
+def failures() -> str:
+    """Return what the crash tests cause, what memgraph does then, and what it says."""
+    rows = [(one.what, one.does, f"``{_padded(one.says)}``" if one.says else one.note) for one in FAILURES]
+    return table(("what happens", "what memgraph does", "what it says"), rows)
+
+
+def settings() -> str:
+    """Return the settings, from their model."""
+    rows = [
+        (f"`{one.name}`", f"`{one.variable}`" if one.variable else "", _default(one.name, one.default), one.meaning)
+        for one in default_settings()
+    ]
+    return table(("`config.toml`", "environment", "default", "meaning"), rows)
+
+
+def environment() -> str:
+    """Return the variables that are no settings of the file."""
+    rows = [(f"`{name}`", meaning) for name, meaning in _ELSEWHERE.items() if name != "MEMGRAPH_HOME"]
+    return table(("environment", "meaning"), rows)
+
+
+def commands() -> str:
+    """Return the commands with their help."""
+    return table(("command", "what it does"), [(f"`{name}`", entry.help) for name, entry in COMMANDS.items()])
+
+
+def links() -> str:
+    """Return the topics with their summaries, each linked to its page."""
+    rows = [(f"[{one.name}](memgraph/docs/{one.name}.md)", one.summary) for one in topics().values()]
+    return table(("topic", "what it covers"), rows)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "commands": commands,
+    "environment": environment,
+    "failures": failures,
+    "settings": settings,
+    "topics": links,
+}
+
+
+def _default(name: str, value: Any) -> str:
+    if name in _PLACES:
+        return _PLACES[name]
+    return f"`{json.dumps(value)}`" if value != "" else ""
+
+
+def _padded(text: str) -> str:
+    """Return a text as it may stand between backticks: one that ends with a backtick needs a space there."""
+    return f"{text} " if text.endswith("`") else text
+
+
+def stale() -> Iterator[tuple[Path, str]]:
+    """Yield each page whose tables are not those of the code, with the text that it should have."""
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        if (wanted := with_tables(text)) != text:
+            yield page, wanted
+
+
+if __name__ == "__main__":
+    for path, text in list(stale()):
+        path.write_text(text, "utf-8")
+        print(f"Wrote {path.relative_to(ROOT)}.")
