@@ -40,6 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("memgraph", deadline=None)  # how long a machine takes is not what is tested
     settings.load_profile("memgraph")
     os.environ["TESTED_ENGINE"] = config.getoption("--engine")
+    os.environ["TESTED_AT_LENGTH"] = "yes" if config.getoption("--long") else ""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process compiles the whole package anew
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads spin while they wait: the cores are the tests'
 
@@ -176,8 +177,33 @@ def config(tmp_path: Path) -> Any:
     return AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys")
 
 
+@pytest.fixture(scope="session")
+def in_memory() -> Callable[[], Any]:
+    """Make graph engines in memory, for stores that need no database; with ``--long``, None: the embedded engine."""
+    from tests.engines import in_memory
+
+    return in_memory
+
+
 @pytest.fixture
-def open_store(tmp_path: Path, clock: Any, embedder: Any) -> Iterator[Callable[..., Any]]:
+def needs_database() -> bool:
+    """Tell whether stores have the embedded engine in every run. Folders of tests that do without override it."""
+    return True
+
+
+@pytest.fixture
+def make_engine(
+    request: pytest.FixtureRequest, needs_database: bool, in_memory: Callable[[], Any]
+) -> Callable[[], Any]:
+    """Make the graph engine of a store; None stands for the embedded one."""
+    is_embedded = needs_database or request.node.get_closest_marker("embedded")
+    return (lambda: None) if is_embedded else in_memory
+
+
+@pytest.fixture
+def open_store(
+    tmp_path: Path, clock: Any, embedder: Any, make_engine: Callable[[], Any]
+) -> Iterator[Callable[..., Any]]:
     """Open stores under this test's folder, by name; the same name again is the same store. All are closed at the end."""
     from memgraph import AgentMemoryStore
     from memgraph.config import AgentMemoryConfig
@@ -187,7 +213,7 @@ def open_store(tmp_path: Path, clock: Any, embedder: Any) -> Iterator[Callable[.
         def open_one(name: str = "store", **given: Any) -> Any:
             parts = {part: given.pop(part, default) for part, default in (("embedder", embedder), ("clock", clock))}
             settings = AgentMemoryConfig(home=tmp_path / name, keys_home=tmp_path / "keys", **given)
-            return opened.enter_context(AgentMemoryStore(settings, **parts))
+            return opened.enter_context(AgentMemoryStore(settings, engine=make_engine(), **parts))
 
         yield open_one
 

@@ -44,7 +44,7 @@ def live_and_die(nursery: Any, folder: Path, turn: int, chance: random.Random) -
     """Start a writer, kill it some time after it is ready, and return the writes it reported."""
     writer = nursery.start("restless", folder, turn)
     writer.hears("ready")
-    while turn % 4 and len(writer.said()) < 2:  # one in four is killed on its way to its first write
+    while turn % 4 and len(writer.said()) < 3:  # ready, and two writes; one in four is killed on its way to its first
         assert writer.poll() is None, writer.errors()
         time.sleep(0.005)
     time.sleep(chance.uniform(0, LONGEST_LIFE_S))

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import memgraph
+from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
 from memgraph.testing import FakeClock, FakeEmbedder
 
@@ -36,11 +37,12 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, home: Path) -> Run:
-    monkeypatch.setattr("memgraph.store.store.default_embedder", lambda *_: FakeEmbedder(64))
     monkeypatch.setenv("MEMGRAPH_KEYS_HOME", str(home.parent / "keys"))
 
     def call(*args: object, at: Path = home) -> Any:
-        return CliRunner().invoke(cli, ["--home", str(at), *map(str, args)], prog_name="memgraph")
+        return CliRunner().invoke(
+            cli, ["--home", str(at), *map(str, args)], prog_name="memgraph", obj=Settings(embedder=FakeEmbedder(64))
+        )
 
     return call
 

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import memgraph
+from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
 from memgraph.testing import FakeClock, FakeEmbedder
 
@@ -20,9 +21,8 @@ FADED = str(UUID(int=1))
 
 
 @pytest.fixture
-def done(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+def done(tmp_path: Path) -> Run:
     """Run a command that must succeed on a store of three old memories, and return what it printed on stdout."""
-    monkeypatch.setattr("memgraph.store.store.default_embedder", lambda *_: FakeEmbedder(dimension=64))
     home = tmp_path / "store"
     with memgraph.MemGraph.open(home, embedder=FakeEmbedder(dimension=64), clock=FakeClock("2020-01-01")) as memory:
         base = {"type": "episodic", "project_id": "shop"}
@@ -33,7 +33,12 @@ def done(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
         memory.store.insert_memory({**base, "content": "Deploy on Tuesdays", "is_pinned": True, "tags": ["deploy"]})
 
     def call(*args: object) -> str:
-        result = CliRunner().invoke(cli, ["--home", str(home), *map(str, args)], prog_name="memgraph")
+        result = CliRunner().invoke(
+            cli,
+            ["--home", str(home), *map(str, args)],
+            prog_name="memgraph",
+            obj=Settings(embedder=FakeEmbedder(dimension=64)),
+        )
         assert result.exit_code == 0, result.output
         return str(result.stdout)
 

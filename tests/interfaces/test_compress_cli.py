@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
 from memgraph.testing import FakeEmbedder
 
@@ -35,12 +36,16 @@ def logs(path: Path, builds: int) -> Path:
 
 
 @pytest.fixture
-def done(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., str]:
+def done(tmp_path: Path) -> Callable[..., str]:
     """Run a command that must succeed, and return what it printed on stdout."""
-    monkeypatch.setattr("memgraph.store.store.default_embedder", lambda *_: FakeEmbedder(dimension=64))
 
     def call(*args: object) -> str:
-        result = CliRunner().invoke(cli, ["--home", str(tmp_path / "store"), *map(str, args)], prog_name="memgraph")
+        result = CliRunner().invoke(
+            cli,
+            ["--home", str(tmp_path / "store"), *map(str, args)],
+            prog_name="memgraph",
+            obj=Settings(embedder=FakeEmbedder(dimension=64)),
+        )
         assert result.exit_code == 0, result.output
         return str(result.stdout)
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
 from memgraph.testing import FakeEmbedder
 
@@ -17,11 +18,15 @@ YES, NO = "The importer handles empty files", "The importer does not handle empt
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
-    monkeypatch.setattr("memgraph.store.store.default_embedder", lambda *_: FakeEmbedder(dimension=64))
+def run(tmp_path: Path) -> Callable[..., Any]:
 
     def call(*args: str) -> Any:
-        return CliRunner().invoke(cli, ["--home", str(tmp_path / "store"), *args], prog_name="memgraph")
+        return CliRunner().invoke(
+            cli,
+            ["--home", str(tmp_path / "store"), *args],
+            prog_name="memgraph",
+            obj=Settings(embedder=FakeEmbedder(dimension=64)),
+        )
 
     return call
 

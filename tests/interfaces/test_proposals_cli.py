@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from memgraph import MemGraph
+from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
 from memgraph.testing import FakeEmbedder
 
@@ -17,18 +18,22 @@ STEPS = ["Run the checks", "Write the changelog", "Tag the release"]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[int, str]]:
+def run(tmp_path: Path) -> Callable[..., tuple[int, str]]:
     """Run a command on a store with one proposal, and return its exit code and what it printed."""
-    monkeypatch.setattr("memgraph.store.store.default_embedder", lambda *_: FakeEmbedder(dimension=64))
     home = tmp_path / "store"
-    with MemGraph.open(home) as memory:
+    with MemGraph.open(home, embedder=FakeEmbedder(dimension=64)) as memory:
         done = " ".join(f"{number}. {step}." for number, step in enumerate(STEPS, start=1))
         for n in range(3):
             memory.save_episode(f"Release version 1.{n}", "All was green.", done, "success", build_id=f"b{n}")
         assert memory.procedures.learn().proposed == 1
 
     def call(*args: str) -> tuple[int, str]:
-        result = CliRunner().invoke(cli, ["--home", str(home), "proposals", *args], prog_name="memgraph")
+        result = CliRunner().invoke(
+            cli,
+            ["--home", str(home), "proposals", *args],
+            prog_name="memgraph",
+            obj=Settings(embedder=FakeEmbedder(dimension=64)),
+        )
         return result.exit_code, result.output
 
     return call

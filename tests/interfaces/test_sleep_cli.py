@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import memgraph
+from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
 from memgraph.interfaces.cli.learning.sleep import _PHASES, _line
 from memgraph.lifecycle.sleep import PHASES
@@ -23,9 +24,8 @@ TEXT = "Deploys of the shop run on Tuesdays after the tests have passed"
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+def run(tmp_path: Path) -> Run:
     """Run a command on a store with two facts that say the same, and one whose time is over."""
-    monkeypatch.setattr("memgraph.store.store.default_embedder", lambda *_: FakeEmbedder(dimension=64))
     home = tmp_path / "store"
     today = datetime.now(UTC)
     clock = FakeClock(today - timedelta(days=9))
@@ -34,7 +34,12 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
             memory.store.insert_memory({"type": "semantic", "content": text, "project_id": "shop"})
 
     def call(*args: object) -> Any:
-        return CliRunner().invoke(cli, ["--home", str(home), *map(str, args)], prog_name="memgraph")
+        return CliRunner().invoke(
+            cli,
+            ["--home", str(home), *map(str, args)],
+            prog_name="memgraph",
+            obj=Settings(embedder=FakeEmbedder(dimension=64)),
+        )
 
     return call
 

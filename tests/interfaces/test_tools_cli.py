@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
 from memgraph.testing import FakeEmbedder
 
@@ -18,12 +19,16 @@ EPISODE = ["episode", "Book a table", "--reasoning", "a budget", "--action", "th
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+def run(tmp_path: Path) -> Run:
     """Run one command in this process, against one store."""
-    monkeypatch.setattr("memgraph.store.store.default_embedder", lambda *_: FakeEmbedder(dimension=64))
 
     def call(*args: object) -> Any:
-        return CliRunner().invoke(cli, ["--home", str(tmp_path / "store"), *map(str, args)], prog_name="memgraph")
+        return CliRunner().invoke(
+            cli,
+            ["--home", str(tmp_path / "store"), *map(str, args)],
+            prog_name="memgraph",
+            obj=Settings(embedder=FakeEmbedder(dimension=64)),
+        )
 
     return call
 

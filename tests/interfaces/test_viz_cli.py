@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from memgraph import MemGraph
+from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
 from memgraph.testing import FakeClock, FakeEmbedder
 
@@ -36,11 +37,15 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, place: Path) -> Callable[..., Any]:
-    monkeypatch.setattr("memgraph.store.store.default_embedder", lambda *_: FakeEmbedder())
     monkeypatch.setenv("MEMGRAPH_KEYS_HOME", str(place / "keys"))
 
     def call(*args: object, home: object = place / "store") -> Any:
-        return CliRunner().invoke(cli, ["--home", str(home), "viz", *map(str, args)], prog_name="memgraph")
+        return CliRunner().invoke(
+            cli,
+            ["--home", str(home), "viz", *map(str, args)],
+            prog_name="memgraph",
+            obj=Settings(embedder=FakeEmbedder()),
+        )
 
     return call
 

@@ -18,7 +18,7 @@ from memgraph.lifecycle.generalisation.compress import compress
 
 TOPICS = {topic: [f"{topic}{n}" for n in range(5)] for topic in "abcd"}
 MIXED = [tag for tags in TOPICS.values() for tag in tags[:2]]
-LAWS = settings(max_examples=2, suppress_health_check=list(HealthCheck))
+LAWS = settings(max_examples=6, suppress_health_check=list(HealthCheck))
 MORE = settings(LAWS, max_examples=60)
 
 

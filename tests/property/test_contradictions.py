@@ -22,7 +22,7 @@ VALUES = {
     SUBJECTS[2]: ("Anna", "Ben"),
 }
 SCOPE = ("project_id", "task_id", "privacy_tier", "domain")
-LAWS = settings(max_examples=2, suppress_health_check=list(HealthCheck))
+LAWS = settings(max_examples=6, suppress_health_check=list(HealthCheck))
 
 facts = st.sampled_from(SUBJECTS).flatmap(
     lambda subject: st.fixed_dictionaries(

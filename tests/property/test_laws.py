@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import memgraph
 from memgraph.embedding import NoEmbedder
+from tests.engines import in_memory
 
 DIMENSION = 64
 START = "2026-02-01T09:00:00.000Z"
@@ -37,9 +38,9 @@ def fakes(start=START):
     return {"embedder": FakeEmbedder(dimension=DIMENSION), "clock": FakeClock(start=start)}
 
 
-def opened(folder, name="store", **parts):
+def opened(folder, name="store", *, is_embedded=False, **parts):
     config = memgraph.AgentMemoryConfig(home=folder / name, keys_home=folder / "keys")
-    return memgraph.AgentMemoryStore(config, **(parts or fakes()))
+    return memgraph.AgentMemoryStore(config, engine=None if is_embedded else in_memory(), **(parts or fakes()))
 
 
 def vector(seed):
@@ -242,9 +243,9 @@ def test_the_digest_is_independent_of_how_inserts_are_batched(given_memories, cu
     with fresh_folder() as folder:
         parts = fakes()
         with (
-            opened(folder, "single", **parts) as single,
-            opened(folder, "bulk", **parts) as bulk,
-            opened(folder, "mixed", **parts) as mixed,
+            opened(folder, "single", is_embedded=True, **parts) as single,
+            opened(folder, "bulk", is_embedded=True, **parts) as bulk,
+            opened(folder, "mixed", is_embedded=True, **parts) as mixed,
         ):
             empty = single.digest()
             for memory in given_memories:
@@ -317,13 +318,13 @@ def test_a_rebuilt_store_is_the_same(given_memories, choices, seed):
         parts = fakes()
 
         def seen():
-            with opened(folder, **parts) as store:
+            with opened(folder, is_embedded=True, **parts) as store:
                 found = memgraph.MemoryRetrieval(store, parts["embedder"]).search_memories(query, limit=20)
                 everything = {memory.id: memory for memory in store.get_all_memories(include_suppressed=True)}
                 links = {memory_id: sorted(map(repr, store.links(memory_id))) for memory_id in everything}
                 return store.digest(), rows(store), everything, links, [(one.memory.id, one.score) for one in found]
 
-        with opened(folder, **parts) as store:
+        with opened(folder, is_embedded=True, **parts) as store:
             live_through(store, parts["clock"], given_memories, choices)
             at_work = store.digest()
         before = seen()

@@ -24,7 +24,7 @@ from memgraph.lifecycle.procedures.proposals import approve_proposal, list_propo
 from memgraph.model.events.lifecycle import FADED
 from memgraph.model.results.sleep import MADE_BY_SLEEP
 
-LAWS = settings(max_examples=2, suppress_health_check=list(HealthCheck))
+LAWS = settings(max_examples=6, suppress_health_check=list(HealthCheck))
 MORE = settings(LAWS, max_examples=60)
 ERRORS = ["KeyError: 'a'", "connect ECONNREFUSED 10.0.0.1", "No such file or directory: x"]
 

@@ -18,6 +18,7 @@ from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.pipeline import ranked
 from memgraph.retrieval.scope import Scope
 from memgraph.testing import FakeClock, FakeEmbedder
+from tests.engines import in_memory
 
 NOW = "2026-02-01T09:00:00.000Z"
 WORDS = ("the queue", "Bloody Moon", "session.py", "deploy failed", "Ann", "why?")
@@ -92,7 +93,9 @@ def test_what_may_not_be_seen_is_never_scored(
     settings_ = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
     embedder = FakeEmbedder(dimension=16)
     with ExitStack() as stack:
-        store = stack.enter_context(memgraph.AgentMemoryStore(settings_, embedder=embedder, clock=FakeClock(start=NOW)))
+        store = stack.enter_context(
+            memgraph.AgentMemoryStore(settings_, embedder=embedder, clock=FakeClock(start=NOW), engine=in_memory())
+        )
         kept = []
         for fields in drawn:
             kind = fields["kind"]

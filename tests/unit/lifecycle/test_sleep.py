@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -24,6 +23,7 @@ from memgraph.testing import FakeClock, FakeEmbedder
 MODULE: Any = sys.modules[sleep.__module__]
 NAMES = [phase.name for phase in PHASES]
 START = "2026-02-01T09:00:00.000Z"
+Opened = Callable[..., Any]
 STEPS = ["list_orders", "check_refund_policy", "issue_refund", "send_confirmation"]
 
 
@@ -60,20 +60,25 @@ def experience() -> list[dict[str, Any]]:
     return [{"id": str(UUID(int=number)), **one} for number, one in enumerate(memories, start=1)]
 
 
-@contextmanager
-def opened(folder: Path, embedder: Any = None, **settings: Any) -> Iterator[Any]:
-    config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys", **settings)
-    clock = FakeClock("2026-03-03T03:00:00.000Z")
-    with memgraph.AgentMemoryStore(config, embedder=embedder or FakeEmbedder(64), clock=clock) as store:
-        yield store
+@pytest.fixture(scope="module")
+def opened(in_memory: Callable[[], Any]) -> Opened:
+    """Open the store in a folder, a month after it was filled."""
+
+    def call(folder: Path, embedder: Any = None, **settings: Any) -> Any:
+        config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys", **settings)
+        clock = FakeClock("2026-03-03T03:00:00.000Z")
+        return memgraph.AgentMemoryStore(config, embedder=embedder or FakeEmbedder(64), clock=clock, engine=in_memory())
+
+    return call
 
 
 @pytest.fixture(scope="module")
-def tired(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tired(tmp_path_factory: pytest.TempPathFactory, in_memory: Callable[[], Any]) -> Path:
     """Return a folder with a store that has much to sleep over; it is copied, not used."""
     folder = tmp_path_factory.mktemp("tired")
     config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
-    with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(64), clock=FakeClock(START)) as store:
+    clock = FakeClock(START)
+    with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(64), clock=clock, engine=in_memory()) as store:
         for task in (None, "T"):
             store.insert_memories([one for one in experience() if one.get("task_id") == task])
     return folder
@@ -108,7 +113,7 @@ def dying(store: Any, after: int) -> Callable[..., Any]:
     return commit
 
 
-def test_every_phase_does_something_and_twice_is_once(bed: Callable[[str], Path]) -> None:
+def test_every_phase_does_something_and_twice_is_once(opened: Opened, bed: Callable[[str], Path]) -> None:
     folder = bed("one")
     with opened(folder) as store:
         report = sleep(store)
@@ -137,7 +142,7 @@ def test_every_phase_does_something_and_twice_is_once(bed: Callable[[str], Path]
 
 
 @pytest.fixture(scope="module")
-def rested(tired: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[Any]]:
+def rested(opened: Opened, tired: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[Any]]:
     """Return what an uninterrupted sleep comes to."""
     folder = Path(shutil.copytree(tired, tmp_path_factory.mktemp("rested") / "copy"))
     with opened(folder) as store:
@@ -146,7 +151,7 @@ def rested(tired: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, 
 
 
 def test_killed_again_and_again_it_ends_as_if_it_had_not_been(
-    bed: Callable[[str], Path], rested: Any, monkeypatch: pytest.MonkeyPatch
+    opened: Opened, bed: Callable[[str], Path], rested: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kills = 0
     with opened(bed("restless")) as store:
@@ -165,7 +170,9 @@ def test_killed_again_and_again_it_ends_as_if_it_had_not_been(
         assert says(store) == rested
 
 
-def test_killed_between_portions_it_ends_as_if_it_had_not_been(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_between_portions_it_ends_as_if_it_had_not_been(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, value in {"_COMPARED": 1, "_FEWEST": 4, "_BATCH": 1}.items():
         monkeypatch.setattr(f"memgraph.lifecycle.dedup.near_duplicates.{name}", value)
     words = ["", " again", " in the cellar", " again in the cellar", " once more again in the cellar"]
@@ -198,7 +205,7 @@ def test_killed_between_portions_it_ends_as_if_it_had_not_been(tmp_path: Path, m
 
 @pytest.mark.long
 def test_killed_once_at_any_commit_it_ends_as_if_it_had_not_been(
-    bed: Callable[[str], Path], rested: Any, monkeypatch: pytest.MonkeyPatch
+    opened: Opened, bed: Callable[[str], Path], rested: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for after in range(100):
         folder = bed(f"{after}")
@@ -218,7 +225,7 @@ def test_killed_once_at_any_commit_it_ends_as_if_it_had_not_been(
 
 
 def test_it_stops_when_the_time_is_up_and_goes_on_the_next_time(
-    bed: Callable[[str], Path], rested: Any, monkeypatch: pytest.MonkeyPatch
+    opened: Opened, bed: Callable[[str], Path], rested: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened(bed("short")) as store:
         assert sleep(store, max_seconds=0).left == NAMES

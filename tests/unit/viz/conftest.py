@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -30,16 +30,24 @@ HOSTILE = {
 }
 
 
-def _opened(folder: Any, clock: FakeClock) -> AgentMemoryStore:
-    config = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
-    return AgentMemoryStore(config, embedder=FakeEmbedder(), clock=clock)
+@pytest.fixture(scope="session")
+def opened(in_memory: Callable[[], Any]) -> Callable[..., AgentMemoryStore]:
+    """Open the store in a folder; pages, series and exports ask the database nothing."""
+
+    def call(folder: Any, clock: FakeClock, **given: Any) -> AgentMemoryStore:
+        config = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
+        return AgentMemoryStore(config, embedder=FakeEmbedder(), clock=clock, engine=in_memory(), **given)
+
+    return call
 
 
 @pytest.fixture(scope="session")
-def learned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentMemoryStore]:
+def learned(
+    opened: Callable[..., AgentMemoryStore], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[AgentMemoryStore]:
     """What happened from Monday, February 2nd, to the 12th, each at 9; see `HISTORY` in test_series.py."""
     clock = FakeClock("2026-02-02T09:00:00.000Z")
-    with _opened(tmp_path_factory.mktemp("learned"), clock) as store:
+    with opened(tmp_path_factory.mktemp("learned"), clock) as store:
         _fill(store, clock)
         yield store
 
@@ -123,10 +131,12 @@ def _build(store: AgentMemoryStore, build_id: str, outcome: Any, day: int) -> Bu
 
 
 @pytest.fixture(scope="session")
-def motley(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentMemoryStore]:
+def motley(
+    opened: Callable[..., AgentMemoryStore], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[AgentMemoryStore]:
     """Memories of every tier and state, by their titles, and texts that are hard to write; `plain` is linked to each."""
     clock = FakeClock("2026-03-01T09:00:00.000Z")
-    with _opened(tmp_path_factory.mktemp("motley"), clock) as store:
+    with opened(tmp_path_factory.mktemp("motley"), clock) as store:
         plain = {"type": "episodic", "project_id": "shop", "tags": ["t"], "content": "A plain memory"}
         rich = {
             "title": "plain",
@@ -199,7 +209,9 @@ def _name(task: str, trial: int) -> str:
 
 
 @pytest.fixture(scope="session")
-def trials(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentMemoryStore]:
-    with _opened(tmp_path_factory.mktemp("trials"), FakeClock("2026-03-01T09:00:00.000Z")) as store:
+def trials(
+    opened: Callable[..., AgentMemoryStore], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[AgentMemoryStore]:
+    with opened(tmp_path_factory.mktemp("trials"), FakeClock("2026-03-01T09:00:00.000Z")) as store:
         fill_trials(store)
         yield store

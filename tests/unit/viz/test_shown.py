@@ -16,7 +16,6 @@ from memgraph.viz.export.node_link import node_link
 from memgraph.viz.page.page import write_page
 from memgraph.viz.series.series import learning_series
 from memgraph.viz.shown import shown_ids, shown_memories
-from tests.unit.viz.conftest import _opened
 
 Store = Any
 ALL = {"plain", "next", "sensitive", "private", "suppressed", "archived"}
@@ -75,10 +74,10 @@ BEFORE, AFTER = "2026-03-02", "2026-03-04"
 
 
 @pytest.fixture(scope="module")
-def hidden_since(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, str]]:
+def hidden_since(opened: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, str]]:
     """A store in which on March 3rd was hidden what was open on the 2nd, and what sleep had made of four episodes."""
     clock = FakeClock("2026-03-01T09:00:00.000Z")
-    with _opened(tmp_path_factory.mktemp("hidden"), clock) as store:
+    with opened(tmp_path_factory.mktemp("hidden"), clock) as store:
         failed = {"type": "episodic", "project_id": "shop", "outcome": "failure", "tags": ["deploy", "cluster"]}
         told = [f"The deploy of the shop to the cluster from {place} timed out" for place in PLACES]
         episodes = [{**failed, "content": text, "build_id": f"b{number}"} for number, text in enumerate(told)]

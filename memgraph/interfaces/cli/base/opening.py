@@ -41,7 +41,7 @@ def opened(settings: Settings, *, is_lasting: bool = True, **config: Any) -> Ite
             from memgraph.interfaces.cli.base.commands import Refused
 
             raise Refused(f"there is no store at {home}, so there is no past to look at")
-        with MemGraph.open(settings.home, **config) as memory:
+        with MemGraph.open(settings.home, embedder=settings.embedder, **config) as memory:
             if settings.as_of is None:
                 yield memory
             else:

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from memgraph.ports import Embedder
 
 
 @dataclass(slots=True)
@@ -28,6 +31,8 @@ class Settings:
         A moment: the store is read as it was then.
     is_recorded : bool
         As what had been recorded by that moment, not as what had happened.
+    embedder : Embedder or None
+        For who runs commands from Python: what embeds instead of the configured model.
     """
 
     home: str | None = None
@@ -35,6 +40,7 @@ class Settings:
     verbosity: int = 0
     as_of: str | None = None
     is_recorded: bool = False
+    embedder: Embedder | None = None
 
 
 OPTION_OF = {"when": "--as-of", "since": "--since", "until": "--until"}

@@ -165,6 +165,7 @@ class TestSummaries:
         assert store.unarchive(told.id).archive_summary is None
 
 
+@pytest.mark.embedded
 class TestPreview:
     def test_it_writes_nothing_and_is_what_the_run_does(self, store: Any, clock: Any) -> None:
         store.insert_memories([episode(number) for number in range(1, 5)])

@@ -310,6 +310,7 @@ class TestGone:
         assert [made.confidence for made in in_force(store)] == [0.8]
 
 
+@pytest.mark.embedded
 def test_links_and_builds_are_not_looked_up_one_by_one(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     learn(store, *range(3))
     run(store)

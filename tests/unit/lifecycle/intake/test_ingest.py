@@ -57,6 +57,7 @@ def test_the_same_input_twice_adds_nothing(store, log):
     assert (store.verify(), store.digest()) == (events, digest)
 
 
+@pytest.mark.embedded
 def test_a_grown_file_adds_its_growth(store, log):
     read(store, log(3))
     grown = read(store, log(5))
@@ -130,6 +131,7 @@ def test_switched_off_it_reads_nothing_and_forgets_nothing(open_store, log):
         assert read(store, log(3)).builds == 3
 
 
+@pytest.mark.embedded
 def test_builds_that_run_out_of_time_are_finished_before_the_cursor_moves(open_store, log):
     path = log(6)
     with open_store("whole") as whole:

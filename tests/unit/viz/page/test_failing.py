@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from memgraph import AgentMemoryStore
-from memgraph.config import AgentMemoryConfig
 from memgraph.fold.history.builds import is_attempt, task_of_build
-from memgraph.testing import FakeClock, FakeEmbedder
+from memgraph.testing import FakeClock
 from memgraph.viz.page.data import PageData, page_data
 from memgraph.viz.page.wording import left_out_of, sentence_of
 from memgraph.viz.series.series import Point, Series, has_news, learning_series, told_first
@@ -136,12 +136,12 @@ def test_the_page_leaves_out_what_is_no_news_and_begins_with_what_came_back(data
 
 
 def test_sittings_are_no_attempts_and_builds_after_the_last_memory_count(
+    opened: Any,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """Of two projects, one undated, that with more memories is shown, and the other is named."""
     folder = tmp_path_factory.mktemp("mixed")
-    config = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
-    with AgentMemoryStore(config, embedder=FakeEmbedder(), clock=FakeClock("2026-03-01T09:00:00.000Z")) as store:
+    with opened(folder, FakeClock("2026-03-01T09:00:00.000Z")) as store:
         fill_trials(store)
         store.insert_memory(
             {"type": "episodic", "content": "It began", "project_id": "shop", "occurred_at": "2026-02-03"}

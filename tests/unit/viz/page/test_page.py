@@ -19,13 +19,12 @@ import orjson
 import pytest
 from click.testing import CliRunner
 
-from memgraph import AgentMemoryStore, assets
-from memgraph.config import AgentMemoryConfig
+from memgraph import assets
 from memgraph.errors import InvalidInputError, StorageError
 from memgraph.fold.history.lives import History
 from memgraph.fold.history.relevance import Relevance
 from memgraph.interfaces.cli.group import cli
-from memgraph.testing import FakeClock, FakeEmbedder, FakeKeys
+from memgraph.testing import FakeClock, FakeKeys
 from memgraph.text.safe import visible
 from memgraph.viz.page.data import _document, page_data
 from memgraph.viz.page.layout import Group, lay_out, packed
@@ -47,16 +46,15 @@ def episode(content: str, day: int, **fields):
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory):
+def store(opened, tmp_path_factory):
     """Three failures, what was learned of them, something hostile, something private, and one that was archived."""
     folder = tmp_path_factory.mktemp("page")
     clock = FakeClock("2026-02-01T09:00:00.000Z")
-    config = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
-    with AgentMemoryStore(config, embedder=FakeEmbedder(), clock=clock, keys=FakeKeys()) as opened:
-        failures = opened.insert_memories(
+    with opened(folder, clock, keys=FakeKeys()) as made:
+        failures = made.insert_memories(
             [episode(f"The export failed on day {day}", day, outcome="failure", tags=["export"]) for day in (2, 4, 6)]
         )
-        opened.insert_memory(
+        made.insert_memory(
             {
                 "type": "semantic",
                 "content": "The export fails without a lock",
@@ -67,12 +65,12 @@ def store(tmp_path_factory):
                 "occurred_at": "2026-01-06",
             }
         )
-        opened.insert_memory(episode(HOSTILE, 10, tags=["<b>"], agents_involved=["<i>"]))
-        opened.insert_memory(episode("The password is a secret", 11, privacy_tier="private"))
-        opened.insert_memory(episode("Suppressed", 12, is_suppressed=True))
+        made.insert_memory(episode(HOSTILE, 10, tags=["<b>"], agents_involved=["<i>"]))
+        made.insert_memory(episode("The password is a secret", 11, privacy_tier="private"))
+        made.insert_memory(episode("Suppressed", 12, is_suppressed=True))
         clock.advance(days=1)
-        opened.archive(failures[0].id, reason="told often enough")
-        yield opened
+        made.archive(failures[0].id, reason="told often enough")
+        yield made
 
 
 @pytest.fixture(scope="module")

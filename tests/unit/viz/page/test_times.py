@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memgraph import AgentMemoryStore
-from memgraph.config import AgentMemoryConfig
 from memgraph.fold.history.relevance import Relevance, Relevances
 from memgraph.fold.history.trials import is_undated, trial_of
 from memgraph.model.relevance import decayed
 from memgraph.model.timestamps import epoch_days
-from memgraph.testing import FakeClock, FakeEmbedder
+from memgraph.testing import FakeClock
 from memgraph.viz.page.data import PageData, page_data
 from memgraph.viz.page.wording import left_out_of, span_of
 from tests.unit.viz.conftest import IDS
@@ -25,12 +23,13 @@ Store = Any
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, dict[str, str], dict[str, float]]]:
+def seen(
+    opened: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Store, dict[str, str], dict[str, float]]]:
     """Ten days: uses that move and that do not, a pin, a floor, links made late and unmade, an end to come."""
     folder = tmp_path_factory.mktemp("times")
     clock = FakeClock(START)
-    config = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
-    with AgentMemoryStore(config, embedder=FakeEmbedder(), clock=clock) as store:
+    with opened(folder, clock) as store:
         names = ["used", "lowered", "pinned", "left", "right", "older", "newer", "ending"]
         given = [{"type": "episodic", "content": f"The {name} one", "project_id": "shop"} for name in names]
         ids = dict(zip(names, (one.id for one in store.insert_memories(given)), strict=True))
@@ -188,9 +187,8 @@ def test_a_trial_that_nobody_dated_has_a_number() -> None:
     assert not is_undated("1999-12-31")
 
 
-def test_trials_past_thirty_are_trials(tmp_path: Any) -> None:
-    config = AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys")
-    with AgentMemoryStore(config, embedder=FakeEmbedder(), clock=FakeClock(START)) as store:
+def test_trials_past_thirty_are_trials(opened: Any, tmp_path: Any) -> None:
+    with opened(tmp_path, FakeClock(START)) as store:
         days = ["2000-01-02", "2000-02-15", "2000-04-10"]
         store.insert_memories([{"type": "episodic", "content": f"Trial on {day}", "occurred_at": day} for day in days])
         data = page_data(store)

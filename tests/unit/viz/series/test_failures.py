@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from memgraph import AgentMemoryStore
-from memgraph.config import AgentMemoryConfig
-from memgraph.testing import FakeClock, FakeEmbedder
+from memgraph.testing import FakeClock
 from memgraph.viz.page.data import page_data
 from memgraph.viz.series.measures import LESSON, SEEN
 from memgraph.viz.series.series import learning_series
@@ -21,10 +21,9 @@ FAILED = {"task-0": (0, 1, 2, 3), "task-1": (0, 2, 3), "task-2": (1, 2), "task-3
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentMemoryStore]:
+def store(opened: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentMemoryStore]:
     folder = tmp_path_factory.mktemp("words")
-    config = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
-    with AgentMemoryStore(config, embedder=FakeEmbedder(), clock=FakeClock("2026-03-01T09:00:00.000Z")) as store:
+    with opened(folder, FakeClock("2026-03-01T09:00:00.000Z")) as store:
         for trial in range(TRIALS):
             for task in FAILED:
                 tell(store, task, trial)

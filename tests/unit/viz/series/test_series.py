@@ -14,7 +14,7 @@ from memgraph.viz.history import read_history
 from memgraph.viz.periods import bounds, bucket_between
 from memgraph.viz.series.measures import LESSON, SEEN
 from memgraph.viz.series.series import Series, learning_series, with_data
-from tests.unit.viz.conftest import IDS, _opened
+from tests.unit.viz.conftest import IDS
 
 Store = Any
 Values = dict[tuple[int, str], tuple[float | None, int]]
@@ -210,8 +210,8 @@ def test_a_day_however_it_is_written_counts_to_its_end(until: str) -> None:
     assert bounds(None, "2026-W06") == bounds(None, "2026-02-08")
 
 
-def test_one_odd_date_makes_the_bucket_larger(tmp_path: Path) -> None:
-    with _opened(tmp_path, FakeClock("2026-02-02T09:00:00.000Z")) as store:
+def test_one_odd_date_makes_the_bucket_larger(opened: Any, tmp_path: Path) -> None:
+    with opened(tmp_path, FakeClock("2026-02-02T09:00:00.000Z")) as store:
         told = {"type": "episodic", "content": "It was cold", "tags": ["cold"]}
         store.insert_memories([{**told, "occurred_at": day} for day in ("0001-01-01", "2026-02-01")])
         history = read_history(store)
@@ -235,9 +235,9 @@ def test_the_bucket_follows_from_the_span(days: int, bucket: str) -> None:
     assert bucket_between(first.isoformat(), (first + timedelta(days=days)).isoformat()) == bucket
 
 
-def test_a_lesson_counts_while_it_is_known(tmp_path: Path) -> None:
+def test_a_lesson_counts_while_it_is_known(opened: Any, tmp_path: Path) -> None:
     clock = FakeClock("2026-02-01T09:00:00.000Z")
-    with _opened(tmp_path, clock) as store:
+    with opened(tmp_path, clock) as store:
         failed = {"type": "episodic", "project_id": "shop", "content": "It failed", "failure_fingerprint": "f1"}
 
         def on(day: int, **more: Any) -> str:
@@ -268,8 +268,8 @@ def test_a_lesson_counts_while_it_is_known(tmp_path: Path) -> None:
         assert numbers(found, LESSON) == {2: 0.0, 3: 0.0, 4: 1.0, 5: None, 6: 0.0, 7: 1.0}
 
 
-def test_what_is_added_anew_is_what_it_is_now(tmp_path: Path) -> None:
-    with _opened(tmp_path, FakeClock("2026-02-01T09:00:00.000Z")) as store:
+def test_what_is_added_anew_is_what_it_is_now(opened: Any, tmp_path: Path) -> None:
+    with opened(tmp_path, FakeClock("2026-02-01T09:00:00.000Z")) as store:
         one = {"id": IDS["A"], "content": "It failed", "project_id": "shop", "tags": ["old"]}
         store.insert_memory(
             {**one, "type": "episodic", "outcome": "failure", "failure_fingerprint": "f1", "privacy_tier": "private"}
