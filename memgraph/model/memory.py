@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, Field, PlainSerializer, field_validator, model_validator
 
 from memgraph.errors import InvalidInputError
+from memgraph.model.attempts import AttemptFields
 from memgraph.model.base import (
     MAX_ITEMS,
     Content,
@@ -165,8 +166,8 @@ class MemoryFields(BaseModel):
     embedded_at: Timestamp | None = None
 
 
-class EpisodicFields(BaseModel):
-    """An episode: seed 0's fields, seed 3's trace, seed 2's interaction."""
+class EpisodicFields(AttemptFields):
+    """An episode: seed 0's fields, seed 3's trace, seed 2's interaction, and what it tells of an attempt."""
 
     event_date: Timestamp | None = None
     location: Text | None = None
@@ -190,7 +191,14 @@ class EpisodicFields(BaseModel):
 
 
 class SemanticFields(BaseModel):
-    """A generalisation: seed 3's pattern (seed 0's confidence is on every memory, its evidence in the edges)."""
+    """A generalisation: seed 3's pattern (seed 0's confidence is on every memory, its evidence in the edges).
+
+    Of trials of one task: what was asked, the lesson that the text quotes, and whether a trial solved the task.
+    """
+
+    asked: Text | None = None
+    lesson: Text | None = None
+    is_solved: bool | None = None
 
     pattern: Text | None = None
     category: Name | None = None

@@ -10,11 +10,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from memgraph.extraction.error_text import error_lines, failure_fingerprint
 from memgraph.extraction.rules.findings import Finding
 from memgraph.extraction.rules.subjects import content_words
 from memgraph.extraction.statements import find_decision, is_objection, is_standing_rule, sentences, steps_in
+from memgraph.model.attempts import Attempt
 from memgraph.model.build import BuildEventLog, BuildTask
 from memgraph.model.memory import ActionStep
 
@@ -182,14 +184,14 @@ def _recovered(steps: Sequence[_Step], failed: Sequence[_Step], remedy: _Step) -
     between = steps[first.place + 1 : remedy.place]
     files = list(dict.fromkeys(file for step in between if step.edits for file in step.task.files_changed))
     done = [step.command for step in between if (step.edits or step.runs) and step.task.outcome == "success"]
-    what = f"An edit{_of_files(remedy.task)}" if remedy.edits else f"`{_short(first.command)}`"
-    how_often = f" {times} times" if times > 1 else ""
     if different := _different(failed[-1].task, remedy.task):
-        worked = f"what worked: `{different}`"
+        worked: dict[str, Any] = {"worked_how": "instead", "worked": f"`{different}`"}
     elif files:
-        worked = f"it worked after {', '.join(files[:3])} had been edited"
+        worked = {"worked_how": "edit", "worked": ", ".join(files[:3])}
+    elif done:
+        worked = {"worked_how": "after", "worked": f"`{_short(done[-1])}`"}
     else:
-        worked = f"it worked after `{_short(done[-1])}`" if done else "it worked when it was run again"
+        worked = {"worked_how": "again"}
     why = _gist(failed[-1].task.output, _reasoning_after(steps, failed[-1]), remedy.task.reasoning)
     return Finding(
         "recovery",
@@ -200,7 +202,13 @@ def _recovered(steps: Sequence[_Step], failed: Sequence[_Step], remedy: _Step) -
         remedy.task,
         errors=tuple(errors),
         earlier=first.task,
-        told=f"{what} failed{how_often} ({said[:200]}); {worked}. {why}",
+        attempt=Attempt(
+            tried=f"An edit{_of_files(remedy.task)}" if remedy.edits else f"`{_short(first.command)}`",
+            attempts=times + 1,
+            last_error=said[:200],
+            explained=why or None,
+            **worked,
+        ),
     )
 
 
@@ -220,7 +228,6 @@ def _stayed(steps: Sequence[_Step], step: _Step, times: int) -> Finding:
     errors = _errors(step)
     said = errors[0] if errors else _last_line(step.task.output) or "no error was shown"
     why = _gist(step.task.output, _reasoning_after(steps, step))
-    how_often = f" {times} times" if times > 1 else ""
     return Finding(
         "failure",
         8.0 if step.runs or times > 1 else 5.0,
@@ -229,7 +236,9 @@ def _stayed(steps: Sequence[_Step], step: _Step, times: int) -> Finding:
         "a step failed and never worked in the session",
         step.task,
         errors=tuple(errors) or (said[:240],),
-        told=f"`{_short(step.command)}` failed{how_often}: {said[:240]}. {why}",
+        attempt=Attempt(
+            tried=f"`{_short(step.command)}`", attempts=times, last_error=said[:240], explained=why or None
+        ),
     )
 
 
@@ -310,6 +319,7 @@ def _way(log: BuildEventLog, steps: Sequence[_Step]) -> Iterator[Finding]:
         "a session ended well; these steps led there",
         last,
         actions=tuple(ActionStep(t=float(number), action=line) for number, line in enumerate(lines)),
+        goal=goal[:200],
         told=f"What led to success in “{goal[:200]}”: {numbered}",
     )
 
