@@ -66,7 +66,9 @@ class Attempt(Strict, AttemptFields):
 
 
 ATTEMPT_FIELDS = frozenset(AttemptFields.model_fields)
-NO_ATTEMPT: dict[str, object] = {
-    name: field.get_default(call_default_factory=True) for name, field in AttemptFields.model_fields.items()
-}
-"""The values that say that there was none."""
+
+
+def no_attempt() -> dict[str, object]:
+    """Return the values of all fields where there was no attempt."""
+    fields = AttemptFields.model_fields.items()
+    return {name: field.get_default(call_default_factory=True) for name, field in fields}

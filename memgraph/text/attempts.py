@@ -12,14 +12,20 @@ def trial_text(told: Mapping[str, Any], *, is_solved: bool) -> str:
     parts = [f"{failed if is_solved else 'Failed trial'}: {told['asked']}"]
     labels = {"Lesson": "lesson", "What it acted on": "acted_on"}
     parts += [f"{label}: {told[name]}" for label, name in labels.items() if told.get(name)]
-    if done := _done(told):
+    if done := done_text(told):
         parts.append(f"What was done: {done}.")
     labels = {"Last error": "last_error", "Result": "result"}
     parts += [f"{label}: {told[name]}" for label, name in labels.items() if told.get(name)]
     return " ".join(parts)
 
 
-def _done(told: Mapping[str, Any]) -> str:
+def quoted_lesson(lesson: str) -> str:
+    """Return how a generalisation of trials quotes their lesson."""
+    return f"The lesson: “{lesson}”"
+
+
+def done_text(told: Mapping[str, Any]) -> str:
+    """Return which tools a trial called, and how often."""
     if told.get("calls") == 0:
         return "no tool was called"
     names = ", ".join(told.get("tools_called", ()))

@@ -23,6 +23,7 @@ from memgraph.model.memory import (
     SemanticMemory,
 )
 from memgraph.text.attempts import failed_task_text, recovered_task_text, sentence, step_text, trial_text
+from memgraph.text.leads import LEADS, with_lead
 
 _MAX_FILES = 20
 _MAX_TAGS = 6
@@ -42,7 +43,6 @@ _OUTCOME |= {
     "procedure": "positive",
 }
 _SOLVED = frozenset({"recovery", "solution"})
-_LEAD = {"fix": "Fix", "breaking": "Breaking change", "release": "Release", "partial": "Partly done"}
 _CHAFF = re.compile(
     r"^\W*(?:[A-Za-z][\w-]{1,20}(?: (?:to|from|also))?:?\s+)?(?:[\w./-]{0,60}#\d+|https?://\S+)(?:[\s,;&]+(?:and )?[\w./-]{0,60}#\d+){0,20}\W*$"
     r"|^-{3,}$|^\W*\[pre-commit|^for more information, see|^updates?:$|^This reverts commit|^\W*(?:wip|typo|fix|lint|format\w*)\W*$|^\d+ files? changed|^\(cherry picked",
@@ -194,8 +194,7 @@ def _content(finding: Finding, setting: Setting, attempt: Attempt | None) -> str
     if finding.kind == "revert":
         return _reverted(finding, task, where)
     # who and where are fields of the memory: in its text they would make all changes to one file look alike
-    lead = _LEAD.get(finding.kind, "")
-    first = sentence(text if not lead or text.casefold().startswith(lead.casefold()) else f"{lead}: {text}")
+    first = sentence(with_lead(finding.kind, text))
     place = _place(finding)
     told = f"{first} {_gist(task.output, (text,))}".strip()
     return f"{told} ({place})" if place and place.casefold() not in told.casefold() else told
@@ -207,9 +206,7 @@ def _said(finding: Finding) -> str:
     if finding.steps:
         steps = "; ".join(f"{number}. {step}" for number, step in enumerate(finding.steps, start=1))
         return f"The user stated the steps{f' for {context[:200]}' if context else ''}: {steps}"
-    lead = {"instruction": "Instruction by the user", "correction": "The user corrected"}.get(
-        finding.kind, "The user stepped in"
-    )
+    lead = LEADS.get(finding.kind, LEADS["intervention"])
     first = sentence(f"{lead}: {action[:500]}")
     return f"{first} {sentence(f'Context: {context}')}" if context else first
 

@@ -60,6 +60,7 @@ _WORDLESS: dict[str, Any] = {
     "pattern": None,
     "incorrect_approach": None,
     "correct_approach": None,
+    "is_solved": None,
     "entities": [],
     "tags": ["anti-pattern"],
 }
