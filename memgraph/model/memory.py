@@ -381,3 +381,14 @@ def _same_vector(a: Vector | None, b: Vector | None) -> bool:
     if a is None or b is None:
         return a is b
     return np.array_equal(a, b)
+
+
+def since(memory: AgentMemory) -> str:
+    """Return since when what a memory says is so, as far as it tells."""
+    return memory.valid_at or memory.occurred_at or memory.created_at or ""
+
+
+def in_order(one: AgentMemory, other: AgentMemory) -> tuple[AgentMemory, AgentMemory]:
+    """Return two memories, what was so first before what was so later; then by when they were recorded, then by id."""
+    first, second = ((since(memory), memory.created_at or "", memory.id or "") for memory in (one, other))
+    return (one, other) if first <= second else (other, one)

@@ -11,11 +11,10 @@ from memgraph.errors import EmbeddingError, InvalidInputError
 from memgraph.index.analyser import ANALYSER_VERSION
 from memgraph.logs import logger_of, timed
 from memgraph.model.base import Finite, Limit, Name, QueryText, checked, checked_list
-from memgraph.model.chronology import in_order
 from memgraph.model.events.lifecycle import DecayApplied
 from memgraph.model.events.recalls import RecalledItem, RetrievalRecorded
 from memgraph.model.ids import new_id
-from memgraph.model.memory import MEMORY_TYPES, AgentMemory, PrivacyTier, TrustClass, Vector, to_vector
+from memgraph.model.memory import MEMORY_TYPES, AgentMemory, PrivacyTier, TrustClass, Vector, in_order, to_vector
 from memgraph.model.relevance import LABEL_TEXT, ConfidenceLabel, ForgettingCurveConfig, confidence_label, decayed
 from memgraph.model.results.maintenance import DecayResult
 from memgraph.model.retrieval import (

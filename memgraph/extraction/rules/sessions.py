@@ -184,14 +184,14 @@ def _recovered(steps: Sequence[_Step], failed: Sequence[_Step], remedy: _Step) -
     between = steps[first.place + 1 : remedy.place]
     files = list(dict.fromkeys(file for step in between if step.edits for file in step.task.files_changed))
     done = [step.command for step in between if (step.edits or step.runs) and step.task.outcome == "success"]
+    what = f"An edit{_of_files(remedy.task)}" if remedy.edits else f"`{_short(first.command)}`"
+    told: dict[str, Any] = {"tried": what, "attempts": times + 1, "last_error": said[:200]}
     if different := _different(failed[-1].task, remedy.task):
-        worked: dict[str, Any] = {"worked_how": "instead", "worked": f"`{different}`"}
+        told |= {"worked_how": "instead", "worked": f"`{different}`"}
     elif files:
-        worked = {"worked_how": "edit", "worked": ", ".join(files[:3])}
-    elif done:
-        worked = {"worked_how": "after", "worked": f"`{_short(done[-1])}`"}
+        told |= {"worked_how": "edit", "worked": ", ".join(files[:3])}
     else:
-        worked = {"worked_how": "again"}
+        told |= {"worked_how": "after", "worked": f"`{_short(done[-1])}`"} if done else {"worked_how": "again"}
     why = _gist(failed[-1].task.output, _reasoning_after(steps, failed[-1]), remedy.task.reasoning)
     return Finding(
         "recovery",
@@ -202,13 +202,7 @@ def _recovered(steps: Sequence[_Step], failed: Sequence[_Step], remedy: _Step) -
         remedy.task,
         errors=tuple(errors),
         earlier=first.task,
-        attempt=Attempt(
-            tried=f"An edit{_of_files(remedy.task)}" if remedy.edits else f"`{_short(first.command)}`",
-            attempts=times + 1,
-            last_error=said[:200],
-            explained=why or None,
-            **worked,
-        ),
+        attempt=Attempt(**told, explained=why or None),
     )
 
 

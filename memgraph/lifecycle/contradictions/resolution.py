@@ -19,11 +19,10 @@ from memgraph.index.columns import TRUST
 from memgraph.index.index import RELATION_CODE
 from memgraph.lifecycle.contradictions.conflict import NOTED, Conflict, conflict_of
 from memgraph.model.base import Name, checked
-from memgraph.model.chronology import in_order, since
 from memgraph.model.events.links import MemoryLinked, MemoryUnlinked
 from memgraph.model.events.payload import Payload
 from memgraph.model.link import Link
-from memgraph.model.memory import AgentMemory
+from memgraph.model.memory import AgentMemory, in_order, since
 from memgraph.model.results.contradictions import Contradiction
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore

@@ -26,12 +26,11 @@ from memgraph.lifecycle.contradictions.conflict import conflict_of
 from memgraph.lifecycle.contradictions.resolution import is_decided
 from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION_SOURCE
 from memgraph.model.base import Seconds, checked
-from memgraph.model.chronology import in_order, since
 from memgraph.model.events.lifecycle import CONTRADICTIONS, ContradictionsSought
 from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.payload import Payload
 from memgraph.model.link import EXPLICIT_RELATIONS
-from memgraph.model.memory import AgentMemory
+from memgraph.model.memory import AgentMemory, in_order, since
 from memgraph.model.results.contradictions import ContradictionResult
 from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore

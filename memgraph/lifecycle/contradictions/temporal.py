@@ -16,11 +16,11 @@ from memgraph.lifecycle.contradictions.conflict import conflict_of
 from memgraph.lifecycle.contradictions.resolution import is_decided, open_contradictions
 from memgraph.lifecycle.contradictions.stated_ends import stated_end
 from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
-from memgraph.model.chronology import since
 from memgraph.model.events.lifecycle import phase_key
 from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.memories import MemoryRevised, RecordPatch
 from memgraph.model.events.payload import Payload
+from memgraph.model.memory import since
 from memgraph.model.results.contradictions import Contradiction
 from memgraph.model.results.sleep import TemporalResult
 from memgraph.ports import Row

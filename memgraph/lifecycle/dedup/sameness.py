@@ -17,8 +17,7 @@ import re
 from memgraph.index.analyser import analyse
 from memgraph.lifecycle.contradictions.conflict import conflict_of
 from memgraph.lifecycle.dedup.equal_text import differ, is_equal
-from memgraph.model.chronology import in_order
-from memgraph.model.memory import AgentMemory
+from memgraph.model.memory import AgentMemory, in_order
 
 LEAST_OVERLAP = 0.7
 """Of two texts without vectors more than this share of their terms is common (seed 1)."""

@@ -21,6 +21,7 @@ from memgraph.lifecycle.procedures.learning import learn_procedures
 from memgraph.model.events.intake import BuildConsolidated
 from memgraph.model.events.lifecycle import FADED
 from memgraph.model.events.memories import MemoryDeleted
+from memgraph.model.events.upcasting import attempt_in
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.store import query as reading
 from memgraph.testing import FakeLanguageModel
@@ -570,6 +571,8 @@ class TestTrialsOfATask:
             "evidence_build_ids": [build],
             "source_event_ids": [f"{build}/{task}"],
             "occurred_at": f"2000-01-0{number + 1}T00:00:00.000Z",
+            "attempt": number,
+            **attempt_in(content),
             **fields,
         }
         return str(store.insert_memories([memory])[0].id)

@@ -8,13 +8,14 @@ import pytest
 
 from memgraph.lifecycle.generalisation.extractive_text import by_centrality, counted, generalised, shared_by
 from memgraph.model.base import MAX_CONTENT_CHARS
+from memgraph.model.events.upcasting import attempt_in
 
 Row = dict[str, Any]
 
 
 def row(content: str, *tags: str, **fields: Any) -> Row:
     base = {"id": content, "content": content, "tags": list(tags), "occurred_at": "2026-03-04T10:00:00.000Z"}
-    return {**base, **fields}
+    return {**base, **attempt_in(content), **fields}
 
 
 def text_of(*episodes: Row, outcome: str = "positive", builds: int = 4, **told: Any) -> str:
