@@ -640,7 +640,7 @@ class TestTrialsOfATask:
         told = '`book(seat="4A")` failed (Error: the amount does not add up); what worked: `book(seat="5A")`.'
         builds = ["b0", "b1", "b2"]
         fields = {"project_id": "kitchen", "outcome": "positive", "tags": ["recovery"], "evidence_build_ids": builds}
-        store.insert_memories([{"type": "episodic", "content": told, **fields}])
+        store.insert_memories([{"type": "episodic", "content": told, **attempt_in(told), **fields}])
         run(store)
         assert [one.content for one in in_force(store)] == [
             "Failed at first and worked later in 3 builds, 2 of which failed all the same: `book` failed (the amount does not add up)."
