@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import memgraph
 from memgraph.errors import PayloadError
 from memgraph.journal.envelope import Chain, CommitDraft, Event, seal, unseal
 from memgraph.journal.keys import key_from_secret
@@ -103,3 +107,32 @@ def test_a_field_of_version_2_is_refused_in_version_1() -> None:
 
 class _AsVersion1(MemoryAdded):
     VERSION = 1
+
+
+COMPOSED = re.compile(
+    r"Failed trial|Solved after|What it acted on|What was done|Last error|Lesson|had been edited|it worked (?:after|when)|what worked"
+    r"|failed at “|had failed with|What led to success|Never solved|The lesson|The same task failed"
+)
+"""What the rules and the lifecycle compose of an attempt."""
+
+
+def parsed_sentences(source: str) -> list[str]:
+    """Return the regular expressions of a module that look for what memgraph composes."""
+    calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
+    patterns = (
+        constant.value
+        for call in calls
+        if isinstance(call.func, ast.Attribute) and getattr(call.func.value, "id", "") == "re"
+        for constant in ast.walk(call)
+        if isinstance(constant, ast.Constant) and isinstance(constant.value, str)
+    )
+    return [pattern for pattern in patterns if COMPOSED.search(pattern)]
+
+
+def test_no_other_module_parses_what_the_rules_compose() -> None:
+    package = Path(memgraph.__file__).parent
+    found = {
+        path.relative_to(package).as_posix() for path in package.rglob("*.py") if parsed_sentences(path.read_text())
+    }
+    assert found == {"model/events/upcasting.py"}
+    assert parsed_sentences('import re\n_LEAD = re.compile(r"^(?:Failed trial|Solved): (.+)")')
