@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.model.attempts import Attempt
+from memgraph.model.events.memories import MemoryAdded, MemoryRevised
 from memgraph.model.events.payload import sparse
-from memgraph.model.events.upcasting import attempt_in, trials_in
+from memgraph.model.events.upcasting import UPCASTERS, attempt_in, trials_in
 from memgraph.text.attempts import failed_task_text, quoted_lesson, recovered_task_text, step_text, trial_text
 
 words = (
@@ -82,6 +84,27 @@ def test_a_task_of_a_build(tried: str, place: str, error: str, worked: str) -> N
     assert attempt_in(failed_task_text(fields, agent="MARS", place=place), [error]) == fields
     fields = attempt(tried=tried, last_error=error, worked=worked)
     assert attempt_in(recovered_task_text(fields, agent="MARS"), [error]) == fields
+
+
+marks = st.sampled_from(
+    "Failed trial: |Solved: |Solved after a failed trial: | Lesson: | What it acted on: | What was done: | (calls: 1, failed: 9)."
+    "| Last error: | Result: |`make`| failed| failed 99999999999 times| (|: |); what worked: `|`.|); it worked after | had been edited."
+    "|An edit of | failed at “|”| had failed with | What worked: |Never solved in 3 trials| of | The lesson: “|, solved in |no tool was called."
+    "|What led to success in “|”: 1. |The same task failed in | One that went well acted on this: |, | ".split("|")
+)
+
+
+@given(
+    st.lists(marks | words, min_size=1, max_size=12).map("".join).filter(str.strip),
+    st.sampled_from(["episodic", "semantic"]),
+)
+def test_whatever_an_old_text_says_it_can_be_read(text: str, kind: str) -> None:
+    times = dict.fromkeys(("created_at", "updated_at", "occurred_at", "relevance_at"), "2000-01-03T00:00:00.000Z")
+    memory = {"id": str(UUID(int=7, version=4)), "type": kind, "content": text[:800], "source": "trial", **times}
+    upcast = UPCASTERS["memory.added", 1]({"memory": memory})
+    assert sparse(MemoryAdded.parse(upcast).model_dump(exclude_defaults=True))["memory"] == upcast["memory"]
+    changed = UPCASTERS["memory.revised", 1]({"id": memory["id"], "changed": {"content": text[:800]}})
+    MemoryRevised.parse(changed)
 
 
 @given(sentences)

@@ -12,20 +12,22 @@ from datetime import date
 from typing import Any
 
 from memgraph.model.attempts import ATTEMPT_FIELDS
+from memgraph.model.base import MAX_NAME_CHARS
+from memgraph.model.timestamps import to_iso
 
 Content = Mapping[str, Any]
 
 _TRIAL = re.compile(r"(?:Failed trial|Solved after a failed trial|Solved): ")
 _PART = re.compile(r"\s(Lesson|What it acted on|What was done|Last error|Result): ")
 _FIELD_OF_PART = {"Lesson": "lesson", "What it acted on": "acted_on", "Last error": "last_error", "Result": "result"}
-_CALLED = re.compile(r"(.+?)(?: \(calls: (\d+), failed: (\d+)\))?\.", re.DOTALL)
+_CALLED = re.compile(r"(.+?)(?: \(calls: (\d{1,9}), failed: (\d{1,9})\))?\.", re.DOTALL)
 _NO_CALLS = "no tool was called."
 _TRIAL_SOURCE = "trial"
 _FIRST_DAY, _UNDATED_DAYS = date(2000, 1, 1).toordinal(), 366
 """Trial n of a source without dates is day n after 2000-01-01."""
 _MIDNIGHT = "T00:00:00.000Z"
 
-_STEP = re.compile(r"(`.+?`|An edit(?: of .+?)?) failed(?: (\d+) times)?(: | \()(.+)", re.DOTALL)
+_STEP = re.compile(r"(`.+?`|An edit(?: of .+?)?) failed(?: (\d{1,9}) times)?(: | \()(.+)", re.DOTALL)
 _REMEDY = re.compile(
     r"; (?:what worked: (?P<instead>`.+?`)|it worked after (?P<edit>.+?) had been edited|it worked after (?P<after>`.+?`)"
     r"|(?P<again>it worked when it was run again))\.(?: (?P<explained>.+))?",
@@ -68,11 +70,13 @@ def attempt_in(content: str, errors: Iterable[str] = ()) -> dict[str, Any]:
 
 
 def _set(values: Content) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
+    return {name: value for name, value in values.items() if value not in (None, "", [])}
 
 
 def _trial(content: str) -> dict[str, Any]:
     about, *parts = _PART.split(_TRIAL.sub("", content, count=1))
+    if not about.strip():
+        return {}
     told: dict[str, Any] = {"asked": about.strip()}
     for label, text in zip(parts[::2], parts[1::2], strict=True):
         if label in _FIELD_OF_PART:
@@ -80,10 +84,10 @@ def _trial(content: str) -> dict[str, Any]:
         elif text == _NO_CALLS:
             told["calls"] = told["failed_calls"] = 0
         elif called := _CALLED.match(text):
-            told["tools_called"] = called[1].split(", ")
+            told["tools_called"] = [name[:MAX_NAME_CHARS] for name in called[1].split(", ") if name.strip()]
             if called[2]:
                 told |= {"calls": int(called[2]), "failed_calls": int(called[3])}
-    return told
+    return _set(told)
 
 
 def _step(step: re.Match[str], errors: list[str]) -> dict[str, Any]:
@@ -117,6 +121,7 @@ def trials_in(content: str) -> dict[str, Any]:
 
 
 def _number_of_day(occurred_at: str) -> int | None:
+    occurred_at = to_iso(occurred_at)
     number = date.fromisoformat(occurred_at[:10]).toordinal() - _FIRST_DAY if occurred_at.endswith(_MIDNIGHT) else -1
     return number if 0 <= number < _UNDATED_DAYS else None
 
@@ -141,14 +146,14 @@ def _with_fields(content: Content) -> Content:
 def _with_changed_fields(content: Content) -> Content:
     """Bring up what changes a memory: another text tells of another attempt, or of none."""
     changed = content["changed"]
-    if "content" not in changed:
+    if changed.get("content") is None:
         return content
-    errors = (error["message"] for error in changed.get("errors_encountered", ()))
+    errors = (error["message"] for error in changed.get("errors_encountered") or ())
     found = attempt_in(changed["content"], errors) or trials_in(changed["content"])
     gone = _OF_THE_TEXT - found.keys()
     if "asked" not in found:
         gone |= {"attempt"}
-    elif "occurred_at" in changed:
+    elif changed.get("occurred_at"):
         number = _number_of_day(changed["occurred_at"])
         found |= _set({"attempt": number})
         gone |= {"attempt"} if number is None else set()
