@@ -96,9 +96,9 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "model": (
         "timestamps ids",
         "base",
-        "relevance similarity link model_usage",
+        "relevance similarity link model_usage attempts",
         "memory",
-        "build chronology retrieval agent_input",
+        "build chronology agent_input",
         "events",
         "results",
     ),

@@ -82,7 +82,7 @@ PACKAGES = {
     "memgraph.model.results.procedures": "ErrorAnalysis ProcedureResult Proposal RepeatedError",
     "memgraph.model.results.rows": "Column Rows",
     "memgraph.model.results.sleep": "PhaseReport SleepReport",
-    "memgraph.model.retrieval": "Explanation Hop RetrievalConfig RetrievalQuery RetrievalResult ScoredMemory StageReport",
+    "memgraph.model.results.retrieval": "Explanation Hop RetrievalConfig RetrievalQuery RetrievalResult ScoredMemory StageReport",
     "memgraph.model.similarity": "cosine_similarity",
     "memgraph.ports": (
         "Annotation Annotator Clock Embedder Extractor GraphEngine KeyProvider LanguageModel SigningKey TokenCounter"

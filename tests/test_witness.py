@@ -7,6 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from memgraph.extraction import RuleExtractor
+from memgraph.model.attempts import ATTEMPT_FIELDS
+from memgraph.model.events.payload import sparse
+from memgraph.model.events.upcasting import UPCASTERS
+from memgraph.model.memory import AgentMemory
+from tests.fixtures.stores import make
 from tests.witness import ANSWERS, answers, copied, differences, opened
 
 STORES = Path(__file__).parent / "fixtures" / "stores"
@@ -39,3 +45,26 @@ def test_a_store_of_an_earlier_release_answers_as_it_did(release: str, tmp_path:
 )
 def test_each_difference_is_told_with_its_place(kept: object, found: object, told: list[str]) -> None:
     assert list(differences(kept, found)) == told
+
+
+def test_the_upcaster_fills_what_the_rules_write_today() -> None:
+    """Of the sources that the first release had read: equal texts, and equal fields but for what no text ever told."""
+    found: dict[tuple[str, str], AgentMemory] = {}
+    for reader in make.readers(make.INPUTS):
+        for log in (record.build for record in reader.records(None) if record.build is not None):
+            for candidate in RuleExtractor().extract(log).candidates:
+                found[candidate.memory.source_event_ids[0], candidate.memory.content] = candidate.memory
+    told = 0
+    for event in make.events(STORES / "0.1.0" / "store"):
+        memory = event["payload"].get("memory", {})
+        if event["head"]["type"] != "memory.added" or memory["type"] != "episodic" or not memory.get("build_id"):
+            continue
+        upcast = UPCASTERS["memory.added", 1](event["payload"])["memory"]
+        if not any(name in ATTEMPT_FIELDS for name in upcast):
+            continue
+        written = sparse(found[memory["source_event_ids"][0], memory["content"]].model_dump(include=ATTEMPT_FIELDS))
+        if "asked" in written:
+            written.pop("attempts", None)  # how many there were, no trial's text told
+        assert {name: value for name, value in upcast.items() if name in ATTEMPT_FIELDS} == written
+        told += 1
+    assert told >= 30

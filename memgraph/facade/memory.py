@@ -27,7 +27,7 @@ from memgraph.model.base import Callback, Prose, checked
 from memgraph.model.memory import StoredEpisodicMemory, StoredMemory
 from memgraph.model.results.context import AgentContext, ContextFormat
 from memgraph.model.results.learning import IngestReport, SavedEpisode, SavedObservation
-from memgraph.model.retrieval import RetrievalResult, ScoredMemory
+from memgraph.model.results.retrieval import RetrievalResult, ScoredMemory
 from memgraph.ports import Clock, Embedder, Extractor, KeyProvider, Progress
 from memgraph.retrieval import (
     MemoryRetrieval,

@@ -20,6 +20,7 @@ import orjson
 from memgraph.errors import InvalidInputError, PayloadError, ScopeError, UnknownEventError
 from memgraph.model.events.payload import Actor, Payload, WriteScope
 from memgraph.model.events.registry import PAYLOADS
+from memgraph.model.events.upcasting import UPCASTERS
 from memgraph.model.timestamps import is_canonical
 from memgraph.ports import SigningKey
 
@@ -81,7 +82,8 @@ class Event(NamedTuple):
     payload : Payload
         The validated payload.
     content : dict
-        The payload as the journal holds it: fields that are not set are absent. Never modified.
+        The payload as the journal holds it: fields that are not set are absent. Never modified. For an event of an earlier version
+        both are of the present version; the journal keeps its bytes.
     """
 
     seq: int
@@ -237,7 +239,8 @@ def unseal(line: bytes, chain: Chain, key: SigningKey | None) -> tuple[Event, Ch
         raise LineError("the salt is not in canonical form")
     if hashlib.sha256(raw_salt + body).hexdigest() != head["payload_sha256"]:
         raise LineError("the payload is not the one that was signed")
-    event = _event(head, _payload(head, content), content, signature)
+    payload, content = _payload(head, content)
+    event = _event(head, payload, content, signature)
     return event, Chain(chain.store_id, event.seq, signature, event.timestamp)
 
 
@@ -257,15 +260,21 @@ def unseal_alone(line: bytes, store_id: str, key: SigningKey | None) -> Event:
     return unseal(line, before, key)[0]
 
 
-def _payload(head: Mapping[str, Any], content: Mapping[str, Any]) -> Payload:
+def _payload(head: Mapping[str, Any], content: Mapping[str, Any]) -> tuple[Payload, Mapping[str, Any]]:
+    """Return a verified payload, and what the journal would hold of it, both of the present version."""
     kind = PAYLOADS.get((head["type"], head["event_version"]))
     if kind is None:
         raise UnknownEventError(
             f"event {head['seq']} is of type {head['type']!r}, version {head['event_version']}, which this release of "
             "memgraph does not know; install a newer one"
         )
+    version = head["event_version"]
     try:
-        return kind.parse(content)
+        payload = kind.parse(content)
+        while upcast := UPCASTERS.get((kind.TYPE, version)):
+            content, version = upcast(content), version + 1
+            payload = PAYLOADS[kind.TYPE, version].parse(content)
+        return payload, content
     except InvalidInputError as error:
         raise PayloadError(
             f"event {head['seq']} ({head['type']}) does not fit its schema: {error.field}: {error.problem}"

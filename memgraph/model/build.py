@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from memgraph.model.base import Finite, Model, Name, Timestamp, storable
+from memgraph.model.base import Count, Finite, Model, Name, Timestamp, storable
 from memgraph.model.memory import AgentMemory, TrustClass, parse_memory
 
 TaskOutcome = Literal["success", "failure", "partial"]
@@ -33,6 +33,8 @@ class BuildTask(Model):
         When it happened, if the source states that.
     reverts : str or None
         The earlier task (in this build or another) that this one undid.
+    attempt, attempts : int or None
+        The number of the attempt at a task, as the source counts them, and how many there were.
     """
 
     task_id: Name
@@ -47,6 +49,8 @@ class BuildTask(Model):
     files_changed: Annotated[list[LogText], Field(max_length=100_000)] = Field(default_factory=list)
     occurred_at: Timestamp | None = None
     reverts: Name | None = None
+    attempt: Count | None = None
+    attempts: Count | None = None
 
 
 class UserIntervention(Model):

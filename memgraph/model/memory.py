@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, Field, PlainSerializer, field_validator, model_validator
 
 from memgraph.errors import InvalidInputError
+from memgraph.model.attempts import AttemptFields
 from memgraph.model.base import (
     MAX_ITEMS,
     Content,
@@ -142,8 +143,8 @@ class MemoryFields(BaseModel):
     embedded_at: Timestamp | None = None
 
 
-class EpisodicFields(BaseModel):
-    """An episode: seed 0's fields, seed 3's trace, seed 2's interaction."""
+class EpisodicFields(AttemptFields):
+    """An episode: seed 0's fields, seed 3's trace, seed 2's interaction, and what it tells of an attempt."""
 
     event_date: Timestamp | None = None
     location: Text | None = None
@@ -167,7 +168,14 @@ class EpisodicFields(BaseModel):
 
 
 class SemanticFields(BaseModel):
-    """A generalisation: seed 3's pattern (seed 0's confidence is on every memory, its evidence in the edges)."""
+    """A generalisation: seed 3's pattern (seed 0's confidence is on every memory, its evidence in the edges).
+
+    Of trials of one task: what was asked, the lesson that the text quotes, and whether a trial solved the task.
+    """
+
+    asked: Text | None = None
+    lesson: Text | None = None
+    is_solved: bool | None = None
 
     pattern: Text | None = None
     category: Name | None = None
@@ -251,7 +259,9 @@ class AgentMemory(Model, MemoryFields):
             return NotImplemented
         mine, theirs = self.__dict__, other.__dict__
         same = all(mine[name] == theirs[name] for name in mine if name != "embedding")
-        return same and _same_vector(self.embedding, other.embedding)
+        if self.embedding is None or other.embedding is None:
+            return same and self.embedding is other.embedding
+        return same and np.array_equal(self.embedding, other.embedding)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -321,11 +331,9 @@ if TYPE_CHECKING:
 
 else:
     StoredMemory = AgentMemory
-    StoredEpisodicMemory, StoredSemanticMemory, StoredProceduralMemory = (
-        EpisodicMemory,
-        SemanticMemory,
-        ProceduralMemory,
-    )
+    StoredEpisodicMemory = EpisodicMemory
+    StoredSemanticMemory = SemanticMemory
+    StoredProceduralMemory = ProceduralMemory
 
 
 _NESTED: dict[str, type[Strict]] = {
@@ -389,9 +397,3 @@ def parse_memory(data: AgentMemory | Mapping[str, Any]) -> AgentMemory:
     if not isinstance(given, str) or given not in _CLASS_OF_TYPE:
         raise InvalidInputError(f"must be one of {', '.join(MEMORY_TYPES)}", field="type", value=given)
     return _CLASS_OF_TYPE[given].parse(data)
-
-
-def _same_vector(a: Vector | None, b: Vector | None) -> bool:
-    if a is None or b is None:
-        return a is b
-    return np.array_equal(a, b)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from memgraph.model.memory import Vector
-from memgraph.model.retrieval import Explanation, Hop, RetrievalConfig, StageReport
+from memgraph.model.results.retrieval import Explanation, Hop, RetrievalConfig, StageReport
 from memgraph.model.timestamps import epoch_days
 from memgraph.retrieval.scope import Scope
 from memgraph.retrieval.stages import name_seeds, rank, seeds, walk

@@ -18,7 +18,7 @@ from memgraph.model.ids import new_id
 from memgraph.model.memory import MEMORY_TYPES, AgentMemory, PrivacyTier, StoredMemory, TrustClass, Vector
 from memgraph.model.relevance import LABEL_TEXT, ConfidenceLabel, ForgettingCurveConfig, confidence_label, decayed
 from memgraph.model.results.maintenance import DecayResult
-from memgraph.model.retrieval import (
+from memgraph.model.results.retrieval import (
     MAX_SEARCHED_CHARS,
     Opposed,
     RetrievalConfig,

@@ -16,7 +16,7 @@ from unittest.mock import patch
 import numpy as np
 
 from memgraph import AgentMemoryStore, Link, MemoryRetrieval, RetrievalConfig
-from memgraph.model.retrieval import StageReport
+from memgraph.model.results.retrieval import StageReport
 from memgraph.retrieval.pipeline import ranked
 from memgraph.retrieval.scope import Scope
 from tests.benchmarks.data import DIMENSION, Vector

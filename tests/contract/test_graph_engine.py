@@ -181,7 +181,8 @@ class TestRows:
             "action_log": [ActionStep(t=0.5, action="a"), ActionStep(t=1.0, action="b", target="t", result="r", error="e")],
             "errors_encountered": [EncounteredError(type="T", message="m"), EncounteredError(type="", message="", resolution="r")],
             "common_errors": [ErrorFix(error="e", fix="f")],
-            "previous_id": source_id("tests", 900),
+            "previous_id": source_id("tests", 900), "is_solved": False, "attempt": 0, "attempts": 3, "calls": 2, "failed_calls": 1,
+            "tools_called": ["look"], "worked_how": "again",
         }  # fmt: skip
         for name, field in MemoryRecord.model_fields.items():
             if name not in fields and not field.is_required():

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from memgraph.interfaces.cli.group import cli
 from memgraph.interfaces.cli.memories import recall as module
-from memgraph.model.retrieval import Explanation, Hop, RetrievalResult, StageReport
+from memgraph.model.results.retrieval import Explanation, Hop, RetrievalResult, StageReport
 from memgraph.retrieval.context.formats import FORMATS
 from memgraph.testing import FakeEmbedder
 

@@ -10,6 +10,7 @@ from memgraph.extraction.components import component_name, components_of, main_f
 from memgraph.extraction.error_text import error_type, failure_fingerprint
 from memgraph.extraction.readers.history.commit_sessions import is_sha
 from memgraph.extraction.statements import Decision, alternatives_in, reasons_in, sentences
+from memgraph.model.attempts import Attempt
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.build import BuildEventLog, BuildTask, UserIntervention
 from memgraph.model.memory import (
@@ -21,7 +22,8 @@ from memgraph.model.memory import (
     ProceduralMemory,
     SemanticMemory,
 )
-from memgraph.text.sentences import ended
+from memgraph.text.attempts import failed_task_text, recovered_task_text, sentence, step_text, trial_text
+from memgraph.text.leads import LEADS, with_lead
 
 _MAX_FILES = 20
 _MAX_TAGS = 6
@@ -40,7 +42,7 @@ _OUTCOME |= {
     "removal": "neutral",
     "procedure": "positive",
 }
-_LEAD = {"fix": "Fix", "breaking": "Breaking change", "release": "Release", "partial": "Partly done"}
+_SOLVED = frozenset({"recovery", "solution"})
 _CHAFF = re.compile(
     r"^\W*(?:[A-Za-z][\w-]{1,20}(?: (?:to|from|also))?:?\s+)?(?:[\w./-]{0,60}#\d+|https?://\S+)(?:[\s,;&]+(?:and )?[\w./-]{0,60}#\d+){0,20}\W*$"
     r"|^-{3,}$|^\W*\[pre-commit|^for more information, see|^updates?:$|^This reverts commit|^\W*(?:wip|typo|fix|lint|format\w*)\W*$|^\d+ files? changed|^\(cherry picked",
@@ -68,8 +70,12 @@ class Finding:
         What it is, how much it matters, which part of the log it is, what was done or said, why it is kept.
     task, said, earlier
         The task or intervention it comes from; the failed task that a recovery mends.
+    attempt : Attempt or None
+        What was tried and what came of it: the memory's text is rendered from it.
     told : str
-        The memory's text, where the rule that found it has composed one.
+        The memory's text, where the rule that found it has composed another.
+    goal : str or None
+        What was to be reached, where that is known.
     actions : tuple of ActionStep
         What was done, step by step, where that is known.
     fingerprint : str or None
@@ -88,7 +94,9 @@ class Finding:
     steps: tuple[str, ...] = ()
     said: UserIntervention | None = None
     earlier: BuildTask | None = None
+    attempt: Attempt | None = None
     told: str = ""
+    goal: str | None = None
     actions: tuple[ActionStep, ...] = ()
     fingerprint: str | None = None
 
@@ -103,7 +111,6 @@ def composed(finding: Finding, setting: Setting) -> AgentMemory:
     if finding.earlier and finding.earlier.agent_name not in agents:
         agents.append(finding.earlier.agent_name)
     fields: dict[str, Any] = {
-        "content": _fitting(_content(finding, setting)),
         "outcome": _OUTCOME.get(finding.kind, "positive"),
         "occurred_at": when,
         "project_id": log.project_id,
@@ -120,13 +127,17 @@ def composed(finding: Finding, setting: Setting) -> AgentMemory:
     }
     if fields["outcome"] == "negative" and (finding.fingerprint or finding.errors):
         fields["failure_fingerprint"] = finding.fingerprint or failure_fingerprint(finding.errors[0])
+    attempt = _attempt(finding)
+    fields["content"] = _fitting(_content(finding, setting, attempt))
     if finding.steps:
         return ProceduralMemory(**fields, trigger_pattern=_one_line(finding.text)[:400], steps=list(finding.steps))
     if finding.kind == "instruction":
         return SemanticMemory(**fields, category="instruction", pattern=_one_line(finding.text)[:2_000])
     return EpisodicMemory(
         **fields,
+        **(attempt.model_dump(exclude_none=True) if attempt else {}),
         event_date=when,
+        goal=finding.goal,
         location=_where(finding)[:400] or None,
         files_involved=files,
         action_log=list(finding.actions),
@@ -147,31 +158,43 @@ def composed(finding: Finding, setting: Setting) -> AgentMemory:
     )
 
 
-def _content(finding: Finding, setting: Setting) -> str:
+def _attempt(finding: Finding) -> Attempt | None:
+    """Return what a finding tells of an attempt; of a build's task that failed, or that succeeded after it had failed, too."""
+    task = finding.task
+    if finding.attempt or finding.told or finding.said or finding.steps or task is None:
+        return finding.attempt
+    tried = f"“{_one_line(finding.text)[:250]}”"
+    if finding.kind == "failure":
+        return Attempt(tried=tried, last_error=" / ".join(finding.errors) or _gist(task.output, ()) or None)
+    if finding.kind == "recovery" and finding.earlier:
+        worked = _gist(task.output, ()) or _one_line(finding.text)[:250]
+        return Attempt(tried=tried, last_error=next(iter(finding.errors), None), worked=worked)
+    return None
+
+
+def _content(finding: Finding, setting: Setting, attempt: Attempt | None) -> str:
     task, text = finding.task, _one_line(finding.text)
     if finding.told:
         return finding.told
+    if finding.attempt:
+        fields = finding.attempt.model_dump()
+        return trial_text(fields, is_solved=finding.kind in _SOLVED) if fields["asked"] else step_text(fields)
     if finding.said:
         return _said(finding)
     if finding.steps:
         steps = "; ".join(f"{number}. {step}" for number, step in enumerate(finding.steps, start=1))
-        return f"{_sentence(f'How to: {text}')} Steps: {steps}"
+        return f"{sentence(f'How to: {text}')} Steps: {steps}"
     if task is None:
-        return _sentence(f"Build {setting.log.build_id} of {setting.log.project_id}: {text}")
+        return sentence(f"Build {setting.log.build_id} of {setting.log.project_id}: {text}")
     where = _where(finding)
-    if finding.kind == "failure":
-        place = f" ({where})" if where else ""
-        error = " / ".join(finding.errors) or _gist(task.output, ()) or "no error was recorded"
-        return _sentence(f"{task.agent_name} failed at “{text[:250]}”{place}: {error}")
-    if finding.kind == "recovery" and finding.earlier:
-        error = finding.errors[0] if finding.errors else "a failure without a recorded error"
-        solved = _sentence(f"“{text[:250]}” succeeded after {finding.earlier.agent_name} had failed with {error}")
-        return f"{solved} What worked: {_gist(task.output, ()) or text[:250]}"
+    if attempt and finding.earlier:
+        return recovered_task_text(attempt.model_dump(), agent=finding.earlier.agent_name)
+    if attempt:
+        return failed_task_text(attempt.model_dump(), agent=task.agent_name, place=where)
     if finding.kind == "revert":
         return _reverted(finding, task, where)
     # who and where are fields of the memory: in its text they would make all changes to one file look alike
-    lead = _LEAD.get(finding.kind, "")
-    first = _sentence(text if not lead or text.casefold().startswith(lead.casefold()) else f"{lead}: {text}")
+    first = sentence(with_lead(finding.kind, text))
     place = _place(finding)
     told = f"{first} {_gist(task.output, (text,))}".strip()
     return f"{told} ({place})" if place and place.casefold() not in told.casefold() else told
@@ -183,17 +206,15 @@ def _said(finding: Finding) -> str:
     if finding.steps:
         steps = "; ".join(f"{number}. {step}" for number, step in enumerate(finding.steps, start=1))
         return f"The user stated the steps{f' for {context[:200]}' if context else ''}: {steps}"
-    lead = {"instruction": "Instruction by the user", "correction": "The user corrected"}.get(
-        finding.kind, "The user stepped in"
-    )
-    first = _sentence(f"{lead}: {action[:500]}")
-    return f"{first} {_sentence(f'Context: {context}')}" if context else first
+    lead = LEADS.get(finding.kind, LEADS["intervention"])
+    first = sentence(f"{lead}: {action[:500]}")
+    return f"{first} {sentence(f'Context: {context}')}" if context else first
 
 
 def _reverted(finding: Finding, task: BuildTask, where: str) -> str:
     commit = f" ({'commit ' if _is_commit(task.reverts) else ''}{task.reverts[:12]})" if task.reverts else ""
     place = f" in {where}" if where else ""
-    first = _sentence(f"{task.agent_name} reverted “{_one_line(finding.text)[:250]}”{commit}{place}")
+    first = sentence(f"{task.agent_name} reverted “{_one_line(finding.text)[:250]}”{commit}{place}")
     why = _gist(task.output, (task.description, finding.text))
     return f"{first} Why: {why}" if why else first
 
@@ -216,7 +237,7 @@ def _gist(body: str, known: tuple[str, ...]) -> str:
             break
         chosen.append(index)
         length += len(prose[index])
-    return " ".join(_sentence(prose[index]) for index in sorted(chosen))
+    return " ".join(sentence(prose[index]) for index in sorted(chosen))
 
 
 def _where(finding: Finding) -> str:
@@ -272,10 +293,6 @@ def _one_line(text: str) -> str:
 
 def _folded(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.casefold()))
-
-
-def _sentence(text: str) -> str:
-    return ended(text.strip(), ends=".!?”:;", closing="")
 
 
 def _fitting(text: str) -> str:

@@ -10,11 +10,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from memgraph.extraction.error_text import error_lines, failure_fingerprint
 from memgraph.extraction.rules.findings import Finding
 from memgraph.extraction.rules.subjects import content_words
 from memgraph.extraction.statements import find_decision, is_objection, is_standing_rule, sentences, steps_in
+from memgraph.model.attempts import Attempt
 from memgraph.model.build import BuildEventLog, BuildTask
 from memgraph.model.memory import ActionStep
 from memgraph.text.cutting import cut
@@ -179,19 +181,19 @@ def _is_same(one: _Step, other: _Step) -> bool:
 
 def _recovered(steps: Sequence[_Step], failed: Sequence[_Step], remedy: _Step) -> Finding:
     first, times = failed[0], len(failed)
-    errors = _errors(failed[-1])
+    errors = error_lines(failed[-1].task.output)
     said = errors[0] if errors else _last_line(failed[-1].task.output) or "no error was shown"
     between = steps[first.place + 1 : remedy.place]
     files = list(dict.fromkeys(file for step in between if step.edits for file in step.task.files_changed))
     done = [step.command for step in between if (step.edits or step.runs) and step.task.outcome == "success"]
     what = f"An edit{_of_files(remedy.task)}" if remedy.edits else f"`{_short(first.command)}`"
-    how_often = f" {times} times" if times > 1 else ""
+    told: dict[str, Any] = {"tried": what, "attempts": times + 1, "last_error": said[:200]}
     if different := _different(failed[-1].task, remedy.task):
-        worked = f"what worked: `{different}`"
+        told |= {"worked_how": "instead", "worked": f"`{different}`"}
     elif files:
-        worked = f"it worked after {', '.join(files[:3])} had been edited"
+        told |= {"worked_how": "edit", "worked": ", ".join(files[:3])}
     else:
-        worked = f"it worked after `{_short(done[-1])}`" if done else "it worked when it was run again"
+        told |= {"worked_how": "after", "worked": f"`{_short(done[-1])}`"} if done else {"worked_how": "again"}
     why = _gist(failed[-1].task.output, _reasoning_after(steps, failed[-1]), remedy.task.reasoning)
     return Finding(
         "recovery",
@@ -202,7 +204,7 @@ def _recovered(steps: Sequence[_Step], failed: Sequence[_Step], remedy: _Step) -
         remedy.task,
         errors=tuple(errors),
         earlier=first.task,
-        told=f"{what} failed{how_often} ({said[:200]}); {worked}. {why}",
+        attempt=Attempt(**told, explained=why or None),
     )
 
 
@@ -219,10 +221,9 @@ def _different(failed: BuildTask, worked: BuildTask) -> str:
 
 
 def _stayed(steps: Sequence[_Step], step: _Step, times: int) -> Finding:
-    errors = _errors(step)
+    errors = error_lines(step.task.output)
     said = errors[0] if errors else _last_line(step.task.output) or "no error was shown"
     why = _gist(step.task.output, _reasoning_after(steps, step))
-    how_often = f" {times} times" if times > 1 else ""
     return Finding(
         "failure",
         8.0 if step.runs or times > 1 else 5.0,
@@ -231,7 +232,9 @@ def _stayed(steps: Sequence[_Step], step: _Step, times: int) -> Finding:
         "a step failed and never worked in the session",
         step.task,
         errors=tuple(errors) or (said[:240],),
-        told=f"`{_short(step.command)}` failed{how_often}: {said[:240]}. {why}",
+        attempt=Attempt(
+            tried=f"`{_short(step.command)}`", attempts=times, last_error=said[:240], explained=why or None
+        ),
     )
 
 
@@ -312,6 +315,7 @@ def _way(log: BuildEventLog, steps: Sequence[_Step]) -> Iterator[Finding]:
         "a session ended well; these steps led there",
         last,
         actions=tuple(ActionStep(t=float(number), action=line) for number, line in enumerate(lines)),
+        goal=goal[:200],
         told=f"What led to success in “{goal[:200]}”: {numbered}",
     )
 
@@ -357,10 +361,6 @@ def _short(command: str) -> str:
 def _sentences(said: str) -> list[str]:
     """Split what an agent said; where lines were joined, a full stop has no space after it."""
     return sentences(_JOINED.sub(r"\g<0> ", said[:6_000]))
-
-
-def _errors(step: _Step) -> list[str]:
-    return error_lines(step.task.output)
 
 
 def _last_line(text: str) -> str:

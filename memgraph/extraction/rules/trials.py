@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from memgraph.extraction.error_text import error_lines, task_fingerprint
 from memgraph.extraction.rules.findings import Finding
 from memgraph.extraction.rules.sessions import from_session
 from memgraph.extraction.statements import sentences
+from memgraph.model.attempts import Attempt
+from memgraph.model.base import MAX_NAME_CHARS
 from memgraph.model.build import BuildEventLog, BuildTask
 from memgraph.model.memory import ActionStep
 
 _MAX_TASKS = 20_000
 _MAX_ACTIONS = 40
+_MAX_NAMES = 12
 _MAX_LESSON_CHARS = 440
 _MAX_PROVEN_CHARS = 200
 _MAX_RESULT_CHARS = 200
@@ -57,30 +61,35 @@ def from_trial(log: BuildEventLog) -> Iterator[Finding]:
 
 
 def _lesson_of(task: BuildTask, what: str) -> Finding:
-    told = f"Failed trial: {what} Lesson: {_lesson(task.lesson)}"
+    attempt = _attempt(task, what, lesson=_lesson(task.lesson))
     reason = "a lesson was drawn from a failed trial"
     same = task_fingerprint(task.description)
-    return Finding("lesson", 8.5, f"{task.task_id[:380]}:lesson", what, reason, task, told=told, fingerprint=same)
+    return Finding("lesson", 8.5, f"{task.task_id[:380]}:lesson", what, reason, task, attempt=attempt, fingerprint=same)
 
 
 def _success_of(task: BuildTask, what: str) -> Finding:
     result = _cut(_PREAMBLE.sub(" ", task.output[:_MAX_READ_CHARS]), _MAX_RESULT_CHARS)
     # the lesson itself is kept as well: what is new is what came of it
     lesson = _lesson(task.reasoning, _MAX_PROVEN_CHARS if result else _MAX_LESSON_CHARS)
-    told = f"Solved after a failed trial: {what} What it acted on: {lesson}"
-    told += f" Result: {result}" if result else ""
+    attempt = _attempt(task, what, acted_on=lesson, result=result)
     reason = "a trial succeeded after a lesson"
-    return Finding("recovery", 8.7, f"{task.task_id[:380]}:recovery", what, reason, task, told=told)
+    return Finding("recovery", 8.7, f"{task.task_id[:380]}:recovery", what, reason, task, attempt=attempt)
 
 
 def _solution_of(task: BuildTask, what: str, calls: Sequence[BuildTask]) -> Finding:
-    told = f"Solved: {what} What was done: {_names(calls)}."
+    attempt = _attempt(task, what, tools_called=_names(calls))
     key = f"{task.task_id[:380]}:solution"
-    return Finding("solution", 6.5, key, what, "a trial succeeded", task, told=told, actions=_actions(calls))
+    return Finding("solution", 6.5, key, what, "a trial succeeded", task, attempt=attempt, actions=_actions(calls))
 
 
-def _names(calls: Sequence[BuildTask]) -> str:
-    return ", ".join(list(dict.fromkeys(call.description.split("(", 1)[0].strip() for call in calls))[:12])
+def _attempt(task: BuildTask, what: str, **told: Any) -> Attempt:
+    known = {name: value for name, value in told.items() if value != ""}
+    return Attempt(asked=what, attempt=task.attempt, attempts=task.attempts, **known)
+
+
+def _names(calls: Sequence[BuildTask]) -> list[str]:
+    names = (call.description.split("(", 1)[0].strip()[:MAX_NAME_CHARS] for call in calls)
+    return list(dict.fromkeys(filter(None, names)))[:_MAX_NAMES]
 
 
 def _actions(calls: Sequence[BuildTask]) -> tuple[ActionStep, ...]:
@@ -100,17 +109,21 @@ def _failure_of(task: BuildTask, what: str, calls: Sequence[BuildTask], *, is_co
     """Tell of a failure nobody drew a lesson from: what was asked, what was done, and what went wrong on the way."""
     wrong = [call for call in calls if call.outcome == "failure"]
     errors = tuple(line for failed in (wrong[-1:] if calls else [task]) for line in error_lines(failed.output, limit=1))
-    told = f"Failed trial: {what}"
-    told += f" What it acted on: {_lesson(task.reasoning)}" if task.reasoning else ""
-    if calls:
-        told += f" What was done: {_names(calls)} (calls: {len(calls)}, failed: {len(wrong)})."
-    elif is_conversation:
-        told += " What was done: no tool was called."
-    told += f" Last error: {errors[0]}" if errors else ""
+    counts = {"calls": len(calls), "failed_calls": len(wrong)} if calls or is_conversation else {}
+    attempt = _attempt(
+        task,
+        what,
+        acted_on=_lesson(task.reasoning),
+        tools_called=_names(calls),
+        last_error=errors[0] if errors else "",
+        **counts,
+    )
     key, done = f"{task.task_id[:380]}:failure", _actions(calls)
     same = None if errors else task_fingerprint(task.description)
     reason = "a trial failed"
-    return Finding("failure", 8.0, key, what, reason, task, errors=errors, told=told, actions=done, fingerprint=same)
+    return Finding(
+        "failure", 8.0, key, what, reason, task, errors=errors, attempt=attempt, actions=done, fingerprint=same
+    )
 
 
 def _shortened(text: str) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memgraph.facade import MemGraph
     from memgraph.model.memory import StoredMemory
     from memgraph.model.results.learning import IngestReport
-    from memgraph.model.retrieval import RetrievalResult
+    from memgraph.model.results.retrieval import RetrievalResult
     from memgraph.viz.page.page import PageReport
 
 _PAGE = "memgraph-demo.html"

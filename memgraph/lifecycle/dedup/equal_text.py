@@ -59,7 +59,7 @@ def differ(one: AgentMemory, other: AgentMemory) -> bool:
 
 
 def _task(memory: AgentMemory) -> str | None:
-    return task_of(memory.source, memory.content, memory.source_event_ids, memory.evidence_build_ids)
+    return task_of(vars(memory))
 
 
 def _is_reordered(one: str, other: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from memgraph.model.attempts import no_attempt
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.memories import MemoryMerged
 from memgraph.model.events.payload import sparse
@@ -42,9 +43,13 @@ def merged(
     if takes_text is None:
         takes_text = len(candidate.content) > len(existing.content) and not existing.is_pinned
     told = {name: getattr(candidate, name, None) for name in _TOLD_BY_THE_TEXT} if takes_text else {}
+    # what another text tells of no attempt, or of another one, is told no longer
+    of_the_text = {**no_attempt(), "is_solved": None}
+    own = {name: getattr(candidate, name, nothing) for name, nothing in of_the_text.items() if hasattr(existing, name)}
     relevance = curve.confirmed(existing.relevance_score)
     return existing.model_copy(
         update={name: value for name, value in told.items() if value}
+        | (own if takes_text else {})
         | {
             "content": candidate.content if takes_text else existing.content,
             "embedding": candidate.embedding if takes_text else existing.embedding,

@@ -50,6 +50,7 @@ def caution_of(
         "confidence": confidence_of(len(trouble.builds)),
         "category": f"{kind} error",
         **said,
+        "is_solved": True if trouble.lesson and said["correct_approach"] else None,
         "project_id": scope[0],
         "task_id": scope[1],
         **shared_context(rows),

@@ -11,6 +11,7 @@ from memgraph.extraction.statements import sentences
 from memgraph.lifecycle.errors.error_classification import kind_of
 from memgraph.lifecycle.evidence.experience import evidence_of
 from memgraph.lifecycle.evidence.sentences import concrete
+from memgraph.lifecycle.evidence.trials import is_trial
 from memgraph.model.results.procedures import ErrorKind
 from memgraph.ports import Row
 from memgraph.text.cutting import cut
@@ -20,22 +21,6 @@ _MOST_MESSAGES = 50
 _VARIES = re.compile(r"\d+|\"[^\"]{0,200}\"|'[^']{0,200}'|`[^`]{0,200}`|“[^”]{0,200}”")
 
 _OPENS, _CLOSES = re.compile(r"^[^\w\s]*"), re.compile(r"[^\w\s]*$")
-_WHAT_WORKED = re.compile(
-    r"(?:what worked|What it acted on): (`.+?`|.+?)(?:\. [A-Z“`]|\.?$)", re.IGNORECASE | re.DOTALL
-)
-_WORKED_AFTER = re.compile(r"it worked after (.+? had been edited|`.+?`)")
-_AGAIN = re.compile(r"it worked when it was run again\.(.*)$", re.DOTALL)
-_TRIED = (
-    re.compile(r"^(`.+?`) failed"),
-    re.compile(r"failed at (“.+?”)"),
-    re.compile(r"^(An edit(?: of \S+)?) failed"),
-)
-_WHAT = re.compile(
-    r"^(?:Failed trial|Solved after a failed trial|Solved): (.+?) (?:Lesson|What it acted on|What was done|Last error): ",
-    re.DOTALL,
-)
-_TRIAL = re.compile(r"Failed trial: ")
-_LESSON = re.compile(r" (?:Lesson|What it acted on): (.+)$", re.DOTALL)
 _TO_DO = re.compile(
     r"\b(?:should|make sure|let's fix|next (?:trial|time|attempt)|i will|instead|needs? to|must|avoid|always|rather than)\b",
     re.IGNORECASE,
@@ -77,13 +62,13 @@ class Trouble:
     @property
     def lesson(self) -> str | None:
         """The last lesson that was drawn, where no error was reported: it did not help."""
-        found = _LESSON.search(self.failed[-1]["content"]) if self.is_of_a_task else None
-        return cut(" ".join(found[1].split()), 500) if found else None
+        lesson = lesson_of(self.failed[-1]) if self.is_of_a_task else None
+        return cut(" ".join(lesson.split()), 500) if lesson else None
 
     @property
     def lessons(self) -> int:
         """How many episodes tell a lesson: what says much the same has been merged into one."""
-        return sum(_LESSON.search(row["content"]) is not None for row in self.failed)
+        return sum(lesson_of(row) is not None for row in self.failed)
 
     @property
     def name(self) -> str:
@@ -135,26 +120,29 @@ def error_text(row: Row) -> str:
     """Return what an episode says of the errors that it met; what a trial was about, or what a change mended, is none."""
     if met := row.get("errors_encountered"):
         return " / ".join(str(one["message"]) for one in met)
-    text = str(row["content"])
-    if _TRIAL.match(text):
-        return text.partition(" Last error: ")[2]
-    return "" if row.get("git_commit") else text
+    if is_trial(row):
+        return str(row.get("last_error", ""))
+    return "" if row.get("git_commit") else str(row["content"])
+
+
+def lesson_of(row: Row) -> str | None:
+    """Return the lesson that a trial led to, else the one that it acted on."""
+    return row.get("lesson") or row.get("acted_on")
 
 
 def remedy_of(row: Row) -> str | None:
     """Return what an episode says that helped, in its own words."""
-    text = row["content"]
-    if after := _WORKED_AFTER.search(text):
-        what = after[1]
-        return _said(f"edit {what.removesuffix(' had been edited')}" if what.endswith("edited") else what)
-    if lesson := _LESSON.search(text):
-        if row.get("outcome") == "positive":
-            return advice_in(lesson[1])
-        return None
-    if again := _AGAIN.search(text):
-        return advice_in(again[1])
-    if worked := _WHAT_WORKED.search(text):
-        return None if worked[1].startswith("`…") else _said(worked[1])  # a part of a command helps nobody
+    if lesson := lesson_of(row):
+        return advice_in(lesson) if row.get("outcome") == "positive" else None
+    how, worked = row.get("worked_how"), row.get("worked")
+    if how == "again":
+        return advice_in(row.get("explained", ""))
+    if worked and how == "edit":
+        return _said(f"edit {worked}")
+    if worked and how:
+        return None if worked.startswith("`…") else _said(worked)  # a part of a command helps nobody
+    if worked:
+        return _said(next(iter(sentences(worked)), worked).removesuffix("."))
     stated = next((error["resolution"] for error in row.get("errors_encountered", ()) if error.get("resolution")), None)
     return _said(stated) if stated else None
 
@@ -166,25 +154,23 @@ def advice_in(lesson: str) -> str | None:
 
 def tried_in(row: Row) -> str | None:
     """Return what an episode says was done that went wrong; None for a lesson that only says what is to be done."""
-    text = row["content"]
-    if lesson := _LESSON.search(text):
-        wrong = [one for one in sentences(lesson[1]) if _WENT_WRONG.search(one) and not _TO_DO.search(one)]
+    if lesson := lesson_of(row):
+        wrong = [one for one in sentences(lesson) if _WENT_WRONG.search(one) and not _TO_DO.search(one)]
         return _joined(concrete(wrong)[:2])
-    if _TRIAL.match(text):
+    if is_trial(row):
         return None  # which of its calls was wrong nobody says
-    for pattern in _TRIED:
-        if found := pattern.search(text):
-            return _said(found[1])
+    if tried := row.get("tried"):
+        return _said(tried)
     failed = [step["action"] for step in row.get("action_log", ()) if step.get("error")]
     if failed:
         return _said(failed[-1])
-    return _said(row.get("action") or row.get("decision") or (sentences(text) or [text])[0])
+    return _said(row.get("action") or row.get("decision") or (sentences(row["content"]) or [row["content"]])[0])
 
 
 def what_of(row: Row) -> str | None:
     """Return what a trial was at, to recognise it by in another trial."""
-    found = _WHAT.match(row["content"])
-    return found[1].rstrip(".") if found else None
+    asked: str | None = row.get("asked")
+    return asked.rstrip(".") if asked else None
 
 
 def named_error(error: str) -> str:

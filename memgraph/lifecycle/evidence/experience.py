@@ -17,7 +17,7 @@ from memgraph.lifecycle.communities.lineage import are_kin
 from memgraph.lifecycle.evidence.deletions import Deletions
 from memgraph.lifecycle.evidence.evidence import is_true, sources_of
 from memgraph.lifecycle.evidence.retirement import was_retired
-from memgraph.lifecycle.evidence.trials import task_of_row
+from memgraph.lifecycle.evidence.trials import task_of
 from memgraph.lifecycle.run.changes import MOST_EVENTS, Watch, changes_after, expired, last_run
 from memgraph.model.events.lifecycle import COMPRESSION, FADED
 from memgraph.model.events.recalls import AccessRecorded
@@ -203,7 +203,7 @@ def _note_solved(rows: Iterable[Row], found: Mapping[tuple[Scope, str], Experien
     """Note in every scope which trials solved which task."""
     solved: dict[Scope, dict[str, list[Row]]] = {}
     for row in rows:
-        if row.get("outcome") == "positive" and (task := task_of_row(row)):
+        if row.get("outcome") == "positive" and (task := task_of(row)):
             solved.setdefault((row.get("project_id"), row.get("task_id")), {}).setdefault(task, []).append(row)
     for (scope, _), experience in found.items():
         experience.solved = solved.get(scope, {})

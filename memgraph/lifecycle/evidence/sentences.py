@@ -22,8 +22,6 @@ _MARKS = re.compile(r"(?<!\w)\*{1,3}(?=\S)|(?<=\S)\*{1,3}(?!\w)|^(?:#{1,6}|[-*+>
 _RAW = re.compile(r"[{}]|\":|':|```|\|\s*-|\w\([\"'\w]*\s*=|\[\[|</?\w+[ />]|\\n")
 _CALL = re.compile(r"`([A-Za-z_][\w.]*)\([^`]*`")
 _FIELD = re.compile(r"[\"']?\b([A-Za-z_]\w*)[\"']?\s*[:=]")
-_FAILED = re.compile(r"( failed(?: \d+ times)?) \(([^()]+)\)")
-_WORKED = re.compile(r"; what worked: `([^`]*)`")
 _MONTH = rf"(?:{'|'.join(MONTHS)})"
 _DATE = re.compile(
     rf"\s(?:(?:on|for|from|until|by|of|since) )?(?:the )?(?:{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|"
@@ -60,8 +58,7 @@ _OPENING = re.compile(
 def sentences_of(text: str) -> list[str]:
     """Return the sentences of a text that may be told, as they stand but for markup, each with an end."""
     text = _LINK.sub(r"\1", " ".join(text.split()))
-    text = _CALL.sub(r"`\1`", _WORKED.sub(_what_worked, text))
-    text = _FAILED.sub(lambda match: f"{match[1]} ({without_numbers(match[2])})", text)
+    text = _CALL.sub(r"`\1`", text)
     found = []
     for part in split_sentences(text, "told"):
         said = _opened(_MARKS.sub("", part).strip())
@@ -71,11 +68,9 @@ def sentences_of(text: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _what_worked(match: re.Match[str]) -> str:
-    """Keep a plain command that worked; a call's other arguments are those of one case, and help nobody."""
-    if not _RAW.search(match[1]) and not _FIELD.search(match[1]):
-        return match[0].replace("… ", "").replace(" …", "")
-    return ""
+def is_plain(command: str) -> bool:
+    """Whether a command is one in general; a call's arguments are those of one case, and help nobody."""
+    return not _RAW.search(command) and not _FIELD.search(command)
 
 
 def _opened(said: str) -> str:

@@ -10,7 +10,14 @@ from typing import Any
 from memgraph.index.index import Index
 from memgraph.lifecycle.evidence.evidence import confidence_of, strictness
 from memgraph.lifecycle.evidence.experience import SOURCE
-from memgraph.lifecycle.generalisation.extractive_text import Shared, counted, generalised, kind_of, shared_by
+from memgraph.lifecycle.generalisation.extractive_text import (
+    Shared,
+    counted,
+    generalised,
+    kind_of,
+    shared_by,
+    trials_of_one_task,
+)
 from memgraph.lifecycle.generalisation.patterns import Pattern, Plan
 from memgraph.lifecycle.generalisation.stages import Stage, stages
 from memgraph.lifecycle.generalisation.wording import Wording
@@ -168,6 +175,7 @@ def _fields(reader: Reader, stage: Stage, shared: Shared) -> dict[str, Any]:
     collected = sorted(pattern.same.collected) if pattern.same else []
     shared_context = {"tags": list(shared.tags), "entities": [Entity(**entity) for entity in shared.entities]}
     seen = counted(pattern.evidence, told)
+    trials = trials_of_one_task(told, seen, pattern.solved)
     return {
         **{name: values for name, values in shared_context.items() if values},  # else they are found in the text
         "outcome": pattern.experience.outcome,
@@ -191,6 +199,9 @@ def _fields(reader: Reader, stage: Stage, shared: Shared) -> dict[str, Any]:
             failed_builds=_failed_builds(reader, pattern) if kind_of(told) == "recovery" else 0,
         ),
         "reason": f"the same was seen {seen}",
+        "asked": trials and trials.asked,
+        "lesson": trials and trials.lesson,
+        "is_solved": trials and trials.is_solved,
     }
 
 

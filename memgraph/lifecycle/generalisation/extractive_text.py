@@ -14,12 +14,20 @@ from functools import lru_cache
 from itertools import islice
 from typing import TypeVar
 
-from memgraph.lifecycle.evidence.sentences import in_general, most_central, sentences_of
-from memgraph.lifecycle.evidence.trials import asked_and_learned, is_trial, of_trials, task_of_row
+from memgraph.lifecycle.evidence.sentences import (
+    in_general,
+    is_plain,
+    most_central,
+    sentences_of,
+    without_numbers,
+)
+from memgraph.lifecycle.evidence.trials import Trials, asked_and_learned, is_trial, of_trials, task_of
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.ids import canonical_name
 from memgraph.ports import Row
+from memgraph.text.attempts import step_text
 from memgraph.text.calendar import MONTHS
+from memgraph.text.leads import without_lead
 from memgraph.text.overlap import overlap
 from memgraph.text.sentences import enumerated
 
@@ -34,11 +42,6 @@ _EXAMPLE_CHARS = 180
 _LONGEST_NAME = 80
 _MOST_SHARED_TAGS = 6
 _WORD = re.compile(r"[^\W\d_]{3,}")
-_LEAD = re.compile(
-    r"^(?:Failed trial|Solved after a failed trial|Solved|Fix|Partly done|Breaking change|Release|Instruction by the user|"
-    r"The user corrected|The user stepped in):\s+"
-)
-_PLACE = re.compile(r"[.:]?\s+\(([^()\s]{1,100})\)$")
 _SAME_WORDS = 0.6
 _UNDATED_YEAR = "2000"
 
@@ -158,7 +161,7 @@ def counted(evidence: frozenset[str], episodes: Sequence[Row]) -> str:
     """Return how often something was seen, in words: "in 4 builds"."""
     unbuilt = sum(key.startswith("memory ") for key in evidence)
     unit = "builds" if not unbuilt else "episodes" if unbuilt == len(evidence) else "cases"
-    if not unbuilt and all(is_trial(row["content"]) for row in episodes):
+    if not unbuilt and all(is_trial(row) for row in episodes):
         unit = "trials"
     return f"in {len(evidence):,} {unit}"
 
@@ -186,8 +189,8 @@ def generalised(
         Of recoveries: how many of the builds failed all the same.
     """
     place = _place(shared)
-    if is_trial(central[0]["content"]) and (len(central) == 1 or _is_of_one_task(central)):
-        return of_trials(central, seen, solved)
+    if trials := trials_of_one_task(central, seen, solved):
+        return trials.text
     many = seen.split(" ", 2)
     seen += _when(central) if len(central) > 1 else ""
     if failed_builds:
@@ -216,13 +219,20 @@ def generalised(
     return told
 
 
+def trials_of_one_task(central: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> Trials | None:
+    """Return what is told of episodes that are trials of one task; None of others. Takes what `generalised` takes."""
+    if is_trial(central[0]) and (len(central) == 1 or _is_of_one_task(central)):
+        return of_trials(central, seen, solved)
+    return None
+
+
 def _quoted(cases: Sequence[str]) -> str:
     return enumerated([f"“{case}”" for case in cases])
 
 
 def _of_one(row: Row, outcome: str, place: str, seen: str, *, has_failed: bool) -> str:
     """Tell of one episode that was seen again and again what holds of all these times, and what is to be learned from it."""
-    text, where = _apart(row["content"])
+    text, where = _apart(row)
     said = most_central(in_general(sentences_of(text)), room=_CASE_CHARS)
     frame = _frame([row], outcome, place or f"`{where}`" * bool(where), seen, has_failed=has_failed)
     return f"{frame}: {' '.join(said)}" if said else f"{frame}."
@@ -254,7 +264,7 @@ def kind_of(episodes: Sequence[Row]) -> str | None:
 
 
 def _is_of_one_task(rows: Sequence[Row]) -> bool:
-    tasks = {task_of_row(row) for row in rows}
+    tasks = {task_of(row) for row in rows}
     return len(tasks) == 1 and None not in tasks
 
 
@@ -288,11 +298,25 @@ def _unlike(central: Sequence[Row]) -> list[Row]:
     return chosen
 
 
-def _apart(content: str) -> tuple[str, str | None]:
+def _apart(row: Row) -> tuple[str, str | None]:
     """Return what an episode says, without what kind of thing it is, and the place that stands behind it."""
-    text = _LEAD.sub("", " ".join(content.split()))
-    where = _PLACE.search(text)
-    return (text[: where.start()], where[1]) if where else (text, None)
+    if row.get("worked_how"):
+        return _step_in_general(row), None
+    text = without_lead(" ".join(row["content"].split()), row.get("tags", ()))
+    title = row.get("title") or ""
+    for place in (title.rsplit("/", 1)[-1], title):
+        if place and (bare := text.removesuffix(f" ({place})")) != text:
+            return bare.rstrip(".:"), place
+    return text, None
+
+
+def _step_in_general(row: Row) -> str:
+    """Return what a step of a session that failed and worked later says, without what belongs to one case."""
+    told = {**row, "last_error": without_numbers(row["last_error"])}
+    if row["worked_how"] == "instead":
+        worked = row["worked"].replace("… ", "").replace(" …", "")
+        told["worked"] = worked if is_plain(worked.strip("`")) else None
+    return step_text(told)
 
 
 def _cases(rows: Sequence[Row], place: str, frequency: Mapping[str, int]) -> list[str]:
@@ -303,9 +327,9 @@ def _cases(rows: Sequence[Row], place: str, frequency: Mapping[str, int]) -> lis
 
 def _case(row: Row, place: str, frequency: Mapping[str, int]) -> str | None:
     """Return the sentence of an episode that says most of what the others say too; None where none can be told."""
-    text, where = _apart(row["content"])
-    if is_trial(row["content"]):
-        text = asked_and_learned(row["content"])
+    text, where = _apart(row)
+    if is_trial(row):
+        text = asked_and_learned(row)
     fitting = [one for one in in_general(sentences_of(text)) if len(one) <= _EXAMPLE_CHARS]
     if not fitting:
         return None

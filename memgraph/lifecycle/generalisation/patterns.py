@@ -10,7 +10,7 @@ from memgraph.lifecycle.communities.louvain import communities
 from memgraph.lifecycle.communities.tag_overlap import LARGE_FROM, tag_weights
 from memgraph.lifecycle.evidence.evidence import may_tell
 from memgraph.lifecycle.evidence.experience import Experience, Known, evidence_of
-from memgraph.lifecycle.evidence.trials import task_of_row
+from memgraph.lifecycle.evidence.trials import task_of
 from memgraph.lifecycle.generalisation.extractive_text import by_centrality
 from memgraph.model.ids import canonical_name
 from memgraph.ports import Row
@@ -146,7 +146,7 @@ def _communities(
     by_task: dict[str, list[int]] = {}
     others: list[int] = []
     for place, row in enumerate(episodes):
-        task = task_of_row(row)
+        task = task_of(row)
         (others if task is None else by_task.setdefault(task, [])).append(place)
     if not by_task:
         return communities(tags, weights, is_large=is_large, settled=settled)
@@ -171,7 +171,7 @@ def _pattern(
 
 def _solved(experience: Experience, told: Sequence[Row]) -> Sequence[Row] | None:
     """Return which trials solved the task of failed ones; None where they must not be told: one cannot say it was never solved."""
-    tasks = {task_of_row(row) for row in told}
+    tasks = {task_of(row) for row in told}
     task = tasks.pop() if len(tasks) == 1 else None
     if task is None or experience.outcome != "negative":
         return None

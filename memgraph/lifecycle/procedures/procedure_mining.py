@@ -35,10 +35,6 @@ _MOST_TRIGGER_WORDS = 6
 _LEAST_TRIGGER_WORDS = 2
 _TOO_COMMON = 0.5
 """Words in the goals of more than so many of a larger project's episodes do not tell one way from another."""
-_LEAD = re.compile(
-    r"^(?:Failed trial|Solved after a failed trial|Solved|How to|What led to success in):?\s+", re.IGNORECASE
-)
-_GOAL_ENDS = re.compile(r"\s(?:What was done|What it acted on|Lesson|Steps|Last error): |”: 1\. ")
 _FILE_NAME = re.compile(r"([\w-]{2,80})\.[a-z]{1,4}\b")
 _NAME_PART = re.compile(r"[a-z]{3,}", re.IGNORECASE)
 _NAME = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")
@@ -60,9 +56,8 @@ class Attempt:
     def goal(self) -> list[str]:
         """The words of what was to be reached, in order."""
         row = self.row
-        text = row.get("goal") or row.get("trigger_pattern") or row.get("situation")
-        text = text or _GOAL_ENDS.split(_LEAD.sub("", row["content"]), maxsplit=1)[0]
-        return telling_words(text)
+        said = (row.get(name) for name in ("goal", "trigger_pattern", "situation", "asked"))
+        return telling_words(next(filter(None, said), row["content"]))
 
     @cached_property
     def purposes(self) -> list[str]:

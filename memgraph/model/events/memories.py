@@ -25,6 +25,7 @@ class MemoryAdded(Payload):
     """A memory was added."""
 
     TYPE = "memory.added"
+    VERSION = 2
 
     memory: MemoryRecord
     vector: VectorRef | None = None
@@ -38,14 +39,14 @@ class MemoryAdded(Payload):
         return [self.memory.id]
 
 
-_FIXED = {"id", "type", "created_at"}
+FIXED = {"id", "type", "created_at"}
 RecordPatch = create_model(
     "RecordPatch",
     __base__=Strict,
     **{
         name: (field.rebuild_annotation() | None, None)
         for name, field in MemoryRecord.model_fields.items()
-        if name not in _FIXED
+        if name not in FIXED
     },
 )  # type: ignore[call-overload]
 """New values of a memory's fields; absent means unchanged."""
@@ -82,12 +83,14 @@ class MemoryRevised(_Revision):
     """Fields of a memory were changed."""
 
     TYPE = "memory.revised"
+    VERSION = 2
 
 
 class MemoryMerged(_Revision):
     """A duplicate was merged into a memory; `candidate_id` is the id that the duplicate would have had."""
 
     TYPE = "memory.merged"
+    VERSION = 2
 
     candidate_id: MemoryId | None = None
 
@@ -120,6 +123,7 @@ class MemoryUndeleted(Payload):
     """A deleted memory was restored as it was. Events of the same commit restore its links."""
 
     TYPE = "memory.undeleted"
+    VERSION = 2
     BY_STORE_ALONE = True
 
     memory: MemoryRecord

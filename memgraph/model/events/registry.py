@@ -22,6 +22,7 @@ from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryMer
 from memgraph.model.events.payload import Payload
 from memgraph.model.events.recalls import AccessRecorded, OutcomeRecorded, RetrievalRecorded
 from memgraph.model.events.reembedding import MemoryReembedded, VectorsLost
+from memgraph.model.events.released import MemoryAdded1, MemoryMerged1, MemoryRevised1, MemoryUndeleted1
 from memgraph.model.events.store import EmbeddingSwitched, JournalRepaired, StoreCreated
 
 PAYLOADS: dict[tuple[str, int], type[Payload]] = {
@@ -29,6 +30,10 @@ PAYLOADS: dict[tuple[str, int], type[Payload]] = {
     for kind in (
         StoreCreated,
         EmbeddingSwitched,
+        MemoryAdded1,
+        MemoryRevised1,
+        MemoryMerged1,
+        MemoryUndeleted1,
         MemoryAdded,
         MemoryRevised,
         MemoryMerged,

@@ -16,7 +16,7 @@ from memgraph.model.memory import (
     StoredSemanticMemory,
     TrustClass,
 )
-from memgraph.model.retrieval import Certainty, Opposed
+from memgraph.model.results.retrieval import Certainty, Opposed
 
 OutcomeWord = Literal["success", "failure", "partial", "unknown"]
 ContextFormat = Literal["prefix", "sections", "delimited", "context"]

@@ -6,7 +6,6 @@ therefore cut to as much: a memory may hold a thousand times that.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain, islice
 from typing import Any, TypeGuard, TypeVar
@@ -30,7 +29,8 @@ from memgraph.model.results.context import (
     TaskContext,
     Warned,
 )
-from memgraph.model.retrieval import Opposed, RetrievalResult
+from memgraph.model.results.retrieval import Opposed, RetrievalResult
+from memgraph.text.attempts import quoted_lesson, trial_text
 from memgraph.text.cutting import fitted
 from memgraph.text.safe import visible_line
 
@@ -44,17 +44,6 @@ _WORD_OF: dict[Outcome, OutcomeWord] = {
     "neutral": "partial",
     "unknown": "unknown",
 }
-_PARTS = r"(.+?) (?:Lesson|What it acted on|What was done|Last error): "
-_FAILED_TRIAL = re.compile(rf"Failed trial: {_PARTS}", re.DOTALL)
-_SOLVED_TRIAL = re.compile(rf"Solved(?: after a failed trial)?: {_PARTS}", re.DOTALL)
-_SOLVED_SINCE = re.compile(
-    r"Failed in [\d,]+ \w+(?: of ([^:“”]{1,80}?))?, solved in |The same task failed in .{1,400}? One that went well acted on this: "
-)
-_LESSONS = (
-    re.compile(r"(Failed trial: .+?) Lesson: (.+)()$"),
-    re.compile(r"((?:Failed|Never solved) in .+?) The lesson: “(.+?)”(.*)$"),
-)
-"""How the rules tell of trials: what failed, the lesson, and what else is told of what failed."""
 
 _Entry = TypeVar("_Entry", bound=FromMemory)
 _Error = tuple[str | None, str | None, str | None]
@@ -149,27 +138,31 @@ def failed(memory: StoredMemory) -> list[Warned]:
     """Return a memory of negative outcome as what fails, and the lesson drawn from it as what prevents it; nothing of any other."""
     if memory.outcome != "negative":
         return []
-    text = visible_line(memory.content)
-    for pattern in _LESSONS:
-        if found := pattern.match(text):
-            return [_warned(memory, f"{found[1]}{found[3]}", None, found[2])]
-    return [_warned(memory, text, None, None)]
+    what, lesson = memory.content, None
+    if isinstance(memory, StoredEpisodicMemory) and memory.asked and memory.lesson:
+        what, lesson = trial_text({**vars(memory), "lesson": None}, is_solved=False), memory.lesson
+    elif isinstance(memory, StoredSemanticMemory) and memory.lesson:
+        before, quoted, after = what.partition(f" {quoted_lesson(memory.lesson)}")
+        what, lesson = (before + after, memory.lesson) if quoted else (what, None)
+    what, prevention = _fitted([what, lesson])
+    return [_warned(memory, what, None, prevention)]
 
 
 def solved_since(memories: Sequence[StoredMemory]) -> set[str | None]:
     """Return the ids of the failures whose task was solved, as they say or another of the memories: nothing of them is to be avoided."""
-    found = [
-        match
+    solved = {
+        memory.asked.rstrip(".")
         for memory in memories
-        for match in (_SOLVED_TRIAL.match(memory.content), _SOLVED_SINCE.match(memory.content))
-    ]
-    solved = {match[1].rstrip(".") for match in found if match and match[1]}
+        if (isinstance(memory, StoredEpisodicMemory) and memory.asked and memory.outcome == "positive")
+        or (isinstance(memory, StoredSemanticMemory) and memory.asked and memory.is_solved)
+    }
     return {memory.id for memory in memories if memory.outcome == "negative" and _is_solved(memory, solved)}
 
 
 def _is_solved(memory: StoredMemory, solved: Collection[str]) -> bool:
-    trial = _FAILED_TRIAL.match(memory.content)
-    return trial[1].rstrip(".") in solved if trial else _SOLVED_SINCE.match(memory.content) is not None
+    if isinstance(memory, StoredEpisodicMemory):
+        return memory.asked is not None and memory.asked.rstrip(".") in solved
+    return isinstance(memory, StoredSemanticMemory) and memory.is_solved is True
 
 
 def known_errors(memory: StoredMemory) -> list[Warned]:

@@ -16,7 +16,7 @@ from typing import Any
 from memgraph.model.base import checked
 from memgraph.model.memory import StoredEpisodicMemory, StoredMemory, StoredProceduralMemory
 from memgraph.model.results.context import AgentContext, ContextFormat, Experience, FromMemory, Skill, Warned
-from memgraph.model.retrieval import Opposed, RetrievalResult
+from memgraph.model.results.retrieval import Opposed, RetrievalResult
 from memgraph.retrieval.context.context import (
     agent_context,
     experience,

@@ -6,7 +6,7 @@ from math import exp
 
 import numpy as np
 
-from memgraph.model.retrieval import Certainty
+from memgraph.model.results.retrieval import Certainty
 from memgraph.retrieval.stages.state import Search
 
 _BOUNDS: tuple[tuple[float, Certainty], ...] = ((0.8, "high"), (0.5, "medium"), (0.2, "low"))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from memgraph.index.analyser import analyse
 from memgraph.index.index import Index
 from memgraph.model.memory import Vector
-from memgraph.model.retrieval import RetrievalConfig
+from memgraph.model.results.retrieval import RetrievalConfig
 from memgraph.retrieval.scope import Mask, Scope
 
 Scores = NDArray[np.float64]

@@ -13,6 +13,7 @@ from memgraph.extraction.secrets import redact_any
 from memgraph.fold.edges import chain_of
 from memgraph.journal.envelope import Event
 from memgraph.logs import logger_of
+from memgraph.model.attempts import no_attempt
 from memgraph.model.events.links import MemoryDerived, MemoryLinked
 from memgraph.model.events.memories import MemoryAdded, MemoryRevised
 from memgraph.model.events.payload import Actor, Payload, WriteScope
@@ -231,8 +232,9 @@ class Writer:
             fields.pop("outcome_word", None)
         given = type(old).parse({**fields, **updates})
         if given.content != old.content:  # what was found in the old text goes with it
-            found: dict[str, Any] = {"entities": [], "failure_fingerprint": None}
-            stale = {name: value for name, value in found.items() if name not in updates}
+            found: dict[str, Any] = {"entities": [], "failure_fingerprint": None, "is_solved": None, **no_attempt()}
+            kept = type(given).model_fields
+            stale = {name: value for name, value in found.items() if name in kept and name not in updates}
             given = annotated(given.model_copy(update=stale), self._annotator)
         return given
 

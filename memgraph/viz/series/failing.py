@@ -9,15 +9,16 @@ from typing import NamedTuple
 from memgraph.fold.history.builds import task_of_build
 from memgraph.fold.history.lives import History
 from memgraph.lifecycle.evidence.sentences import concrete, is_advice, sentences_of
-from memgraph.lifecycle.evidence.trials import is_trial, told_in
+from memgraph.lifecycle.evidence.trials import is_trial
 from memgraph.model.memory import StoredMemory
+from memgraph.text.attempts import done_text
 from memgraph.text.cutting import cut
 from memgraph.viz.series.failures import SUCCESS, Which, told_since
 from memgraph.viz.series.measures import Scope
 
 _TITLE_CHARS = 56
-_TELLING = ("Lesson", "Last error", "Result", "What it acted on", "What was done")
-"""Parts of a trial's text, that which says most of what went wrong first."""
+_TELLING = ("lesson", "last_error", "result", "acted_on")
+"""What is told of a trial, that which says most of what went wrong first."""
 
 
 class Failing(NamedTuple):
@@ -60,7 +61,7 @@ def failing(scope: Scope, memories: Sequence[StoredMemory]) -> list[Failing]:
     for which, times in failed.items():
         told = places[which]
         if which.is_task:  # what is told of a whole trial tells more of it than an error on the way
-            told = [place for place in told if is_trial(memories[place].content)] or told
+            told = [place for place in told if is_trial(vars(memories[place]))] or told
         tried, solved = by_task.get(which, ([], [])) if which.is_task else ([], [])
         title = _title_of(memories[told[0]]) if told else ""
         found.append(Failing(title, [(place, _begins(memories[place])) for place in told], times, tried, solved))
@@ -89,17 +90,18 @@ def told_times(history: History, memory: StoredMemory) -> list[str]:
 def _title_of(memory: StoredMemory) -> str:
     if memory.title:
         return memory.title
-    if not is_trial(memory.content):
+    told = vars(memory)
+    if not is_trial(told):
         return ""
-    return cut(told_in(memory.content)[0].rstrip("."), _TITLE_CHARS)
+    return cut(told["asked"].rstrip("."), _TITLE_CHARS)
 
 
 def _begins(memory: StoredMemory) -> int:
     """Return where a text begins to say what happened: in a trial's, with a sentence that is no advice and does not fit any task."""
-    if not is_trial(memory.content):
+    told = vars(memory)
+    if not is_trial(told):
         return 0
-    parts = told_in(memory.content)[1]
-    telling = next((parts[name] for name in _TELLING if name in parts), "")
+    telling = next((told[name] for name in _TELLING if told.get(name)), done_text(told))
     said = concrete(sentences_of(telling))
     happened = [sentence for sentence in said if not is_advice(sentence)] or said or [telling]
     return max(0, memory.content.find(happened[0].rstrip("."), memory.content.find(telling)))

@@ -249,7 +249,7 @@ class TestRefused:
     )
     def test_payloads_that_match_no_schema(self, lines: list[bytes], key: SigningKey, payload: dict[str, Any]) -> None:
         with pytest.raises(PayloadError, match=r"event 1 \(memory\.deleted\)"):
-            unseal(forged(lines[0], key, type="memory.deleted", payload=payload), START, key)
+            unseal(forged(lines[0], key, type="memory.deleted", event_version=1, payload=payload), START, key)
 
     def test_an_unchanged_line_signed_by_the_helper_passes(self, lines: list[bytes], key: SigningKey) -> None:
         """Show that the tests above refuse the change and not the helper's signature."""

@@ -11,7 +11,7 @@ import pytest
 
 import memgraph
 from memgraph.index.analyser import ANALYSER_VERSION
-from memgraph.model.retrieval import StageReport
+from memgraph.model.results.retrieval import StageReport
 from memgraph.retrieval.pipeline import STAGES, ranked
 from memgraph.retrieval.retrieval import SETTINGS_VERSION
 from memgraph.retrieval.scope import Scope

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from memgraph.extraction.rules.findings import _fitting, _one_line, _sentence
+from memgraph.extraction.rules.findings import _fitting, _one_line
 from memgraph.extraction.rules.sessions import _short
 from memgraph.extraction.statements import sentences
 from memgraph.index.analyser import analyse
@@ -27,6 +27,7 @@ from memgraph.lifecycle.evidence.sentences import sentences_of
 from memgraph.lifecycle.generalisation.extractive_text import _when
 from memgraph.lifecycle.intake import episodes
 from memgraph.retrieval.stages.time_phrases import spans_in
+from memgraph.text.attempts import sentence
 from memgraph.text.calendar import in_words
 from memgraph.text.cutting import cut, fitted, preview, split_text, summary_of
 from memgraph.text.overlap import overlap
@@ -100,7 +101,7 @@ OF_TEXTS: dict[str, Callable[[str], Any]] = {
     "summary_of": lambda text: summary_of(f"{text} {text[::-1]}\n{text} {text}"),
     "fitting": lambda text: _fitting(f"{text} " * 8)[-2 * LIMIT :],
     "ended, of evidence": ended,
-    "ended, of findings": _sentence,
+    "ended, of findings": sentence,
     "ended, of episodes": episodes._sentence,
     "ended": lambda text: ended(text, ends=".!?", closing=""),
     "cut": lambda text: cut(text, LIMIT),

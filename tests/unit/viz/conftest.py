@@ -185,6 +185,8 @@ def fill_trials(store: AgentMemoryStore) -> None:
                 **lesson,
                 "content": f"Failed trial: House {task}. Lesson: I was stuck in a loop at the {task[-1]}th door of the house. "
                 "I should have opened it first.",
+                "asked": f"House {task}.",
+                "lesson": f"I was stuck in a loop at the {task[-1]}th door of the house. I should have opened it first.",
                 "failure_fingerprint": task,
                 "evidence_build_ids": [_name(task, trial) for trial in trials],
                 "occurred_at": f"2000-01-0{trials[0] + 1}",

@@ -73,4 +73,5 @@ class AlfworldReader(TrialReader):
             reasoning=acted_on,
             lesson=lesson,
             occurred_at=undated(self._trial),
+            attempt=self._trial,
         )

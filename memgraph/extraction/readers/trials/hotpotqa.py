@@ -127,7 +127,7 @@ class HotpotqaReader(TrialReader):
             said = question.said()
             if question.text in solved:
                 question.reflections = []
-            task = _task(question, index[question.text], following.get(question.text), undated(trial.number))
+            task = _task(question, index[question.text], following.get(question.text), trial.number)
             build_id = run_id(f"hotpotqa-{task.task_id}-trial-{trial.number}", said)
             fields = trial_fields(build_id, self.project_id, [task], first=trial.number)
             yield part_of(f"trial {trial.number}", fields)
@@ -160,7 +160,7 @@ def _trials(stream: BinaryIO) -> Iterator[_Trial]:
         yield trial
 
 
-def _task(question: _Question, number: int, later: _Question | None, when: str) -> BuildTask:
+def _task(question: _Question, number: int, later: _Question | None, trial: int) -> BuildTask:
     is_correct = question.section == "CORRECT"
     answer = next((match[1] for action in reversed(question.actions) if (match := _ANSWER.search(action))), "")
     told = [f"Answered: {answer}" if answer else f"Gave no answer in {len(question.actions)} steps"]
@@ -176,5 +176,6 @@ def _task(question: _Question, number: int, later: _Question | None, when: str) 
         output=cleaned("\n".join(told), MAX_SAID_CHARS),
         outcome="success" if is_correct else "failure",
         lesson=cleaned(later.reflections[-1], MAX_SAID_CHARS) if is_new and later is not None else "",
-        occurred_at=when,
+        occurred_at=undated(trial),
+        attempt=trial,
     )

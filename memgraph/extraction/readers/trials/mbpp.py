@@ -82,6 +82,8 @@ def _attempts(problem: str, data: dict[str, Any]) -> Iterator[BuildTask]:
             reasoning=_at(reflections, number - 1) if number else "",
             lesson=_at(reflections, number) if not is_solved else "",
             occurred_at=undated(number),
+            attempt=number,
+            attempts=last + 1,
         )
 
 

@@ -76,7 +76,7 @@ class TauBenchReader:
         outcome: TaskOutcome = "success" if reward >= 1 else "failure"
         when = undated(number)
         try:
-            tasks = [_whole(task, heard, float(reward), outcome, when), *_calls(heard, when)][:MAX_BUILD_TASKS]
+            tasks = [_whole(task, heard, float(reward), outcome, number), *_calls(heard, when)][:MAX_BUILD_TASKS]
             build_id = run_id(f"tau-task-{task}-trial-{number}", data)
         except (InvalidInputError, OverflowError, RecursionError) as error:
             return Part(None, 1, f"{place}: {reason(error)}")
@@ -110,7 +110,7 @@ def _called(message: dict[str, Any]) -> list[Any]:
     return calls if isinstance(calls, list) else []
 
 
-def _whole(task: str, messages: list[dict[str, Any]], reward: float, outcome: TaskOutcome, when: str) -> BuildTask:
+def _whole(task: str, messages: list[dict[str, Any]], reward: float, outcome: TaskOutcome, trial: int) -> BuildTask:
     asked = next((_text(message) for message in messages if message.get("role") == "user"), "")
     answers = (_text(message) for message in reversed(messages) if message.get("role") == "assistant")
     last = next(filter(None, answers), "")
@@ -120,7 +120,8 @@ def _whole(task: str, messages: list[dict[str, Any]], reward: float, outcome: Ta
         description=one_line(asked) or f"Task {task}",
         output=f"Reward {reward:g}. {last}".strip(),
         outcome=outcome,
-        occurred_at=when,
+        occurred_at=undated(trial),
+        attempt=trial,
     )
 
 

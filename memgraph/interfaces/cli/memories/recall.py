@@ -16,7 +16,7 @@ from memgraph.interfaces.cli.base.projects import hint_at_projects
 
 if TYPE_CHECKING:
     from memgraph.model.results.context import ContextFormat
-    from memgraph.model.retrieval import RetrievalResult
+    from memgraph.model.results.retrieval import RetrievalResult
 
 FORMATS = ("prefix", "sections", "delimited", "context")
 

@@ -13,7 +13,7 @@ from memgraph.interfaces.cli.base.output import emit_json, listing, notice, with
 from memgraph.interfaces.cli.base.projects import hint_at_projects
 
 if TYPE_CHECKING:
-    from memgraph.model.retrieval import ScoredMemory
+    from memgraph.model.results.retrieval import ScoredMemory
 
 
 @click.command(cls=ReadingCommand)

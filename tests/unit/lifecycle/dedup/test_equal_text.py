@@ -44,6 +44,10 @@ def test_trials_of_two_tasks_differ_however_alike_they_are() -> None:
         build = f"{task}-trial-{number}"
         return EpisodicMemory(
             content="Failed trial: I want to change my flight. What was done: think, update (calls: 4, failed: 1).",
+            asked="I want to change my flight.",
+            tools_called=["think", "update"],
+            calls=4,
+            failed_calls=1,
             outcome="negative",
             source="trial",
             failure_fingerprint="72488d42af1d28c3",

@@ -13,6 +13,7 @@ from memgraph.lifecycle import ingest
 from memgraph.lifecycle.errors.antipatterns import SOURCE, analyse_errors
 from memgraph.lifecycle.errors.remedies import remedy_of, tried_in
 from memgraph.lifecycle.generalisation.compress import compress
+from memgraph.model.events.upcasting import attempt_in
 from memgraph.retrieval import MemoryRetrieval
 
 Store = Any
@@ -34,19 +35,15 @@ def test_what_was_tried_and_what_helped_are_read_from_what_an_episode_says(
     content: str, tried: str, remedy: str | None
 ) -> None:
     outcome = "positive" if remedy else "negative"
-    row = {"id": "i", "content": content, "outcome": outcome}
+    row = {"id": "i", "content": content, "outcome": outcome, **attempt_in(content)}
     assert (tried_in(row), remedy_of(row)) == (tried, remedy)
 
 
 def failed(n: int, **fields: Any) -> dict[str, Any]:
     base = {"type": "episodic", "project_id": "shop", "outcome": "negative", "build_id": f"b{n}", "tags": [f"only-{n}"]}
     error = {"type": "KeyError", "message": ERROR}
-    return {
-        **base,
-        "content": f"MARS failed at “Total of order {n}”: {ERROR}.",
-        "errors_encountered": [error],
-        **fields,
-    }
+    content = f"MARS failed at “Total of order {n}”: {ERROR}."
+    return {**base, "content": content, "errors_encountered": [error], **fields}
 
 
 def mended(n: int, **fields: Any) -> dict[str, Any]:
@@ -55,7 +52,8 @@ def mended(n: int, **fields: Any) -> dict[str, Any]:
 
 
 def learn(store: Store, *episodes: dict[str, Any]) -> list[str]:
-    return [one.id for one in store.insert_memories(list(episodes))]
+    """Insert episodes, with the fields that the rules would have written of the attempts that their texts tell of."""
+    return [one.id for one in store.insert_memories([{**attempt_in(one["content"]), **one} for one in episodes])]
 
 
 def antipatterns(store: Store) -> list[Any]:

@@ -6,6 +6,7 @@ import pytest
 
 from memgraph.lifecycle.errors.error_classification import kind_of
 from memgraph.lifecycle.errors.remedies import error_text
+from memgraph.model.events.upcasting import attempt_in
 
 LABELLED = {
     "external": """
@@ -81,8 +82,9 @@ def test_whose_fault_an_error_is(error: str, kind: str) -> None:
 
 def test_what_was_asked_or_mended_is_no_error() -> None:
     asked = "Failed trial: Who was overloaded after the connection was lost? Lesson: I should have searched each film."
-    assert kind_of(error_text({"content": asked})) == "internal"
-    assert kind_of(error_text({"content": f"{asked} Last error: HTTP 503: Service Unavailable"})) == "external"
+    assert kind_of(error_text({"content": asked, **attempt_in(asked)})) == "internal"
+    failed = f"{asked} Last error: HTTP 503: Service Unavailable"
+    assert kind_of(error_text({"content": failed, **attempt_in(failed)})) == "external"
     assert (
         kind_of(error_text({"content": "Reverted “Retry when the connection was reset”.", "git_commit": "a1"}))
         == "internal"

@@ -21,6 +21,7 @@ from memgraph.lifecycle.procedures.learning import learn_procedures
 from memgraph.model.events.intake import BuildConsolidated
 from memgraph.model.events.lifecycle import FADED
 from memgraph.model.events.memories import MemoryDeleted
+from memgraph.model.events.upcasting import attempt_in
 from memgraph.model.results.learning import CompressionResult
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.store import query as reading
@@ -572,6 +573,8 @@ class TestTrialsOfATask:
             "evidence_build_ids": [build],
             "source_event_ids": [f"{build}/{task}"],
             "occurred_at": f"2000-01-0{number + 1}T00:00:00.000Z",
+            "attempt": number,
+            **attempt_in(content),
             **fields,
         }
         return str(store.insert_memories([memory])[0].id)
@@ -639,7 +642,7 @@ class TestTrialsOfATask:
         told = '`book(seat="4A")` failed (Error: the amount does not add up); what worked: `book(seat="5A")`.'
         builds = ["b0", "b1", "b2"]
         fields = {"project_id": "kitchen", "outcome": "positive", "tags": ["recovery"], "evidence_build_ids": builds}
-        store.insert_memories([{"type": "episodic", "content": told, **fields}])
+        store.insert_memories([{"type": "episodic", "content": told, **attempt_in(told), **fields}])
         run(store)
         assert [one.content for one in in_force(store)] == [
             "Failed at first and worked later in 3 builds, 2 of which failed all the same: `book` failed (the amount does not add up)."

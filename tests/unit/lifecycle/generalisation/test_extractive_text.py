@@ -8,13 +8,14 @@ import pytest
 
 from memgraph.lifecycle.generalisation.extractive_text import by_centrality, counted, generalised, shared_by
 from memgraph.model.base import MAX_CONTENT_CHARS
+from memgraph.model.events.upcasting import attempt_in
 
 Row = dict[str, Any]
 
 
 def row(content: str, *tags: str, **fields: Any) -> Row:
     base = {"id": content, "content": content, "tags": list(tags), "occurred_at": "2026-03-04T10:00:00.000Z"}
-    return {**base, **fields}
+    return {**base, **attempt_in(content), **fields}
 
 
 def text_of(*episodes: Row, outcome: str = "positive", builds: int = 4, **told: Any) -> str:
@@ -28,7 +29,7 @@ def test_fixes_of_one_file() -> None:
         text_of(
             row("Fix: Quote environment variables. (swe_env.py)", "fix", "env", **file),
             row("Fix: Close the container in time.", "fix", "env", **file, occurred_at="2026-05-01T00:00:00.000Z"),
-            row("Work with GitHub URLs. (repo.py)", "fix", "env", **file),
+            row("Work with GitHub URLs. (repo.py)", "fix", "env", title="env/repo.py"),
         )
         == "Fixes to `swe_env.py` were needed in 4 builds, from March to May 2026. For example: “Quote environment "
         "variables”, “Close the container in time” and “Work with GitHub URLs (repo.py)”."
@@ -63,7 +64,9 @@ class TestOneSeenAgainAndAgain:
             "However, I was stuck in a loop in which I tried to cool the pan with the fridge. I should have opened the fridge, and "
             "then cooled the pan with it. It did not help to do the same twice. I will do something else if I am stuck again."
         )
-        assert text_of(row(f"Failed trial: Kitchen 89. Lesson: {lesson}", "lesson"), outcome="negative") == (
+        assert text_of(
+            row(f"Failed trial: Kitchen 89. Lesson: {lesson}", "lesson", outcome="negative"), outcome="negative"
+        ) == (
             "Failed in 4 trials of Kitchen 89: “I was stuck in a loop in which I tried to cool the pan with the "
             "fridge.” The lesson: “I should have opened the fridge, and then cooled the pan with it.”"
         )
@@ -74,7 +77,7 @@ class TestOneSeenAgainAndAgain:
             "Please use my certificates first, and take the rest from … What was done: get_user, book_flight (calls: 8, failed: "
             "1). Last error: Error: payment does not add up, total price is 305, but paid 255"
         )
-        assert text_of(row(f"Failed trial: {asked}", "failure"), outcome="negative") == (
+        assert text_of(row(f"Failed trial: {asked}", "failure", outcome="negative"), outcome="negative") == (
             "Failed in 4 trials: “I'm looking to book a flight from Oslo to Rome.” What was called: `get_user` "
             "and `book_flight`. An error on the way: payment does not add up."
         )
@@ -94,7 +97,7 @@ class TestOneSeenAgainAndAgain:
         assert "in 4 builds, 3 of which failed all the same: " in text_of(episode, failed_builds=3)
 
     def test_anything_else_says_where_and_how_often(self) -> None:
-        told = text_of(row("Fix: Close the pool before the fork. (pool.py)", "fix"), builds=3)
+        told = text_of(row("Fix: Close the pool before the fork. (pool.py)", "fix", title="db/pool.py"), builds=3)
         assert told == "Fixes to `pool.py` were needed in 3 builds: Close the pool before the fork."
 
     def test_of_what_cannot_be_told_it_says_how_often(self) -> None:
@@ -114,6 +117,8 @@ class TestTrials:
                 "source_event_ids": [f"b{number}/env_7"],
                 "evidence_build_ids": [f"b{number}"],
                 "occurred_at": f"2000-01-0{number + 1}T00:00:00.000Z",
+                "attempt": number,
+                "outcome": "negative" if lead.startswith("Failed") else "positive",
                 **fields,
             },
         )
@@ -132,7 +137,7 @@ class TestTrials:
         assert self.told(*two).startswith(
             "Failed in 4 trials of Kitchen 7, solved in the third and the fifth, not in the last."
         )
-        dated = [{**one, "occurred_at": "2026-03-04T10:00:00.000Z"} for one in two]
+        dated = [{**one, "occurred_at": "2026-03-04T10:00:00.000Z", "attempt": None} for one in two]
         assert self.told(dated[0]).startswith("Failed in 4 trials of Kitchen 7, solved in another.")
         assert self.told(*dated).startswith("Failed in 4 trials of Kitchen 7, solved in 2 others.")
 

@@ -10,7 +10,7 @@ import pytest
 import memgraph
 from memgraph import EpisodicMemory, ProceduralMemory, SemanticMemory
 from memgraph.model.base import MAX_CONTENT_CHARS
-from memgraph.model.retrieval import Opposed
+from memgraph.model.results.retrieval import Opposed
 from memgraph.retrieval import agent_context
 from memgraph.retrieval.context.formats import FORMATS
 
@@ -103,11 +103,14 @@ def test_what_failed_is_to_be_avoided_and_the_rest_is_of_use_by_its_type() -> No
 
 def test_a_lesson_prevents_and_is_nothing_to_avoid() -> None:
     lesson = "I should have cleaned the plate, then gone to countertop 2."
-    trial = EpisodicMemory(id=IDS[0], content=f"Failed trial: Kitchen 2. Lesson: {lesson}", outcome="failure")
+    told = f"Failed trial: Kitchen 2. Lesson: {lesson}"
+    trial = EpisodicMemory(id=IDS[0], content=told, outcome="failure", asked="Kitchen 2.", lesson=lesson)
     general = SemanticMemory(
         id=IDS[1],
         content=f"Never solved in 5 trials of Kitchen 7: “I was stuck.” The lesson: “{lesson}” An error on the way: no sink.",
         outcome="failure",
+        asked="Kitchen 7",
+        lesson=lesson,
     )
     task = memgraph.task_context(recalled(trial, general))
     assert [(one.what_fails, one.prevention) for one in task.avoid_these] == [
@@ -123,12 +126,22 @@ def test_what_was_solved_since_is_not_to_be_avoided() -> None:
         outcome="failure",
         incorrect_approach="I was stuck.",
         correct_approach="Clean it first.",
+        asked="Kitchen 2",
+        is_solved=True,
     )
-    trial = EpisodicMemory(id=IDS[1], content="Failed trial: Kitchen 2. Lesson: Clean it first.", outcome="failure")
+    trial = EpisodicMemory(
+        id=IDS[1],
+        content="Failed trial: Kitchen 2. Lesson: Clean it first.",
+        outcome="failure",
+        asked="Kitchen 2.",
+        lesson="Clean it first.",
+    )
     success = EpisodicMemory(
         id=IDS[2],
         content="Solved after a failed trial: Kitchen 2. What it acted on: Clean it first.",
         outcome="success",
+        asked="Kitchen 2.",
+        acted_on="Clean it first.",
     )
     task = memgraph.task_context(recalled(solved, trial, success))
     assert task.avoid_these == []

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import memgraph
-from memgraph.model.retrieval import Explanation
+from memgraph.model.results.retrieval import Explanation
 from memgraph.model.timestamps import epoch_days
 from memgraph.retrieval.stages.time_phrases import spans_in
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import memgraph
-from memgraph.model.retrieval import Explanation
+from memgraph.model.results.retrieval import Explanation
 from memgraph.retrieval.stages import seeds as seed
 from memgraph.retrieval.stages.time_phrases import spans_in
 

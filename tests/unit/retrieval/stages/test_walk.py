@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import memgraph
-from memgraph.model.retrieval import Explanation
+from memgraph.model.results.retrieval import Explanation
 
 QUERY = "Who wrote the parser of the billing import?"
 

@@ -1,0 +1,76 @@
+"""Earlier versions of payloads: they validate old events, which `upcasting` then brings up to the present version.
+
+They are only read. A memory's record in version 1 has none of the fields of an attempt.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field, create_model
+
+from memgraph.model.attempts import ATTEMPT_FIELDS
+from memgraph.model.base import Count, Strict
+from memgraph.model.events.memories import FIXED, Clearable, RecallAgain, VectorRef
+from memgraph.model.events.payload import Payload
+from memgraph.model.ids import MemoryId
+from memgraph.model.memory import MemoryRecord
+
+_NEW_IN_2 = ATTEMPT_FIELDS | {"is_solved"}
+_FIELDS: dict[str, Any] = {
+    name: (field.rebuild_annotation(), field)
+    for name, field in MemoryRecord.model_fields.items()
+    if name not in _NEW_IN_2
+}
+_Record = create_model("MemoryRecord", __base__=Strict, **_FIELDS)
+_Patch = create_model(
+    "RecordPatch",
+    __base__=Strict,
+    **{name: (kind | None, None) for name, (kind, _) in _FIELDS.items() if name not in FIXED},
+)  # type: ignore[call-overload]
+
+
+class MemoryAdded1(Payload):
+    """``memory.added``, version 1."""
+
+    TYPE = "memory.added"
+    BY_STORE_ALONE = True
+
+    memory: _Record  # type: ignore[valid-type]
+    vector: VectorRef | None = None
+
+
+class _Revision1(Payload):
+    BY_STORE_ALONE = True
+
+    id: MemoryId
+    changed: _Patch  # type: ignore[valid-type]
+    cleared: list[Clearable] = Field(default_factory=list)
+    vector: VectorRef | None = None
+
+
+class MemoryRevised1(_Revision1):
+    """``memory.revised``, version 1."""
+
+    TYPE = "memory.revised"
+
+
+class MemoryMerged1(_Revision1):
+    """``memory.merged``, version 1."""
+
+    TYPE = "memory.merged"
+
+    candidate_id: MemoryId | None = None
+
+
+class MemoryUndeleted1(Payload):
+    """``memory.undeleted``, version 1."""
+
+    TYPE = "memory.undeleted"
+    BY_STORE_ALONE = True
+
+    memory: _Record  # type: ignore[valid-type]
+    vector: VectorRef | None = None
+    added_seq: Count
+    follower_ids: list[MemoryId] = Field(default_factory=list)
+    recalls: list[RecallAgain] = Field(default_factory=list)
