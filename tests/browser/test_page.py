@@ -11,6 +11,7 @@ import pytest
 
 from memgraph import AgentMemoryStore, MemoryCommands
 from memgraph.config import AgentMemoryConfig
+from memgraph.model.attempts import AttemptFields
 from memgraph.testing import FakeClock, FakeEmbedder, FakeKeys
 from memgraph.viz.page.page import write_page
 from tests.unit.viz.conftest import fill_trials
@@ -415,7 +416,8 @@ def test_a_task_that_no_memory_tells_of_is_counted_and_a_remembered_rule_is_a_fa
             if "env_2" in memory.content:
                 store.suppress(memory.id)
             if "env_1" in memory.content:
-                store.update_memory(memory.id, content=f"{memory.content} And then closed it.")
+                tried = memory.model_dump(include=set(AttemptFields.model_fields))  # a new text alone would clear them
+                store.update_memory(memory.id, content=f"{memory.content} And then closed it.", **tried)
         MemoryCommands(store).remember("Open doors before you look behind them", project_id="house")
         write_page(store, tmp_path / "facts.html", until="2000-01-03")
         write_page(store, tmp_path / "all.html")

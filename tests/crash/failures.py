@@ -218,6 +218,6 @@ FAILURES = (
     Failure(
         "the index is damaged, or another store's",
         "rebuilds it",
-        says="the index snapshot … is damaged, or another store's, and will be made anew",
+        says="the index snapshot … is damaged, or another store's, and will be rebuilt",
     ),
 )

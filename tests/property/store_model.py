@@ -85,6 +85,8 @@ class StoreModel:
         self.follows: set[tuple[str, str]] = set()
         self.last_of: dict[Any, str | None] = {}
         self.recalled: dict[str, set[str]] = {}
+        self.trials: dict[str, tuple[int, int]] = {}
+        """How often each procedure was tried, and how often it succeeded, once an outcome was recorded for it."""
         self.last_at = ""
         self._places = 0
 
@@ -102,6 +104,19 @@ class StoreModel:
         if used or pending.recalls:
             self.last_at = now
         pending.uses, pending.recalls = [], []
+
+    def succeeded(self, memory_id: str, now: str) -> None:
+        """Record that a recall in which a memory was used succeeded: a procedure's success rate is measured."""
+        fields = self.memories[memory_id]
+        if fields["type"] != "procedural":
+            return
+        rate = fields["success_rate"]
+        if rate is None and fields["outcome"] == "positive":
+            rate = 1.0
+        builds = 0 if rate is None else max(1, len(fields["evidence_build_ids"]))
+        tried, went_well = self.trials.get(memory_id, (builds, round(builds * (rate or 0.0))))
+        self.trials[memory_id] = tried, went_well = tried + 1, went_well + 1
+        self.memories[memory_id] = {**fields, "success_rate": round(went_well / tried, 6), "last_validated_at": now}
 
     def add(self, memory: AgentMemory, now: str, vector: Any, *, chained: bool = True) -> str:
         """Add a memory; its id must be set."""

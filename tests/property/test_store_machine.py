@@ -374,6 +374,8 @@ class StoreMachine(RuleBasedStateMachine):
         else:
             store.record_outcome(result.query_id, outcome, used=used)
             self.model.last_at = now
+            for memory_id in used:
+                self.model.succeeded(memory_id, now)
             pending.uses += [(memory_id, now, False) for memory_id in used]
 
     @rule(days=st.sampled_from([-400.0, -2.0, -0.01, 0.0, 0.5, 1.0, 20.0]), at=either)

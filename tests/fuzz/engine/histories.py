@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from random import Random
-from typing import Any
+from typing import Any, get_args
 from uuid import UUID
 
 from memgraph.fold import Workspace, fold
 from memgraph.journal.envelope import Event
+from memgraph.model.attempts import Worked
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.intake import BuildConsolidated, SourceRead
 from memgraph.model.events.lifecycle import CompressionApplied, ContradictionsSought, ProcedureMeasured, SleepAdvanced
@@ -206,15 +207,17 @@ class History:
                 return chance.choice(("public", "sensitive", "private"))
             case "trust_class":
                 return chance.choice(("user", "agent", "tool", "imported", "web"))
-            case "is_pinned" | "is_suppressed":
+            case "is_pinned" | "is_suppressed" | "is_solved":
                 return chance.random() < 0.5
             case "confidence" | "floor" | "success_rate":
                 return chance.random()
             case "duration_seconds" | "relevance_anchor":
                 return chance.choice((0.0, 1e-7, 1 / 3, 4.5, 1e22))
-            case "access_count" | "usage_count" | "override_count":
+            case "access_count" | "usage_count" | "override_count" | "attempt" | "attempts" | "calls" | "failed_calls":
                 return chance.choice((0, 1, 7, 2**31 - 1))
-            case "tags" | "agents_involved" | "source_event_ids" | "evidence_build_ids":
+            case "worked_how":
+                return chance.choice(get_args(Worked))
+            case "tags" | "agents_involved" | "source_event_ids" | "evidence_build_ids" | "tools_called":
                 return self._names(self._name)
             case "entities":
                 return [
