@@ -225,7 +225,9 @@ def test_it_stops_when_the_time_is_up_and_goes_on_the_next_time(
         done, reports = list[str](), list[Any]()
         while not reports or not reports[-1].complete:
             asked = iter(range(6))  # time enough to be asked after so often
-            monkeypatch.setattr(MODULE.Night, "is_over", lambda _night, asked=asked: next(asked, None) is None)
+            monkeypatch.setattr(
+                MODULE.SleepContext, "is_time_up", lambda _context, asked=asked: next(asked, None) is None
+            )
             reports.append(sleep(store))
             done += [phase.name for phase in reports[-1].phases if phase.complete]
             assert len(reports) < 20

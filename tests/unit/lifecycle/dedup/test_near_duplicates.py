@@ -149,7 +149,7 @@ class TestMerged:
             keep(store, memory(number, f"Fact {number % 5} stands alone" if number % 2 else TEXT))
         seen: list[int] = []
         asked = iter([False] * 5)
-        result = merge_near_duplicates(store, is_time_up=lambda: next(asked, True), looked_through=seen.append)
+        result = merge_near_duplicates(store, is_time_up=lambda: next(asked, True), on_portion=seen.append)
         assert (result.complete, len(seen)) == (False, 2)
         store.commit(
             "system",
@@ -160,7 +160,7 @@ class TestMerged:
             ],
             actor="system",
         )
-        left = merge_near_duplicates(store, looked_through=seen.append)
+        left = merge_near_duplicates(store, on_portion=seen.append)
         assert left.complete
         assert seen == sorted(set(seen))
         assert gone(store) == [4, 6, 8, 10, 11, 12]  # 11 says what 1 does

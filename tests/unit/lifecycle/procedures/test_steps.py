@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.lifecycle.procedures.steps import common_way, follows, step_of, steps_of, told
+from memgraph.lifecycle.procedures.steps import common_way, follows, rendered, step_of, steps_of
 
 ways = st.lists(st.lists(st.sampled_from("abcdef"), max_size=8), min_size=1, max_size=6)
 
@@ -50,15 +50,15 @@ def test_short_ways_are_gone_whole_and_long_ones_for_the_most_part() -> None:
 
 def test_a_step_is_told_as_most_wrote_it_or_without_what_differs() -> None:
     same = steps_of(["run `make`"] * 1)[0]
-    assert told([same, same, step_of("`make`")], same) == "run `make`"
+    assert rendered([same, same, step_of("`make`")], same) == "run `make`"
     differ = [
         step_of("create a.py (reproduce the bug)"),
         step_of("create b/c.py (reproduce the bug at once)"),
         step_of("create d.py"),
     ]
-    assert told(differ, differ[0]) == "create a file (to reproduce the bug)"
+    assert rendered(differ, differ[0]) == "create a file (to reproduce the bug)"
     commands = [step_of("`python a.py`"), step_of("`python b.py`"), step_of("`python c.py`")]
-    assert told(commands, commands[0]) == "`python <file>`"
+    assert rendered(commands, commands[0]) == "`python <file>`"
 
 
 @given(ways)
