@@ -1,4 +1,4 @@
-"""The store: commits, catching up, and reading memories back."""
+"""The store: commits events, keeps the projections current, and reads memories."""
 
 from memgraph.store.store import AgentMemoryStore
 

@@ -49,7 +49,7 @@ from memgraph.model.results.procedures import LAPSED, LAPSED_PROPOSAL, PROPOSED,
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.append import Write
-from memgraph.store.usage_outcomes import in_practice, measurement, practice_of
+from memgraph.store.usage_outcomes import measurement, usage_counts, usage_factor
 
 SOURCE = "procedures"
 """The `source` of procedures learned here."""
@@ -239,7 +239,7 @@ def _revised(
         fields["evidence_build_ids"] = list(builds)[-MAX_ITEMS:]
         fields["confidence"] = confidence_of(max(len(way.builds), len(builds)))
     counts = _counts(view, known.row, way)
-    borne_out = fields["confidence"] * in_practice(counts)
+    borne_out = fields["confidence"] * usage_factor(counts)
     fields["confidence"] = before.confidence if isclose(borne_out, before.confidence) else borne_out
     fields |= _state(view, known, way, before, fields["steps"], fresh, now)
     if known.reason and not fields.get("archived_at", now):  # it comes into force, and has faded meanwhile
@@ -249,7 +249,7 @@ def _revised(
     is_linked = members == known.members and not quoting(
         view.reader, known.row["id"], quoted, evidence=members, now=now
     )
-    if is_told and is_linked and practice_of(view.reader, known.row) == counts:
+    if is_told and is_linked and usage_counts(view.reader, known.row) == counts:
         return None
     return _Draft(way, before.model_copy(update={**fields, "updated_at": now}), before, members, quoted)
 
@@ -329,7 +329,7 @@ def _put_away(view: View, drafts: _Drafts, rows: Sequence[Row], now: str) -> Non
 
 
 def _counts(view: View, row: Row, way: Way) -> dict[str, int]:
-    return {**practice_of(view.reader, row), "tried": way.tried, "succeeded": way.succeeded}
+    return {**usage_counts(view.reader, row), "tried": way.tried, "succeeded": way.succeeded}
 
 
 def _id(view: View, scope: Scope, members: frozenset[str]) -> str:
@@ -343,7 +343,7 @@ def _is_unconvincing(view: View, row: Row, now: str) -> bool:
     if row.get("confidence", 1.0) >= LEAST_CONFIDENCE:
         return False
     stays = "archived_at" in row or row.get("is_pinned") or not is_true(row, now)
-    return not stays and practice_of(view.reader, row)["uses"] == 0
+    return not stays and usage_counts(view.reader, row)["uses"] == 0
 
 
 def _writes(view: View, draft: _Draft, now: str) -> list[Write]:
@@ -351,7 +351,7 @@ def _writes(view: View, draft: _Draft, now: str) -> list[Write]:
     memory_id, linked = after.id or "", sorted(draft.members)[:_MOST_LINKED]
     if before is None:
         assert way is not None  # noqa: S101 (what is new follows a way)
-        counts = {**practice_of(view.reader, {"id": memory_id}), "tried": way.tried, "succeeded": way.succeeded}
+        counts = {**usage_counts(view.reader, {"id": memory_id}), "tried": way.tried, "succeeded": way.succeeded}
         event = measurement({"id": memory_id}, counts, confidence=after.confidence, now=now)
         new = after.model_copy(update={"supporting_memory_ids": linked})
         return [new, event, *quoting(view.reader, memory_id, draft.quoted or (), evidence=linked, now=now)]

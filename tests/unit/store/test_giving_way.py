@@ -130,7 +130,7 @@ class TestStores:
         impatient.insert_memory({"type": "semantic", "content": "Tokens expire"})
         with impatient.reader.frozen(links=True):
             waiting = Asking(lambda: impatient.cypher("MATCH (m:Memory) RETURN count(*) AS n"))
-            until(lambda: impatient._projector.turns.guard.is_awaited)
+            until(lambda: impatient._projector.gate.guard.is_awaited)
             assert impatient.cypher(LONGISH) == ITS_ANSWER
             assert waiting.answer is None, "the block was not held"
         waiting.join()
