@@ -1,4 +1,4 @@
-"""From a task to the memories that help: filter, seed, walk, rank, budget, explain."""
+"""Retrieval: filter, seed, walk, rank, budget and explain the memories for a task."""
 
 from memgraph.retrieval.retrieval import MemoryRetrieval
 
