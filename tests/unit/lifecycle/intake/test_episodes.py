@@ -41,7 +41,7 @@ def events(memory: memgraph.MemGraph) -> int:
     ("word", "outcome"),
     [("success", "positive"), ("failure", "negative"), ("partial", "neutral"), ("pending", "unknown")],
 )
-def test_it_is_kept_with_its_parts_and_reads_well(memory: memgraph.MemGraph, word: str, outcome: str) -> None:
+def test_an_episode_keeps_its_parts_and_composes_a_text(memory: memgraph.MemGraph, word: str, outcome: str) -> None:
     where = {"project": "trips", "session_id": "s", "build_id": "b", "mission_id": "m", "context": "dining"}
     kept = saved(memory, word, agent_name="dining", user_feedback="hm", tags=["lisbon"], **where)
 
@@ -63,7 +63,7 @@ def test_episodes_follow_one_another_and_are_never_merged(memory: memgraph.MemGr
     assert second.previous_id == first.id
 
 
-def test_a_tasks_episode_is_the_tasks_own(memory: memgraph.MemGraph) -> None:
+def test_a_tasks_episode_belongs_to_the_task(memory: memgraph.MemGraph) -> None:
     kept = saved(memory, task_id="T")
 
     assert memory.recall(TOLD["situation"]).memories == []
@@ -71,7 +71,7 @@ def test_a_tasks_episode_is_the_tasks_own(memory: memgraph.MemGraph) -> None:
     assert memory.update_episode_with_feedback(kept.id or "", "like").outcome == "positive"
 
 
-def test_however_long_its_parts_are_each_is_told(memory: memgraph.MemGraph) -> None:
+def test_every_part_appears_however_long(memory: memgraph.MemGraph) -> None:
     for long in (["situation"], ["reasoning", "action"], ["situation", "reasoning", "action"]):
         for feedback in (None, "f" * 5000):
             parts = TOLD | {name: f"{name} {'é🙂 ' * 2500}".strip()[:8000] for name in long}
@@ -108,7 +108,7 @@ class TestFeedback:
             memory.update_episode_with_feedback(memory_id, "meh", comment="x" * 7_995)
         assert refused.value.field == "comment"
 
-    def test_said_again_it_writes_nothing(self, memory: memgraph.MemGraph) -> None:
+    def test_repeated_feedback_writes_nothing(self, memory: memgraph.MemGraph) -> None:
         memory_id = saved(memory).id or ""
         first = memory.update_episode_with_feedback(memory_id, "meh", comment="too loud")
         before = events(memory)
@@ -120,7 +120,7 @@ class TestFeedback:
         assert other.user_feedback == "meh: too loud\nmeh: and too dear"
         assert other.content.endswith("User feedback: meh: too loud. meh: and too dear.")
 
-    def test_what_was_said_before_is_kept(self, memory: memgraph.MemGraph) -> None:
+    def test_earlier_feedback_is_kept(self, memory: memgraph.MemGraph) -> None:
         memory_id = saved(memory, user_feedback="they smiled").id or ""
         for word, comment in (("love", None), ("meh", "too loud,\nafter all"), ("like", "it was fixed")):
             after = memory.update_episode_with_feedback(memory_id, word, comment=comment)
@@ -130,7 +130,7 @@ class TestFeedback:
         assert after.content.endswith("User feedback: they smiled. love. meh: too loud, after all. like: it was fixed.")
         assert memory.update_episode_with_feedback(memory_id, "like", comment="it was fixed") == after
 
-    def test_where_not_all_fits_the_newest_is_told(self, memory: memgraph.MemGraph) -> None:
+    def test_the_newest_feedback_is_kept_if_not_all_fits(self, memory: memgraph.MemGraph) -> None:
         memory_id = saved(memory, user_feedback="x" * 8_000).id or ""
         for comment in ("y" * 100, "z" * 50):
             after = memory.update_episode_with_feedback(memory_id, "meh", comment=comment)
@@ -140,7 +140,7 @@ class TestFeedback:
         assert (after.user_feedback or "").endswith(f"xxx\nmeh: {'y' * 100}\nmeh: {'z' * 50}")
         assert after.content.endswith(f"User feedback: meh: {'z' * 50}.")
 
-    def test_love_and_like_bring_it_back_once_and_meh_leaves_it(self, memory: memgraph.MemGraph, clock: Any) -> None:
+    def test_love_and_like_raise_relevance_once_and_meh_does_not(self, memory: memgraph.MemGraph, clock: Any) -> None:
         memory_id = saved(memory).id or ""
         clock.advance(days=30)
         faded = found(memory, memory_id).relevance_score
@@ -161,7 +161,7 @@ class TestFeedback:
 
         assert memory.update_episode_with_feedback(kept.id or "", "love").relevance_score == 1.0
 
-    def test_a_text_that_somebody_worded_otherwise_stays(self, memory: memgraph.MemGraph) -> None:
+    def test_a_text_changed_by_a_user_is_kept(self, memory: memgraph.MemGraph) -> None:
         worded = memory.store.update_memory(saved(memory).id or "", content="The cheapest place was a mistake")
         plain = memory.store.insert_memory({"type": "episodic", "content": "The tests passed", "outcome": "success"})
 
@@ -205,7 +205,7 @@ REFUSED = [
 ]
 
 
-def test_what_is_refused_names_its_field_and_writes_nothing(memory: memgraph.MemGraph) -> None:
+def test_a_rejection_names_its_field_and_writes_nothing(memory: memgraph.MemGraph) -> None:
     before = events(memory)
     for field, values in REFUSED:
         for value in values:
@@ -216,7 +216,7 @@ def test_what_is_refused_names_its_field_and_writes_nothing(memory: memgraph.Mem
     assert events(memory) == before
 
 
-def test_secrets_are_taken_out_before_anything_is_cut(memory: memgraph.MemGraph) -> None:
+def test_secrets_are_redacted_before_truncation(memory: memgraph.MemGraph) -> None:
     key = "ghp_" + "a1B2" * 9
     said = memory.save_episode(f"{'x ' * 380}{key}", "b", "c", "failure", user_feedback=f"stop using {key}")
     after = memory.update_episode_with_feedback(said.episode_id, "meh", comment=f"{'y' * 130} {key}")
@@ -226,7 +226,7 @@ def test_secrets_are_taken_out_before_anything_is_cut(memory: memgraph.MemGraph)
 
 
 class TestInvalidate:
-    def test_it_is_kept_and_no_longer_recalled(self, memory: memgraph.MemGraph) -> None:
+    def test_an_invalidated_episode_is_kept_but_not_recalled(self, memory: memgraph.MemGraph) -> None:
         memory_id = memory.save_observation("The office is in Lisbon").memory_id or ""
         gone = memory.invalidate_memory(memory_id, reason="they moved", invalid_at="2026-01-15")
 

@@ -29,11 +29,11 @@ def test_steps_that_differ_in_what_changes_are_the_same(one: str, other: str) ->
 @pytest.mark.parametrize(
     ("one", "other"), [("git commit", "git push"), ("edit a.py", "`python a.py`"), ("e.g. this", "a.py this")]
 )
-def test_others_are_not(one: str, other: str) -> None:
+def test_other_steps_differ(one: str, other: str) -> None:
     assert step_of(one).key != step_of(other).key
 
 
-def test_the_way_is_what_most_share_in_its_order() -> None:
+def test_the_common_way_is_the_shared_steps_in_order() -> None:
     found = common_way(["xabcd", "abcyd", "abzcd", "qqqq"])
     assert found is not None
     backbone, *places = found
@@ -41,14 +41,14 @@ def test_the_way_is_what_most_share_in_its_order() -> None:
     assert common_way(["ab", "ba", "cd"]) is None
 
 
-def test_short_ways_are_gone_whole_and_long_ones_for_the_most_part() -> None:
+def test_short_ways_must_be_followed_completely_and_long_ones_mostly() -> None:
     assert follows("xaybzc", "abc")
     assert not follows("axb", "abc")
     assert follows("abcde", "abcdef")
     assert not follows("abcd", "abcdef")
 
 
-def test_a_step_is_told_as_most_wrote_it_or_without_what_differs() -> None:
+def test_a_step_has_the_common_wording_or_no_variable_parts() -> None:
     same = steps_of(["run `make`"] * 1)[0]
     assert rendered([same, same, step_of("`make`")], same) == "run `make`"
     differ = [
@@ -62,7 +62,7 @@ def test_a_step_is_told_as_most_wrote_it_or_without_what_differs() -> None:
 
 
 @given(ways)
-def test_most_ways_go_the_common_way(drawn: list[list[str]]) -> None:
+def test_most_inputs_follow_the_common_way(drawn: list[list[str]]) -> None:
     found = common_way(drawn)
     if found is not None:
         backbone, *places = found
@@ -74,5 +74,5 @@ def test_most_ways_go_the_common_way(drawn: list[list[str]]) -> None:
 @pytest.mark.parametrize(
     ("written", "told_as"), [("2. Tag the release.", "Tag the release"), ("run `ls .`", "run `ls .`"), ("ls .", "ls .")]
 )
-def test_a_step_is_told_without_its_number_and_its_full_stop(written: str, told_as: str) -> None:
+def test_a_step_is_rendered_without_number_and_full_stop(written: str, told_as: str) -> None:
     assert step_of(written).text == told_as
