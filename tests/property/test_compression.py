@@ -108,7 +108,7 @@ def test_twice_and_replayed_whatever_belongs_together(open_store: Callable[..., 
 @given(
     labels=st.lists(st.tuples(st.integers(-1, 4), st.integers(0, 4)), min_size=1, max_size=40),
 )
-def test_everyone_has_one_heir_or_the_right_ones(labels: list[tuple[int, int]]) -> None:
+def test_every_generalisation_has_the_right_successors(labels: list[tuple[int, int]]) -> None:
     """Every community appears once; a generalisation goes on as one community at most; none is both heirless and followed."""
     old = [frozenset(n for n, (was, _) in enumerate(labels) if was == place) for place in range(5)]
     new = [[n for n, (_, now) in enumerate(labels) if now == place] for place in range(5)]
