@@ -1,4 +1,4 @@
-"""Laws of the ways out and back: any sequence of them, seen by whom it may be, and undone in any order."""
+"""Laws of state transitions: any sequence of them, seen from any scope, and undone in any order."""
 
 from __future__ import annotations
 
