@@ -1,7 +1,7 @@
-"""Loggers: one a module, under ``memgraph``. Records say what was done, how much and how long it took.
+"""Loggers: one per module, under ``memgraph``. Records say what was done, how much, and how long it took.
 
-No record holds what is remembered, what was asked, or a key: messages are fixed, counts, times, ids and paths are filled in,
-and of an error only `MemGraphError.loggable`. Who wants them adds a handler; the command line does with ``--verbose``.
+Records never contain memories, queries or keys: messages are fixed texts with counts, times, ids and paths, and of an
+error only `MemGraphError.loggable`. To see them, add a handler; the command line does with ``--verbose``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def logger_of(module: str) -> logging.Logger:
 
 @contextmanager
 def timed(logger: logging.Logger, level: int, what: str) -> Iterator[dict[str, int]]:
-    """Log what a block has done, when it has: how long it took, and the counts that it put into the dictionary."""
+    """Log a block's action when it is done, with its duration and the counts that it put into the dictionary."""
     counts: dict[str, int] = {}
     if not logger.isEnabledFor(level):
         yield counts

@@ -1,6 +1,6 @@
-"""A connection to an Ollama server: the only import of its client, and where the client's failures end.
+"""Connection to an Ollama server: the only module that imports its client, and that handles the client's errors.
 
-Importing this module imports neither the client nor httpx: they cost a third of a second.
+Importing this module imports neither the client nor httpx, which would take a third of a second.
 """
 
 from __future__ import annotations
@@ -25,36 +25,37 @@ TIMEOUT_S = 60.0
 CONNECT_TIMEOUT_S = 5.0
 _UNANSWERED = 2
 _PAUSE_S = 15.0
-"""After two calls in a row that nobody answered, callers are told the same for so long: hundreds of batches would else each wait
-for a server that is not there."""
+"""After two unanswered calls in a row, calls fail at once for this many seconds: otherwise hundreds of batches would
+each wait for an absent server."""
 _MAX_SAID_CHARS = 200
 _OF_THE_CLIENT = ("OLLAMA_HOST", "ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
-"""What its client, and httpx below it, read from the environment."""
+"""Environment variables read by its client and by httpx."""
 _MAX_TOKENS = 10_000_000
-"""A server that says it read more has miscounted."""
+"""A larger token count reported by the server is an error."""
 _CHARS_A_TOKEN = 32
-"""No model writes more for a token, on average: a longer reply is not what was asked for."""
+"""Maximum average characters per token; a longer reply was not limited as requested."""
 
 
 class EmbedReply(NamedTuple):
-    """Vectors as the server sent them, unchecked, and the tokens that it read, if it said so."""
+    """Vectors as received, unchecked, and the tokens read, if reported."""
 
     vectors: Sequence[Sequence[float]]
     prompt_tokens: int | None
 
 
 class OllamaConnection:
-    """Asks one Ollama server. Every failure of client, network or server is a `ProviderError`.
+    """Calls one Ollama server. Every failure of client, network or server is a `ProviderError`.
 
-    No connection is kept open between calls, so nothing is left to close and a forked process shares no socket. Redirects
-    are not followed, and a server on this machine is never asked through a proxy: texts go where the setting says.
+    No connection is kept open between calls, so nothing has to be closed and a forked process shares no socket.
+    Redirects are not followed, and a server on this machine is never called through a proxy: texts are sent only to the
+    configured address.
 
     Parameters
     ----------
     host : str
         Address; empty: ``OLLAMA_HOST``, else ``http://127.0.0.1:11434``.
     timeout_s, connect_timeout_s : float
-        How long the server may be silent, and how long it may take to answer at all.
+        Maximum silence of the server, and maximum time to connect.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class OllamaConnection:
 
     @property
     def host(self) -> str:
-        """The address as it may be shown: without user name and password."""
+        """The address for display: without user name and password."""
         scheme, separator, rest = self._address.rpartition("://")
         return f"{scheme}{separator}{rest.rpartition('@')[2]}"
 
@@ -81,7 +82,7 @@ class OllamaConnection:
         Raises
         ------
         ProviderError
-            There are none to be had.
+            The vectors cannot be obtained.
         """
         with self._failures(model):
             made = self._open().embed(model, input=list(texts), truncate=True)
@@ -96,12 +97,12 @@ class OllamaConnection:
         context_tokens: int,
         reply_tokens: int,
     ) -> ModelReply:
-        """Return a model's reply, the same for the same question as far as the server can: temperature 0, a fixed seed.
+        """Return a model's reply, as reproducible as the server allows: temperature 0, a fixed seed.
 
         Raises
         ------
         ProviderError
-            There is none to be had, or it is longer than was allowed.
+            There is no reply, or it is longer than allowed.
         """
         options = {"temperature": 0, "seed": 1, "num_ctx": context_tokens, "num_predict": reply_tokens}
         with self._failures(model):
@@ -122,7 +123,7 @@ class OllamaConnection:
         return ModelReply(text, _count(made.prompt_eval_count), _count(made.eval_count))
 
     def _open(self) -> Client:
-        """Return the client, made at the first use; an address that is none is an `InvalidURL`, whoever finds that out."""
+        """Return the client, created on first use; an invalid address is always reported as `InvalidURL`."""
         with self._lock:
             if self._client is None:
                 import httpx
@@ -144,7 +145,7 @@ class OllamaConnection:
     def _failures(self, model: str) -> Iterator[None]:
         try:
             import httpx
-            from ollama import ResponseError  # makes a client of its own from the environment
+            from ollama import ResponseError  # imported here: the module creates a client from the environment
         except (ImportError, OSError, ValueError) as error:
             raise self._unusable(model, error) from error
         if self._unanswered >= _UNANSWERED and time.monotonic() < self._asked_again_at:
@@ -172,7 +173,7 @@ class OllamaConnection:
         except (ImportError, OSError) as error:
             raise self._unusable(model, error) from error
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            # not JSON, JSON of another shape, bytes that are no text: the client reports each as it stumbles over it
+            # not JSON, JSON of another shape, invalid bytes: the client raises a different error for each
             said = (
                 f"what answers at {self.host} did not answer for {model} as Ollama does ({type(error).__name__}); "
                 "set ollama_host to the address of an Ollama server"
@@ -193,7 +194,7 @@ class OllamaConnection:
         return self._failed(model, problem, status=status, server_says=said)
 
     def _unusable(self, model: str, error: Exception) -> ProviderError:
-        # the client's words are left out: an address in them may hold a password
+        # the client's message is left out: an address in it may contain a password
         return self._failed(
             model,
             f"Ollama's client cannot be used for {model} in this environment ({type(error).__name__}): correct or unset "

@@ -1,4 +1,4 @@
-"""What is read, and what is found in it: readers of sources, the rules that extract memories, the annotator."""
+"""Extraction: source readers, rules that extract memories, the annotator."""
 
 from memgraph.extraction.annotate import RuleAnnotator
 from memgraph.extraction.error_text import error_lines, failure_fingerprint

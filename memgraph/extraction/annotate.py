@@ -1,7 +1,6 @@
-"""The embedded annotator: which entities a memory names, what it is about, which tags fit, which failure it tells of.
+"""The built-in annotator: named entities, subject, suggested tags and failure fingerprint of a memory.
 
-A text is split into tokens once and each token, cut to a fixed length, is judged alone, so hostile input costs linear
-time.
+A text is split into tokens once, and each token is truncated and judged on its own, so hostile input costs linear time.
 """
 
 from __future__ import annotations
@@ -63,16 +62,16 @@ _CONNECTORS = frozenset(str.split("of the de la le du van von der den di da del 
 
 
 class RuleAnnotator:
-    """Finds entities, suggested tags and a failure fingerprint by rules. Deterministic; linear in the text.
+    """Annotates entities, suggested tags and a failure fingerprint by rules. Deterministic; linear in the text.
 
     Entities are files, dotted and compound identifiers, packages in backticks, error classes, issues, commits, URLs,
-    people the memory itself lists as involved, and, outside of code, capitalised names of several words. What the
-    memory is about comes first (the entity of its title, else up to three of its files), then the rest in the order of
-    the text; at most 16.
+    people listed as involved in the memory, and, outside of code, capitalised names of several words. The memory's
+    subject comes first (the entity in its title, otherwise up to three of its files), then the rest in order of the
+    text; at most 16.
     """
 
     def annotate(self, memory: AgentMemory) -> Annotation:
-        """Return what `memory` names; one that brings entities of its own is not searched for more."""
+        """Return the annotation of `memory`; entities that it brings along are not extended."""
         files: list[str] = getattr(memory, "files_involved", [])
         return Annotation(
             entities=() if memory.entities else _entities(memory, files),
@@ -93,7 +92,7 @@ def _entities(memory: AgentMemory, files: list[str]) -> tuple[Entity, ...]:
     for entity in named:
         name = canonical_name(entity.name)
         if entity.kind == "file" and bases[name] == 1 and name not in paths:
-            continue  # one of its files by its own name: it is named by its path
+            continue  # the name of one of its files: the path is used instead
         found.setdefault((entity.kind, name), entity)
     return tuple(found.values())[:MAX_ENTITIES]
 
@@ -111,7 +110,7 @@ def _in_text(memory: AgentMemory) -> Iterator[Entity]:
     text = f"{memory.content}\n{(memory.title or '')[:_MAX_TEXT_CHARS]}"
     hits: list[tuple[int, Entity]] = []
     for found in _TOKEN.finditer(text):
-        # a token over the limit is hostile or data: no name is that long
+        # a longer token is hostile or data, not a name
         if found.end() - found.start() > _MAX_TOKEN_CHARS:
             continue
         token = found.group().rstrip(".:!?*…—").lstrip("*—-")
@@ -143,11 +142,11 @@ def _entity(token: str, kind: EntityKind) -> Entity:
 
 
 def _kind_of(token: str, *, in_backticks: bool) -> EntityKind | None:
-    """Return what kind of thing a single token names, or None for a common word."""
+    """Return the kind of entity that a single token names, or None for a common word."""
     if not token or len(token) > _MAX_TOKEN_CHARS:
         return None
     if not in_backticks and token.isalpha() and token[1:].islower():
-        return None  # most words are plain: they need no pattern
+        return None  # most words are plain and need no pattern
     if token.startswith(("http://", "https://")):
         return "url"
     if _ISSUE.fullmatch(token):
@@ -177,7 +176,7 @@ def _kind_of(token: str, *, in_backticks: bool) -> EntityKind | None:
 
 
 def _names(text: str) -> Iterator[tuple[int, str]]:
-    """Yield (position, name) of capitalised names of two and more words."""
+    """Yield (position, name) of capitalised names of at least two words."""
     run: list[re.Match[str]] = []
     pending: list[re.Match[str]] = []
     for match in [*_WORD.finditer(text), None]:
@@ -207,7 +206,7 @@ def _named(run: list[re.Match[str]]) -> Iterator[tuple[int, str]]:
 
 
 def _tags(memory: AgentMemory, files: list[str]) -> list[str]:
-    """Suggest tags: the kind of thing the memory tells, the error it names, the components of its files."""
+    """Suggest tags: the kind of memory, the error it names, the components of its files."""
     text = memory.content
     kinds: list[str] = []
     if memory.outcome == "negative":

@@ -1,4 +1,4 @@
-"""What part of a project files and texts are about, in the words people use for it."""
+"""Components of a project that files and texts concern, in common words."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def is_documentation(path: str) -> bool:
-    """Whether a file is prose or its decoration."""
+    """Return whether a file is documentation or an asset of it."""
     file = PurePosixPath(path.lower())
     requirements = file.name.startswith(("requirements", "constraints"))
     return not requirements and (
@@ -50,7 +50,7 @@ def is_documentation(path: str) -> bool:
 
 
 def is_test(path: str) -> bool:
-    """Whether a file is a test or part of one."""
+    """Return whether a file is a test or part of one."""
     file = PurePosixPath(path.lower())
     stem = file.name.split(".")[0]
     return (
@@ -64,25 +64,25 @@ def is_test(path: str) -> bool:
 
 
 def is_machinery(path: str) -> bool:
-    """Whether a file serves the development of the project rather than the project."""
+    """Return whether a file serves the project's development rather than the product."""
     file = PurePosixPath(path.lower())
     hidden = len(file.parts) == 1 and file.name.startswith(".")
     return hidden or not _MACHINERY.isdisjoint(file.parts[:-1]) or file.name in _MACHINERY_FILES
 
 
 def is_incidental(path: str) -> bool:
-    """Whether a change of nothing but such files says little about the product."""
+    """Return whether a file's changes alone say little about the product."""
     return is_documentation(path) or is_test(path) or is_machinery(path)
 
 
 def component_name(text: str) -> str | None:
-    """Return the tag for a directory, file stem or scope, or None if it says nothing (``src``, ``utils``)."""
+    """Return the tag for a directory, file stem or scope; None for generic names (``src``, ``utils``)."""
     name = "-".join(_WORD.findall(text.casefold()))[:40]
     return name if len(name) > 1 and name not in _GENERIC and not name.isdigit() else None
 
 
 def components_of(files: Sequence[str], *, limit: int = 3) -> list[str]:
-    """Return tags for what these files belong to: the innermost telling directory, and the file if they are few."""
+    """Return tags for the components of these files: the innermost specific directory, and the file if there are few."""
     telling = [file for file in files[:500] if not is_incidental(file)] or list(files[:500])
     counts: Counter[str] = Counter()
     for file in telling:
@@ -90,12 +90,12 @@ def components_of(files: Sequence[str], *, limit: int = 3) -> list[str]:
         inner = next((name for part in reversed(path.parts[:-1]) if (name := component_name(part))), None)
         stem = component_name(path.name.lstrip(".").split(".")[0]) if len(telling) <= 2 else None
         counts.update({name for name in (inner, stem) if name})
-    # a file that is named like its directory would else take two places
+    # a file named like its directory would otherwise take two places
     return [name for name, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:limit]]
 
 
 def main_file(files: Sequence[str], text: str) -> str | None:
-    """Return the file that a change is about: the one its text names, else the only or first that matters."""
+    """Return the main file of a change: the one named in its text, else the only or first relevant one."""
     if not files:
         return None
     words = set(_WORD.findall(text.casefold()))

@@ -1,4 +1,4 @@
-"""Which extractor finds memories when none is given."""
+"""Default extractor."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from memgraph.ports import Embedder, Extractor, Metered
 
 
 def default_extractor(config: AgentMemoryConfig, *, embedder: Embedder | None = None) -> Extractor:
-    """Return the extractor that the setting ``extractor`` names, without asking anything.
+    """Return the extractor configured by the setting ``extractor``, without contacting a server.
 
     Parameters
     ----------
     embedder : Embedder, optional
-        If it asks a model's server too, both share one budget.
+        If it uses a model server too, both share one budget.
     """
     if config.extractor == "rules":
         return RuleExtractor()
@@ -30,6 +30,6 @@ def default_extractor(config: AgentMemoryConfig, *, embedder: Embedder | None = 
         reply_tokens=reply_tokens,
     )
     meter = embedder.meter if isinstance(embedder, Metered) else UsageMeter(config.model_budget)
-    # a second question repeats the first, with the reply that could not be used: it must fit as well
+    # a second question repeats the first together with the rejected reply: both must fit
     prompt_tokens = config.ollama_context_tokens - reply_tokens - reply_tokens // 4
     return ModelExtractor(Budgeted(model, meter=meter), prompt_tokens=prompt_tokens)

@@ -1,6 +1,6 @@
-"""Error text: finding it in an output, and naming a failure so that its next occurrence has the same name.
+"""Error text: find it in an output, and compute a failure's fingerprint that is stable across occurrences.
 
-All patterns look at lines cut to a fixed length, so hostile input costs linear time.
+All patterns are applied to truncated lines, so hostile input costs linear time.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _ENDED = re.compile(
     r"^(?:Error: )?(?:the )?(?:process|command|script|job|step)\b.{0,80}\b(?:exit(?:ed)?|completed|failed|terminated) (?:with )?(?:exit )?(?:code|status) \d+\W*$",
     re.IGNORECASE,
 )
-"""A line that says that something ended badly, and not why."""
+"""A line that reports a failure without its reason."""
 _CODE = re.compile(
     r"^(?:[+-]?\d{0,6}[:|]?\s{0,20})(?:raise|except|class|import|from|def|return|catch|throw|with pytest)\b"
 )
-"""A line of source that a log shows names errors that did not happen."""
+"""A line of source code in a log: the errors that it names did not happen."""
 _ERROR_TYPE = re.compile(r"\b([A-Z]\w{0,80}(?:Error|Exception|Fault|Warning)|[A-Z]{2,6}\d{3,6}|E[A-Z]{4,12})\b")
 
 _QUOTED = re.compile(r"\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|`[^`\n]{0,200}`|“[^”\n]{0,200}”")
@@ -45,10 +45,10 @@ _PUNCTUATION = re.compile(r"[^\w#.]+")
 
 
 def error_lines(text: str, *, limit: int = 2) -> list[str]:
-    """Return the lines of `text` that say what went wrong, the most telling first, each at most 240 characters.
+    """Return the lines of `text` that describe the failure, the most informative first, each at most 240 characters.
 
-    A named error beats a line that begins like one, and either beats a mere complaint; among equals the last wins,
-    because tools sum up at the end.
+    A named error is preferred to a line that begins like one, and either to a mere complaint; of equals the last wins,
+    because tools summarise at the end.
     """
     lines = text[-_MAX_LINE_CHARS * _MAX_LINES :].splitlines()[-_MAX_LINES:]
     found: dict[str, tuple[float, int]] = {}
@@ -65,26 +65,26 @@ def error_lines(text: str, *, limit: int = 2) -> list[str]:
 
 
 def _rank(line: str) -> float:
-    """Return how much a line says of what went wrong; 0: it does not say so."""
+    """Return how well a line describes a failure; 0: not at all."""
     if _ENDED.search(line):
         return 0.5
     return 3.0 if _NAMED.search(line) else 2.0 if _STRONG.search(line) else 1.0 if _WEAK.search(line) else 0.0
 
 
 def first_lines(output: str, *, limit: int = 2) -> list[str]:
-    """Return the only lines of a short output: what a tool prints of one failure says what went wrong in its own words."""
+    """Return all lines of a short output: a tool's output for one failure describes it in its own words."""
     lines = [line.strip()[:240] for line in output[: 4 * _MAX_LINE_CHARS].splitlines() if line.strip()]
     return lines[:limit] if len(lines) <= 2 * limit else []
 
 
 def error_type(line: str) -> str | None:
-    """Return the class or code an error line names: ``KeyError``, ``TS2322``, ``ECONNREFUSED``."""
+    """Return the class or code that an error line names: ``KeyError``, ``TS2322``, ``ECONNREFUSED``."""
     match = _ERROR_TYPE.search(line[:_MAX_LINE_CHARS])
     return match[1] if match else None
 
 
 def normalised_error(text: str) -> str:
-    """Return `text` without what differs between two occurrences: quotes' contents, times, hex, directories, numbers."""
+    """Return `text` without parts that vary between occurrences: quoted text, times, hex, directories, numbers."""
     text = text[:2_000].casefold()
     for pattern, stand_in in (
         (_QUOTED, " q "),
@@ -99,13 +99,14 @@ def normalised_error(text: str) -> str:
 
 
 def failure_fingerprint(text: str) -> str:
-    """Return the name of a failure: the first 16 hex digits of SHA-256 of its normalised error text."""
+    """Return a failure's fingerprint: the first 16 hex digits of the SHA-256 of its normalised error text."""
     return hashlib.sha256(normalised_error(text).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def task_fingerprint(task: str) -> str:
-    """Return the name of failing at a task: the first 16 hex digits of SHA-256 of what the task is, as it is written.
+    """Return the fingerprint of failing at a task: the first 16 hex digits of the SHA-256 of the task's text as written.
 
-    Two trials that failed at the same task are one failure, whatever was learned from each; tasks that differ in a number are two.
+    Two failed trials of one task are the same failure, whatever their lessons; tasks that differ in a number are
+    different.
     """
     return hashlib.sha256(f"task {' '.join(task.split())}".encode("utf-8", "replace")).hexdigest()[:16]

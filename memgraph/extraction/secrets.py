@@ -1,6 +1,6 @@
-"""Secrets in text: found by the formats that their issuers document and by what they are assigned to, and taken out.
+"""Redaction of secrets, recognised by their issuers' documented formats and by the names they are assigned to.
 
-No entropy is measured: hashes, ids and paths are what memories are about, and look as random as a key does.
+Entropy is not used: hashes, ids and paths, which memories are about, look as random as keys.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _ISSUED = {
     ),
     "JSON web token": (("eyJ",), r"\beyJ[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{8,4000}(?:\.[A-Za-z0-9_-]{0,1000})?"),
 }  # fmt: skip
-"""By the kind of secret: what every such one has in it, which is looked for first, and its form."""
+"""By kind of secret: a substring that every such secret contains, searched first, and its pattern."""
 _NAMED = r"(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|account[_-]?key|signing[_-]?key|credentials?)"
 _FURTHER = (
     r"(?:[_-](?!(?:[\w-]{0,20}[_-])?(?:path|file|name|id|dir|url|type|count|limit|used|length|size)s?\b)[\w-]{0,30})?"
 )
-"""The rest of a name: `secret_key_base` holds a secret, `token_type` and `key_path` do not."""
+"""Allowed rests of a name: `secret_key_base` holds a secret, `token_type` and `key_path` do not."""
 _NOT_A_VALUE = r"(?!\$|<|\{|\[|%|\*|xxx|x{6}|None\b|null\b|true\b|false\b|undefined\b|your[_-]|example|changeme|process\.|os\.|env\.|self\.|this\.|[a-z_]\w{0,40}(?:\.[a-z_]\w{0,40}){1,5}(?![\w.]))"
 _NAME_ENDS = re.compile(r"[\w-]{0,30}(?:[\\\"']{0,2}\s{0,3}(?:[=:]|is\s)|\s(?:for|of|to)\s)")
 _OPTION_ENDS = re.compile(r"(?:word|wd|phrase)?[\s=]")
@@ -48,15 +48,15 @@ _SPEAKING = {
     "authorization": re.compile(r""),
     **dict.fromkeys(("curl", "sshpass", "mysql", "mariadb"), re.compile(r"\w{0,8}\s")),
 }
-"""The words that every assignment below has in it, and how it goes on: of the texts that speak of keys, few assign one."""
+"""Words contained in every assignment below, and their continuation: few texts about keys assign one."""
 _ASSIGNED = {
-    # password="…", 'api_key': '…': what is quoted is a value
+    # password="…", 'api_key': '…': quoted values
     "quoted": rf"(?i:{_NAMED}{_FURTHER}(?:\\?[\"'])?\s{{0,3}}(?:=|:=?|=>)\s{{0,3}}\\?[\"'](?P<value>{_NOT_A_VALUE}[^\s\"'\\]{{6,255}})\\?[\"'])",
-    # DB_PASSWORD=…: so do environments and shells say it
+    # DB_PASSWORD=…: the style of environments and shells
     "environment": r"\b[A-Z0-9_]{0,40}(?:PASS(?:WORD|WD|PHRASE)|_PWD|_PASS|SECRET|TOKEN|(?:API|ACCESS|SECRET|PRIVATE|SIGNING|ENCRYPTION|ACCOUNT|AUTH|SERVICE|MASTER|DEPLOY|CLIENT)_KEY)"
     r"(?:_(?!(?:[A-Z0-9_]{0,20}_)?(?:PATH|FILE|NAME|ID|DIR|URL|TYPE|COUNT|LIMIT|USED|LENGTH|SIZE)=)[A-Z0-9_]{0,30})?"
     rf"=[\"']?(?P<value>{_NOT_A_VALUE}[^\s\"'&|;,)]{{6,255}})",
-    # password: …, password for staging is …, --token …: of a bare word only what has letters and digits, for prose uses these words too
+    # password: …, password for staging is …, --token …: bare words need letters and digits, since prose uses such phrases too
     "bare": rf"(?i:{_NAMED}{_FURTHER}(?:\s+(?:for|of|to)\s+[\w./@-]{{1,40}})?(?:\s{{0,3}}(?:=|:=?)\s{{0,3}}|\s+is\s+|(?<=-token)\s+|(?<=-password)\s+)[\"']?"
     rf"(?P<value>{_NOT_A_VALUE}(?=[^\s]{{0,60}}\d)(?=[^\s]{{0,60}}[A-Za-z])[\w.~!@#$%^&*+/=-]{{8,255}})(?![\w(]))",
     "header": r"(?i:\b(?:authorization\s{0,3}[:=]\s{0,3}[\"']?(?:bearer|basic|token)|bearer)\s+(?P<value>(?=[^\s]{0,80}\d)[A-Za-z0-9._~+/=-]{16,4000}))",
@@ -78,16 +78,16 @@ _WORDS = [_Form("secret", (), re.compile(pattern)) for pattern in _ASSIGNED.valu
 
 
 class Redacted(NamedTuple, Generic[T]):
-    """A value without its secrets, and how many were taken out."""
+    """A redacted value, and the number of secrets removed."""
 
     value: T
     number: int
 
 
 def redact(text: str) -> Redacted[str]:
-    """Return `text` with every secret replaced by what kind it was, in no more characters than it had.
+    """Return `text` with every secret replaced by its kind, in at most as many characters.
 
-    Linear in the text's length; doing it again changes nothing.
+    Linear in the text's length; idempotent.
     """
     number = 0
     for form in _suspected(text):
@@ -97,7 +97,7 @@ def redact(text: str) -> Redacted[str]:
 
 
 def redact_any(value: T) -> Redacted[T]:
-    """Return a text, a model, or a list or dictionary of them without secrets: the very same if there were none."""
+    """Return a text, a model, or a list or dictionary of them without secrets: the same object if there were none."""
     texts: list[str] = []
     _collect(value, texts)
     joined = "\n".join(texts)
@@ -140,7 +140,7 @@ def _collect(value: Any, texts: list[str]) -> None:
 
 
 def _suspected(text: str) -> list[_Form]:
-    """Return the forms of secrets that a text may hold: those whose signs are in it."""
+    """Return the patterns of secrets that a text may contain, judged by their substrings."""
     found = [form for form in _FORMS if any(sign in text for sign in form.signs)]
     if _assigns(text.lower()):
         found += _WORDS
@@ -164,5 +164,5 @@ def _without(match: re.Match[str], kind: str) -> str:
 
 
 def _stand_in(kind: str, length: int) -> str:
-    """Return what stands for a secret: never longer than it was, for what holds it may be as long as it can be."""
+    """Return the placeholder of a secret, never longer than it: its field may already have its maximum length."""
     return next((text for text in (f"[redacted: {kind}]", "[secret]") if len(text) <= length), "***")

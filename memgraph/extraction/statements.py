@@ -1,6 +1,6 @@
-"""What a text states: a decision and what it was taken over, a reason, an instruction, the steps of a procedure.
+"""Statements in a text: decisions and rejected alternatives, reasons, instructions, steps of a procedure.
 
-Every text is cut to a limit first and every repetition is bounded, so hostile input costs linear time.
+Every text is truncated first and every repetition is bounded, so hostile input costs linear time.
 """
 
 from __future__ import annotations
@@ -121,20 +121,20 @@ _RUN_THEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A sentence that decides something, and what it was taken over where that is said."""
+    """A sentence that states a decision, and the rejected alternatives if named."""
 
     sentence: str
     alternatives: tuple[str, ...] = ()
 
 
 def sentences(text: str) -> list[str]:
-    """Split prose into sentences and list items, on one line each, at most 400 characters."""
+    """Split prose into sentences and list items, each on one line of at most 400 characters."""
     parts = (" ".join(part.split()).strip("-*• ") for part in split_sentences(text[:_MAX_TEXT_CHARS], "prose"))
     return [part[:_MAX_SENTENCE_CHARS] for part in parts if len(part) > 2]
 
 
 def find_decision(text: str) -> Decision | None:
-    """Return the first sentence that decides something."""
+    """Return the first sentence that states a decision."""
     for sentence in sentences(text):
         if _DECISION.search(sentence) or _SWAP.search(sentence):
             return Decision(sentence, alternatives_in(sentence))
@@ -142,70 +142,70 @@ def find_decision(text: str) -> Decision | None:
 
 
 def alternatives_in(sentence: str) -> tuple[str, ...]:
-    """Return what a sentence says was not chosen: "X instead of Y", "replace Y with X", "switch from Y to X"."""
+    """Return the rejected alternatives in a sentence: "X instead of Y", "replace Y with X", "switch from Y to X"."""
     sentence = sentence[:_MAX_SENTENCE_CHARS]
     found = (match[1].strip(" `'\"") for pattern in _ALTERNATIVES for match in pattern.finditer(sentence))
     return tuple(dict.fromkeys(item for item in found if len(item) > 1))[:5]
 
 
 def removes_something(text: str) -> bool:
-    """Whether a text says that something people could use is gone; dead code and old files are not such."""
+    """Return whether a text reports the removal of something usable; dead code and old files do not count."""
     text = text[:_MAX_SENTENCE_CHARS]
     return _REMOVAL.match(text) is not None and _DEAD_WEIGHT.search(text) is None
 
 
 def is_fix(text: str) -> bool:
-    """Whether a text says that something was broken and is not any more."""
+    """Return whether a text reports that something broken was fixed."""
     return _FIX.search(text[:_MAX_SENTENCE_CHARS]) is not None
 
 
 def is_prevention(text: str) -> bool:
-    """Whether a text says that something shall not happen (again)."""
+    """Return whether a text says that something must not happen (again)."""
     return _PREVENTION.search(text[:_MAX_SENTENCE_CHARS]) is not None
 
 
 def is_novel(text: str) -> bool:
-    """Whether a text says that something is there which was not."""
+    """Return whether a text reports something new."""
     return _NOVELTY.search(text[:_MAX_SENTENCE_CHARS]) is not None
 
 
 def is_reshaping(text: str) -> bool:
-    """Whether a text says that code was put elsewhere or written otherwise, with nothing new for who uses it."""
+    """Return whether a text reports moved or rewritten code, with nothing new for its users."""
     return _RESHAPING.match(text) is not None
 
 
 def is_severe(text: str) -> bool:
-    """Whether a text speaks of lasting damage: crashes, security, corruption, races."""
+    """Return whether a text concerns lasting damage: crashes, security, corruption, races."""
     return _SEVERE.search(text[:_MAX_SENTENCE_CHARS]) is not None
 
 
 def is_instruction(text: str) -> bool:
-    """Whether a text says how things shall be done in general."""
+    """Return whether a text states a general instruction."""
     return _RULE.search(text[:_MAX_TEXT_CHARS]) is not None
 
 
 def is_objection(text: str) -> bool:
-    """Whether what somebody says to an agent objects to what it just did."""
+    """Return whether a user's message objects to the agent's last action."""
     return _OBJECTION.search(text[:_MAX_SENTENCE_CHARS].strip()) is not None
 
 
 def is_standing_rule(text: str) -> bool:
-    """Whether what somebody says to an agent holds beyond what is being done: a rule, a convention, a preference."""
+    """Return whether a user's message holds beyond the current task: a rule, a convention, a preference."""
     return _STANDING_RULE.search(text[:_MAX_TEXT_CHARS]) is not None
 
 
 def is_correction(text: str) -> bool:
-    """Whether a text says that what was done was wrong."""
+    """Return whether a text says that an action was wrong."""
     return _CORRECTION.search(text[:_MAX_TEXT_CHARS]) is not None
 
 
 def reasons_in(text: str) -> list[str]:
-    """Return the sentences that say why."""
+    """Return the sentences that give reasons."""
     return [sentence for sentence in sentences(text) if _REASON.search(sentence)]
 
 
 def steps_in(text: str) -> tuple[str, ...]:
-    """Return the steps that a text states: a numbered list of imperatives, or "run X, then Y". Else nothing."""
+    """Return the steps in a text: a numbered list of imperatives, or "run X, then Y". Otherwise nothing."""
     numbered: list[str] = []
     for line in text[:_MAX_TEXT_CHARS].splitlines():
         if (match := _STEP.match(line)) and int(match[1] or match[2]) == len(numbered) + 1:

@@ -1,4 +1,4 @@
-"""How experience becomes memory, and what becomes of it: consolidation and intake, episodes and observations, sleep, collection."""
+"""The memory lifecycle: intake and consolidation, learning from episodes, sleep, and collection."""
 
 from memgraph.lifecycle.collection.collect import collect
 from memgraph.lifecycle.collection.preview import foresee_collection

@@ -1,11 +1,12 @@
-"""Sleep: what is done with experience when nobody waits for it, phase by phase (seeds 1, 2, 3; design §4, §5).
+"""Sleep: process experience in the background, phase by phase (seeds 1, 2, 3; design §4, §5).
 
-The order has reasons. What is no longer true goes first, so that nothing is made of it; then what says the same becomes one, so
-that it counts as one; then generalisations, which the errors met tell what to avoid; then procedures; then contradictions, between
-all that there is by then; collection comes last, for what others made use of in this run.
+The order matters. Invalid facts are retired first, so that nothing is derived from them; then near-duplicates are
+merged, so that they count once; then generalisations are made, and extended by the errors met; then procedures; then
+contradictions are searched among all memories that exist by then; collection comes last, after the uses made of
+memories in this run.
 
-Each phase is made of small commits that each leave a true account, and says at its end how far the run has come. A run that was
-stopped, by the clock, by Ctrl-C or by a kill, is gone on with where it stopped, at least within a day; it ends as if it had not been stopped.
+Each phase consists of small, consistent commits, and records the run's progress at its end. A run interrupted by its
+time limit, Ctrl-C or a kill is continued by the next one within a day, with the same final result.
 """
 
 from __future__ import annotations
@@ -39,77 +40,77 @@ from memgraph.store import AgentMemoryStore
 logger = logger_of(__name__)
 
 EPISODES_BETWEEN = 5
-"""So many new episodes are enough for a sleep of its own accord (seed 2)."""
+"""Number of new episodes that triggers an automatic sleep (seed 2)."""
 AUTO_SECONDS = 3.0
-"""A sleep of its own accord begins nothing after so long: somebody waits for the write that it follows."""
+"""Seconds after which an automatic sleep begins nothing new: the caller of the preceding write is waiting."""
 _GONE_ON_WITH_DAYS = 1.0
 _SHOWN_IDS = 100
 
 
 class _TimeIsUpError(Exception):
-    """Leaves a phase between two of its commits; never leaves `sleep`."""
+    """Leaves a phase between two of its commits; never propagates out of `sleep`."""
 
 
-def _nobody_asks(_seq: int) -> None:
-    """Note nothing."""
+def _ignore(_seq: int) -> None:
+    pass
 
 
 @dataclass(frozen=True, slots=True)
-class Night:
-    """What a phase works with.
+class SleepContext:
+    """Context of a phase.
 
     Attributes
     ----------
-    looked_through : callable
-        Notes up to which event a phase has come that is done in portions: if it is stopped, it goes on from there.
+    on_portion : callable
+        Records up to which event a phase that works in portions has come, so that it can be continued from there.
     """
 
     store: AgentMemoryStore
     model: LanguageModel | None
     until: float | None
-    looked_through: Callable[[int], None] = _nobody_asks
+    on_portion: Callable[[int], None] = _ignore
 
-    def is_over(self) -> bool:
-        """Tell whether the time is up."""
+    def is_time_up(self) -> bool:
+        """Return whether the time is up."""
         return self.until is not None and time.monotonic() >= self.until
 
     @property
     def seconds_left(self) -> float | None:
-        """Return how long it still is; None: as long as it takes."""
+        """Return the remaining seconds; None without a limit."""
         return None if self.until is None else max(0.0, self.until - time.monotonic())
 
 
 class Phase(NamedTuple):
-    """A phase: its name, and what does it, which returns what it did; what has a field `complete` says whether that was all."""
+    """A phase: its name and its function, whose result says in a field `complete`, if it has one, whether it is done."""
 
     name: str
-    run: Callable[[Night], Model]
+    run: Callable[[SleepContext], Model]
 
 
-def _collect(night: Night) -> Model:
+def _collect(context: SleepContext) -> Model:
     def between_batches(_done: int, _total: int | None) -> None:
-        if night.is_over():
+        if context.is_time_up():
             raise _TimeIsUpError
 
-    return collect(night.store, progress=between_batches)
+    return collect(context.store, progress=between_batches)
 
 
-def _merge(night: Night) -> Model:
-    return merge_near_duplicates(night.store, is_time_up=night.is_over, looked_through=night.looked_through)
+def _merge(context: SleepContext) -> Model:
+    return merge_near_duplicates(context.store, is_time_up=context.is_time_up, on_portion=context.on_portion)
 
 
-def _compress(night: Night) -> Model:
-    store = night.store
-    return compress(store, embedder=store.embedder, model=night.model, is_time_up=night.is_over)
+def _compress(context: SleepContext) -> Model:
+    store = context.store
+    return compress(store, embedder=store.embedder, model=context.model, is_time_up=context.is_time_up)
 
 
 PHASES: tuple[Phase, ...] = (
-    Phase("temporal", lambda night: validate_facts(night.store, is_time_up=night.is_over)),
+    Phase("temporal", lambda context: validate_facts(context.store, is_time_up=context.is_time_up)),
     Phase("near-duplicates", _merge),
     Phase("compress", _compress),
-    Phase("errors", lambda night: analyse_errors(night.store, is_time_up=night.is_over)),
-    Phase("procedures", lambda night: learn_procedures(night.store, is_time_up=night.is_over)),
-    Phase("contradictions", lambda night: find_contradictions(night.store, seconds=night.seconds_left)),
+    Phase("errors", lambda context: analyse_errors(context.store, is_time_up=context.is_time_up)),
+    Phase("procedures", lambda context: learn_procedures(context.store, is_time_up=context.is_time_up)),
+    Phase("contradictions", lambda context: find_contradictions(context.store, seconds=context.seconds_left)),
     Phase("collect", _collect),
 )
 
@@ -122,26 +123,26 @@ def sleep(
     model: LanguageModel | None = None,
     progress: Progress | None = None,
 ) -> SleepReport:
-    """Let a store sleep: go on with the run that was stopped within the last day, else begin one.
+    """Run sleep on a store: continue a run that was interrupted within the last day, else begin one.
 
     Parameters
     ----------
     phases : sequence of str, optional
-        Names of `PHASES`: these alone are done, in their order there; a run that was stopped stays as it is.
+        Names from `PHASES`: only these run, in the order of `PHASES`; an interrupted run is left as it is.
     max_seconds : float, optional
-        After so long nothing more is begun: what is under way comes to its next commit; a compression comes to its end, but asks
-        no model any more. Default: as long as it takes.
+        Nothing new begins after this time: the current step completes its commit; a compression completes without
+        asking the model. Default: no limit.
     model : LanguageModel, optional
-        Words generalisations; no phase needs one.
+        Words generalisations; no phase requires one.
     progress : callable, optional
-        Is told how many phases are done, and of how many.
+        Called with (done, total) phases.
 
     Raises
     ------
     InvalidInputError
-        There is no such phase, or the time is no number of seconds.
+        A phase does not exist, or the time is not a number of seconds.
     ModelMismatchError
-        The store has changed its embedding model meanwhile; what was done is kept, and the next sleep goes on.
+        The store has changed its embedding model meanwhile; completed work is kept, and the next sleep continues.
     """
     chosen = _chosen(checked(list[Name], phases, "phases"))
     max_seconds = checked(Seconds | None, max_seconds, "max_seconds")
@@ -160,9 +161,9 @@ def _slept(
     progress: Progress | None,
 ) -> SleepReport:
     began = time.monotonic()
-    carry_out(store, lambda _view: Plan(None), attempts=1)  # refuses at once a store that cannot be written
+    carry_out(store, lambda _view: Plan(None), attempts=1)  # fail at once if the store is not writable
     store.check_graph()
-    night = Night(store, model, None if max_seconds is None else began + max_seconds)
+    context = SleepContext(store, model, None if max_seconds is None else began + max_seconds)
     usage = RunUsage(lambda: (store.embedder, model))
     usage.restart()
     started_at, left = _unfinished(store)
@@ -174,10 +175,10 @@ def _slept(
     for number, phase in enumerate(todo):
         if progress:
             progress(number, len(todo))
-        if night.is_over():
+        if context.is_time_up():
             break
         after = left if chosen else [other.name for other in todo[number + 1 :]]
-        reports.append(_advance(night, phase, started_at, after, is_of_run=not chosen))
+        reports.append(_advance(context, phase, started_at, after, is_of_run=not chosen))
         if not reports[-1].complete:
             break
     undone = [phase.name for phase in todo[sum(report.complete for report in reports) :]]
@@ -194,14 +195,14 @@ def _slept(
 
 
 def sleep_if_due(store: AgentMemoryStore, *, at_once: bool = False) -> SleepReport | None:
-    """Sleep for a few seconds if the setting ``sleep_trigger`` asks for it and it is time; None if not.
+    """Sleep for a few seconds if the setting ``sleep_trigger`` asks for it and it is due; None if not.
 
-    Its failure is logged and nothing more: what it follows has been written.
+    A failure is only logged, since the preceding write has succeeded.
 
     Parameters
     ----------
     at_once : bool
-        It is time now (the user was not content), and not only after five new episodes.
+        Whether it is due now (the user was dissatisfied), without waiting for five new episodes.
     """
     if store.config.sleep_trigger != "auto":
         return None
@@ -214,7 +215,7 @@ def sleep_if_due(store: AgentMemoryStore, *, at_once: bool = False) -> SleepRepo
 
 
 def episodes_since(store: AgentMemoryStore) -> int:
-    """Return how many episodes were recorded since the store last slept."""
+    """Return how many episodes were recorded since the store's last sleep."""
     with store.reader.frozen(links=True):
         index = store.reader.index
         slept = last_run(store.reader, SLEEP).get("seq", 0)
@@ -231,7 +232,7 @@ def _chosen(names: Sequence[str]) -> list[Phase]:
 
 
 def _unfinished(store: AgentMemoryStore) -> tuple[str, list[str]]:
-    """Return when a run began that was stopped not long ago, and which phases are left of it; none if there is none."""
+    """Return when a recently interrupted run began, and its remaining phases; None if there is none."""
     row = last_run(store.reader, SLEEP)
     left = [phase.name for phase in PHASES if phase.name in row.get("phases_left", ())]
     if not left or days_between(row["started_at"], store.now()) > _GONE_ON_WITH_DAYS:
@@ -239,15 +240,15 @@ def _unfinished(store: AgentMemoryStore) -> tuple[str, list[str]]:
     return row["started_at"], left
 
 
-def _advance(night: Night, phase: Phase, started_at: str, after: list[str], *, is_of_run: bool) -> PhaseReport:
-    """Do one phase, and record how far the run has come."""
-    store, began = night.store, time.monotonic()
+def _advance(context: SleepContext, phase: Phase, started_at: str, after: list[str], *, is_of_run: bool) -> PhaseReport:
+    """Run one phase, and record the run's progress."""
+    store, began = context.store, time.monotonic()
     through_seq = store.reader.index.offset.seq
     result: Model | None = None
 
     again = [phase.name, *after] if is_of_run else after
 
-    def looked_through(seq: int) -> None:
+    def on_portion(seq: int) -> None:
         advance(seq, left=again)
 
     def advance(seq: int, *, left: list[str], changed: int = 0, complete: bool = True) -> None:
@@ -263,7 +264,7 @@ def _advance(night: Night, phase: Phase, started_at: str, after: list[str], *, i
         note(store, lambda view: advanced(advanced_at=view.now))
 
     try:
-        result = phase.run(replace(night, looked_through=looked_through))
+        result = phase.run(replace(context, on_portion=on_portion))
         is_complete = bool(getattr(result, "complete", True))
     except _TimeIsUpError:
         is_complete = False
@@ -281,7 +282,7 @@ def _advance(night: Night, phase: Phase, started_at: str, after: list[str], *, i
 
 
 def _changed_since(store: AgentMemoryStore, seq: int) -> list[str]:
-    """Return the memories that the lifecycle changed, made or linked after an event, in that order, each once."""
+    """Return the memories that the lifecycle changed, created or linked after an event, in order, each once."""
     return list(
         dict.fromkeys(
             one

@@ -1,4 +1,4 @@
-"""From a task to the memories that help: filter, seed, walk, rank, budget, explain; and the text that a prompt gets."""
+"""Retrieval: filter, seed, walk, rank, budget and explain the memories for a task."""
 
 from memgraph.retrieval.context.context import agent_context, task_context
 from memgraph.retrieval.context.formats import create_enriched_system_prompt, format_context_for_prompt

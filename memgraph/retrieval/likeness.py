@@ -1,4 +1,4 @@
-"""Likeness: how near a memory is to a text, by meaning where both have a vector, else by the words they share."""
+"""Similarity of memories to a text: by vectors where both have one, otherwise by shared words."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from memgraph.retrieval.stages.state import Scores
 from memgraph.store import AgentMemoryStore
 
 _READ = 50
-"""So many of the memories without vectors are compared word by word: those that share the rarest words."""
+"""Maximum number of memories without vectors that are compared word by word: those sharing the rarest words."""
 _MOST_HOLDING = 500
 _DECIMALS = 6
 
 
 def likeness(store: AgentMemoryStore, text: str, vector: Vector | None, mask: Mask) -> tuple[Scores, Mask]:
-    """Return how near each masked memory is to a text, and which of them could be compared with it.
+    """Return the similarity of each masked memory to a text, and which memories were comparable.
 
     Call it within ``with store.reader.frozen():``.
 
     Parameters
     ----------
     vector : ndarray, shape (d,), float32, or None
-        Of the text; None: words alone are compared.
+        The text's vector; None: compare by words alone.
     mask : ndarray, shape (slots,), bool
 
     Returns
     -------
     scores : ndarray, shape (slots,), float64
-        The cosine of the vectors; of a memory that has none, of the words: 1 for equal texts. 0 where nothing could be
-        compared.
+        The cosine of the vectors; for a memory without one, that of the words: 1 for equal texts. 0 where nothing could
+        be compared.
     compared : ndarray, shape (slots,), bool
         Those with a vector, and those that share a word with the text.
     """
@@ -54,10 +54,10 @@ def likeness(store: AgentMemoryStore, text: str, vector: Vector | None, mask: Ma
 
 
 def holding(store: AgentMemoryStore, text: str, mask: Mask) -> Mask:
-    """Return which masked memories hold a text as it stands, case and white space aside.
+    """Return which masked memories contain a text, ignoring case and white space.
 
-    Those that are it, else those that begin with it, else those that have it within; a single word must be all of it. None if
-    its words are so common that more than some hundreds hold them all. Call it within ``with store.reader.frozen():``.
+    Exact matches are preferred to prefixes, and prefixes to other matches; a single word must match exactly. None if
+    hundreds of memories contain all of its words. Call it within ``with store.reader.frozen():``.
     """
     index, found = store.reader.index, mask.copy()
     terms = set(analyse(text))
@@ -83,20 +83,20 @@ def _plain(text: str) -> str:
 
 
 def _shared_words(store: AgentMemoryStore, index: Index, text: str, mask: Mask) -> dict[int, float]:
-    """Return the word likeness of the best masked slots that share a word with a text."""
+    """Return the word similarity of the best masked slots that share a word with a text."""
     weights = np.zeros(len(index))
     for term in sorted(set(analyse(text))) if mask.any() else ():
         code = index.vocabulary.find(term)
         slots = index.postings.get(code)[0] if code >= 0 else np.empty(0, np.int32)
         slots = slots[mask[slots]]
-        weights[slots] += np.log1p(mask.sum() / max(1, len(slots)))  # the rarer a word, the more it says
+        weights[slots] += np.log1p(mask.sum() / max(1, len(slots)))  # rarer words weigh more
     chosen = best(index, weights, np.flatnonzero(weights > 0), _READ)
     memories = store.read_memories([index.ids.names[slot] for slot in chosen])
     return {index.slot(memory.id): _cosine_of_words(text, memory.content) for memory in memories}
 
 
 def _cosine_of_words(one: str, other: str) -> float:
-    """Cosine of the counts of two texts' terms, in [0, 1]."""
+    """Return the cosine of the term counts of two texts, in [0, 1]."""
     left, right = Counter(analyse(one)), Counter(analyse(other))
     product = sum(count * right[term] for term, count in left.items())
     lengths = sqrt(sum(count**2 for count in left.values()) * sum(count**2 for count in right.values()))

@@ -1,4 +1,4 @@
-"""The order of the stages: filter, seed, walk, rank. Budget and explanation follow for what is asked for."""
+"""Pipeline of the stages: filter, seed, walk, rank. Budget and explanation follow for the requested results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memgraph.store.hidden_sources import withheld
 
 
 class Stage(NamedTuple):
-    """One step of a recall: reads and changes the search, and returns counts of what it did."""
+    """One stage of a recall: reads and changes the search, and returns counts of what it did."""
 
     name: str
     run: Callable[[Search], Counts]
@@ -44,12 +44,12 @@ STAGES = (
     Stage("rank", rank.terms),
 )
 Watch = Callable[[StageReport], None]
-"""Called after each stage, with what it did: to time the stages, or to show them."""
+"""Called after each stage with its counts, for timing or display."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Which memories are ranked, and why. Valid while the reader is frozen."""
+    """The ranked memories with explanations. Valid while the reader is frozen."""
 
     search: Search
     stages: list[StageReport]
@@ -64,20 +64,20 @@ class Ranking:
         return rank.best(self.search.index, self.search.scores, self.search.slots, count)
 
     def best_of_types(self, most: Mapping[int, int]) -> list[int]:
-        """Return the best slots with at most so many of each type, best first.
+        """Return the best slots with a maximum number of each type, best first.
 
-        Of a memory that was distilled from a single other one, and says it again, that one is left out: its place is another's.
+        A memory that merely restates the single memory behind it takes that one's place: the other is left out.
         """
         search, chosen = self.search, list[int]()
-        types, told = search.index.column("type"), set[int]()
-        for code, count in sorted(most.items(), reverse=True):  # what was distilled comes before episodes
-            slots = np.setdiff1d(search.slots[types[search.slots] == code], list(told))
+        types, restated = search.index.column("type"), set[int]()
+        for code, count in sorted(most.items(), reverse=True):  # distilled memories come before episodes
+            slots = np.setdiff1d(search.slots[types[search.slots] == code], list(restated))
             chosen += rank.best(search.index, search.scores, slots, count)
-            told |= {slot for one in chosen for slot in walk.told_again_by(search, one)}
+            restated |= {slot for one in chosen for slot in walk.restated_sources(search, one)}
         return rank.best(search.index, search.scores, np.array(chosen, dtype=np.int64), len(chosen))
 
     def explanations(self, slots: Sequence[int]) -> list[Explanation]:
-        """Return why slots are where they are: what their scores are made of, and from where they were reached."""
+        """Return the explanation of each slot's rank: the parts of its score, and from where it was reached."""
         search, wanted = self.search, np.array(slots, dtype=np.int64)
         parts = [{"dense": float(search.dense[slot]), "text": float(search.text_score[slot])} for slot in slots]
         paths: list[list[Hop]] = [[] for _ in slots]
@@ -119,9 +119,9 @@ def ranked(
     Parameters
     ----------
     vector : ndarray, shape (d,), float32, or None
-        Of the query; None: text alone decides.
+        The query's vector; None: use text alone.
     wanted : int
-        How many results will be asked for, if they may be more than the setting ``candidates``.
+        Number of results that will be requested, if it may exceed the setting ``candidates``.
     """
     reader = store.reader
     search = Search(

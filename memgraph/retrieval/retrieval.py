@@ -1,4 +1,4 @@
-"""`MemoryRetrieval`: memories for a task, within a budget, as a prompt prefix; and the forgetting curve's readings."""
+"""`MemoryRetrieval`: budgeted retrieval of memories for a task, prompt prefix, and readings of the forgetting curve."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ from memgraph.store import AgentMemoryStore
 logger = logger_of(__name__)
 
 SETTINGS_VERSION = "2"
-"""Of stages, terms and default weights; raised when an order changes. Recorded with every retrieval: results of different versions are
-not compared."""
+"""Version of stages, terms and default weights, increased when rankings change. Recorded with every retrieval: results
+of different versions are not comparable."""
 
 
 class MemoryRetrieval:
@@ -50,13 +50,13 @@ class MemoryRetrieval:
     ----------
     store : AgentMemoryStore
     embedder : Embedder, optional
-        For queries; default: the store's.
+        Embeds queries; default: the store's.
     config : RetrievalConfig, optional
     forgetting : ForgettingCurveConfig, optional
-        For `calculate_decayed_relevance` and the threshold of `apply_decay`; default: the store's. What a memory's
-        relevance is now always follows the store's curve, and the labels' bounds are fixed.
+        Used by `calculate_decayed_relevance` and for the threshold of `apply_decay`; default: the store's. A memory's
+        current relevance always follows the store's curve, and the bounds of the labels are fixed.
     token_counter : TokenCounter, optional
-        Default: four characters a token.
+        Default: four characters per token.
     """
 
     def __init__(
@@ -75,15 +75,15 @@ class MemoryRetrieval:
         self._count_tokens = token_counter
 
     def retrieve(self, query: RetrievalQuery | Mapping[str, Any]) -> RetrievalResult:
-        """Return the memories that help with a task, and record that they were given.
+        """Return the memories that help with a task, and record the retrieval.
 
-        The best of each type within the query's budget, then the lowest scored leave until the tokens fit. Every memory
-        returned counts an access, and is reinforced at most once a day.
+        Selects the best of each type within the query's budget, then drops the lowest scored until the tokens fit.
+        Every returned memory counts an access, and is reinforced at most once a day.
 
         Raises
         ------
         InvalidInputError
-            The query's embedding has another length than the store's.
+            The length of the query's embedding differs from the store's.
         """
         query = RetrievalQuery.parse(query)
         text = query.task_description[:MAX_SEARCHED_CHARS]
@@ -162,23 +162,23 @@ class MemoryRetrieval:
         privacy_tiers: Sequence[PrivacyTier] | None = None,
         trust_classes: Sequence[TrustClass] | None = None,
     ) -> list[ScoredMemory]:
-        """Return the best memories for a text, whatever their type: the same ranking, without budget or access record.
+        """Return the best memories of any type for a text: the same ranking, without budget or access record.
 
         Parameters
         ----------
         text : str
-            The first 8,000 characters are searched with.
+            The query; only the first 8,000 characters are used.
         embedding : ndarray or sequence, shape (d,), optional
-            Of the text; None: it is embedded.
+            The text's vector; None: it is embedded.
         domain : str, optional
-            Only memories of this domain, of ``general``, and of none.
+            Only memories of this domain, of ``general``, and without a domain.
         include_archived : bool
-            Also what was archived; what is deleted, suppressed or no longer valid is never found.
+            Include archived memories; deleted, suppressed and invalid ones are never found.
 
         Raises
         ------
         InvalidInputError
-            Names the argument that is refused.
+            Names the invalid argument.
         """
         text, limit = checked(QueryText, text, "text"), checked(Limit, limit, "limit")
         if not text.strip() and embedding is None:
@@ -202,11 +202,11 @@ class MemoryRetrieval:
         return [ScoredMemory(memory=memory, score=why.score, match_type=why.match_type) for memory, why in whys]
 
     def format_injected_prefix(self, memories: Sequence[AgentMemory]) -> str:
-        """Return the text to put before a prompt, in seed 0's format; empty for no memories."""
+        """Return the text to put before a prompt, in seed 0's format; empty without memories."""
         return format_prefix(checked_list(AgentMemory, memories, "memories"))
 
     def apply_decay(self) -> DecayResult:
-        """Read the curve for all memories and record the run. Nothing is moved: doing it twice is doing it once."""
+        """Evaluate the curve for all memories and record the run. Memories do not change: it is idempotent."""
         with self._store.reader.frozen():
             relevance = self._store.reader.relevance()
             mask = self._store.reader.listed() & ~self._store.reader.index.column("is_pinned")
@@ -217,12 +217,12 @@ class MemoryRetrieval:
         return result
 
     def calculate_decayed_relevance(self, initial: float, days: float, is_pinned: bool) -> float:
-        """Relevance of an episode after `days` without access; a pinned one stays at 1.0 (seed 0)."""
+        """Return an episode's relevance after `days` without access; a pinned one stays at 1.0 (seed 0)."""
         initial, days = checked(Finite, initial, "initial"), checked(Finite, days, "days")
         return decayed(initial, days, rate=self._forgetting.decay_rate, is_pinned=is_pinned)
 
     def get_confidence_label(self, relevance: float) -> ConfidenceLabel:
-        """Return the word for a relevance: clear ≥ 0.8, recall ≥ 0.5, vague ≥ 0.2, else none."""
+        """Return the label of a relevance: clear ≥ 0.8, recall ≥ 0.5, vague ≥ 0.2, else none."""
         return confidence_label(checked(Finite, relevance, "relevance"))
 
     def get_confidence_text(self, label: ConfidenceLabel) -> str:
@@ -231,7 +231,7 @@ class MemoryRetrieval:
 
     @property
     def _embedder(self) -> Embedder:
-        return self._given_embedder or self._store.embedder  # the store may have changed to another one
+        return self._given_embedder or self._store.embedder  # the store may have changed its embedder
 
     @property
     def _versions(self) -> dict[str, str]:
@@ -242,7 +242,7 @@ class MemoryRetrieval:
         }
 
     def _vector(self, text: str, given: Vector | None) -> tuple[Vector | None, str | None]:
-        """Return the query's vector, and what to tell if there is none."""
+        """Return the query's vector, and a notice if there is none."""
         wanted = self._store.vector_model.dimension
         if given is not None and wanted:
             if given.shape != (wanted,):
@@ -269,7 +269,7 @@ class MemoryRetrieval:
 
 
 def _opposed(memories: Sequence[StoredMemory], pairs: Sequence[Sequence[str]]) -> list[Opposed]:
-    """Return those pairs that are both given, the older one first."""
+    """Return the contradicting pairs among the results, the older memory first."""
     given = {memory.id: memory for memory in memories}
     ordered = [in_order(given[one], given[other]) for one, other in pairs if one in given and other in given]
     return [Opposed(older_id=older.id, newer_id=newer.id) for older, newer in ordered]

@@ -1,4 +1,4 @@
-"""Scope: which memories a retrieval may see."""
+"""Scope: the memories that a retrieval may see."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from memgraph.index.index import Index, scope_name
 
 Mask = NDArray[np.bool_]
 _UNKNOWN = -2
-"""No memory has this scope: asked for a project that is not there, only shared knowledge remains."""
+"""Code of an unknown project: only shared knowledge is visible then."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a retrieval may see.
+    """The scope of a retrieval.
 
     Attributes
     ----------
     project_id : str or None
-        That project's memories and those of no project; None: every project.
+        Admits that project's memories and those without a project; None: every project.
     task_id : str or None
-        Admits that task's own memories; without it no task's are seen.
+        Admits that task's own memories; None: no task's memories.
     """
 
     project_id: str | None = None
@@ -38,7 +38,7 @@ class Scope:
 
 
 def admitted(index: Index, scope: Scope, now_days: float) -> Mask:
-    """Return which slots may be scored. Superseded ones may: they hand their score on."""
+    """Return which slots may be scored. Superseded ones may, since they hand their score on."""
     mask: Mask = index.column("is_live") & ~index.column("is_suppressed") & (index.column("invalid_days") > now_days)
     if not scope.include_archived:
         mask &= ~index.column("is_archived")
@@ -61,14 +61,14 @@ def admitted(index: Index, scope: Scope, now_days: float) -> Mask:
 
 
 def projects_of(index: Index) -> list[str]:
-    """Return the names of the projects that have a memory which is not deleted, in alphabetical order."""
+    """Return the names of projects with at least one memory that is not deleted, in alphabetical order."""
     codes = np.unique(index.column("project")[index.column("is_live")]).tolist()
     prefix = scope_name("project", "")
     return sorted(index.scopes.names[code].removeprefix(prefix) for code in codes if code >= 0)
 
 
 def _of(index: Index, column: str, name: str) -> Mask:
-    """Return which slots are of this scope, or of none."""
+    """Return which slots belong to this scope, or to none."""
     code = index.scopes.find(name)
     values = index.column(column)
     found: Mask = (values == (code if code >= 0 else _UNKNOWN)) | (values == -1)

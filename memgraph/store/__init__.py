@@ -1,4 +1,4 @@
-"""The store: commits, catching up, reading memories back, and repair."""
+"""The store: commits events, keeps the projections current, and reads memories."""
 
 from memgraph.store.maintenance.repair import repair_store
 from memgraph.store.store import AgentMemoryStore

@@ -1,4 +1,4 @@
-"""What a store answers beyond memories: Cypher, the named queries, and its memories and links as a network."""
+"""Analysis of a store: Cypher, the named queries, and a networkx graph of its memories and links."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _OF_THE_STORE = frozenset({"id", "seq", "vector_row", "vector_sha256", "embeddin
 
 
 class Queries:
-    """What analysts ask a store.
+    """Analytical queries on a store.
 
     Parameters
     ----------
     check_graph : callable
-        Raises where the graph's files are no longer there.
+        Raises if the graph's files are missing.
     """
 
     def __init__(
@@ -49,25 +49,26 @@ class Queries:
         self._check_graph = check_graph
 
     def cypher(self, query: str, /, **params: Any) -> Rows:
-        """Run a reading Cypher query over the graph, in a process of its own: what it does there harms nobody.
+        """Run a read-only Cypher query on the graph, in a separate process that isolates its failures.
 
-        It may take 30 s and 2 GB, and give 100,000 rows; `params` are values for exactly the names that it holds as ``$name``. A
-        query that has kept others waiting for a second starts again on a copy of the graph as it is then, so that they can go on.
+        Limits: 30 s, 2 GB and 100,000 rows; `params` are values for exactly the names that the query contains as
+        ``$name``. A query that blocks others for a second is restarted on a copy of the current graph, so that they can
+        continue.
 
         Returns
         -------
         Rows
-            A list of dictionaries; as `Rows` it knows its columns and makes tables for Arrow, Polars and pandas.
+            A list of dictionaries that knows its columns and converts to Arrow, Polars and pandas tables.
 
         Raises
         ------
         QueryError
-            The query is not one plain reading statement, lacks a parameter or has one of no value that the engine takes, fails,
-            or takes more than it may.
+            The query is not a single read-only statement, has a missing parameter or one with a value unsupported by
+            the engine, fails, or exceeds a limit.
         InvalidInputError
-            It is no text.
+            The query is not a string.
         StorageError
-            The graph is a view of the past that somebody has removed from the disk.
+            The graph belongs to a view of the past that has been removed from the disk.
         """
         check_values(params)
         self._check_graph()
@@ -82,41 +83,41 @@ class Queries:
             return rows
 
     def query(self, name: str, /, **params: Any) -> Rows:
-        """Run one of the named queries; ``memgraph queries`` lists them, and `queries/` holds them.
+        """Run one of the named queries, which are stored in `queries/` and listed by ``memgraph queries``.
 
         Parameters
         ----------
         params : Any
-            Values for its parameters; those that are left out have their defaults. A time is an aware datetime or ISO 8601.
+            Parameter values; omitted parameters have their defaults. A time is an aware datetime or ISO 8601.
 
         Raises
         ------
         QueryError
-            There is no such query, a parameter lacks, or it has none of this name.
+            The query does not exist, a parameter is missing, or an unknown one is given.
         InvalidInputError
-            A value is not of its parameter's type, or not one that it may have.
+            A value does not have its parameter's type, or is not allowed.
         """
         found = named_query(name)
         return self.cypher(found.text, **found.values(params, now=self._now()))
 
     def to_networkx(self, *, project_id: str | None = None, include: Collection[str] = ()) -> nx.MultiDiGraph[str]:
-        """Return memories and the links between them as a network of networkx.
+        """Return memories and the links between them as a networkx graph.
 
-        A node is a memory's id; its attributes are what the memory says, and its `relevance` now. An edge's key is the relation;
-        its attributes are the link's score, reason and created_at, where it has them.
+        A node is a memory's id; its attributes are the memory's fields and its current `relevance`. An edge's key is
+        the relation; its attributes are the link's score, reason and created_at, if set.
 
         Parameters
         ----------
         project_id : str, optional
-            Of this project only.
+            Only memories of this project.
         include : collection of str
-            Of ``suppressed``, ``archived``, ``sensitive``, ``private``: what is left out unless it is named here (see
-            `memgraph.store.visibility`); so is what sleep made of it.
+            Any of ``suppressed``, ``archived``, ``sensitive``, ``private``: such memories, and memories that sleep
+            derived from them, are left out unless named here (see `memgraph.store.visibility`).
 
         Raises
         ------
         InvalidInputError
-            Something else is to be included.
+            `include` has another value.
         """
         import networkx as nx
 

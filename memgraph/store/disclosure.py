@@ -1,4 +1,4 @@
-"""What may be shown of memories at the end of a journal: told in one pass over its events."""
+"""Disclosure state of memories at the end of a journal, computed in one pass over its events."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memgraph.model.ids import canonical_name
 
 
 class Disclosure(NamedTuple):
-    """How private a memory is, whether it is suppressed, and its tags."""
+    """A memory's privacy tier, whether it is suppressed, and its tags."""
 
     tier: str = "public"
     is_suppressed: bool = False
@@ -22,7 +22,7 @@ Disclosures = Mapping[str, Disclosure]
 
 
 def disclosures(events: Iterable[Event]) -> Disclosures:
-    """Return what may be shown of each memory after these events, by id, without those that were deleted."""
+    """Return the disclosure of each memory after these events, by id, without deleted ones."""
     found: dict[str, Disclosure] = {}
     for event in events:
         payload = event.payload
@@ -37,7 +37,7 @@ def disclosures(events: Iterable[Event]) -> Disclosures:
 
 
 def _after(before: Disclosure, changed: Mapping[str, Any], cleared: Iterable[str]) -> Disclosure:
-    """Return what may be shown of a memory after a change of some fields."""
+    """Return a memory's disclosure after a change of some fields."""
     cleared = frozenset(cleared)
     tags = frozenset() if "tags" in cleared else before.tags
     return Disclosure(

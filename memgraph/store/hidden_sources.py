@@ -1,10 +1,11 @@
-"""What is not told although nobody has put it away: what tells of something that was forgotten, or made less public, since.
+"""Derived memories that are withheld because a source was forgotten, or made less public, since.
 
-A memory that sleep has made of others (in compress, errors or procedures) repeats what these say. When one of these is
-forgotten or gets a stricter privacy tier, the next sleep words it anew, or takes it back; until then no recall, picture or shareable export tells
-it. One that is pinned stays for what was forgotten: somebody has vouched for its text.
+A memory that sleep derives from others (in compress, errors or procedures) repeats their content. When one of its
+sources is forgotten or gets a stricter privacy tier, the next sleep rewrites or retires it; until then it is left out
+of recalls, pictures and shareable exports. A pinned one is still shown after a source was forgotten: somebody has
+vouched for its text.
 
-A source that was deleted has no links any more, so this cannot see it; and what was archived, or is no longer true, did happen.
+A deleted source has no links left, so it is not detected here; an archived or invalidated one does not count.
 """
 
 from __future__ import annotations
@@ -18,22 +19,22 @@ from memgraph.store.query import Mask, Reader
 
 
 def withheld(reader: Reader) -> Mask | None:
-    """Return which slots tell of what must not be told; None, at next to no cost, if there is nothing of the kind.
+    """Return which slots are withheld; None, at almost no cost, if there cannot be any.
 
-    Costs one pass over the links where anything is suppressed or less than public, and the rows of what is found.
+    If anything is suppressed or less than public, this costs one pass over the links, and reading the rows found.
     """
     tier = reader.index.column("tier")
     return telling(reader, reader.index.column("is_suppressed"), secrecy=tier, tier=tier)
 
 
 def telling(reader: Reader, is_forgotten: Mask, *, secrecy: NDArray[np.int8], tier: NDArray[np.int8]) -> Mask | None:
-    """Return which slots tell of these forgotten ones, or of what is more secret than they are; None if there are none.
+    """Return which slots derive from forgotten sources, or from sources more secret than they are; None if none do.
 
     Parameters
     ----------
     is_forgotten : ndarray of bool, shape (slots,)
     secrecy, tier : ndarray of int8, shape (slots,)
-        How secret each is as a source; and how secret what was made of others is itself. Places in `TIERS`.
+        Secrecy of each slot as a source, and the privacy tier of each derived memory itself. Places in `TIERS`.
     """
     index = reader.index
     is_hidden = is_forgotten | (secrecy > 0)

@@ -1,4 +1,4 @@
-"""Reading memories back, by id and as lists: what is put away or withheld is in no list."""
+"""Reading memories by id and as lists; lists leave out hidden and withheld memories."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memgraph.store.query import Reader
 
 
 class Listings:
-    """Reads memories and links: one, some, all, or those that a list shows."""
+    """Reads memories and links: one, several, all, or those in a list."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -23,7 +23,7 @@ class Listings:
         return self._reader.get(id)
 
     def read_memories(self, memory_ids: Sequence[str]) -> list[StoredMemory]:
-        """Return these memories in this order, without those that are gone."""
+        """Return these memories in this order, without deleted ones."""
         return self._reader.read(checked(list[str], memory_ids, "memory_ids"))
 
     def query_by_type(
@@ -48,16 +48,16 @@ class Listings:
         limit: int | None = None,
         by: str = "relevance",
     ) -> list[StoredMemory]:
-        """Return memories that are neither archived nor invalidated nor, unless asked, suppressed or made of what is.
+        """Return memories that are not archived or invalidated and, by default, neither suppressed nor derived from such.
 
         Parameters
         ----------
         include_suppressed : bool
-            Also what was forgotten, and what sleep made of what was forgotten, or made less public, since.
+            Include forgotten memories, and those that sleep derived from memories forgotten or made less public since.
         state : {"suppressed", "archived", "invalidated", "superseded"}, optional
-            Those instead that are in this state, whatever else they are.
+            Return only memories in this state, whatever their other states.
         by : {"relevance", "created", "accessed"}
-            Highest or newest first; ties in id order.
+            Sort order, highest or newest first; ties in id order.
         """
         with self._reader.frozen():
             mask = self._reader.listed(
@@ -72,15 +72,15 @@ class Listings:
         return self.list_memories(include_suppressed=include_suppressed)
 
     def every_memory(self) -> Iterator[StoredMemory]:
-        """Iterate over all memories that are not deleted, whatever their state, in the order they were recorded."""
+        """Iterate over all memories that are not deleted, in any state, in the order of recording."""
         return self._reader.every()
 
     def links(self, id: str) -> list[Link]:
-        """Return the links at a memory, both ways, NEXT included."""
+        """Return the links of a memory, in both directions, NEXT included."""
         return self._reader.links(id)
 
     def every_link(self) -> list[Link]:
-        """Return all links but NEXT, in a fixed order."""
+        """Return all links except NEXT, in a fixed order."""
         return self._reader.every_link()
 
     def get_stats(self) -> MemoryStats:

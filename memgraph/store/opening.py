@@ -1,4 +1,4 @@
-"""The defaults of a store, made in one place: which journal, which engine, which clock."""
+"""Default parts of a store: journal, engine and clock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memgraph.store.projection.projector import Projector
 
 
 def check_parts(*, embedder: object, clock: object, keys: object, annotator: object, engine: object) -> None:
-    """Refuse what cannot be a part of a store.
+    """Reject arguments that cannot be parts of a store.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def check_parts(*, embedder: object, clock: object, keys: object, annotator: obj
 
 
 def open_store_journal(config: AgentMemoryConfig, keys: KeyProvider | None, now: Callable[[], str]) -> Journal:
-    """Open the journal that the settings name."""
+    """Open the journal named by the settings."""
     return open_journal(
         config.home,
         keys or default_keys(config.keys_home),
@@ -54,7 +54,7 @@ def open_store_journal(config: AgentMemoryConfig, keys: KeyProvider | None, now:
 def open_projector(
     config: AgentMemoryConfig, journal: Journal, folder: Path, engine: GraphEngine | None = None
 ) -> Projector:
-    """Return the projections of a journal: a graph and an index, both under `folder` unless the graph's engine is given."""
+    """Return a journal's projections, graph and index, both under `folder` unless a graph engine is given."""
     engine = engine or EmbeddedEngine(
         folder / "graph",
         journal.seal("graph"),
@@ -66,7 +66,7 @@ def open_projector(
 
 
 def utc_now() -> datetime:
-    """Return the system's time."""
+    """Return the system time."""
     return datetime.now(UTC)
 
 

@@ -15,7 +15,7 @@ from memgraph.store.usage_outcomes import measured
 
 
 class Usage:
-    """Records the uses of memories, the retrievals, and what became of these."""
+    """Records uses of memories, retrievals, and their outcomes."""
 
     def __init__(self, writer: Writer, reader: Reader, now: Callable[[], str]) -> None:
         self._writer = writer
@@ -30,7 +30,7 @@ class Usage:
             return self._reader.known(id)
 
     def record_retrieval(self, record: RetrievalRecorded, memories: Sequence[StoredMemory]) -> None:
-        """Note a retrieval: every use is counted, and a memory is reinforced at most once a day."""
+        """Record a retrieval: every use is counted, and a memory is reinforced at most once a day."""
         record, memories = RetrievalRecorded.parse(record), checked_list(StoredMemory, memories, "memories")
         with self._reader.frozen():
             used = [Use(memory.id, self._now(), by_retrieval=True) for memory in memories]
@@ -39,15 +39,16 @@ class Usage:
     def record_outcome(
         self, query_id: str, outcome: str, *, used: Sequence[str] = (), overridden: Sequence[str] = ()
     ) -> None:
-        """Say what became of a retrieval: its outcome, the memories that were used, those that were overridden.
+        """Record the outcome of a retrieval, the memories that were used, and those that were overridden.
 
-        A memory's use counts and reinforces it as `record_access` does, whatever the outcome. Said again, nothing is recorded;
-        said otherwise, the last word holds, only what is newly used counts, and what was counted stays so.
+        A use counts and reinforces as in `record_access`, whatever the outcome. Repeating an outcome records nothing; a
+        different one replaces it, counting only newly used memories and keeping earlier counts.
 
         Raises
         ------
         NotFoundError, InvalidInputError
-            There was no such retrieval, a memory was not among its results or is said to be both, the outcome is unknown.
+            The retrieval does not exist, a memory is not among its results or is listed as both, or the outcome is
+            unknown.
         """
         used, overridden = checked(list[str], used, "used"), checked(list[str], overridden, "overridden")
         self._writer.flush()
@@ -62,7 +63,7 @@ class Usage:
                 self._writer.note_uses([Use(memory_id, payload.recorded_at) for memory_id in new])
 
     def _check(self, payload: OutcomeRecorded) -> None:
-        """Refuse what would be lost silently: an unknown outcome, or one of no retrieval or of none of its results."""
+        """Reject an unknown outcome, an unknown retrieval, or memories not among its results: they would be lost silently."""
         if payload.outcome not in OUTCOME_OF_WORD:
             raise InvalidInputError(
                 f"must be one of {', '.join(OUTCOME_OF_WORD)}", field="outcome", value=payload.outcome
@@ -77,7 +78,7 @@ class Usage:
                     raise InvalidInputError("was not among the results of that retrieval", field=field, value=memory_id)
 
     def _is_recorded(self, payload: OutcomeRecorded) -> bool:
-        """Tell whether all of it was said before."""
+        """Return whether all of it has been recorded before."""
         recall = self._reader.record("Recall", payload.query_id) or {}
         said = [(memory_id, True) for memory_id in payload.used] + [
             (memory_id, False) for memory_id in payload.overridden
@@ -87,7 +88,7 @@ class Usage:
         )
 
     def _newly_used(self, payload: OutcomeRecorded) -> list[str]:
-        """Return the memories, each once, of which it was not the last word that they were used."""
+        """Return the memories, each once, that were not recorded as used by the last outcome."""
         return [one for one in dict.fromkeys(payload.used) if self._said_of(payload.query_id, one) is not True]
 
     def _said_of(self, query_id: str, memory_id: str) -> bool | None:

@@ -1,4 +1,4 @@
-"""Everything that reads: rows from the graph, order and filters from the index."""
+"""Read operations: rows from the graph, order and filters from the index."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ STATES = ("suppressed", "archived", "invalidated", "superseded")
 
 
 class Reader:
-    """Reads memories as they are now.
+    """Reads the current memories.
 
     Parameters
     ----------
     on_damage : callable
-        Told once, when a vector is found to be damaged, how many are.
+        Called once with the number of damaged vectors when one is found.
     """
 
     def __init__(
@@ -64,11 +64,11 @@ class Reader:
         self._has_told = False
         self._touched: tuple[Index, Mark] | None = None
         self.today: Callable[[], Disclosures | None] = lambda: None
-        """Of a view of the past: what may be shown today. None: this is today."""
+        """For a view of the past: what may be shown today. None if this is not a view."""
 
     @property
     def index(self) -> Index:
-        """The index at the journal's end, with the accesses that are not yet committed."""
+        """The index at the journal's end, including uncommitted accesses."""
         with self.frozen():
             index = self._projector.index
             mark = self._pending.mark
@@ -88,76 +88,76 @@ class Reader:
 
     @contextmanager
     def frozen(self, *, links: bool = False) -> Iterator[None]:
-        """Hold everything still for a block of reads: no other thread or process changes what they see. Nests.
+        """Freeze the store for a block of reads: no other thread or process changes what they see. Nests.
 
-        While another thread of this process writes, it is the state after the last commit that it has finished: nobody waits
-        for the writer.
+        While another thread of this process writes, reads see the state after its last completed commit, without
+        waiting for the writer.
 
         Parameters
         ----------
         links : bool
-            The block reads links, or other records than memories: it waits for the writer.
+            The block reads links, or records other than memories, and so waits for the writer.
         """
         with self._projector.reading(links=links):
             yield
 
     def settle(self) -> None:
-        """Commit the uses of memories that are pending, if the system lets it: a full disk can still be read."""
+        """Commit pending uses of memories, if the system allows it: reading works even on a full disk."""
         self._pending.settle()
 
     def get(self, memory_id: str) -> StoredMemory | None:
-        """Return a memory that is not deleted."""
+        """Return a memory unless it is deleted."""
         return next(iter(self.read([stored_form(checked(str, memory_id, "id"))])), None)
 
     def known(self, memory_id: str) -> StoredMemory:
-        """Return a memory that is not deleted; a `NotFoundError` if there is none."""
+        """Return a memory; raise `NotFoundError` if it does not exist or is deleted."""
         memory = self.get(memory_id)
         if memory is None:
             raise NotFoundError("memory", memory_id)
         return memory
 
     def read(self, memory_ids: Sequence[str]) -> list[StoredMemory]:
-        """Return these memories in this order, without those that are gone."""
+        """Return these memories in this order, without deleted ones."""
         with self._projector.reading():
             now = self._now()
             return [self._memory(row, now) for row in self._projector.rows.memories(memory_ids)]
 
     def record(self, table: str, key: Key) -> Row | None:
-        """Return one row of the graph, such as a Build's or a Source's."""
+        """Return one row of the graph, such as that of a Build or a Source."""
         with self._projector.reading() if table == "Memory" else self._projector.holding():
             return self._projector.rows.get(table, key)
 
     def rows(self, memory_ids: Sequence[str]) -> list[Row]:
-        """Return these memories' rows in this order, without those that are gone: for reading a great many. Do not modify them."""
+        """Return these memories' rows in this order, without deleted ones: for bulk reading. Do not modify them."""
         with self._projector.reading():
             return self._projector.rows.memories(memory_ids)
 
     def events_after(self, seq: int) -> Iterator[Event]:
-        """Iterate over the journal's events after this one. Costs at most one of its files, and what came since."""
+        """Iterate over the journal's events after this one. Reads at most one file more than the new events."""
         yield from self._projector.journal.events_after(seq)
 
     def deleted_of(self, source: str) -> list[Deleted]:
-        """Return the memories of this source that were deleted, in id order, with the reasons given. Reads the whole journal."""
+        """Return the deleted memories of this source, in id order, with the reasons given. Reads the whole journal."""
         return deleted_of(self._projector.journal, source, lambda memory_id: self.index.slot(memory_id) >= 0)
 
     def deleted(self, memory_ids: Sequence[str]) -> list[Deleted]:
-        """Return what some memories were that were deleted, with the reasons given. Reads the whole journal."""
+        """Return the last state of some deleted memories, with the reasons given. Reads the whole journal."""
         return deleted(self._projector.journal, memory_ids)
 
     def reasons_of_deletion(self) -> dict[str, str | None]:
-        """Return why memories were ever deleted, by id. Reads the whole journal."""
+        """Return the reasons for all deletions of memories so far, by id. Reads the whole journal."""
         return reasons_of_deletion(self._projector.journal)
 
     def history(self, memory_id: str) -> list[Event]:
-        """Return the events that name a memory. Reads the whole journal."""
+        """Return the events that refer to a memory. Reads the whole journal."""
         return self.histories([memory_id])[memory_id]
 
     def histories(self, memory_ids: Sequence[str]) -> dict[str, list[Event]]:
-        """Return the events that name some memories, by id. Reads the whole journal, once, if any are named."""
+        """Return the events that refer to some memories, by id. Reads the whole journal once, if any ids are given."""
         return histories(self._projector.journal, memory_ids)
 
     def every(self) -> Iterator[StoredMemory]:
-        """Iterate over all memories that are not deleted, in the order they were recorded."""
+        """Iterate over all memories that are not deleted, in the order of recording."""
         with self.frozen():
             index = self.index
             live = np.flatnonzero(index.column("is_live"))
@@ -174,7 +174,7 @@ class Reader:
         return [_link(table, key, row) for table, key, row in sorted(found, key=lambda entry: entry[:2])]
 
     def links(self, memory_id: str) -> list[Link]:
-        """Return the links at a memory, both ways."""
+        """Return the links of a memory, in both directions."""
         with self._projector.holding():
             memory_id = stored_form(memory_id)
             if self._projector.rows.get("Memory", memory_id) is None:
@@ -191,9 +191,9 @@ class Reader:
         include_suppressed: bool = False,
         state: str | None = None,
     ) -> Mask:
-        """Return which slots a listing shows: neither archived nor invalidated nor, unless asked, suppressed.
+        """Return which slots a listing shows: neither archived nor invalidated nor, by default, suppressed.
 
-        With a state: those that are in it, whatever else they are.
+        With a state: only those in it, whatever their other states.
         """
         if type is not None and type not in MEMORY_TYPES:
             raise InvalidInputError(f"must be one of {', '.join(MEMORY_TYPES)}", field="type", value=type)
@@ -213,7 +213,7 @@ class Reader:
         return mask
 
     def superseded(self) -> Mask:
-        """Return which slots a memory that is listed stands for, whatever its type and project."""
+        """Return which slots are superseded by a listed memory, of any type and project."""
         return superseded(self.index, self.listed())
 
     def _in_state(self, index: Index, state: str) -> Mask:
@@ -228,7 +228,7 @@ class Reader:
         return out
 
     def ids_from(self, beginning: str) -> list[str]:
-        """Return the ids that begin so, of memories that are not deleted; one pass over all."""
+        """Return the ids with this prefix of memories that are not deleted; one pass over all."""
         with self.frozen():
             index = self.index
             return [one for one in index.ids.names if one.startswith(beginning) and index.slot(one) >= 0]
@@ -243,7 +243,7 @@ class Reader:
         return self.index.live_ids(mask, np.round(order, 9), limit)
 
     def relevance(self, slots: NDArray[Any] | slice = slice(None)) -> NDArray[np.float64]:
-        """Relevance of these slots now; by default of all."""
+        """Return the current relevance of these slots; by default of all."""
         index = self.index
         days = np.maximum(0.0, self._days() - index.column("anchored_days")[slots])
         rates = np.array([self._curve.rate(kind) for kind in MEMORY_TYPES])[index.column("type")[slots]]
@@ -251,12 +251,12 @@ class Reader:
         return np.where(index.column("is_pinned")[slots], 1.0, faded)
 
     def cosines(self, query: Vector, slots: NDArray[Any] | slice) -> NDArray[np.float64]:
-        """Cosine of a query with each slot's vector; 0 where a slot has none.
+        """Return the cosine of a query with each slot's vector; 0 where a slot has none.
 
         Raises
         ------
         ModelMismatchError
-            The store has changed to another model than the one it is open with: the query cannot be compared.
+            The store has switched to another model than it was opened with: the query is not comparable.
         """
         index = self.index
         check_model(self._projector.named, self._embedder())
@@ -271,18 +271,18 @@ class Reader:
         return result
 
     def has_vector(self, slots: NDArray[Any] | slice = slice(None)) -> Mask:
-        """Return which of these slots have a vector that can be compared; by default of all. A damaged one counts as none."""
+        """Return which of these slots, by default of all, have a comparable vector. A damaged one counts as none."""
         rows = self.index.column("vector_row")[slots]
         search, found = self._vector_search(), rows >= 0
         if search is not None:
             fit = search.has_vector(rows[found], self._row_count(search))
             if not fit.all():
                 found[found] = fit
-                self._tell_damage()
+                self._report_damage()
         return found
 
     def vectors(self, slots: NDArray[Any]) -> NDArray[np.float32]:
-        """Return the vectors of slots that have one, as they are kept: shape (n, d), float32, a copy."""
+        """Return the stored vectors of slots that have one: shape (n, d), float32, a copy."""
         rows = self.index.column("vector_row")[slots]
         search = self._vector_search()
         if search is None or not len(rows):
@@ -300,13 +300,13 @@ class Reader:
             rows = index.column("vector_row")[index.column("is_live")]
             return int(np.count_nonzero(~search.has_vector(rows[rows >= 0], self._row_count(search))))
 
-    def look_at_vectors_again(self) -> None:
-        """Forget what is known of the vector file: this process has healed it."""
+    def refresh_vectors(self) -> None:
+        """Drop cached facts about the vector file, which this process has repaired."""
         if (search := self._search) is not None:
             search.look_again()
 
     def stats(self) -> MemoryStats:
-        """Count what is neither archived nor deleted."""
+        """Count memories that are neither archived nor deleted."""
         with self.frozen():
             return self._counts(self.index)
 
@@ -330,7 +330,9 @@ class Reader:
     def _memory(self, row: Row, now: str) -> StoredMemory:
         row = self._pending.over(row)
         filled: dict[str, Any] = {"embedding": self._vector(row)}
-        if filled["embedding"] is None and "vector_row" in row:  # another model's: it awaits one of the store's
+        if (
+            filled["embedding"] is None and "vector_row" in row
+        ):  # its vector is of another model, so it awaits a new one
             row = {name: value for name, value in row.items() if name not in ("embedding_model", "embedded_at")}
         if row["type"] != "episodic":
             filled["supporting_memory_ids"] = self._supporting_ids(row["id"])
@@ -349,14 +351,14 @@ class Reader:
             return None
         found = search.vector(row["vector_row"], self._row_count(search))
         if found is None:
-            self._tell_damage()
+            self._report_damage()
         return found
 
     def _row_count(self, search: VectorSearch) -> int:
-        """Return how many rows of a model's file events have named."""
+        """Return how many rows of a model's file events refer to."""
         return self._projector.named.rows.get(search.file.model, 0)
 
-    def _tell_damage(self) -> None:
+    def _report_damage(self) -> None:
         if not self._has_told:
             self._has_told = True
             self._on_damage(self.damaged_vectors())

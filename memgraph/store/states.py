@@ -1,7 +1,7 @@
-"""Ways out of the views, and back: suppress, archive, invalidate, supersede, unlink, delete.
+"""State transitions of memories: suppress, archive, invalidate, supersede, unlink, delete, and their reversals.
 
-A memory is seen by `get_memory`, lists, recall, deduplication and statistics where *every* state that it is in allows it
-(✓ still seen by):
+A memory is visible to `get_memory`, lists, recall, deduplication and statistics if *every* state that it is in allows
+it (✓ visible to):
 
 ============ === ==== ====== ===== =====
 state        get list recall dedup stats
@@ -13,9 +13,9 @@ superseded    ✓   ✓     ✗      ✗     ✓
 deleted       ✗   ✗     ✗      ✗     ✗
 ============ === ==== ====== ===== =====
 
-To be pinned overrides none of them. A memory is superseded while one that replaces it, or replaces that one, is itself in
-force: forget the newer one, and the older one counts again. Each way is one commit in the memory's own write scope, and doing
-what is done already records nothing.
+Pinning overrides none of them. A memory is superseded while a memory that replaces it, directly or through others, is
+in force: if the newer one is forgotten, the older one counts again. Each transition is one commit in the memory's own
+write scope, and a transition to the current state records nothing.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from memgraph.store.query import Reader
 from memgraph.store.undeletion import deleted_ids, undeletion
 
 MIN_ID_CHARS = 8
-"""So much of an id may stand for it."""
+"""Minimum length of an abbreviated id."""
 _SHOWN_IDS = 5
 
 
 class Transitions:
-    """Puts memories into a state, takes them out of it, and links them."""
+    """Changes the states of memories, and links them."""
 
     def __init__(self, journal: Journal, writer: Writer, reader: Reader, now: Callable[[], str]) -> None:
         self._journal = journal
@@ -58,31 +58,31 @@ class Transitions:
         Raises
         ------
         NotFoundError
-            There is no such memory. This holds for every way but `delete_memory`.
+            The memory does not exist. This applies to every transition except `delete_memory`.
         """
         return self._set(id, lambda _row, _now: {"is_suppressed": True})
 
     def unsuppress(self, id: str) -> StoredMemory:
-        """Take back `suppress`."""
+        """Undo `suppress`."""
         return self._set(id, lambda _row, _now: {"is_suppressed": False})
 
     def archive(self, id: str, *, reason: str | None = None, summary: str | None = None) -> StoredMemory:
-        """Put a memory away. Of one that is archived already, a reason or summary that is given replaces the old one."""
+        """Archive a memory. If it is archived already, a given reason or summary replaces the old one."""
         said = _given(archive_reason=reason, archive_summary=summary)
         return self._set(id, lambda row, now: {"archived_at": row.get("archived_at", now), **said})
 
     def unarchive(self, id: str) -> StoredMemory:
-        """Take back `archive`; reason and summary go with it."""
+        """Undo `archive`, and clear its reason and summary."""
         return self._set(id, lambda _row, _now: {"archived_at": None})
 
     def invalidate(self, id: str, *, reason: str | None = None, at: str | None = None) -> StoredMemory:
-        """Say that a memory is no longer true.
+        """Mark a memory as no longer true.
 
         Parameters
         ----------
         at : str, optional
-            From when on, ISO 8601; until a time in the future it is still valid. Default: now, or when it already became
-            invalid.
+            The time from which it is invalid, ISO 8601; it stays valid until a time in the future. Default: now, or the
+            time at which it already became invalid.
         """
         said = _given(invalidation_reason=reason)
 
@@ -93,11 +93,11 @@ class Transitions:
         return self._set(id, changes)
 
     def revalidate(self, id: str) -> StoredMemory:
-        """Take back `invalidate`; the reason goes with it."""
+        """Undo `invalidate`, and clear its reason."""
         return self._set(id, lambda _row, _now: {"invalid_at": None})
 
     def supersede(self, older_id: str, *, by: str, reason: str | None = None, score: float | None = None) -> Link:
-        """Say that a memory is replaced by a newer one, which takes its place at recall; `unsupersede` takes it back.
+        """Replace a memory with a newer one, which takes its place at recall; `unsupersede` undoes it.
 
         Raises
         ------
@@ -119,7 +119,7 @@ class Transitions:
             return self.link(newer, "SUPERSEDES", older, **said)
 
     def unsupersede(self, older_id: str, *, by: str | None = None) -> list[str]:
-        """Take back `supersede`, by one memory or (None) by every one; return the ids of those that no longer replace it."""
+        """Undo `supersede` by one memory or (None) by all; return the ids of those that no longer replace it."""
         with self._writer.exclusive():
             newer = self._superseding(self._reader.known(older_id).id)
             if by is not None:
@@ -128,7 +128,7 @@ class Transitions:
             return [one for one in newer if self.unlink(one, "SUPERSEDES", older_id)]
 
     def link(self, /, source_id: str, relation: str, target_id: str, **properties: Any) -> Link:
-        """Link two memories, or set an existing link's properties (`score`, `reason`).
+        """Link two memories, or change an existing link's properties (`score`, `reason`).
 
         Raises
         ------
@@ -148,7 +148,7 @@ class Transitions:
         return link
 
     def unlink(self, source_id: str, relation: str, target_id: str) -> bool:
-        """Remove a link that `link`, `supersede` or a derivation made, and tell whether it was there.
+        """Remove a link made by `link`, `supersede` or a derivation, and return whether it existed.
 
         Raises
         ------
@@ -167,7 +167,7 @@ class Transitions:
         return True
 
     def delete_memory(self, id: str, *, reason: str | None = None) -> bool:
-        """Remove a memory and its links from every view, and tell whether it was there. Its history stays: see `undelete`."""
+        """Remove a memory and its links from every view, and return whether it existed. Its history stays: see `undelete`."""
         checked(str, id, "id")
         try:
             self._writer.append_about(id, lambda row, _now: MemoryDeleted(id=row["id"], reason=reason))
@@ -176,14 +176,14 @@ class Transitions:
         return True
 
     def undelete(self, id: str) -> StoredMemory:
-        """Bring a deleted memory back, with its vector, its place among the others, and its links to those that are there.
+        """Restore a deleted memory with its vector, its place among the others, and its links to existing memories.
 
-        A vector that is damaged stays behind: the memory awaits a new one.
+        A damaged vector is not restored: the memory awaits a new one.
 
         Raises
         ------
         NotFoundError
-            There never was such a memory.
+            The memory never existed.
         """
         memory_id = stored_form(id)
         with self._writer.exclusive():
@@ -193,19 +193,19 @@ class Transitions:
         return self._reader.known(memory_id)
 
     def find_id(self, beginning: str, *, deleted: bool = False) -> str:
-        """Return the id that begins so: a whole one as it is, else the only one that fits.
+        """Return the id with this prefix: a complete id unchanged, otherwise the only match.
 
         Parameters
         ----------
         deleted : bool
-            Look among deleted memories.
+            Search deleted memories.
 
         Raises
         ------
         NotFoundError
-            None begins so.
+            No id has this prefix.
         InvalidInputError
-            Too short, or several begin so.
+            The prefix is too short, or ambiguous.
         """
         given = checked(str, beginning, "id").strip().lower()
         if whole := stored_form(given):

@@ -1,4 +1,4 @@
-"""`AgentMemoryStore`: memories in, memories out."""
+"""`AgentMemoryStore`: the store of memories."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 
 def _by(part: str, method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
-    """Return a method of the open store that a part of it carries out: with the same signature and docstring."""
+    """Return a method that delegates to a part of the open store, with the same signature and docstring."""
 
     @wraps(method)
     def carried_out(store: AgentMemoryStore, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -62,18 +62,18 @@ class AgentMemoryStore:
     Parameters
     ----------
     config : AgentMemoryConfig, optional
-        Default: what environment and ``config.toml`` say.
+        Default: from environment and ``config.toml``.
     embedder : Embedder, optional
-        Default: what ``embedding_model`` says. A store keeps to the model of its first vector.
+        Default: according to ``embedding_model``. A store keeps to the model of its first vector.
     clock : callable, optional
-        Returns the time as an aware datetime.
+        Returns the current time as an aware datetime.
     keys : KeyProvider, optional
-        Default: ``MEMGRAPH_KEY`` where set, else a file in the user's configuration directory.
+        Default: ``MEMGRAPH_KEY`` if set, else a file in the user's configuration directory.
     annotator : Annotator, optional
         Default: the rules.
     engine : GraphEngine, optional
-        Holds the graph: filled from the journal, and closed with the store. Default: a database under ``graph/`` of the kind that
-        the settings name. Views of the past always have one of that kind.
+        Holds the graph: filled from the journal, and closed with the store. Default: a database under ``graph/`` of the
+        configured kind. Views of the past always use that kind.
 
     Raises
     ------
@@ -123,7 +123,7 @@ class AgentMemoryStore:
         writer_of: Callable[..., Writer] = Writer,
         view: View | None = None,
     ) -> None:
-        """Put the parts together."""
+        """Create and connect the parts."""
         self.config = config
         self._is_closed = False
         self._place = place
@@ -169,38 +169,38 @@ class AgentMemoryStore:
 
     @property
     def store_id(self) -> str:
-        """Names the store's key and head file."""
+        """Identifier used for the store's key and head file."""
         return self._journal.store_id
 
     @property
     def embedder(self) -> Embedder:
-        """What embeds memories and queries; `reembed` changes it."""
+        """The embedder of memories and queries; `reembed` changes it."""
         return self._writer.embedder
 
     @property
     def vector_model(self) -> VectorModel:
-        """Name and dimension of the store's vectors, until it has one those of the embedder; dimension 0: it keeps none."""
+        """Name and dimension of the store's vectors, or the embedder's until there are any; dimension 0: no vectors are stored."""
         return self._writer.model
 
     @property
     def notices(self) -> list[str]:
-        """What the user should know."""
+        """Notices for the user."""
         told = [*self._journal.notices, *self._writer.notices]
         return told if self._is_closed else [*told, *self._awaiting.notices, *self._damaged.notices]
 
     def now(self) -> str:
-        """Return the clock's time, never before the last event's; of a view of the past, its moment."""
+        """Return the clock's time, but never a time before the last event's; for a view of the past, its moment."""
         return self._now()
 
     def update_memory(self, id: str, **updates: Any) -> StoredMemory:
-        """Change fields of a memory; new content is embedded anew. Returns the memory after the change.
+        """Change fields of a memory; new content is embedded again. Return the memory after the change.
 
         Raises
         ------
         NotFoundError
-            There is no such memory.
+            The memory does not exist.
         InvalidInputError
-            A field is refused or cannot be updated.
+            A field is invalid or cannot be updated.
         """
         self._check_open()
         self._writer.update(id, updates)
@@ -209,7 +209,7 @@ class AgentMemoryStore:
     def commit(
         self, write_scope: WriteScope, events: Sequence[Write], *, task_id: str | None = None, actor: Actor = "agent"
     ) -> list[Event]:
-        """Commit events in one write scope: payloads, pairs of a payload and the vector it is to name, memories to be added.
+        """Commit events in one write scope: payloads, pairs of a payload and its vector, or memories to add.
 
         Scope ``none`` writes nothing.
 
@@ -218,7 +218,7 @@ class AgentMemoryStore:
         ScopeError
             The events do not share the scope; nothing is written.
         InvalidInputError
-            An event is one that the store alone can make.
+            An event is reserved for the store itself.
         """
         self._check_open()
         check_commit(write_scope, events, task_id=task_id, actor=actor)
@@ -226,7 +226,7 @@ class AgentMemoryStore:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Hold the writer lock for a block: what is read in it is still so when it commits. Nests."""
+        """Hold the writer lock for a block: what is read in it is still valid when it commits. Nests."""
         self._check_open()
         with self._writer.exclusive():
             yield
@@ -238,35 +238,36 @@ class AgentMemoryStore:
 
     @property
     def reader(self) -> Reader:
-        """Index, masks, cosines and relevance of all memories at once."""
+        """Bulk access to all memories: index, masks, cosines and relevance."""
         self._check_open()
         return self._reader
 
     def hmac_of(self, text: str) -> str:
-        """HMAC of a text under the store's key: recognisable, not readable."""
+        """Return the HMAC of a text under the store's key: it identifies the text without revealing it."""
         return self._journal.hmac_of(checked(str, text, "text"))
 
     def at(self, when: When, *, recorded: bool = False, progress: Progress | None = None) -> PastStore:
-        """Return the store as it was at a moment: to be read, not written, and closed when done with.
+        """Return the store as of a moment: a read-only store, to be closed after use.
 
-        It is made from the journal, some 3,000 events a second, and kept: the same moment again is there at once until something
-        is written.
+        It is made from the journal, at about 3,000 events a second, and cached: the same moment is available at once
+        until something is written.
 
         Parameters
         ----------
         when : str, date or datetime
-            ISO 8601; without an offset it is UTC, and a day alone means its end. Later than now means now, or of a view its moment.
+            ISO 8601; UTC unless it has an offset; a day alone means its end. Later than now means now, or for a view
+            its moment.
         recorded : bool
-            What had been recorded by then, rather than what had happened: history that was ingested later is left out. A view is
-            of one of both kinds, and so is a view of it.
+            Include what had been recorded by then instead of what had happened: history that was ingested later is left
+            out. A view has one of the two kinds, and so do views of it.
         progress : callable, optional
-            Called with the number of events that are done, and of all.
+            Called with (done, total) events.
 
         Raises
         ------
         InvalidInputError
-            It is no time, or lies before everything that is remembered; the message says when that begins. Or the view that is
-            asked is of the other kind.
+            `when` is not a time, or lies before the first memory, whose time the message names. Or the view has the
+            other kind.
         """
         self._check_open()
         view = self._views.open(when, recorded=recorded, progress=progress)
@@ -331,7 +332,7 @@ class AgentMemoryStore:
     reembed = _by("_reembedding", Reembedding.reembed)
 
     def close(self) -> None:
-        """Commit what is pending and release everything. Idempotent."""
+        """Commit pending uses and release everything. Idempotent."""
         if self._is_closed:
             return
         try:
@@ -350,17 +351,17 @@ class AgentMemoryStore:
 
 
 class PastStore(AgentMemoryStore):
-    """A store as it was at a moment: `AgentMemoryStore.at` makes it. Everything reads, and what writes raises `ReadOnlyError`.
+    """A store as of a moment, made by `AgentMemoryStore.at`. It can be read; writing raises `ReadOnlyError`.
 
-    It stays as it is whatever is written meanwhile, and when the store it was made from is closed. What was hidden or deleted between
-    its moment and its making is read as it was, but pictures and exports leave it out (see `memgraph.store.visibility`).
+    It does not change with later writes, nor when the original store is closed. Memories hidden or deleted between its
+    moment and its creation are readable, but pictures and exports leave them out (see `memgraph.store.visibility`).
 
     Attributes
     ----------
     as_of : str
         The moment: ISO 8601, UTC. Its clock stands there.
     is_recorded : bool
-        Whether it holds what had been recorded by then, rather than what had happened.
+        Whether it includes what had been recorded by then, rather than what had happened.
     """
 
     def __init__(self, config: AgentMemoryConfig, place: Place, view: View, *, embedder: Embedder) -> None:

@@ -1,4 +1,4 @@
-"""The way back from deletion: what a memory was, and what it was linked to, is in the journal."""
+"""Undeletion: restore a memory's content and links from the journal."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ _ID = re.compile(rb"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 def undeletion(
     journal: Journal, memory_id: str, is_live: IsLive, *, model: VectorModel
 ) -> tuple[MemoryUndeleted, list[MemoryLinked]]:
-    """Return the events that bring a deleted memory back as it was, but for a vector that is damaged: it awaits a new one.
+    """Return the events that restore a deleted memory, except for a damaged vector: then it awaits a new one.
 
-    Where it stands in a row of memories, and which links it has, depends on who is there now and on nothing else: memories
-    that were deleted together may come back in any order. Costs one pass over the journal; only what names the memory is
-    verified and folded.
+    Its place in the order of memories, and its links, depend only on which memories exist now: memories that were
+    deleted together may be restored in any order. Costs one pass over the journal; only events that refer to the memory
+    are verified and folded.
 
     Parameters
     ----------
     model : VectorModel
-        The store's embedding model: a vector of another one stays behind.
+        The store's embedding model: a vector of another model is not restored.
 
     Raises
     ------
     NotFoundError
-        There never was such a memory.
+        The memory never existed.
     """
     order, events = _Order(), []
     needle = memory_id.encode()
@@ -63,7 +63,7 @@ def undeletion(
 
 
 def deleted_ids(journal: Journal, beginning: str) -> list[str]:
-    """Return the ids that begin so and were deleted at some time; one pass over the journal."""
+    """Return the ids with this prefix that were ever deleted; one pass over the journal."""
     found: dict[str, None] = {}
     needle = f'"id":"{beginning}'.encode()
     for line in journal.lines():
@@ -73,14 +73,14 @@ def deleted_ids(journal: Journal, beginning: str) -> list[str]:
 
 
 class Deleted(NamedTuple):
-    """What a memory was that was deleted, and the stated reason."""
+    """The last state of a deleted memory, and the stated reason."""
 
     row: Row
     reason: str | None
 
 
 def deleted_of(journal: Journal, source: str, is_live: IsLive) -> list[Deleted]:
-    """Return the memories of a source that were deleted, in id order; two passes over the journal, the second only if there are any."""
+    """Return a source's deleted memories in id order; two passes over the journal, the second only if there are any."""
     marker = f'"source":{orjson.dumps(source).decode()}'.encode()
     added = {
         _payload(journal, line)["memory"]["id"]
@@ -91,7 +91,7 @@ def deleted_of(journal: Journal, source: str, is_live: IsLive) -> list[Deleted]:
 
 
 def deleted(journal: Journal, memory_ids: Sequence[str]) -> list[Deleted]:
-    """Return what some memories were that were deleted, in this order; one pass over the journal, if any are named."""
+    """Return the last state of some deleted memories, in this order; one pass over the journal, if any are given."""
     found = []
     for memory_id, events in histories(journal, memory_ids).items():
         reasons = [event.payload.reason for event in events if isinstance(event.payload, MemoryDeleted)]
@@ -102,13 +102,13 @@ def deleted(journal: Journal, memory_ids: Sequence[str]) -> list[Deleted]:
 
 
 def reasons_of_deletion(journal: Journal) -> dict[str, str | None]:
-    """Return the stated reasons for which memories were deleted last, by id; one pass over the journal."""
+    """Return the stated reasons of the memories' latest deletions, by id; one pass over the journal."""
     deletions = (_payload(journal, line) for line in journal.lines() if _DELETED in line.data)
     return {one["id"]: one.get("reason") for one in deletions}
 
 
 def histories(journal: Journal, memory_ids: Sequence[str]) -> dict[str, list[Event]]:
-    """Return the events that name some memories, by id; one pass over the journal, however many are named."""
+    """Return the events that refer to some memories, by id; one pass over the journal for any number of ids."""
     found: dict[str, list[Event]] = {memory_id: [] for memory_id in memory_ids}
     wanted = {memory_id.encode(): memory_id for memory_id in memory_ids}
     for line in journal.lines() if wanted else ():
@@ -118,21 +118,21 @@ def histories(journal: Journal, memory_ids: Sequence[str]) -> dict[str, list[Eve
 
 
 def _payload(journal: Journal, line: Line) -> Any:
-    """Return a line's payload as it lies there: verified when the journal was opened."""
+    """Return a line's payload as stored: it was verified when the journal was opened."""
     try:
         return orjson.loads(line.data)["payload"]
-    except (ValueError, KeyError, TypeError):  # no longer what it was: verifying it says so
+    except (ValueError, KeyError, TypeError):  # changed since: verification will report it
         return journal.event(line).content
 
 
 @dataclass(slots=True)
 class _Order:
-    """Which memory was recorded as coming after which, of all that were ever added."""
+    """The recorded order of all memories ever added."""
 
     previous: dict[str, str | None] = field(default_factory=dict)
 
     def before(self, memory_id: str, is_live: IsLive) -> str | None:
-        """Return the nearest predecessor that is there; one that nobody ever saw is named as it was."""
+        """Return the nearest existing predecessor; one that was never recorded is returned as named."""
         found, passed = self.previous[memory_id], {memory_id}
         while found in self.previous and found not in passed and not is_live(found):
             passed.add(found)
@@ -140,7 +140,7 @@ class _Order:
         return found if found not in passed else None
 
     def after(self, memory_id: str, is_live: IsLive) -> list[str]:
-        """Return the memories that come after this one, with nobody who is there in between."""
+        """Return the memories that follow this one, with no existing memory in between."""
         following: dict[str, list[str]] = defaultdict(list)
         for later, earlier in self.previous.items():
             if earlier is not None:
@@ -158,7 +158,7 @@ class _Order:
 
 
 def _sound_vector(journal: Journal, row: Row, model: VectorModel) -> VectorRef | None:
-    """Return where a memory's vector lies, if it is of this model and as it was."""
+    """Return the place of a memory's vector, if it is of this model and undamaged."""
     if not has_vector(row, model.name) or not holds(journal.vectors(*model), row["vector_row"], row["vector_sha256"]):
         return None
     return VectorRef(model=model.name, row=row["vector_row"], sha256=row["vector_sha256"])

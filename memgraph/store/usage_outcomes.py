@@ -1,4 +1,4 @@
-"""How procedures do in practice: what an outcome of a recall says of those that were used, and of those that were overridden."""
+"""Usage outcomes of procedures: effects of a recall's outcome on the procedures that were used or overridden."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from memgraph.store.query import Reader
 
 _COUNTS = ("tried", "succeeded", "uses", "uses_judged", "uses_succeeded")
 _AT_FIRST = 2
-"""Confidence falls as if so many uses had gone well before anybody counted: one override is not the end of it."""
+"""Prior successes in the calculation of confidence, so that one override alone does not end a procedure."""
 
 
 def measured(payload: OutcomeRecorded, reader: Reader) -> list[ProcedureMeasured]:
-    """Return what an outcome changes in the procedures that it names, as totals. Call it before the outcome is committed.
+    """Return an outcome's changes to the procedures that it names, as totals. Call it before the outcome is committed.
 
-    Used, a procedure has one use more, which a good or bad outcome judges; overridden, one override more. What was said of the
-    same memory and recall before counts no longer.
+    A used procedure has one more use, judged by a good or bad outcome; an overridden one has one more override. An
+    earlier outcome of the same recall no longer counts for the memory.
     """
     before = reader.record("Recall", payload.query_id) or {}
     named = dict.fromkeys(payload.used, True) | dict.fromkeys(payload.overridden, False)
@@ -33,7 +33,7 @@ def measured(payload: OutcomeRecorded, reader: Reader) -> list[ProcedureMeasured
         new = _said(named[row["id"]], payload.outcome)
         if old == new:
             continue
-        counts = practice_of(reader, row)
+        counts = usage_counts(reader, row)
         after = {name: counts[name] + new.get(name, 0) - old.get(name, 0) for name in counts}
         found.append(
             measurement(
@@ -43,8 +43,8 @@ def measured(payload: OutcomeRecorded, reader: Reader) -> list[ProcedureMeasured
     return found
 
 
-def practice_of(reader: Reader, row: Row) -> dict[str, int]:
-    """Return a procedure's counts, overrides included; of one never counted, what its rate and builds of evidence say."""
+def usage_counts(reader: Reader, row: Row) -> dict[str, int]:
+    """Return a procedure's counts, overrides included; if it was never counted, those implied by its rate and builds."""
     known = reader.record("Practice", row["id"])
     if known is not None:
         counts = {name: known.get(name, 0) for name in _COUNTS}
@@ -56,7 +56,7 @@ def practice_of(reader: Reader, row: Row) -> dict[str, int]:
 
 
 def measurement(row: Mapping[str, Any], counts: Mapping[str, int], *, confidence: float, now: str) -> ProcedureMeasured:
-    """Return the event that states these counts."""
+    """Return the event that records these counts."""
     tried = counts["tried"] + counts["uses_judged"]
     went_well = counts["succeeded"] + counts["uses_succeeded"]
     return ProcedureMeasured(
@@ -68,14 +68,14 @@ def measurement(row: Mapping[str, Any], counts: Mapping[str, int], *, confidence
     )
 
 
-def in_practice(counts: Mapping[str, int]) -> float:
-    """Return what use has left of a procedure's confidence, in (0, 1]: failures and overrides lower it, successes restore it."""
+def usage_factor(counts: Mapping[str, int]) -> float:
+    """Return the factor of usage in a procedure's confidence, in (0, 1]: failures and overrides lower it, successes raise it."""
     against = counts["uses_judged"] - counts["uses_succeeded"] + counts["override_count"]
     return (_AT_FIRST + counts["uses_succeeded"]) / (_AT_FIRST + counts["uses_succeeded"] + against)
 
 
 def _moved(before: Mapping[str, int], after: Mapping[str, int]) -> float:
-    return in_practice(after) / in_practice(before)
+    return usage_factor(after) / usage_factor(before)
 
 
 def _said(used: bool | None, outcome: str | None) -> dict[str, int]:

@@ -1,8 +1,8 @@
-"""Which memories pictures, exports and networks show: one rule for all of them.
+"""Visibility in pictures, exports and networks: one rule for all of them.
 
-What is suppressed, archived, private or sensitive is left out unless it is named, and so is what tells of it (see `withheld`): a
-picture is made to be passed on. In a view of the past it counts as well what may be shown today: what was hidden or deleted
-since is not shown in an earlier day's picture either.
+Suppressed, archived, private and sensitive memories are left out unless they are requested, and so are memories derived
+from them (see `withheld`): a picture is made to be passed on. In a view of the past, today's restrictions apply as
+well: what was hidden or deleted since is not shown in a picture of an earlier day either.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from memgraph.store.hidden_sources import telling
 from memgraph.store.query import Mask, Reader
 
 INCLUDABLE = ("suppressed", "archived", "sensitive", "private")
-"""What is shown only if it is named; "public" may be named, too, and is shown anyway."""
+"""Categories shown only on request; "public" is accepted, too, and always shown."""
 
 
 def shown(reader: Reader, *, project_id: str | None = None, include: Collection[str] = ()) -> Mask:
-    """Return which slots may be shown; to be called, and its answer used, in one frozen block.
+    """Return which slots may be shown; call it and use the result in one frozen block.
 
     Parameters
     ----------
     project_id : str, optional
-        Of this project only.
+        Only memories of this project.
     include : collection of str
-        Of `INCLUDABLE`: what is shown besides.
+        Of `INCLUDABLE`: categories to show in addition.
 
     Raises
     ------
     InvalidInputError
-        Something else is to be included.
+        `include` has another value.
     """
     named = {include} if isinstance(include, str) else set(include)
     if unknown := sorted(named - {*INCLUDABLE, "public"}):
@@ -63,7 +63,7 @@ def shown(reader: Reader, *, project_id: str | None = None, include: Collection[
 
 
 class _State(NamedTuple):
-    """Of each slot: whether it was deleted since, is suppressed, and how private it is (its place in `TIERS`)."""
+    """For each slot: whether it was deleted since, whether it is suppressed, and its privacy (its place in `TIERS`)."""
 
     is_gone: Mask
     is_suppressed: Mask
@@ -75,7 +75,7 @@ def _then(index: Index) -> _State:
 
 
 def _since(index: Index, today: Disclosures) -> _State:
-    """Return the stricter of how each memory was and how it is."""
+    """Return the stricter of a memory's former and current privacy."""
     state = _then(index)
     is_suppressed, tier = state.is_suppressed.copy(), state.tier.copy()
     for slot in np.flatnonzero(index.column("is_live")).tolist():

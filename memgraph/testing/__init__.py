@@ -1,6 +1,6 @@
-"""Public fakes for memgraph's ports: deterministic, offline, quick. What users need to test code that uses memgraph.
+"""Public fakes for memgraph's ports: deterministic, offline and quick, for tests of code that uses memgraph.
 
-Each fake keeps what it was given in `calls`, so that a test can ask whether, how often, and with what it was called.
+Each fake records its inputs in `calls`, so that a test can check whether, how often, and with what it was called.
 """
 
 from memgraph.testing.engine import InMemoryEngine

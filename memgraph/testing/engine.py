@@ -1,4 +1,4 @@
-"""A graph engine in memory."""
+"""In-memory graph engine."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from memgraph.ports import Change, Key, Progress, Row
 
 
 class InMemoryEngine:
-    """Keeps the graph's rows in dictionaries. A `GraphEngine` without a query language, and without a file.
+    """Stores the graph's rows in dictionaries. A `GraphEngine` without a query language and without a file.
 
-    `AgentMemoryStore` takes one as its `engine` and fills it from the journal: a new one for each time that a store is opened.
+    Pass one as the `engine` of an `AgentMemoryStore`, which fills it from the journal: a new one each time a store is
+    opened.
 
     Attributes
     ----------
     calls : list of list of Change
-        The changes of each call of `apply` and `rebuild`, those that were refused included.
+        The changes of each call of `apply` and `rebuild`, rejected ones included.
     """
 
     def __init__(self) -> None:
@@ -51,18 +52,18 @@ class InMemoryEngine:
             return deepcopy(self._rows.get((table, key)))
 
     def edges(self, table: str, keys: Collection[Key]) -> dict[Key, Row]:
-        """Return those of these edges that are there."""
+        """Return those of these edges that exist."""
         return {key: row for key in keys if (row := self.get(table, key)) is not None}
 
     def edges_at(self, memory_id: str) -> list[tuple[str, Key, Row]]:
-        """Return every edge at a memory, both ways."""
+        """Return every edge of a memory, in both directions."""
         with self.open():
             return [
                 (t, k, deepcopy(row)) for (t, k), row in self._rows.items() if isinstance(k, tuple) and memory_id in k
             ]
 
     def sources(self, table: str, target: str, limit: int) -> list[str]:
-        """Return at most so many nodes that have an edge of a table to this one."""
+        """Return up to a number of nodes that have an edge of a table to this one."""
         with self.open():
             found = [
                 key[0] for name, key in self._rows if name == table and isinstance(key, tuple) and key[1] == target
@@ -70,7 +71,7 @@ class InMemoryEngine:
             return found[:limit]
 
     def links_of(self, memory_id: str) -> list[tuple[str, Key, Row]]:
-        """Return every link between memories at this one, NEXT included, both ways."""
+        """Return every link of this memory to others, NEXT included, in both directions."""
         return [edge for edge in self.edges_at(memory_id) if edge[0] in {*EXPLICIT_RELATIONS, "NEXT"}]
 
     def scan(self, table: str) -> Iterator[tuple[Key, Row]]:
@@ -81,19 +82,19 @@ class InMemoryEngine:
     scan_columns = scan
 
     def columns(self, table: str, row: Row) -> Row:  # noqa: ARG002
-        """Return what `scan_columns` finds of a row: all of it."""
+        """Return the columns that `scan_columns` reads of a row: all of them."""
         return row
 
     def lost(self) -> list[str]:
-        """Return what differs from what was written: never anything."""
+        """Return the deviations from what was written: always none."""
         return []
 
     def count_rows(self) -> int:
-        """Return how many rows all tables have."""
+        """Return the number of rows in all tables."""
         return len(self._rows)
 
     def size_bytes(self) -> int:
-        """Return 0: it takes no room on the disk."""
+        """Return 0: it uses no disk space."""
         return 0
 
     def records(self) -> list[tuple[str, str]]:
@@ -106,7 +107,7 @@ class InMemoryEngine:
             return deepcopy(self._state)
 
     def apply(self, changes: Sequence[Change], state: Mapping[str, Any]) -> None:
-        """Write the changes and the state, all or nothing; changes that do not fit the rows are a `GraphError`."""
+        """Write the changes and the state atomically; changes that do not fit the rows raise a `GraphError`."""
         self._write(dict(self._rows), changes, state)
 
     def rebuild(self, changes: Iterable[Change], state: Mapping[str, Any], *, progress: Progress | None = None) -> None:
@@ -123,15 +124,15 @@ class InMemoryEngine:
         *,
         gives_way: Callable[[], bool] | None = None,  # noqa: ARG002
     ) -> NoReturn:
-        """Refuse: dictionaries have no query language."""
+        """Raise an error: dictionaries have no query language."""
         raise QueryError("the in-memory engine runs no Cypher; test queries against the real graph")
 
     def release(self) -> None:
-        """Give it up, unless it is held further up; the next call takes it again."""
+        """Release it, unless an outer block holds it; the next call acquires it again."""
         self.is_held = self._depth > 0
 
     def close(self) -> None:
-        """Give it up for good; its rows are gone."""
+        """Close it permanently and drop its rows."""
         self.release()
         self._is_closed = True
 

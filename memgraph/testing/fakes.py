@@ -1,4 +1,4 @@
-"""Embedder, clock, extractor, annotator, keys and language model of tests."""
+"""Fake embedder, clock, extractor, annotator, keys and language model."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _WORD = re.compile(r"\w+")
 class FakeEmbedder:
     """Embeds texts as bags of words: those that share words are similar. An `Embedder`.
 
-    Every lower-cased word counts one in a component that its hash chooses; the sum is L2-normalised. So the cosine of
-    two texts is positive if they share a word, the higher the more they share, and zero if they share none, unless two
-    words happen to meet in one component (more `dimension`, fewer meetings). Counts are unsigned so that words never
-    cancel each other.
+    Every lower-cased word adds one to a component chosen by its hash; the sum is L2-normalised. So the cosine of two
+    texts is positive if they share a word, higher the more they share, and zero if they share none, unless words
+    collide in a component (a larger `dimension` makes this rarer). Counts are unsigned so that words never cancel each
+    other.
 
     Parameters
     ----------
     dimension : int, default 64
         Length of the vectors, at least 2.
     name : str, default "fake"
-        The model's name; give another to act as another model.
+        The model's name; use another one to simulate another model.
     vectors : mapping of str to array_like, optional
-        Vectors of particular texts, shape (dimension,), where a test needs an exact similarity. Those that are not of
-        unit length are made so.
+        Vectors of particular texts, shape (dimension,), where a test needs an exact similarity. They are normalised to
+        unit length.
 
     Attributes
     ----------
@@ -48,12 +48,12 @@ class FakeEmbedder:
     Raises
     ------
     InvalidInputError
-        `dimension` is below 2, or one of `vectors` is zero, not finite, or of another length.
+        `dimension` is below 2, or one of `vectors` is zero, not finite, or of the wrong length.
 
     Notes
     -----
-    The first component is that of texts without any word: no words hash to it, so such texts are similar to each other
-    and to nothing else. Deterministic across processes and machines.
+    The first component is reserved for texts without words: no word hashes to it, so such texts are similar to each
+    other and to nothing else. Deterministic across processes and machines.
     """
 
     def __init__(
@@ -93,17 +93,17 @@ class FakeEmbedder:
             raise InvalidInputError(
                 f"must be {self.dimension} finite numbers, not all zero", field=f"vectors.{text}", value=vector
             )
-        already_unit = abs(float(np.linalg.norm(values)) - 1.0) < 1e-6  # then kept to the bit
+        already_unit = abs(float(np.linalg.norm(values)) - 1.0) < 1e-6  # then kept bit for bit
         return values.astype(np.float32) if already_unit else _unit(values)
 
 
 class FakeClock:
-    """Tells the time that it is set to. A `Clock`.
+    """Returns the time that it is set to. A `Clock`.
 
     Parameters
     ----------
     start : str or datetime, default "2026-01-01T00:00:00.000Z"
-        ISO 8601, or a datetime; without an offset it is taken as UTC. Kept to the millisecond, as memgraph writes time.
+        ISO 8601 or a datetime; UTC unless it has an offset. Kept to the millisecond, like all times in memgraph.
 
     Examples
     --------
@@ -126,32 +126,32 @@ class FakeClock:
         Raises
         ------
         ValueError
-            Not a point in time.
+            The value is not a time.
         """
         self._now = from_iso(to_iso(moment))
 
     def advance(
         self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0, milliseconds: float = 0
     ) -> None:
-        """Move the time by these units together; negative ones move it back."""
+        """Advance the time by the sum of these units; negative ones move it back."""
         self.set(
             self._now + timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds, milliseconds=milliseconds)
         )
 
 
 class FakeExtractor:
-    """Finds in build logs what it was told to find. An `Extractor`.
+    """Returns prepared results for build logs. An `Extractor`.
 
     Parameters
     ----------
     found : ExtractionResult, or sequence of mapping, or sequence of (ExtractionResult or Exception), optional
-        One result, which each call returns; or memories as mappings, made into one result; or several results, served
-        in turn, the last one from then on. An exception among them is raised when its turn comes. Default: no memories.
+        One result for every call; or memories as mappings, combined into one result; or several results, used in turn,
+        the last one from then on. An exception among them is raised at its turn. Default: no memories.
 
     Attributes
     ----------
     calls : list of BuildEventLog
-        The build logs it was given.
+        The build logs passed to it.
 
     Raises
     ------
@@ -181,17 +181,17 @@ class FakeExtractor:
 
 
 class FakeAnnotator:
-    """Finds the same in every memory. An `Annotator`.
+    """Returns the same annotation for every memory. An `Annotator`.
 
     Parameters
     ----------
     annotation : Annotation, optional
-        What it finds; by default nothing.
+        Default: an empty one.
 
     Attributes
     ----------
     calls : list of AgentMemory
-        The memories it was given.
+        The memories passed to it.
     """
 
     def __init__(self, annotation: Annotation | None = None) -> None:
@@ -205,16 +205,16 @@ class FakeAnnotator:
 
 
 class FakeKeys:
-    """Keeps signing keys in this object. A `KeyProvider`; its secrets are no secrets.
+    """Keeps signing keys in memory. A `KeyProvider` whose secrets are not secret.
 
-    A store's key follows from its id, so equal runs sign equally.
+    A store's key derives from its id, so equal runs produce equal signatures.
 
     Attributes
     ----------
     created : dict of str to SigningKey
-        Keys by store id. Remove one to act as if it were lost.
+        Keys by store id. Remove one to simulate its loss.
     calls : list of str
-        The ids of the stores that `key` and `create` were asked about.
+        The store ids passed to `key` and `create`.
     """
 
     def __init__(self) -> None:
@@ -227,7 +227,7 @@ class FakeKeys:
         return self.created.get(store_id)
 
     def create(self, store_id: str) -> SigningKey:
-        """Return the store's key, made now if need be (32 bytes)."""
+        """Return the store's key (32 bytes), and create it if necessary."""
         self.calls.append(store_id)
         if store_id not in self.created:
             secret = hashlib.blake2b(store_id.encode(), digest_size=32, person=b"memgraph-fake").digest()
@@ -236,12 +236,12 @@ class FakeKeys:
 
 
 class FakeLanguageModel:
-    """Replies what it was told to. A `LanguageModel`.
+    """Returns prepared replies. A `LanguageModel`.
 
     Parameters
     ----------
     replies : str, or sequence of (str or Exception), default "{}"
-        Served in turn, the last one from then on. An exception is raised when its turn comes.
+        Used in turn, the last one from then on. An exception is raised at its turn.
 
     Attributes
     ----------
@@ -251,7 +251,7 @@ class FakeLanguageModel:
     Raises
     ------
     InvalidInputError
-        No replies at all.
+        `replies` is empty.
     """
 
     def __init__(self, replies: str | Sequence[str | Exception] = "{}") -> None:

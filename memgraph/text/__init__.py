@@ -1,1 +1,1 @@
-"""Texts: cutting them and rendering them safely. Pure."""
+"""Text utilities: truncation and safe rendering. Pure."""

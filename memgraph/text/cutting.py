@@ -1,4 +1,4 @@
-"""Cutting texts: into what a memory can hold, and to what it is recognised by."""
+"""Truncation and splitting of texts."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ _PREVIEW_CHARS = 60
 
 
 def preview(text: str) -> str:
-    """Return the beginning of a text, to recognise it by: at most 60 characters and, where it was cut, an ellipsis."""
+    """Return the beginning of a text for identification: at most 60 characters, with an ellipsis if truncated."""
     return text if len(text) <= _PREVIEW_CHARS else f"{text[:_PREVIEW_CHARS].rstrip()}…"
 
 
 def cut(text: str, limit: int, *, keep_space: bool = False) -> str:
-    """Return the beginning of a text of at most `limit` characters, 1 or more; one that was cut ends in an ellipsis.
+    """Truncate a text to `limit` characters, at least 1; a truncated text ends in an ellipsis.
 
-    White space right before the ellipsis is left out, unless it is to be kept.
+    White space before the ellipsis is removed, unless it is to be kept.
     """
     beginning = text[: limit - 1] if keep_space else text[: limit - 1].rstrip()
     return text if len(text) <= limit else f"{beginning}…"
 
 
 def fitted(texts: Sequence[str], room: int) -> list[str]:
-    """Cut the longest texts so that all take at most `room` characters; what short ones leave goes to the others.
+    """Truncate the longest texts so that all take at most `room` characters; short texts leave their share to the others.
 
-    `room` is at least as many characters as there are texts.
+    `room` must be at least the number of texts.
     """
     limit = left = room
     for place, length in enumerate(sorted(map(len, texts))):
@@ -41,14 +41,15 @@ def fitted(texts: Sequence[str], room: int) -> list[str]:
 
 
 SUMMARY_CHARS = 200
-"""A text of no more is its own summary."""
+"""A text of at most this length is its own summary."""
 
 
 def summary_of(text: str) -> str | None:
-    """Return a summary of at most 200 characters, made of the text's own sentences; None for a text no longer than that.
+    """Return a summary of at most 200 characters from the text's own sentences; None for a text no longer than that.
 
-    Its first sentence says what it was about, its last what came of it; others follow, in their order, while there is room.
-    Sentences that are too long are cut between words, with an ellipsis. Pure, so equal texts have equal summaries.
+    The first sentence gives the subject and the last one the result; others follow, in their order, while there is
+    space. Sentences that are too long are cut between words, with an ellipsis. Pure, so equal texts have equal
+    summaries.
     """
     if len(text) <= SUMMARY_CHARS:
         return None
@@ -69,7 +70,7 @@ def summary_of(text: str) -> str | None:
 
 
 def _shortened(text: str, limit: int) -> str:
-    """Cut a text between words to at most `limit` characters, or within one that is longer than half of that."""
+    """Truncate a text to `limit` characters between words, or within a word longer than half of that."""
     if len(text) <= limit:
         return text
     cut = text.rfind(" ", 0, limit)

@@ -1,4 +1,4 @@
-"""Text that others wrote, to be put into prompts, headings and sentences: one line in which nothing gives commands."""
+"""Safe rendering of untrusted text in prompts, headings and sentences: one line without control characters."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import unicodedata
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _JOINERS = "\u200c\u200d"
 _UNSEEN = range(0xE0000, 0xE1000)
-"""Tags and variation selectors of plane 14: they show nothing, and can spell any text to a model."""
+"""Tags and variation selectors of plane 14: they are invisible, and can spell any text to a model."""
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 cannot hold, not even as a reference."""
+"""Characters that XML 1.0 cannot contain, not even as references."""
 _SPACES = " \t\r\n"
 _COMMANDS = frozenset(
     [
@@ -22,12 +22,12 @@ _COMMANDS = frozenset(
         *range(0xE0000, 0xE0080),
     ]
 )
-"""Controls, overrides of direction, tags and what else is not seen; as in `visualizations/src/text.js`."""
+"""Control characters, direction overrides, tags and other invisible characters; as in `visualizations/src/text.js`."""
 _SURROGATES = range(0xD800, 0xE000)
 
 
 def visible(text: str) -> str:
-    """Return a text as one line, each command in it written out as its code: ⟨U+202E⟩. Half a character is replaced."""
+    """Return a text as one line, with each control character written as its code: ⟨U+202E⟩. Lone surrogates are replaced."""
     line = " ".join(part for part in text.translate(dict.fromkeys(map(ord, _SPACES), " ")).split(" ") if part)
     return "".join(_seen(character) for character in line)
 
@@ -46,7 +46,7 @@ def one_line(text: str) -> str:
 
 
 def visible_line(text: str) -> str:
-    """Reduce a text to one line of what can be seen: invisible characters could tell a model what no person reads."""
+    """Reduce a text to one line of visible characters: invisible ones could tell a model what no person reads."""
     if not text.isascii():
         text = "".join(char for char in text if not _is_invisible(char))
     return one_line(text)
@@ -57,5 +57,5 @@ def _is_invisible(char: str) -> bool:
 
 
 def xml_text(text: str) -> str:
-    """Return a text with U+FFFD for what XML cannot hold."""
+    """Return a text with U+FFFD for characters that XML cannot contain."""
     return _NOT_XML.sub("\ufffd", text)

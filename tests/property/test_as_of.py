@@ -97,7 +97,7 @@ def test_what_had_been_recorded_is_what_the_store_was(taken: list[tuple[Any, ...
 
 @few
 @given(taken=st.lists(steps, min_size=4, max_size=10))
-def test_where_all_is_recorded_as_it_happens_both_questions_are_one(taken: list[tuple[Any, ...]]) -> None:
+def test_with_live_recording_both_kinds_of_view_agree(taken: list[tuple[Any, ...]]) -> None:
     with fresh() as (store, clock):
         ids: list[str] = []
         moments = []
@@ -112,7 +112,7 @@ def test_where_all_is_recorded_as_it_happens_both_questions_are_one(taken: list[
 
 @few
 @given(taken=st.lists(additions, min_size=3, max_size=8))
-def test_later_there_is_at_least_as_much(taken: list[tuple[Any, ...]]) -> None:
+def test_a_later_view_contains_at_least_as_much(taken: list[tuple[Any, ...]]) -> None:
     with fresh() as (store, clock):
         ids: list[str] = []
         for step in taken:

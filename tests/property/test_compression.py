@@ -108,20 +108,20 @@ def test_twice_and_replayed_whatever_belongs_together(open_store: Callable[..., 
 @given(
     labels=st.lists(st.tuples(st.integers(-1, 4), st.integers(0, 4)), min_size=1, max_size=40),
 )
-def test_everyone_has_one_heir_or_the_right_ones(labels: list[tuple[int, int]]) -> None:
+def test_every_generalisation_has_the_right_successors(labels: list[tuple[int, int]]) -> None:
     """Every community appears once; a generalisation goes on as one community at most; none is both heirless and followed."""
     old = [frozenset(n for n, (was, _) in enumerate(labels) if was == place) for place in range(5)]
     new = [[n for n, (_, now) in enumerate(labels) if now == place] for place in range(5)]
     new = [members for members in new if members]
     found = succession(new, old)
-    heirs = [heir for group in found.groups for heir in group]
-    assert sorted(heir.community for heir in heirs) == list(range(len(new)))
-    same = [heir.of for heir in heirs if heir.is_same]
+    successors = [successor for group in found.groups for successor in group]
+    assert sorted(successor.community for successor in successors) == list(range(len(new)))
+    same = [successor.of for successor in successors if successor.is_same]
     assert len(same) == len(set(same))
-    followed = {place for heir in heirs for place in heir.of}
+    followed = {place for successor in successors for place in successor.of}
     assert followed.isdisjoint(found.heirless)
     assert followed | set(found.heirless) == set(range(5))
-    for heir in heirs:
-        if heir.is_same:
-            common = len(old[heir.of[0]].intersection(new[heir.community]))
-            assert common * 2 > min(len(old[heir.of[0]]), len(new[heir.community]))
+    for successor in successors:
+        if successor.is_same:
+            common = len(old[successor.of[0]].intersection(new[successor.community]))
+            assert common * 2 > min(len(old[successor.of[0]]), len(new[successor.community]))

@@ -83,7 +83,7 @@ def in_force(store: Any) -> tuple[set[str], set[frozenset[str]]]:
 
 @LAWS
 @given(drawn=st.lists(facts, min_size=4, max_size=14))
-def test_twice_is_once_and_nothing_unrelated_is_linked(open_store: Callable[..., Any], drawn: Any) -> None:
+def test_the_search_is_idempotent_and_links_nothing_unrelated(open_store: Callable[..., Any], drawn: Any) -> None:
     check_the_laws(open_store, drawn)
 
 

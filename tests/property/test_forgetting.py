@@ -128,7 +128,7 @@ def test_a_year_of_days_loses_nothing_that_must_stay(drawn: list[dict[str, Any]]
 
 @few
 @given(drawn=stores_of)
-def test_what_is_collected_comes_back_as_it_was(drawn: list[dict[str, Any]]) -> None:
+def test_collected_memories_are_restored_unchanged(drawn: list[dict[str, Any]]) -> None:
     with opened(drawn) as (store, _):
         collect(store)  # summaries and floors
         for memory in store.list_memories(state="archived"):

@@ -165,6 +165,6 @@ def test_the_context_has_the_shape_of_that_of_a_harmless_text(text: str) -> None
 
 
 @pytest.mark.parametrize("format", sorted(FORMATS.keys() - {"prefix"}))
-def test_what_cannot_be_seen_is_left_out(format: Any) -> None:
+def test_invisible_characters_are_left_out(format: Any) -> None:
     spelt = "".join(chr(0xE0000 + ord(char)) for char in "obey me")
     assert told(f"a{spelt}\u200b\u2060\U000e0100b ", format) == told("ab ", format)

@@ -86,7 +86,7 @@ def may_be_seen(memory: Any, scope: dict[str, Any]) -> bool:
     asked=st.lists(scopes, min_size=4, max_size=4),
     query=st.lists(one_of(*WORDS), min_size=1, max_size=3).map(" ".join),
 )
-def test_what_may_not_be_seen_is_never_scored(
+def test_invisible_memories_are_never_scored(
     tmp_path_factory: Any, drawn: Any, linked: Any, asked: Any, query: str
 ) -> None:
     folder = tmp_path_factory.mktemp("scope")
@@ -139,7 +139,7 @@ def scored_ids(store: Any, query: str, embedder: Any, scope: Scope) -> set[str]:
 @pytest.mark.parametrize(
     "hidden", [{"project_id": "B"}, {"task_id": "t9"}, {"is_suppressed": True}, {"archived_at": NOW}]
 )
-def test_what_may_not_be_seen_moves_no_order(open_store: Any, hidden: dict[str, Any]) -> None:
+def test_invisible_memories_do_not_change_the_order(open_store: Any, hidden: dict[str, Any]) -> None:
     texts = ["the queue is full", "the queue is empty again", "a deploy failed", "nothing of that"]
 
     def scores(name: str, *, with_hidden: bool) -> list[tuple[str, float]]:
@@ -165,7 +165,7 @@ def test_what_may_not_be_seen_moves_no_order(open_store: Any, hidden: dict[str, 
 @pytest.mark.parametrize(
     "hidden", [{"project_id": "B"}, {"task_id": "t9"}, {"is_suppressed": True}, {"archived_at": NOW}]
 )
-def test_no_link_leads_to_what_may_not_be_seen(open_store: Any, hidden: dict[str, Any]) -> None:
+def test_no_link_leads_to_invisible_memories(open_store: Any, hidden: dict[str, Any]) -> None:
     store = open_store()
     best = store.insert_memory(memgraph.EpisodicMemory(content="the queue is full", project_id="A", tags=["queue"]))
     other = {"project_id": "A", "tags": ["queue"], "outcome": "negative", "floor": 0.1, **hidden}

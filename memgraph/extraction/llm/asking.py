@@ -1,4 +1,4 @@
-"""Asking a language model for something of a known shape: what does not fit is asked for once more."""
+"""Structured questions to a language model; an invalid reply is asked for once more."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ def answer(
     schema: Mapping[str, Any],
     read: Callable[[Any], _T],
 ) -> _T:
-    """Return what `read` makes of the model's reply.
+    """Return the model's reply, as converted by `read`.
 
     Parameters
     ----------
     read : callable
-        Takes the reply, parsed as JSON, and raises a `ValueError` that says what is wrong with it. Then the model is told that
-        and asked once more.
+        Takes the reply, parsed as JSON, and raises a `ValueError` that describes what is wrong with it. The model is
+        then asked once more, with that description.
 
     Raises
     ------
     ProviderError
-        The model fails, or neither reply can be used.
+        The model fails, or both replies are invalid.
     BudgetSpentError
-        Nothing more may be asked.
+        The budget is spent.
     """
     reply = model.complete(messages, schema)
     try:
@@ -55,7 +55,7 @@ def answer(
 
 
 def name_of(model: LanguageModel) -> str:
-    """Return a model's name, where it has one."""
+    """Return a model's name, if it has one."""
     return str(getattr(model, "name", "the model"))
 
 

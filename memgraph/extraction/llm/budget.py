@@ -1,4 +1,4 @@
-"""A language model inside a budget."""
+"""Language model with a budget."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from memgraph.ports import CountingLanguageModel, LanguageModel, ModelReply, Tok
 
 
 def cautious_tokens(text: str) -> int:
-    """Return how many tokens a text takes at most, nearly: one for three bytes, for logs and code are dense."""
+    """Return a cautious estimate of a text's tokens: one per three bytes, because logs and code are dense."""
     return -(-len(text.encode("utf-8", "replace")) // 3)
 
 
 class Budgeted:
-    """Asks a language model, counts what that costs, and asks no more when the budget is spent. A `LanguageModel`.
+    """Calls a language model, counts usage, and stops when the budget is spent. A `LanguageModel`.
 
     Parameters
     ----------
     model : LanguageModel
-        If it is a `CountingLanguageModel`, its own counts are used, else and where it does not say, the counter's.
+        If it is a `CountingLanguageModel`, its own counts are used; otherwise, or where it gives none, estimates.
     meter : UsageMeter, optional
-        Holds the budget, and counts.
+        Holds the budget and the counts.
     """
 
     def __init__(
@@ -43,9 +43,9 @@ class Budgeted:
         Raises
         ------
         BudgetSpentError
-            The model was not asked.
+            The model was not called.
         ProviderError
-            It was, and failed; that counts as a call.
+            The call failed; it counts as a call.
         """
         self.meter.check()
         with self.meter.call() as tokens:

@@ -1,4 +1,4 @@
-"""An extractor on a language model; where that fails, or its budget is spent, the rules serve and the result says so."""
+"""Extractor based on a language model; if that fails, or its budget is spent, the rules are used and the result says so."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MAX_FILES = 20
 
 
 class _Found(Model):
-    """A memory as the model states it."""
+    """A memory as returned by the model."""
 
     type: MemoryType
     content: Text
@@ -52,7 +52,7 @@ class _Reply(Model):
 
 
 def reply_schema(limit: int) -> dict[str, Any]:
-    """Return the JSON schema that a reply must fit: flat, without references and lengths, which small models' servers fail on."""
+    """Return the JSON schema of a reply: flat, without references and lengths, which servers of small models fail on."""
     properties = {
         "type": {"type": "string", "enum": ["episodic", "semantic", "procedural"]},
         "content": {"type": "string"},
@@ -69,20 +69,20 @@ def reply_schema(limit: int) -> dict[str, Any]:
 class ModelExtractor:
     """Asks a language model what is worth remembering. An `Extractor`.
 
-    What the model may say is what a memory is (type, content, outcome, tags, confidence) and which of the events it was shown it
-    comes from. Everything else follows from that event and the log: project, build, sources, agents, time, trust class. So text
-    in a log that talks the model into something can at worst become a memory of that log.
+    The model decides only on a memory's type, content, outcome, tags and confidence, and on which of the events shown
+    it comes from. All else derives from that event and the log: project, build, sources, agents, time, trust class. So
+    a prompt injection in a log can at worst become a memory of that log.
 
     Parameters
     ----------
     model : LanguageModel
-        Inside a `Budgeted` one, if it is not one already.
+        Wrapped in a `Budgeted` model unless it is one.
     limit : int
-        Most candidates per log.
+        Maximum number of candidates per log.
     prompt_tokens : int
-        Tokens of a question, at most; longer logs are shortened to fit.
+        Maximum number of tokens in a question; longer logs are shortened to fit.
     otherwise : Extractor, optional
-        Who serves where the model cannot; default: the rules.
+        Used where the model fails; default: the rules.
     """
 
     def __init__(
@@ -102,19 +102,19 @@ class ModelExtractor:
 
     @property
     def meter(self) -> UsageMeter:
-        """What the model was asked in this run, and the budget."""
+        """Usage of the model in this run, and the budget."""
         return self._model.meter
 
     @property
     def language_model(self) -> LanguageModel:
-        """The model, inside this run's budget."""
+        """The model, within this run's budget."""
         return self._model
 
     def extract(self, build_log: BuildEventLog) -> ExtractionResult:
-        """Return at most `limit` candidates, most telling first.
+        """Return at most `limit` candidates, most informative first.
 
-        Where the model cannot serve, the result is the rules' own, with a notice that says why. A log without events is not
-        shown to it.
+        If the model fails, the result is that of the rules, with a notice of the reason. A log without events is not
+        sent to it.
         """
         prompt = prompt_for(build_log, limit=self._limit, max_tokens=self._prompt_tokens, counter=self._counter)
         if not prompt.events:
@@ -139,13 +139,13 @@ class ModelExtractor:
                 memory = _composed(one, content, prompt.events[one.event_index], log, self._model.name)
                 key = _key(memory)
                 candidates[canonical_name(content)] = Candidate(key=f"{key}{keys[key]}", memory=memory)
-                keys[key] += 1  # an event may give several of a type
+                keys[key] += 1  # an event may yield several memories of a type
         notice = f"{too_long} left out, longer than {MAX_CONTENT_CHARS} characters" if too_long else None
         return ExtractionResult(candidates=list(candidates.values()), extractor=self._model.name[:400], notice=notice)
 
 
 def _checked(reply: Any, prompt: Prompt) -> list[_Found]:
-    """Return the memories of a reply; refuse one that does not fit, or that names an event which was not shown."""
+    """Return the memories of a reply; reject an invalid one, or one that names an event that was not shown."""
     found = _Reply.parse(reply).memories
     for place, one in enumerate(found):
         if one.event_index not in prompt.events:
@@ -187,13 +187,13 @@ def _composed(found: _Found, content: str, event: Event, log: BuildEventLog, mod
 
 
 def _source(event: Event, log: BuildEventLog) -> str:
-    """Return the name of an event, as the rules give it."""
+    """Return the source id of an event, as the rules do."""
     part = event.task.task_id if event.task else f"user@{event.said.timestamp}" if event.said else ""
     return f"{log.build_id}/{part}"[:400]
 
 
 def _key(memory: AgentMemory) -> str:
-    """Return a name that stays when the log grows and the model words it anew: what it is and where it comes from."""
+    """Return a key that is stable when the log grows or the model changes its words: the kind of memory and its event."""
     source = memory.source_event_ids[0].removeprefix(f"{memory.build_id}/")
     return f"{source[:300]}:model-{memory.type}:"
 

@@ -1,4 +1,4 @@
-"""A language model of an Ollama server."""
+"""Language model served by Ollama."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ REPLY_TOKENS = 2_048
 
 
 class OllamaLanguageModel:
-    """Completes conversations with a model of an Ollama server. A `LanguageModel` that counts its tokens.
+    """Completes conversations with a model on an Ollama server. A `LanguageModel` that counts its tokens.
 
     Parameters
     ----------
     model : str
-        As ``ollama pull`` knows it.
+        Its name in ``ollama pull``.
     host : str
-        As `OllamaConnection` takes it.
+        As for `OllamaConnection`.
     timeout_s : float
-        How long the server may take for a reply.
+        Timeout for a reply.
     context_tokens, reply_tokens : int
-        Tokens read and written at a time; tokens of the reply among them, at most.
+        Size of the context window; maximum tokens of the reply, which are part of it.
 
     Notes
     -----
-    Temperature 0, a fixed seed, no thinking: as nearly deterministic as the server is. Constructing asks nobody.
+    Temperature 0, a fixed seed, no thinking: as deterministic as the server allows. Construction contacts no server.
     """
 
     def __init__(
@@ -51,22 +51,22 @@ class OllamaLanguageModel:
         return f"ollama/{self._model}"
 
     def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> str:
-        """Return the reply's text, which is JSON that fits `schema` as far as the server holds the model to it.
+        """Return the reply's text: JSON that matches `schema` as far as the server enforces it.
 
         Raises
         ------
         ProviderError
-            The server cannot be asked, or its answer cannot be used.
+            The server cannot be reached, or its answer is unusable.
         """
         return self.reply(messages, schema).text
 
     def reply(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> ModelReply:
-        """Return the reply with its tokens.
+        """Return the reply with its token counts.
 
         Raises
         ------
         ProviderError
-            As `complete` does.
+            As for `complete`.
         """
         return self._connection.chat(
             self._model,

@@ -1,4 +1,4 @@
-"""Readers turn a source (build logs, histories, transcripts, trials, reports) into build logs, one at a time, resumably."""
+"""Readers: turn sources (build logs, histories, transcripts, trials, reports) into build logs, one at a time, resumably."""
 
 from memgraph.extraction.readers.builds import BuildLogReader
 from memgraph.extraction.readers.ci_log import CiLogReader

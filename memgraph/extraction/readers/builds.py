@@ -1,4 +1,4 @@
-"""Build logs as JSON (one object or an array of them) or as JSON lines, in camelCase or snake_case."""
+"""Reader of build logs as JSON (an object or an array) or JSON lines, in camelCase or snake_case."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _MAX_TEXT_CHARS = 200_000
 class BuildLogReader:
     """Reads seed 0's build logs from a file.
 
-    JSON lines are streamed and may grow: a later run continues behind the last whole line. An array or a single object
-    is read whole. Builds without a project get the reader's; a `project_id` given here overrides theirs.
+    JSON lines are streamed and may grow: a later run continues after the last complete line. An array or single object
+    is read as a whole. Builds without a project get the reader's; a `project_id` given here overrides theirs.
 
     Parameters
     ----------
     path : path-like
-        A ``.json``, ``.jsonl`` or ``.ndjson`` file, or one packed with gzip; for other endings the content decides.
+        A ``.json``, ``.jsonl`` or ``.ndjson`` file, optionally gzipped; for other suffixes the content decides.
     project_id : str, optional
-        By default the file's name without its endings.
+        Default: the file's name without its suffixes.
     max_line_bytes, max_whole_bytes : int
-        Longer lines are skipped, larger whole documents refused.
+        Longer lines are skipped, larger whole documents rejected.
     """
 
     kind = "builds"
@@ -53,11 +53,11 @@ class BuildLogReader:
 
     @property
     def source_id(self) -> str:
-        """``builds:`` and the absolute path: the content of such a file names nothing that lasts."""
+        """``builds:`` and the absolute path, since such a file has no lasting id of its own."""
         return f"builds:{self._path}"
 
     def count(self) -> int | None:
-        """Return the number of lines that are not blank, or None for a document that is read whole."""
+        """Return the number of non-blank lines, or None for a document that is read as a whole."""
         return self._source.count()
 
     def records(self, cursor: str | None) -> Iterator[SourceRecord]:

@@ -1,4 +1,4 @@
-"""Failures in the output of pytest, tsc, cargo, go test and npm, recognised line by line."""
+"""Recognition of failures in the output of pytest, tsc, cargo, go test and npm, line by line."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _MAX_HELD_CHARS = 20_000_000
 
 @dataclass
 class Failure:
-    """A failure while its lines are still coming.
+    """A failure, while its lines are being read.
 
     Attributes
     ----------
     key : str
-        Tool, and the test's name or the place and code: equal for the same failure in another run.
+        Tool, and the test's name or place and code: equal for the same failure in another run.
     title : str
         One line.
     lines : list of str
-        What was said of it.
+        The messages that belong to it.
     file : str
-        Where it is, if that is said.
+        Its file, if stated.
     """
 
     key: str
@@ -33,35 +33,35 @@ class Failure:
     file: str = ""
 
     def add(self, line: str) -> None:
-        """Take in one more line."""
+        """Add a line."""
         if len(self.lines) < _MAX_LINES and sum(map(len, self.lines)) < _MAX_FAILURE_CHARS:
             self.lines.append(line)
 
 
 class _Notes:
-    """What was printed of each test before its failure is named, within a limit for all together."""
+    """Output of each test before its failure is named, with a common size limit."""
 
     def __init__(self) -> None:
         self._lines: dict[str, list[str]] = {}
         self._left = _MAX_HELD_CHARS
 
     def begin(self, test: str) -> list[str] | None:
-        """Return the lines of a test, to be added to; None if too many are held."""
+        """Return the list of a test's lines, for appending; None if too many are held."""
         return self._lines.setdefault(test, []) if len(self._lines) < _MAX_HELD else None
 
     def add(self, to: list[str], line: str) -> None:
-        """Add a line to those of a test."""
+        """Add a line to a test's output."""
         if len(to) < _MAX_LINES and len(line) <= self._left:
             self._left -= len(line)
             to.append(line)
 
     def take(self, test: str) -> list[str]:
-        """Return and forget what was printed of a test."""
+        """Return and remove a test's output."""
         return self._lines.pop(test, [])
 
 
 class Pytest:
-    """The short summary names the failures; the sections before it say what happened (``E`` lines)."""
+    """The short summary names the failures; the sections before it contain the details (``E`` lines)."""
 
     _HEADER = re.compile(r"_{3,} (?:ERROR at (?:setup|teardown) of )?(\S.{0,300}?) _{3,}")
     _SUMMARY = re.compile(r"(FAILED|ERROR) ([^\s:]+\.py)((?:::\S+(?: \S+\])?)?)(?: - (.*))?")
@@ -72,7 +72,7 @@ class Pytest:
         self._current: list[str] | None = None
 
     def feed(self, line: str) -> Failure | None:
-        """Return the failure that a line names, if it names one."""
+        """Return the failure named by a line, if any."""
         if match := self._HEADER.fullmatch(line):
             self._current = self._evidence.begin(match[1])
         elif match := self._SUMMARY.fullmatch(line):
@@ -90,12 +90,12 @@ class Pytest:
 
 
 class Tsc:
-    """One line an error, plain or pretty."""
+    """One line per error, plain or pretty."""
 
     _ERROR = re.compile(r"([^\s(:][^(:]{0,400})(?:\((\d+),\d+\):|:(\d+):\d+ -) error (TS\d{1,5}): (.*)")
 
     def feed(self, line: str) -> Failure | None:
-        """Return the failure that a line names, if it names one."""
+        """Return the failure named by a line, if any."""
         if not (match := self._ERROR.fullmatch(line)):
             return None
         file = match[1].strip()
@@ -104,7 +104,7 @@ class Tsc:
 
 
 class Cargo:
-    """Errors of rustc, whose place follows; failed tests, whose output follows the list of them."""
+    """rustc errors, followed by their place; failed tests, whose output follows the list of them."""
 
     _ERROR = re.compile(r"error(?:\[(E\d{4})\])?: (.+)")
     _NO_ERROR = re.compile(r"error: (?:could not compile|aborting due to|test failed|\d+ targets? failed)")
@@ -118,7 +118,7 @@ class Cargo:
         self._tests: dict[str, Failure] = {}
 
     def feed(self, line: str) -> Failure | None:
-        """Return the failure that a line completes, if it does."""
+        """Return the failure completed by a line, if any."""
         if match := self._TEST.fullmatch(line):
             failure = Failure(f"cargo test {match[1]}", f"Test {match[1]} failed")
             self._tests[match[1]] = failure
@@ -143,7 +143,7 @@ class Cargo:
 
 
 class GoTest:
-    """``--- FAIL:`` with indented lines after it, or before it if the tests were run with ``-v``; errors of the build."""
+    """``--- FAIL:`` with indented lines after it, or before it with ``-v``; build errors."""
 
     _FAIL = re.compile(r"\s*--- FAIL: (\S+)(?: \([\d.]+s\))?")
     _RUN = re.compile(r"=== (?:RUN|CONT)\s+(\S+)")
@@ -157,7 +157,7 @@ class GoTest:
         self._is_building = False
 
     def feed(self, line: str) -> Failure | None:
-        """Return the failure that a line names, if it names one."""
+        """Return the failure named by a line, if any."""
         if match := self._FAIL.fullmatch(line):
             self._running = None
             said = self._before.take(match[1])
@@ -186,7 +186,7 @@ class GoTest:
 
 
 class Npm:
-    """A block of ``npm ERR!`` (``npm error`` in later versions), its first line a code."""
+    """A block of ``npm ERR!`` lines (``npm error`` in later versions) that starts with a code."""
 
     _LINE = re.compile(r"npm (?:ERR!|error)\s?(.*)")
     _CODE = re.compile(r"code (\w{1,40})")
@@ -196,7 +196,7 @@ class Npm:
         self._open: Failure | None = None
 
     def feed(self, line: str) -> Failure | None:
-        """Return the failure that a line begins, if it begins one."""
+        """Return the failure begun by a line, if any."""
         match = self._LINE.fullmatch(line)
         if not match:
             self._open = None
@@ -213,5 +213,5 @@ class Npm:
 
 
 def recognisers() -> tuple[Pytest, Tsc, Cargo, GoTest, Npm]:
-    """Return one of each, for one log."""
+    """Return one recogniser of each kind, for one log."""
     return Pytest(), Tsc(), Cargo(), GoTest(), Npm()

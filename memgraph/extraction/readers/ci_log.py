@@ -1,4 +1,4 @@
-"""Logs of CI runs, as text: a file is a build, a command that was run a task, a recognised failure a task."""
+"""Reader of CI logs as text: a file is a build, each command run and each recognised failure a task."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _MAX_COMMANDS = 5 * MAX_BUILD_TASKS
 _MAX_FAILURES = 10_000
 _MAX_LINE_CHARS = 4_000
 _MAX_TOLD_CHARS = 1_000
-"""Of a line in which a failure is looked for."""
+"""Characters of a line that are searched for a failure."""
 _MAX_SUMMARY_CHARS = 400
 _MAX_HELD_CHARS = 50_000_000
-"""Of all commands with what they printed; those after that are held shortly."""
+"""Total characters kept of all commands' output; later commands are shortened."""
 _SHORT_CHARS = 400
 _COLUMNS = re.compile(r"[^\t]{1,200}\t[^\t]{1,200}\t(?=\ufeff?\d{4}-)")
-"""Job and step, as ``gh run view --log`` puts them before each line."""
+"""Job and step, which ``gh run view --log`` puts before each line."""
 _STAMP = re.compile(
     r"\ufeff?\[?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d))\]? ?(?:\d\d[OE][ +])?"
 )
@@ -59,13 +59,13 @@ _SUMMARY = re.compile(
     r"Found [1-9]\d* errors?(?: in .*)?\.?|BUILD FAILED.*|make(?:\[\d+\])?: \*\*\* .*"
 )
 _NODE_FAILED = re.compile(r"(?:#|ℹ) fail [1-9]\d*")
-"""What ``node --test`` ends with: of a command it says that it failed, alone it says too little to be a log."""
+"""The final lines of ``node --test``: they show that a command failed, but alone do not make a file a log."""
 _NOISE = re.compile(r"##\[(?:group|endgroup|debug)\]|section_(?:start|end):\d+:")
 
 
 @dataclass
 class _Command:
-    """A command and what it printed: line by line while that is read, then its output."""
+    """A command and its output: line by line while it is read, then as one text."""
 
     text: str
     title: str
@@ -84,7 +84,7 @@ class _Command:
             self.tail.append(line)
 
     def close(self, limit: int) -> int:
-        """Keep of the command what a task of it holds, in texts of `limit` characters; return how many are kept."""
+        """Reduce the command to the fields of a task, in texts of `limit` characters; return how many are kept."""
         self.output = cleaned("\n".join([*self.head, *self.tail]), min(limit, MAX_OUTPUT_CHARS))
         self.text = cleaned(self.text, min(limit, MAX_SAID_CHARS))
         self.title = one_line(self.title) or "command"
@@ -98,20 +98,20 @@ class _Command:
 
 
 class CiLogReader:
-    """Reads the text that a CI run left behind.
+    """Reads the text log of a CI run.
 
-    The commands are those that the log shows being run (a step's group in GitHub Actions, ``$ …``, ``+ …``,
-    ``> package@version script``); each failed if a non-zero exit or a failure is told before the next one. Failures of
-    pytest, tsc, cargo, go test and npm are tasks of their own, instead of the command that ended with them; what npm
-    says of a script is left out where the script's own failure is recognised. Colours and time stamps are removed. A
+    Commands are recognised by how the log shows them (a step's group in GitHub Actions, ``$ …``, ``+ …``, ``>
+    package@version script``); a command failed if a non-zero exit or a failure appears before the next one. Failures of
+    pytest, tsc, cargo, go test and npm become tasks of their own, in place of the command that ended with them; npm's
+    message about a script is dropped if the script's own failure is recognised. Colours and time stamps are removed. A
     log without a time is dated by its file.
 
     Parameters
     ----------
     path : path-like
-        Text, packed with gzip or not. Invalid UTF-8 is replaced, lines over 64 kB are cut.
+        Text, optionally gzipped. Invalid UTF-8 is replaced, lines over 64 kB are truncated.
     project_id : str, optional
-        By default the file's name without its endings.
+        Default: the file's name without its suffixes.
     """
 
     kind = "ci-log"
@@ -131,7 +131,7 @@ class CiLogReader:
         return f"ci-log:{self._path}"
 
     def count(self) -> int | None:
-        """Return None: a log is read whole."""
+        """Return None: a log is read as a whole."""
         return None
 
     def records(self, cursor: str | None) -> Iterator[SourceRecord]:
@@ -162,7 +162,7 @@ class CiLogReader:
 
 
 class _Log:
-    """A log while it is read, line by line."""
+    """A log, while it is read line by line."""
 
     def __init__(self) -> None:
         self.lines = 0
@@ -177,7 +177,7 @@ class _Log:
         self._code: int | None = None
 
     def add(self, raw: str) -> None:
-        """Take in one line as it stands in the file."""
+        """Add a line as it is in the file."""
         self.lines += 1
         line = self._plain(raw)
         if self._group is not None:
@@ -187,12 +187,12 @@ class _Log:
 
     @property
     def is_one(self) -> bool:
-        """Whether anything in it shows that it is a log."""
+        """Return whether anything identifies the text as a log."""
         return bool(self._commands or self._went_wrong or self._code is not None)
 
     @property
     def outcome(self) -> TaskOutcome:
-        """How the run ended: by its last exit code, else by whether anything failed."""
+        """The outcome of the run: by its last exit code, otherwise by whether anything failed."""
         if self._code is not None:
             return "failure" if self._code else "success"
         return "failure" if self._went_wrong else "success"
@@ -201,12 +201,12 @@ class _Log:
         """Return the commands, then the failures."""
         found: list[BuildTask] = []
         self._close()
-        # npm tells of every script that failed; where what the script ran has told it, that adds nothing
+        # npm reports every failed script, redundantly if the script's own failure was recognised
         failures = {key: told for key, told in self._failures.items() if not (_is_npms(key) and told[2].is_explained)}
         told_by = {id(command) for _, _, command in failures.values()}
         for number, command in enumerate(self._commands):
             if command.outcome == "failure" and (command.is_explained or id(command) in told_by):
-                continue  # the failures that it ended with say more
+                continue  # the failures that it ended with are more informative
             try:
                 found.append(
                     BuildTask(
@@ -219,7 +219,7 @@ class _Log:
                         occurred_at=command.when,
                     )
                 )
-            except InvalidInputError:  # cannot be with cleaned texts; if so, it costs this command alone
+            except InvalidInputError:  # cleaned texts should be valid; if not, only this command is lost
                 continue
         for key, (failure, when, _) in failures.items():
             found.append(
@@ -257,7 +257,7 @@ class _Log:
         self._is_settings = not is_end
 
     def _begins(self, line: str) -> bool:
-        """Whether a line says that a command is run."""
+        """Return whether a line shows the start of a command."""
         if self._is_settings:
             self._is_settings = not line.startswith("##[endgroup]")
             return True
@@ -283,7 +283,7 @@ class _Log:
             self._commands.append(_Command(text, title, self.now or None))
 
     def _close(self) -> None:
-        """Let go of the lines of the command that has ended."""
+        """Release the lines of the finished command."""
         if self._commands:
             limit = MAX_OUTPUT_CHARS if self._held < _MAX_HELD_CHARS else _SHORT_CHARS
             self._held += self._commands[-1].close(limit)

@@ -1,4 +1,4 @@
-"""Documents of a file: JSON lines or one whole, each made into builds, and where a later run continues."""
+"""Document files: JSON lines or a single document, turned into builds, with cursors for later runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LINE_ENDINGS = frozenset({".jsonl", ".ndjson"})
 
 
 class Part(NamedTuple):
-    """A build, how many raw records it stands for, and what could not be read: all of it where there is no build."""
+    """A build, its number of raw records, and what could not be read: without a build, nothing could."""
 
     build: BuildEventLog | None
     records: int = 1
@@ -47,12 +47,12 @@ def loaded(data: bytes) -> Any:
 
 
 def reason(error: Exception) -> str:
-    """Return what is wrong with a part of a source, in words."""
+    """Return a description of what is wrong with a part of a source."""
     return "nested too deeply" if isinstance(error, RecursionError) else redact(str(error)).value
 
 
 def part_of(place: str, fields: dict[str, Any], records: int = 1) -> Part:
-    """Return a build of these fields, or why they are none."""
+    """Return the build with these fields, or the reason why they are invalid."""
     try:
         return Part(BuildEventLog.parse(fields), records)
     except (InvalidInputError, RecursionError) as error:
@@ -60,22 +60,22 @@ def part_of(place: str, fields: dict[str, Any], records: int = 1) -> Part:
 
 
 def numbered_id(build_id: str, number: int) -> str:
-    """Return the id of the `number`-th part (from 1) of a build that has too many tasks for one."""
+    """Return the id of part `number` (from 1) of a build with too many tasks for one log."""
     return build_id if number == 1 else f"{build_id}-part-{number}"
 
 
 def run_id(build_id: str, content: object) -> str:
-    """Return the id of a build whose source numbers its builds in every run from the start.
+    """Return an id for a build whose source restarts its numbering in every run.
 
-    After an ``@`` it ends in a digest of what the source says of the build: the same wherever the file lies and however
-    it grows, another in another run.
+    After an ``@`` it ends in a digest of the source's content for the build: it is independent of the file's location
+    and growth, and differs between runs.
 
     Parameters
     ----------
     build_id : str
-        What the source calls it.
+        The source's own id.
     content : JSON value
-        What it says of it.
+        The source's content for the build.
 
     Raises
     ------
@@ -86,25 +86,25 @@ def run_id(build_id: str, content: object) -> str:
 
 
 def in_parts(tasks: list[BuildTask]) -> Iterator[tuple[int, list[BuildTask]]]:
-    """Yield (number from 1, tasks) of the builds that these tasks need; one build for no task."""
+    """Yield (number from 1, tasks) for the builds needed for these tasks; one build if there are none."""
     for start in range(0, max(1, len(tasks)), MAX_BUILD_TASKS):
         yield start // MAX_BUILD_TASKS + 1, tasks[start : start + MAX_BUILD_TASKS]
 
 
 def whole(path: Path, cursor: str | None, read: Callable[[BinaryIO, str], Iterable[Part]]) -> Iterator[SourceRecord]:
-    """Yield the records of a file that is read from its start whenever it has changed.
+    """Yield the records of a file that is read from the start whenever it has changed.
 
-    The cursor is how many records were settled and a digest of the content: an unchanged file is hashed and no more,
-    one whose reading was cut short continues, any other is read again.
+    The cursor holds the number of completed records and a digest of the content: an unchanged file is only hashed, an
+    interrupted reading continues, and any other file is read again.
 
     Parameters
     ----------
     path : Path
         The file.
     cursor : str or None
-        As in `Reader.records`.
+        As for `Reader.records`.
     read : callable
-        Yields the parts of an open file, whose digest it is given.
+        Yields the parts of an open file, given its digest.
     """
     with opened(path) as (stream, problem):
         mark = _digest_of(stream)
@@ -118,12 +118,12 @@ def whole(path: Path, cursor: str | None, read: Callable[[BinaryIO, str], Iterab
 
 def _with_problem(parts: Iterable[Part], problem: Callable[[], str | None]) -> Iterator[Part]:
     yield from parts
-    if told := problem():
-        yield Part(None, 1, told)
+    if problem_text := problem():
+        yield Part(None, 1, problem_text)
 
 
 def _numbered(parts: Iterable[Part], done: int, mark: str) -> Iterator[SourceRecord]:
-    """Yield what comes after the first `done` parts; the cursor of the last says that nothing follows."""
+    """Yield the parts after the first `done`; the cursor of the last one marks the end."""
     held: SourceRecord | None = None
     for number, part in enumerate(parts, start=1):
         if held is not None:
@@ -143,21 +143,22 @@ def _digest_of(stream: BinaryIO) -> str:
 
 
 def digest(data: bytes) -> str:
-    """Return 16 characters that tell this content from another."""
+    """Return 16 characters that identify this content."""
     return hashlib.sha256(data).hexdigest()[:16]
 
 
 class JsonSource:
     """A file of JSON lines or of one JSON document.
 
-    JSON lines are streamed and may grow: a later run continues behind the last whole line. A document is read whole.
+    JSON lines are streamed and may grow: a later run continues after the last complete line. A document is read as a
+    whole.
 
     Parameters
     ----------
     path : Path
-        ``.jsonl`` and ``.ndjson`` are lines, ``.json`` and others what their first line says.
+        ``.jsonl`` and ``.ndjson`` are lines; for ``.json`` and others the first line decides.
     max_line_bytes, max_whole_bytes : int
-        Longer lines are skipped, larger documents refused.
+        Longer lines are skipped, larger documents rejected.
     """
 
     def __init__(
@@ -168,7 +169,7 @@ class JsonSource:
         self._max_whole_bytes = max_whole_bytes
 
     def count(self) -> int | None:
-        """Return the number of lines that are not blank, or None for a document that is read whole."""
+        """Return the number of non-blank lines, or None for a document that is read as a whole."""
         with opened(self._path) as (stream, _):
             if not self._has_lines(stream):
                 return None
@@ -176,7 +177,7 @@ class JsonSource:
             return sum(1 for _, line, _ in lines(stream, 64) if line.strip())
 
     def entries(self, cursor: str | None, built: Callable[[Any, str], Part], *, noun: str) -> Iterator[SourceRecord]:
-        """Yield a record per line, or per item of an array: `built` makes it of (JSON value, its place)."""
+        """Yield a record per line, or per array item: `built` makes it from (JSON value, its place)."""
         with opened(self._path) as (stream, problem):
             if self._has_lines(stream):
                 yield from self._from_lines(stream, cursor or "", built, problem)
@@ -184,11 +185,11 @@ class JsonSource:
         yield from whole(self._path, cursor, lambda stream, _: self._items(stream, built, noun))
 
     def documents(self, cursor: str | None, parts: Callable[[Any, str], Iterable[Part]]) -> Iterator[SourceRecord]:
-        """Yield what `parts` makes of (the whole document, its digest)."""
+        """Yield the records that `parts` makes from (the whole document, its digest)."""
         yield from whole(self._path, cursor, lambda stream, mark: parts(self._document(stream), mark))
 
     def _has_lines(self, stream: BinaryIO) -> bool:
-        """Decide between JSON lines and one document: a first line that is closed in itself means lines."""
+        """Choose between JSON lines and one document: a complete JSON value on the first line means lines."""
         if ending(self._path) in _LINE_ENDINGS:
             stream.seek(0)
             return True
@@ -211,15 +212,15 @@ class JsonSource:
                 continue
             part = self._parsed(line, f"line {number}", built)
             if part.build is None and not terminated:
-                # its writer may still be at it, so a later run must see it again
+                # it may still be being written, so a later run reads it again
                 problem = broken() or "the last line is not finished"
                 yield SourceRecord(None, before, 1, f"{part.problem}; {problem}")
                 return
-            # of an unfinished line the end is still to come, and is the rest of this one
+            # after an unfinished line the next one is its rest
             before = f"lines:{offset}:{number - (not terminated)}:{mark}"
             yield SourceRecord(part.build, before, 1, part.problem)
-        if told := broken():
-            yield SourceRecord(None, before, 1, told)
+        if problem_text := broken():
+            yield SourceRecord(None, before, 1, problem_text)
 
     def _parsed(self, line: bytes, place: str, built: Callable[[Any, str], Part]) -> Part:
         if len(line) > self._max_line_bytes:
@@ -248,7 +249,7 @@ class JsonSource:
 
 
 def _resumed(stream: BinaryIO, cursor: str) -> tuple[int, int, str]:
-    """Return offset, line number and digest to go on from: the start, unless the line before is still the same."""
+    """Return offset, line number and digest to continue from: the start, unless the preceding line is unchanged."""
     match = _LINES_CURSOR.fullmatch(cursor)
     if not match or not match[3]:
         return 0, 0, ""

@@ -1,4 +1,4 @@
-"""Files opened for reading: gzip undone as it is read, binary files refused, lines of any length within limits."""
+"""Opening of files: decompress gzip, reject binary files, and limit the length of lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memgraph.errors import SourceError
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_UNPACKED_BYTES = 8 * 1024 * 1024 * 1024
-"""Of a packed file: a bomb ends here."""
+"""Maximum unpacked size, against decompression bombs."""
 _CHUNK_BYTES = 1024 * 1024
 _HEAD_BYTES = 8192
 _GZIP = b"\x1f\x8b"
@@ -24,14 +24,14 @@ _UNREADABLE = re.compile("[\ufffd\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 class Unpacked(io.RawIOBase):
-    """What a gzip stream holds. One that breaks off ends where it breaks; `problem` then says so.
+    """The content of a gzip stream. A truncated stream ends early; `problem` then says so.
 
     Parameters
     ----------
     packed : binary file
         Closed with this.
     limit : int
-        Bytes after which it ends, too.
+        Maximum number of bytes.
     """
 
     def __init__(self, packed: BinaryIO, limit: int = MAX_UNPACKED_BYTES) -> None:
@@ -54,11 +54,11 @@ class Unpacked(io.RawIOBase):
         return True
 
     def tell(self) -> int:
-        """Return the place in the unpacked bytes."""
+        """Return the position in the unpacked bytes."""
         return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a place, counted from the start; behind the end is the end."""
+        """Move to a position from the start, at most to the end."""
         target = offset if whence == io.SEEK_SET else self._at + offset
         if target < self._at:
             self._rewind()
@@ -67,7 +67,7 @@ class Unpacked(io.RawIOBase):
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        """Fill a buffer; 0 at the end."""
+        """Fill a buffer; return 0 at the end."""
         data = self._next(len(buffer))
         buffer[: len(data)] = data
         return len(data)
@@ -108,7 +108,7 @@ class Unpacked(io.RawIOBase):
         return data
 
     def _another(self) -> bool:
-        """Begin with the next member of the file, if there is one; zeros may fill it up."""
+        """Begin with the next member of the file, if there is one; zero padding is allowed."""
         rest = self._inflate.unused_data or self._packed.read(64 * 1024)
         if not rest.lstrip(b"\0"):
             return False
@@ -119,17 +119,17 @@ class Unpacked(io.RawIOBase):
 
 @contextmanager
 def opened(path: Path) -> Iterator[tuple[BinaryIO, Callable[[], str | None]]]:
-    """Open a text file, packed with gzip or not, for a block.
+    """Open a text file, gzipped or not, for a block.
 
     Yields
     ------
     (binary file, function)
-        The bytes, which can be sought; and what says, after they were read, why they end too early, if they do.
+        The seekable bytes; and a function that says, after reading, why they ended too early, if they did.
 
     Raises
     ------
     SourceError
-        No file, not to be read, or not text.
+        The file does not exist, is unreadable, or is not text.
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):
@@ -159,7 +159,7 @@ def _is_binary(head: bytes) -> bool:
 
 
 def lines(stream: BinaryIO, limit: int = MAX_LINE_BYTES, offset: int = 0) -> Iterator[tuple[int, bytes, bool]]:
-    r"""Yield (offset behind it, line, whether it ended in \n); of an over-long line only a little more than `limit`."""
+    r"""Yield (offset after it, line, whether it ended in \n); of an over-long line only slightly more than `limit`."""
     while line := stream.readline(limit + 2):
         offset += len(line)
         rest = line
@@ -170,22 +170,22 @@ def lines(stream: BinaryIO, limit: int = MAX_LINE_BYTES, offset: int = 0) -> Ite
 
 
 def text_lines(stream: BinaryIO, limit: int = 64 * 1024) -> Iterator[str]:
-    """Yield each line as text, invalid UTF-8 replaced; one over `limit` bytes is cut."""
+    """Yield each line as text with invalid UTF-8 replaced; lines over `limit` bytes are truncated."""
     for _, line, _ in lines(stream, limit):
         yield line[:limit].decode("utf-8-sig", errors="replace")
 
 
 def ending(path: Path) -> str:
-    """Return a file name's last ending in lower case, one for gzip left aside."""
+    """Return a file name's last suffix in lower case, ignoring that of gzip."""
     name = path.name.lower().removesuffix(".gz")
     return name[name.rfind(".") :] if "." in name else ""
 
 
 def files_below(folder: Path, endings: frozenset[str], *, hidden: bool = False) -> list[Path]:
-    """Return the files below a directory that end in one of `endings` (packed ones, too), in sorted order.
+    """Return the files below a directory that end in one of `endings` (gzipped ones, too), in sorted order.
 
-    Symbolic links are not followed: they may lead anywhere, and in circles. Hidden files and directories are left out
-    unless asked for; a directory that cannot be read counts as empty.
+    Symbolic links are not followed: they may lead anywhere, and in circles. Hidden files and directories are skipped by
+    default; an unreadable directory counts as empty.
     """
     found: list[Path] = []
     for place, folders, names in os.walk(folder, followlinks=False):

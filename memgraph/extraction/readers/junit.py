@@ -1,4 +1,4 @@
-"""JUnit's XML reports: a file is a build, a test case a task."""
+"""Reader of JUnit XML reports: a file is a build, a test case a task."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ _MAX_TESTS = 1_000_000
 
 
 class JunitReader:
-    """Reads a report of tests in JUnit's XML, as most test runners write it.
+    """Reads a JUnit XML test report, as written by most test runners.
 
-    Tests that were skipped are counted in the build's summary and are no tasks: nothing came of them. A report without
-    a time is dated by its file. Document types and entities are refused.
+    Skipped tests are counted in the build's summary but are not tasks, since they have no outcome. A report without a
+    time is dated by its file. Document types and entities are rejected.
 
     Parameters
     ----------
     path : path-like
-        XML, packed with gzip or not, of at most `max_bytes`.
+        XML, optionally gzipped, of at most `max_bytes`.
     project_id : str, optional
-        By default the file's name without its endings.
+        Default: the file's name without its suffixes.
     max_bytes : int
-        What comes after is not read.
+        The rest is not read.
     """
 
     kind = "junit"
@@ -65,11 +65,11 @@ class JunitReader:
 
     @property
     def source_id(self) -> str:
-        """``junit:`` and the absolute path: one run after the other writes the same file."""
+        """``junit:`` and the absolute path, since successive runs write the same file."""
         return f"junit:{self._path}"
 
     def count(self) -> int | None:
-        """Return None: a report is read whole."""
+        """Return None: a report is read as a whole."""
         return None
 
     def records(self, cursor: str | None) -> Iterator[SourceRecord]:
@@ -87,7 +87,7 @@ class JunitReader:
             report.read(_Limited(stream, self._max_bytes))
         except DefusedXmlException:
             problem = "declares a document type or entities, which are refused"
-        except (ParseError, ValueError, LookupError) as error:  # LookupError: an encoding that nobody knows
+        except (ParseError, ValueError, LookupError) as error:  # LookupError: an unknown encoding
             problem = f"not whole XML: {error}"
         if not report.is_one:
             raise SourceError(problem or "holds no <testsuite>: not a JUnit report", path=self._path)
@@ -110,7 +110,7 @@ class JunitReader:
 
 
 class _Limited:
-    """A stream that ends after so many bytes: a document cut there is not whole."""
+    """A stream that ends after a number of bytes, which makes a longer document incomplete."""
 
     def __init__(self, stream: BinaryIO, limit: int) -> None:
         self._stream = stream
@@ -123,7 +123,7 @@ class _Limited:
 
 
 class _Report:
-    """What a report says; grows while it is read."""
+    """The content of a report, extended while it is read."""
 
     def __init__(self) -> None:
         self.is_one = False
@@ -133,7 +133,7 @@ class _Report:
         self.counts: Counter[str] = Counter()
 
     def read(self, stream: _Limited) -> None:
-        """Take in a document, forgetting each test once it is read."""
+        """Read a document, releasing each test once it is read."""
         from defusedxml.ElementTree import iterparse
 
         open_elements: list[Element] = []
@@ -181,11 +181,11 @@ class _Report:
                     occurred_at=next(filter(None, when), None),
                 )
             )
-        except InvalidInputError:  # cannot be with cleaned texts; if so, it costs this test alone
+        except InvalidInputError:  # cleaned texts should be valid; if not, only this test is lost
             return
 
     def outcome(self) -> str:
-        """Return failure if any test failed."""
+        """Failure if any test failed."""
         return "failure" if self.counts["failed"] else "success"
 
     def summary(self) -> str:
@@ -195,7 +195,7 @@ class _Report:
         )
 
     def completed(self) -> str:
-        """Return when the tests were done, so many seconds after they began; "" where that is not said."""
+        """Return when the tests ended: start time plus duration; "" if unknown."""
         if not self.started:
             return ""
         try:
@@ -220,9 +220,9 @@ def _output(went_wrong: Element | None, system_err: Element | None) -> str:
     if went_wrong is None:
         return ""
     message, text = went_wrong.get("message") or "", went_wrong.text or ""
-    told = [went_wrong.get("type") or ""] if not (message or text.strip()) else []
-    told += [message] if message.strip() and message.strip() not in text else []
-    told += [shortened(text, MAX_OUTPUT_CHARS)] if text.strip() else []
+    texts = [went_wrong.get("type") or ""] if not (message or text.strip()) else []
+    texts += [message] if message.strip() and message.strip() not in text else []
+    texts += [shortened(text, MAX_OUTPUT_CHARS)] if text.strip() else []
     err = end(cleaned(system_err.text, 4 * _ERR_TAIL_CHARS), _ERR_TAIL_CHARS) if system_err is not None else ""
-    told += [f"stderr: {err}"] if err else []
-    return cleaned("\n".join(told), MAX_OUTPUT_CHARS)
+    texts += [f"stderr: {err}"] if err else []
+    return cleaned("\n".join(texts), MAX_OUTPUT_CHARS)

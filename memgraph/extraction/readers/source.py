@@ -1,4 +1,4 @@
-"""What every reader yields, and how text from outside is made storable."""
+"""Common parts of all readers: their records and protocol, and the cleaning of external text."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from memgraph.model.build import BuildEventLog, BuildTask, TaskOutcome
 from memgraph.model.timestamps import to_iso
 
 MAX_OUTPUT_CHARS = 8_000
-"""Of what a call or program printed: its beginning and its end."""
+"""Maximum characters of a call's or program's output, of which beginning and end are kept."""
 MAX_SAID_CHARS = 4_000
-"""Of what an agent or a person said at once."""
+"""Maximum characters of a statement by an agent or person."""
 MAX_LINE_CHARS = 240
-"""Of a description."""
+"""Maximum characters of a description."""
 _LAST_DAY = 2_900_000
 _UNDATED_START = datetime(2000, 1, 1, tzinfo=UTC)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -28,19 +28,19 @@ _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """One build log of a source, the reason why a part of it could not be read, or both: a build of what could be read.
+    """One build log of a source, the reason why a part could not be read, or both: a build of the readable rest.
 
     Attributes
     ----------
     build : BuildEventLog or None
-        None when the part was skipped.
+        None if the part was skipped.
     cursor : str
-        Given to `Reader.records` it continues behind everything that is settled up to here. What may still grow (the
-        last group of commits, a half-written line) is not settled and is read again. Empty: from the start.
+        Given to `Reader.records`, it continues after everything that is final up to here. What may still grow (the last
+        group of commits, an incomplete line) is not final and is read again. Empty: from the start.
     records : int
-        Raw records (commits, lines) that this stands for.
+        Number of raw records (commits, lines) it covers.
     skipped : str or None
-        What could not be read and why, with the place.
+        What could not be read, where and why.
     """
 
     build: BuildEventLog | None
@@ -51,19 +51,20 @@ class SourceRecord:
 
 @runtime_checkable
 class Reader(Protocol):
-    """Reads one source.
+    """Protocol of a source's reader.
 
     Attributes
     ----------
     source_id : str
-        The source's natural key: equal for the same source wherever it lies, if its content tells.
+        The source's natural key: independent of its location, if its content identifies it.
     kind : str
-        What is read: ``git``, ``gitlog``, ``builds``, ``transcripts``, ``trajectories``, ``alfworld``, ``mbpp``,
+        Format of the source: ``git``, ``gitlog``, ``builds``, ``transcripts``, ``trajectories``, ``alfworld``,
+        ``mbpp``,
         ``hotpotqa``, ``tau-bench``, ``junit``, ``ci-log``.
     locator : str
         Absolute path.
     project_id : str
-        The project its builds belong to.
+        The project of its builds.
     """
 
     @property
@@ -73,7 +74,7 @@ class Reader(Protocol):
 
     @property
     def kind(self) -> str:
-        """What is read."""
+        """Format of the source."""
         ...
 
     @property
@@ -87,29 +88,29 @@ class Reader(Protocol):
         ...
 
     def records(self, cursor: str | None) -> Iterator[SourceRecord]:
-        """Yield what comes after `cursor`, oldest first; all of it for None or for a cursor that no longer fits.
+        """Yield the records after `cursor`, oldest first; all for None or for a cursor that no longer applies.
 
         Raises
         ------
         SourceError
-            The source cannot be read at all.
+            The source is completely unreadable.
         """
         ...
 
     def count(self) -> int | None:
-        """Return how many raw records the source holds in all, or None if that is not known."""
+        """Return the total number of raw records in the source, or None if unknown."""
         ...
 
 
 def storable_text(text: str) -> str:
-    """Return `text` without the characters that no store can hold: NUL and lone surrogates."""
+    """Return `text` without unstorable characters: NUL and lone surrogates."""
     return _UNSTORABLE.sub("", text)
 
 
 def shortened(text: str, limit: int) -> str:
-    """Return `text` if it fits, else its beginning and its end: logs say at their end what went wrong.
+    """Return `text` if it fits, otherwise its beginning and end: logs report failures at their end.
 
-    What is cut is rid of its secrets first: half of one would not be known for one.
+    Secrets are redacted before truncation: half of one would not be recognised.
     """
     if len(text) <= limit:
         return text
@@ -121,7 +122,7 @@ def shortened(text: str, limit: int) -> str:
 
 
 def cleaned(value: object, limit: int) -> str:
-    """Return a text as a log may hold it: shortened, no terminal codes, no outer white space; "" for what is no text."""
+    """Return a text in storable form: shortened, stripped, without terminal codes; "" for other values."""
     if not isinstance(value, str):
         return ""
     text = shortened(value, 2 * limit)
@@ -135,29 +136,29 @@ def one_line(value: object, limit: int = MAX_LINE_CHARS) -> str:
 
 
 def beginning(text: str, limit: int) -> str:
-    """Return `text` if it fits, else its beginning, an ellipsis, and no half of a secret."""
+    """Return `text` if it fits, otherwise its beginning and an ellipsis; no secret is cut in half."""
     return text if len(text) <= limit else f"{redact(text).value[: limit - 1]}…"
 
 
 def end(text: str, limit: int) -> str:
-    """Return `text` if it fits, else its end, and no half of a secret."""
+    """Return `text` if it fits, otherwise its end; no secret is cut in half."""
     return text if len(text) <= limit else redact(text).value[-limit:]
 
 
 def named(value: object, default: str) -> str:
-    """Return a text or whole number as a name that the store can hold, or `default`."""
+    """Return a text or integer as a storable name, or `default`."""
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**18:
         return str(value)
     return one_line(value, 300) or default
 
 
 def without_ansi(text: str) -> str:
-    """Return a text without a terminal's colours and movements."""
+    """Return a text without terminal escape sequences."""
     return _ANSI.sub("", text) if "\x1b" in text else text
 
 
 def time_of(value: object) -> str | None:
-    """Return an ISO 8601 text in canonical form, or None where it is none."""
+    """Return an ISO 8601 text in canonical form, or None if it is invalid."""
     if not isinstance(value, str) or len(value) > 64:
         return None
     try:
@@ -167,7 +168,7 @@ def time_of(value: object) -> str | None:
 
 
 def changed_at(path: Path) -> str:
-    """Return when a file was last changed: when the run happened that an undated log tells of."""
+    """Return a file's modification time, used as the time of an undated log's run."""
     try:
         return to_iso(datetime.fromtimestamp(int(path.stat().st_mtime), UTC))
     except (OSError, OverflowError, ValueError):
@@ -175,21 +176,21 @@ def changed_at(path: Path) -> str:
 
 
 def undated(number: int) -> str:
-    """Return when an undated trial happened: trial `number` is that day after 2000-01-01, UTC.
+    """Return the time assigned to an undated trial: trial `number` is that day after 2000-01-01, UTC.
 
-    So what came first stays first, lies before everything that is dated, and is the same whenever it is read.
+    This keeps the order, precedes everything that is dated, and does not depend on the time of reading.
     """
     return to_iso(_UNDATED_START + timedelta(days=min(max(number, 0), _LAST_DAY)))
 
 
 def overall(tasks: Iterable[BuildTask]) -> TaskOutcome:
-    """Return the outcome of a build that does not say: its tasks' if they agree, else partial; success without any."""
+    """Return the outcome of a build that states none: that of its tasks if they agree, else partial; success without tasks."""
     outcomes = {task.outcome for task in tasks}
     return outcomes.pop() if len(outcomes) == 1 else "partial" if outcomes else "success"
 
 
 def project_of(path: Path, given: str | None) -> str:
-    """Return the project named by the caller, else the name of the file (without its endings) or directory."""
+    """Return the caller's project, else the name of the file (without its suffixes) or directory."""
     if given is not None:
         return str(checked(Name, given, "project_id"))
     name = storable_text(path.name)

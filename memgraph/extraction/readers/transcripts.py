@@ -1,6 +1,6 @@
-"""Claude Code transcripts: a session is a build, a tool's use a task, what the user said an intervention.
+"""Reader of Claude Code transcripts: a session is a build, a tool use a task, a user message an intervention.
 
-The format is Claude Code's own and changes without notice, so it is read leniently: what is not known is passed over.
+The format is Claude Code's own and changes without notice, so it is read leniently: unknown entries are skipped.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _MAX_RUNNING = 1_000
 _MAX_SEEN = 200_000
 _MAX_UUID_CHARS = 64
 _OF_NO_SESSION = frozenset({"summary", "file-history-snapshot"})
-"""Kinds of entries that Claude Code writes without naming a session."""
+"""Kinds of entries that Claude Code writes without a session id."""
 _EDITS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,5})\b")
 _ASKING = re.compile(r"(?:\S*/)?(?:e?grep|rg|git (?:grep|diff)|diff|cmp|test|\[|pgrep|which|command -v)(?:\s|$)")
-"""Programs whose exit code 1 is an answer."""
+"""Programs for which exit code 1 is a regular result."""
 _WRAPPED = re.compile(r"<(system-reminder|ide_[a-z_]{1,40})>.*?</\1>", re.DOTALL)
 _TOLD_TO_REMEMBER = re.compile(r"<user-memory-input>(.*?)</user-memory-input>", re.DOTALL)
 _NOT_THE_USER = re.compile(
@@ -62,16 +62,16 @@ _TAGS = re.compile(r"</?tool_use_error>")
 class TranscriptReader:
     """Reads a transcript of Claude Code (``~/.claude/projects/**/*.jsonl``).
 
-    Each use of a tool that has its result becomes a task: what is still running is read when it is done. A use that
-    the user refused is no task but, with the words they gave, an intervention. A transcript that has grown yields its
-    sessions again.
+    Each tool use with a result becomes a task; one that is still running is read when it is done. A use that the user
+    rejected is not a task but an intervention with the words they gave. A transcript that has grown yields its sessions
+    again.
 
     Parameters
     ----------
     path : path-like
-        A file of JSON lines, packed with gzip or not.
+        A file of JSON lines, optionally gzipped.
     project_id : str, optional
-        By default the last part of the session's working directory.
+        Default: the last part of the session's working directory.
     max_line_bytes : int
         Longer lines are skipped.
     """
@@ -101,17 +101,17 @@ class TranscriptReader:
         return f"transcripts:{self._head[0] or self._path}"
 
     def count(self) -> int | None:
-        """Return the number of lines that are not blank."""
+        """Return the number of non-blank lines."""
         with opened(self._path) as (stream, _):
             return sum(1 for _, line, _ in lines(stream, 64) if line.strip())
 
     def records(self, cursor: str | None) -> Iterator[SourceRecord]:
-        """Yield one record per session, and one per line that cannot be read; see `Reader.records`."""
+        """Yield one record per session, and one per unreadable line; see `Reader.records`."""
         return whole(self._path, cursor, lambda stream, _: self._parts(stream))
 
     @cached_property
     def _head(self) -> tuple[str, str]:
-        """The session that the file is named after, else the first in it; and the first working directory's name."""
+        """Return the session that the file is named after, else the first one; and the first working directory's name."""
         sessions: list[str] = []
         project = ""
         stem = self._path.name.lower().removesuffix(".gz").removesuffix(ending(self._path))
@@ -139,7 +139,7 @@ class TranscriptReader:
             if not key and not isinstance(kind, str):
                 yield Part(None, 1, f"line {number}: no entry of a session")
                 continue
-            is_told = is_told or (isinstance(kind, str) and kind in _OF_NO_SESSION)  # there is nothing in it to be read
+            is_told = is_told or (isinstance(kind, str) and kind in _OF_NO_SESSION)  # it has no content to read
             if key and key not in sessions:
                 sessions[key] = _Session(key, self._given)
             if session := sessions.get(key):
@@ -155,7 +155,7 @@ class TranscriptReader:
 
 @dataclass
 class _Session:
-    """A session while it is read: what it said and did since its last part, and what is still running."""
+    """A session while it is read: its content since the last part, and the tool uses still running."""
 
     key: str
     given_project: str | None
@@ -178,11 +178,11 @@ class _Session:
         return not (self.tasks or self.interventions)
 
     def add(self, entry: dict[str, Any]) -> None:
-        """Take in one line."""
+        """Add a line."""
         self.records += 1
         uuid = entry.get("uuid")
         if isinstance(uuid, str) and self._is_repeated(uuid[:_MAX_UUID_CHARS]):
-            return  # a resumed session repeats what it continues
+            return  # a resumed session repeats the entries that it continues
         self.now = time_of(entry.get("timestamp")) or self.now
         self.started = self.started or self.now
         if isinstance(entry.get("cwd"), str) and entry["cwd"]:
@@ -200,7 +200,7 @@ class _Session:
                 self._intervention(_text_of(content))
 
     def part(self) -> Part:
-        """Return what was gathered since the last part as a build."""
+        """Return the content since the last part as a build."""
         started = self.started or undated(0)
         project = self.given_project or self.project or "unnamed"
         fields = {
@@ -239,7 +239,7 @@ class _Session:
         task_id = named(block.get("id"), "")
         if not task_id or self._is_repeated(task_id):
             return
-        if len(self.running) >= _MAX_RUNNING:  # what has waited longest was broken off
+        if len(self.running) >= _MAX_RUNNING:  # the oldest one was interrupted
             del self.running[next(iter(self.running))]
         self.said_is_used = True
         tool = named(block.get("name"), "tool")
@@ -260,7 +260,7 @@ class _Session:
         for block in _blocks(content):
             if block.get("type") != "tool_result":
                 continue
-            self.said_is_answered = True  # it was about these calls; the next one without a word has no reason
+            self.said_is_answered = True  # it explained these calls, not later ones without a text
             fields = self.running.pop(named(block.get("tool_use_id"), ""), None)
             output = cleaned(_TAGS.sub("", _text_of(block.get("content"))), MAX_OUTPUT_CHARS)
             if fields is None or _NOTHING_DONE.match(output):
@@ -275,7 +275,7 @@ class _Session:
                 outcome = "partial"
             try:
                 self.tasks.append(BuildTask(**fields, output=output, outcome=outcome))
-            except InvalidInputError:  # cannot be with cleaned texts; if so, it costs this task alone
+            except InvalidInputError:  # cleaned texts should be valid; if not, only this task is lost
                 continue
 
     def _intervention(self, text: str, *, about: str = "") -> None:
@@ -296,7 +296,7 @@ class _Session:
 
 
 def _entry(line: bytes, limit: int) -> dict[str, Any] | str:
-    """Return a line's object, or why there is none."""
+    """Return a line's object, or the reason why it is invalid."""
     if len(line) > limit:
         return f"longer than {limit:,} bytes"
     try:
@@ -307,7 +307,7 @@ def _entry(line: bytes, limit: int) -> dict[str, Any] | str:
 
 
 def _session_of(entry: dict[str, Any]) -> str:
-    """Return the session, for a subagent's own lines with its name: it has a build of its own."""
+    """Return the session; for a subagent's lines with its name, as it has a build of its own."""
     session = named(entry.get("sessionId") or entry.get("session_id"), "")
     agent = named(entry.get("agentId"), "") if entry.get("isSidechain") is True else ""
     return f"{session}:{agent}" if session and agent else session
@@ -330,7 +330,7 @@ def _text_of(content: object) -> str:
 
 
 def _is_the_users(entry: dict[str, Any]) -> bool:
-    """Tell a person's own message from what the program writes in the user's name."""
+    """Return whether a message is the user's own, not one that the program writes in the user's name."""
     if any(entry.get(flag) is True for flag in _NOT_SAID):
         return False
     origin = entry.get("origin")
@@ -353,7 +353,7 @@ def _described(tool: str, given: dict[str, Any], file: str) -> str:
 
 def _outcome(command: str, output: str, *, is_error: bool) -> TaskOutcome:
     if not is_error:
-        return "success"  # whatever it printed
+        return "success"  # whatever the output says
     code = _EXIT_CODE.match(output) if command else None
     is_answer = code and int(code[1]) == 1 and _ASKING.match(command) and len(output.splitlines()) == 1
     return "success" if is_answer else "failure"

@@ -1,1 +1,1 @@
-"""The embedded extractor: rules by kind of source."""
+"""The built-in extractor: rules by kind of source."""

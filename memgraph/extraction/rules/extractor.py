@@ -1,4 +1,4 @@
-"""The embedded extractor: rules that find what is worth remembering in a build log, and say why. No model."""
+"""The built-in extractor: rules that find what is worth remembering in a build log, with reasons. No model."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from memgraph.model.ids import canonical_name
 from memgraph.text.overlap import overlap
 
 MAX_CANDIDATES = 1_000
-"""What hostile input may cost; how many are kept is the pipeline's to say."""
+"""Limit for hostile input; the pipeline decides how many candidates are kept."""
 _MAX_TASKS = 20_000
 _SAME_TASK_OVERLAP = 0.5
 _TELLING_WORDS = 3
-"""A plain change is kept if its subject has so many words with content: fewer say too little to be found by."""
+"""Minimum number of content words in the subject of a plain change; shorter subjects cannot be found again."""
 _REVERT = re.compile(r'revert:?\s+"(.{1,280}?)"?$', re.IGNORECASE)
 _REINSTATES = re.compile(r"(?:re-?apply|reland|reinstate|restore|bring back)\b|revert:?\s+\"revert\b", re.IGNORECASE)
 _RETRY = re.compile(r"\b(?:retr(?:y|ied)|re-?run|again|second attempt|attempt \d+)\b", re.IGNORECASE)
@@ -55,15 +55,15 @@ _RELEASE = re.compile(
 class RuleExtractor:
     """Finds failures, recoveries, reverts, the user's corrections, decisions, fixes and novelties.
 
-    Salience, from high to low: a failure with its error; a revert and what it undid; what the user said; a recovery;
-    a breaking change; a fix or decision (more if severe or explained); a prevention; the first appearance of a feature
-    or component. Bots, merges, version bumps, and changes of wording, formatting, tests and docs are passed over, and
-    so is what names nothing ("fix bugs"). A candidate's key names its task and kind, so it stays when the log grows.
+    Salience, from high to low: a failure with its error; a revert and what it undid; statements of the user; a
+    recovery; a breaking change; a fix or decision (more if severe or explained); a prevention; the first appearance of
+    a feature or component. Skipped are bots, merges, version bumps, changes of wording, formatting, tests and docs, and
+    vague changes ("fix bugs"). A candidate's key names its task and kind, so it is stable when the log grows.
 
     Parameters
     ----------
     limit : int
-        Most candidates per log, a safety cap: the pipeline keeps the best of what no earlier run has consumed.
+        Maximum number of candidates per log, a safety limit: the pipeline selects from those not yet consumed.
 
     Notes
     -----
@@ -74,7 +74,7 @@ class RuleExtractor:
         self._limit = limit
 
     def extract(self, build_log: BuildEventLog) -> ExtractionResult:
-        """Return at most `limit` candidates, most salient first, equally salient ones in the order of the log."""
+        """Return at most `limit` candidates, most salient first, ties in the order of the log."""
         setting = Setting(build_log)
         findings = list(_RULES.get(build_log.source, _from_build)(build_log))
         findings.sort(key=lambda finding: -finding.salience)
@@ -98,7 +98,7 @@ def _from_build(log: BuildEventLog) -> Iterator[Finding]:
 
 
 _RULES = {"transcript": from_session, "trajectory": from_session, "trial": from_trial}
-"""Of sources that are neither histories nor build logs."""
+"""Rules by kind of source, for sources other than histories and build logs."""
 
 
 def _from_tasks(log: BuildEventLog) -> Iterator[Finding]:
@@ -111,7 +111,7 @@ def _from_tasks(log: BuildEventLog) -> Iterator[Finding]:
         subject = parse_subject(task.description.split("\n", 1)[0])
         name = canonical_name(subject.text)
         if name in said and task.outcome == "success" and not failures:
-            continue  # the same change once more: a cherry-pick, a retried push
+            continue  # a repetition of the same change: a cherry-pick, a retried push
         said.add(name)
         words = frozenset(content_words(task.description[:600]))
         recovered = task.outcome == "success" and next(
@@ -149,7 +149,7 @@ def _from_task(task: BuildTask, subject: Subject, novel: set[str]) -> Finding | 
 
 
 def _change(task: BuildTask, subject: Subject, novel: set[str]) -> Finding | None:
-    """Judge a change that went well: by what its subject says it is, raised by severity and stated reasons."""
+    """Assess a successful change by the kind in its subject, raised by severity and stated reasons."""
     reasons = reasons_in(task.output)
     extra = (1.0 if reasons else 0.0) + (1.0 if is_severe(task.description) else 0.0)
     decision = find_decision(subject.text)
@@ -230,7 +230,7 @@ def _revert(task: BuildTask, subject: Subject) -> Finding | None:
     undone = parse_subject(match[1]) if match else subject
     is_incidental_only = bool(task.files_changed) and all(is_incidental(file) for file in task.files_changed[:500])
     if is_incidental_only or is_trivial(undone.text) or undone.kind in {"docs", "chore"}:
-        return None  # undoing a matter of wording teaches nothing
+        return None  # undoing a change of wording teaches nothing
     reason = "a revert says what did not work"
     return Finding("revert", 9.5, f"{task.task_id[:380]}:revert", undone.text, reason, task, scopes=undone.scopes)
 
@@ -263,7 +263,7 @@ def _same_thing(task: BuildTask, words: frozenset[str], failed: BuildTask, its: 
 
 
 def _is_first(task: BuildTask, subject: Subject, novel: set[str]) -> bool:
-    """Whether a feature's component appears for the first time in this log; notes it."""
+    """Return whether a feature's component appears for the first time in this log, and record it."""
     scopes = [name for scope in subject.scopes if (name := component_name(scope))]
     about = (scopes or components_of(task.files_changed, limit=1) or content_words(subject.text)[:1])[:1]
     is_first = bool(about) and about[0] not in novel

@@ -1,4 +1,4 @@
-"""A finding of the rules, and the memory that is composed of it: one or two sentences that stand on their own."""
+"""Findings of the rules, and the memories composed of them: one or two self-contained sentences."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _CODE_BLOCK = re.compile(r"^ {0,3}```[^`]{0,4000}```\s*$", re.MULTILINE)
 
 
 class Setting:
-    """What all findings of one build log share."""
+    """The common context of a build log's findings."""
 
     def __init__(self, log: BuildEventLog) -> None:
         self.log = log
@@ -67,7 +67,7 @@ class Finding:
     Attributes
     ----------
     kind, salience, key, text, reason
-        What it is, how much it matters, which part of the log it is, what was done or said, why it is kept.
+        Kind, importance, part of the log, what was done or said, and why it is kept.
     task, said, earlier
         The task or intervention it comes from; the failed task that a recovery mends.
     attempt : Attempt or None
@@ -77,9 +77,9 @@ class Finding:
     goal : str or None
         What was to be reached, where that is known.
     actions : tuple of ActionStep
-        What was done, step by step, where that is known.
+        The steps taken, if known.
     fingerprint : str or None
-        What tells the failure, where no error does.
+        The failure's fingerprint, if it has no error.
     """
 
     kind: str
@@ -102,7 +102,7 @@ class Finding:
 
 
 def composed(finding: Finding, setting: Setting) -> AgentMemory:
-    """Return the memory of a finding; `reason` says why it was made, `source_event_ids` where it comes from."""
+    """Return the memory of a finding; `reason` says why it was made, `source_event_ids` name its origin."""
     log, task = setting.log, finding.task
     event = task.task_id if task else finding.key.rsplit(":", 1)[0]
     files = task.files_changed[:_MAX_FILES] if task else []
@@ -220,7 +220,7 @@ def _reverted(finding: Finding, task: BuildTask, where: str) -> str:
 
 
 def _gist(body: str, known: tuple[str, ...]) -> str:
-    """Return what a body adds to its subject: the sentences that say why first, else its beginning."""
+    """Return what a body adds to its subject: the sentences with reasons first, else its beginning."""
     lines = [
         line for line in _CODE_BLOCK.sub("\n\n", body[:8_000]).splitlines() if not _CHAFF.match(line.strip()[:300])
     ]
@@ -241,7 +241,7 @@ def _gist(body: str, known: tuple[str, ...]) -> str:
 
 
 def _where(finding: Finding) -> str:
-    """Return the place in words: the main file, a few files, or the component and how many files."""
+    """Return the place in words: the main file, a few files, or the component and the number of files."""
     files = finding.task.files_changed if finding.task else []
     main = main_file(files, finding.text)
     if main and len(files) <= 3:
@@ -255,7 +255,7 @@ def _where(finding: Finding) -> str:
 
 
 def _place(finding: Finding) -> str:
-    """Return the name of the file or component that a change is about, in the fewest words."""
+    """Return the shortest name of the file or component that a change concerns."""
     files = finding.task.files_changed if finding.task else []
     main = main_file(files, finding.text)
     if main:
@@ -296,7 +296,7 @@ def _folded(text: str) -> str:
 
 
 def _fitting(text: str) -> str:
-    """Cut at the last sentence or word that fits."""
+    """Truncate to the last sentence or word that fits."""
     text = _one_line(text)
     if len(text) <= MAX_CONTENT_CHARS:
         return text

@@ -1,6 +1,6 @@
-"""What an agent's session teaches: what failed and what then worked, what was found out, the way that led to success.
+"""Lessons of an agent's session: failures and their remedies, insights, and the steps that led to success.
 
-A session is a row of steps, most of which are looking around. Judged are those that did something: ran, edited, submitted.
+A session is a sequence of steps, most of which only look around. Only steps that act are assessed: run, edit, submit.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from memgraph.text.sentences import ended
 
 _MAX_STEPS = 20_000
 _NEAR_STEPS = 40
-"""What worked so many steps after a failure is no longer its remedy."""
+"""Maximum number of steps between a failure and its remedy."""
 _MAX_INSIGHTS = 3
 _MAX_PROCEDURE_STEPS = 10
 _REPEATED = 3
 _TELLING_WORDS = 3
-"""An objection of fewer words with content does not say what to."""
+"""Minimum number of content words in an objection; a shorter one does not say what it objects to."""
 _MAX_TOLD_CHARS = 340
 _MAX_COMMAND_CHARS = 160
 _SAME_COMMAND_OVERLAP = 0.5
@@ -65,7 +65,7 @@ _INSIGHTS = (
     re.compile(r"\b(?:assumptions? (?:are|is|was|were) (?:valid|right|correct|wrong)|as we thought|contrary to|surprisingly|in reality)\b", re.IGNORECASE),
     re.compile(r"\b(?:does(?:n't| not) work|didn't work|did not work|unreasonable|not supported|must (?:be|have|not)|should not be|is required|only works|needs? to be|timed out)\b", re.IGNORECASE),
 )  # fmt: skip
-"""Causes, consequences, and what is so and not otherwise; that something worked is seen without the agent's word."""
+"""Phrases for causes, consequences and contrasts; a success is visible without the agent's statement."""
 _DOUBTS = re.compile(
     r"\b(?:maybe|perhaps|might|could be|possibl[ey]|probably|i think|not sure|let me|let's|we will|i will|try|seems? like)\b",
     re.IGNORECASE,
@@ -85,14 +85,14 @@ _DONE = re.compile(r"\b(?:updated|modified|changed|rewritten|fixed|edited) to ([
 
 @dataclass(frozen=True)
 class _Step:
-    """One step, with what is asked of it again and again."""
+    """One step, with cached properties."""
 
     task: BuildTask
     place: int
 
     @cached_property
     def command(self) -> str:
-        """The command's first line, without what only prepares it; without a command, what the step is called."""
+        """The command's first line without its preparation; without a command, the step's name."""
         text = self.task.command or self.task.description
         return _PREPARATION.sub("", text[:4_000].strip()).split("\n", 1)[0].strip()[:200]
 
@@ -102,7 +102,7 @@ class _Step:
 
     @cached_property
     def program(self) -> str:
-        """What is run: the command's name, or the tool's; of ``git`` and ``npm`` with its verb."""
+        """The program run: the command's or tool's name; for ``git`` and ``npm`` with its subcommand."""
         if _CALL.match(self.command):
             return self.command.split("(", 1)[0].casefold()
         if not self.task.command and ":" in self.task.description[:40]:
@@ -117,7 +117,7 @@ class _Step:
 
     @property
     def can_be_repeated(self) -> bool:
-        """Whether it is a command as a whole; a tool's call has the arguments of one case."""
+        """Whether it is a complete command; a tool call has the arguments of one case."""
         whole = _PREPARATION.sub("", self.task.command[:4_000].strip())
         return whole == self.command and not _CALL.match(whole)
 
@@ -127,7 +127,7 @@ class _Step:
 
     @property
     def looks(self) -> bool:
-        """Whether it only looks around, so that neither its failure nor its success says much."""
+        """Whether it only looks around, so that its outcome says little."""
         name, _, verb = self.program.partition(" ")
         return not name or name in _LOOKS or (name == "git" and verb in _GIT_LOOKS)
 
@@ -137,7 +137,7 @@ class _Step:
 
 
 def from_session(log: BuildEventLog) -> Iterator[Finding]:
-    """Yield what a session is worth remembering for; see `RuleExtractor` for salience."""
+    """Yield what is worth remembering in a session; see `RuleExtractor` for salience."""
     steps = [_Step(task, place) for place, task in enumerate(log.tasks[:_MAX_STEPS])]
     yield from _from_user(log)
     yield from _failures(steps)
@@ -148,7 +148,7 @@ def from_session(log: BuildEventLog) -> Iterator[Finding]:
 
 
 def _failures(steps: Sequence[_Step]) -> Iterator[Finding]:
-    """Yield each failure once: with what worked then, or as one that stayed."""
+    """Yield each failure once, with its remedy or as unresolved."""
     told: set[int] = set()
     for step in steps:
         if step.task.outcome != "failure" or step.place in told or step.looks:
@@ -169,7 +169,7 @@ def _remedy(steps: Sequence[_Step], failed: _Step) -> _Step | None:
 
 
 def _is_same(one: _Step, other: _Step) -> bool:
-    """Whether two steps try the same: the same edit tool on the same file, or the same program on much the same."""
+    """Return whether two steps attempt the same: the same edit tool on the same file, or the same program on similar arguments."""
     if one.program != other.program:
         return False
     if one.edits:
@@ -209,7 +209,7 @@ def _recovered(steps: Sequence[_Step], failed: Sequence[_Step], remedy: _Step) -
 
 
 def _different(failed: BuildTask, worked: BuildTask) -> str:
-    """Return how the command that worked differs from the one that failed: all of it if it is short, else what is new in it."""
+    """Return how the working command differs from the failed one: all of it if it is short, else the new parts."""
     before, after = (" ".join(task.command[:8_000].split()) for task in (failed, worked))
     if before == after:
         return ""
@@ -239,7 +239,7 @@ def _stayed(steps: Sequence[_Step], step: _Step, times: int) -> Finding:
 
 
 def _insights(steps: Sequence[_Step]) -> Iterator[Finding]:
-    """Yield what the agent said it had found out, the most telling statements of the session."""
+    """Yield the agent's insights: the most informative statements of the session."""
     found: list[tuple[int, _Step, list[str]]] = []
     for step in steps:
         telling = [
@@ -269,7 +269,7 @@ def _insights(steps: Sequence[_Step]) -> Iterator[Finding]:
 
 
 def _repeated(steps: Sequence[_Step]) -> Iterator[Finding]:
-    """Yield commands that were run again and again and worked: how something is done here."""
+    """Yield commands that were run repeatedly and worked: established practice in this project."""
     worked = [step for step in steps if step.runs and step.can_be_repeated and step.task.outcome == "success"]
     counts = Counter(step.command for step in worked)
     for command, times in counts.most_common(5):
@@ -290,7 +290,7 @@ def _repeated(steps: Sequence[_Step]) -> Iterator[Finding]:
 
 
 def _way(log: BuildEventLog, steps: Sequence[_Step]) -> Iterator[Finding]:
-    """Yield the way to success: what was run and edited, without what only looked, failed, or was undone."""
+    """Yield the steps to success: commands and edits, without steps that only looked, failed or were undone."""
     worked: list[_Step] = []
     for step in steps:
         if step.task.outcome != "success" or step.looks:
@@ -321,8 +321,8 @@ def _way(log: BuildEventLog, steps: Sequence[_Step]) -> Iterator[Finding]:
 
 
 def _described(step: _Step, then: str) -> str:
-    """Say what a step did, with its purpose where the agent stated one, before or (`then`) after it."""
-    said = _DONE.sub("", step.task.reasoning[:2_000])  # what the step before did
+    """Describe a step, with its purpose if the agent stated one, before or (`then`) after it."""
+    said = _DONE.sub("", step.task.reasoning[:2_000])  # the result of the preceding step
     purpose = (_DONE.search(then[:600]) if step.edits else None) or _PURPOSE.search(said)
     files = ", ".join(step.task.files_changed[:2])
     what = (
@@ -334,13 +334,13 @@ def _described(step: _Step, then: str) -> str:
 
 
 def _from_user(log: BuildEventLog) -> Iterator[Finding]:
-    """Yield what the user said that holds beyond the session: rules and objections, not what was asked for."""
+    """Yield the user's statements that hold beyond the session: rules and objections, not requests."""
     at: Counter[str] = Counter()
     for number, said in enumerate(log.user_interventions[:_MAX_STEPS]):
         place = f"user@{said.timestamp}" + (f"#{at[said.timestamp]}" if at[said.timestamp] else "")
         at[said.timestamp] += 1
         if len(said.action) > 4_000:
-            continue  # something was pasted
+            continue  # pasted text
         if steps := steps_in(said.action):
             reason = "the user stated the steps"
             yield Finding("procedure", 9.2, f"{place}:procedure", said.action, reason, said=said, steps=steps)
@@ -359,7 +359,7 @@ def _short(command: str) -> str:
 
 
 def _sentences(said: str) -> list[str]:
-    """Split what an agent said; where lines were joined, a full stop has no space after it."""
+    """Split an agent's text into sentences; where lines were joined, a full stop has no space after it."""
     return sentences(_JOINED.sub(r"\g<0> ", said[:6_000]))
 
 
@@ -369,7 +369,7 @@ def _last_line(text: str) -> str:
 
 
 def _reasoning_after(steps: Sequence[_Step], step: _Step) -> str:
-    """Return what the agent said next: what it made of the outcome."""
+    """Return the agent's next statement: its interpretation of the outcome."""
     return steps[step.place + 1].task.reasoning if step.place + 1 < len(steps) else ""
 
 
@@ -378,7 +378,7 @@ def _of_files(task: BuildTask) -> str:
 
 
 def _gist(known: str, *texts: str) -> str:
-    """Return what the agent said about it, without its plans and without what the output said already."""
+    """Return the agent's statements about it, without plans and without repetitions of the output."""
     said = [
         sentence
         for text in dict.fromkeys(texts)

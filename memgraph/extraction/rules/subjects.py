@@ -1,6 +1,6 @@
-"""The first line of a change: its kind, its scope, and whether it says anything worth keeping.
+"""Subject line of a change: its kind, its scope, and whether it is worth keeping.
 
-Subjects are cut to `MAX_SUBJECT_CHARS` before any pattern sees them.
+Subjects are truncated to `MAX_SUBJECT_CHARS` before any pattern is applied.
 """
 
 from __future__ import annotations
@@ -74,19 +74,19 @@ _CONTENT_WORD = re.compile(r"[^\W_][\w.-]*")
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A subject taken apart.
+    """A parsed subject.
 
     Attributes
     ----------
     text : str
-        What was done, without prefix and issue references.
+        The description, without prefix and issue references.
     kind : str or None
         ``fix, feature, improvement, change, breaking, refactoring, docs, ci, chore, wip, revert, release``, if its
         prefix says so.
     scopes : tuple of str
-        What the prefix says it was done to.
+        The scopes in its prefix.
     is_breaking : bool
-        Marked by ``!`` or the prefix.
+        Whether it is marked by ``!`` or the prefix.
     """
 
     text: str
@@ -96,7 +96,7 @@ class Subject:
 
 
 def parse_subject(line: str) -> Subject:
-    """Take apart ``Fix(parser)!: text``, ``Doc/CI: text``, ``[parser] text``, ``parser: text`` and plain text."""
+    """Parse ``Fix(parser)!: text``, ``Doc/CI: text``, ``[parser] text``, ``parser: text`` and plain text."""
     line = " ".join(line[:MAX_SUBJECT_CHARS].split())
     kinds: list[str] = []
     scopes: list[str] = []
@@ -107,7 +107,7 @@ def parse_subject(line: str) -> Subject:
         kinds = [_KIND_OF_WORD[word.casefold()] for word in words if word.casefold() in _KIND_OF_WORD]
         rest = [word for word in words if word.casefold() not in _KIND_OF_WORD.keys() | _ADJECTIVES]
         if not (kinds or len(rest) == 1):
-            return Subject(_without_issues(line))  # a sentence with a colon in it, no prefix
+            return Subject(_without_issues(line))  # a sentence that contains a colon, not a prefix
         scopes = rest[:2]
         if match.re is _PREFIX:
             scopes += [part.strip() for part in re.split(r"[,/]", match[2] or "") if part.strip()]
@@ -120,39 +120,39 @@ def parse_subject(line: str) -> Subject:
 
 
 def _without_issues(line: str) -> str:
-    """Drop issue references, and the "fixes" before them that would be left over."""
+    """Remove issue references, together with a preceding "fixes"."""
     without = _ISSUE.sub("", line)
     return (without if without == line else _DANGLING.sub("", without)).strip()
 
 
 def is_by_bot(author: str) -> bool:
-    """Whether an author is a machine that updates dependencies and formats files."""
+    """Return whether the author is a bot that updates dependencies or formats files."""
     return _BOT.search(author[:200]) is not None
 
 
 def is_noise(line: str) -> bool:
-    """Whether a change is a merge, a version bump or a machine's: nothing a person decided."""
+    """Return whether a change is a merge, a version bump or a bot's: not a person's decision."""
     line = line[:MAX_SUBJECT_CHARS].strip()
     return not line or _MERGE.match(line) is not None or _BUMP.search(line) is not None
 
 
 def is_trivial(text: str) -> bool:
-    """Whether a change is to wording, formatting, tests or docs."""
+    """Return whether a change concerns wording, formatting, tests or docs."""
     return _TRIVIAL.search(text[:MAX_SUBJECT_CHARS]) is not None
 
 
 def content_words(text: str) -> list[str]:
-    """Return the words of a text that say something, folded and in order."""
+    """Return the content words of a text, folded and in order."""
     words = (word.casefold().strip(".-") for word in _CONTENT_WORD.findall(text[:2_000]))
     return [word for word in words if len(word) > 1 and word not in _EMPTY_WORDS and not word.isdigit()]
 
 
 def is_vague(text: str, scopes: tuple[str, ...] = (), *, may_be_a_name: bool = False) -> bool:
-    """Whether a text names nothing: fewer than two words with content, its scope counted.
+    """Return whether a text is too vague: fewer than two content words, its scope counted.
 
-    With `may_be_a_name` one word is enough if it is a name: "add Bedrock support" says it all, "fix Bedrock" does not.
+    With `may_be_a_name` one word is enough if it is a name: "add Bedrock support" is specific, "fix Bedrock" is not.
     """
     if _FILE_ONLY.match(text[:MAX_SUBJECT_CHARS]):
-        return True  # what a web editor writes when its user writes nothing
+        return True  # a web editor's default message
     known = len(set(content_words(text)) | set(content_words(" ".join(scopes))))
     return known < (1 if may_be_a_name and _NAMES_SOMETHING.search(text[:MAX_SUBJECT_CHARS]) else 2)

@@ -1,1 +1,1 @@
-"""Forgetting: what has faded is archived, landmarks stay."""
+"""Forgetting: faded memories are archived, landmarks are kept."""

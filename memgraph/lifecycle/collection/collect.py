@@ -1,4 +1,4 @@
-"""Collection: what has faded is put away, what must not be forgotten is kept, what was long not used is summarised (design §4)."""
+"""Collection: archive or delete faded memories, protect landmarks, summarise episodes long unused (design §4)."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ from memgraph.text.cutting import summary_of
 
 SUMMARISED_AFTER_DAYS = 30.0
 _USED_ENOUGH = 3
-"""So many accesses keep a memory, however faded."""
+"""A memory with this many accesses is kept, however faded."""
 _BORNE_OUT = 2
-"""What was distilled from so many memories or builds is all that is left of them when they are gone."""
+"""A memory distilled from this many memories or builds is kept once all of its sources are gone."""
 _BATCH = 1_000
-"""Memories in one commit: it holds the writer lock for less than a second or so."""
+"""Memories in one commit, so that it holds the writer lock for about a second at most."""
 _TASK = scope_name("task", "")
 _COUNTED = ("archived", "deleted", "summarised", "floors_set", "floors_cleared")
 
 
 def collect(store: AgentMemoryStore, *, progress: Progress | None = None) -> CollectionResult:
-    """Collect once: put faded memories away, set and clear the floors of landmarks, summarise episodes long not used.
+    """Run one collection: remove faded memories, set and clear the floors of landmarks, summarise long unused episodes.
 
-    What is put away is archived or, where the setting ``garbage_collection`` says so, deleted; what something else was
-    distilled from is its evidence, and always archived. It has a relevance below the curve's threshold and was accessed
-    fewer than three times; it is neither pinned nor suppressed nor a landmark, nor the last trace of what it was distilled
-    from. Memories go one after the other, what is superseded first and then the most faded, so of several that tell of one
-    failure the last one that is left has become a landmark, and stays.
+    A faded memory is archived or, if the setting ``garbage_collection`` says so, deleted. The evidence of another
+    memory is always archived. A memory goes if its relevance is below the curve's threshold and it was accessed fewer
+    than three times, unless it is pinned, suppressed, a landmark, or the last trace of what it was distilled from.
+    Memories go one by one, superseded ones first and then the most faded, so the last of several memories of one
+    failure becomes a landmark and stays.
 
-    Each batch is decided anew under the writer lock and is one commit in one write scope. A run that was stopped is finished
-    by the next one, which ends as if there had been one, if the clock stands where it stood.
+    Each batch is decided under the writer lock and committed at once, within one write scope. The run after an
+    interrupted one completes it, with the same result if the clock has not moved.
 
     Parameters
     ----------
     progress : callable, optional
-        Is told how many memories have been looked after, and of how many.
+        Called with (done, total) memories.
     """
     done: Counter[str] = Counter()
     for step in (_putting_away, _setting_floors, _summarising):
@@ -62,26 +62,26 @@ def collect(store: AgentMemoryStore, *, progress: Progress | None = None) -> Col
 
 
 class _Batch(NamedTuple):
-    """What a batch changes, and how many of its kind may be left."""
+    """The changes of a batch, and how many changes of its kind may remain."""
 
     done: Counter[str]
     left: int
 
 
 class Survey:
-    """All memories as a collection sees them. The store is held still meanwhile.
+    """All memories as a collection sees them. The store must be frozen meanwhile.
 
     Attributes
     ----------
     index : Index
     relevance : ndarray, shape (n,), float64
-        Now, without the floors of landmarks.
+        Current relevance, without the floors of landmarks.
     faded : ndarray of int
-        Slots of what is faded and may go, in the order in which it goes.
+        Slots of faded memories that may go, in the order in which they go.
     is_evidence : ndarray of bool
-        Whether something else was distilled from it.
+        Whether another memory was distilled from it.
     last_traces : int
-        How many of the faded that `going` has come to stay, because they are what is left of their sources.
+        How many faded memories `going` has kept so far because they are the last trace of their sources.
     """
 
     def __init__(self, view: View) -> None:
@@ -101,7 +101,7 @@ class Survey:
         self.last_traces = 0
 
     def going(self) -> Iterator[int]:
-        """Yield the slots of what goes, in order, each counted as gone from then on."""
+        """Yield the slots of the memories that go, in order, each counted as gone once it is yielded."""
         for slot in self.faded.tolist():
             if self._tells[slot] and self._negative[slot] and self._company.is_alone(slot):
                 continue
@@ -113,12 +113,12 @@ class Survey:
             yield slot
 
     def landmarks(self) -> Mask:
-        """Return the slots of landmarks: they are listed."""
+        """Return the slots of listed landmarks."""
         mask: Mask = (self._listed & self._by_tag) | (self._tells & self._negative & self._company.alone())
         return mask
 
     def negatives(self) -> Mask:
-        """Return the slots of negative memories that are listed."""
+        """Return the slots of listed negative memories."""
         return self._listed & self._negative
 
     def without_floor(self) -> list[int]:
@@ -126,11 +126,11 @@ class Survey:
         return self._by_scope(self.landmarks() & (self.index.column("floor") < LANDMARK_FLOOR))
 
     def with_floor(self) -> list[int]:
-        """Return the slots of what is no landmark and still has the floor of one."""
+        """Return the slots of memories that have a landmark's floor but are no longer landmarks."""
         return self._by_scope(self._present & ~self.landmarks() & (self.index.column("floor") == LANDMARK_FLOOR))
 
     def unsummarised(self) -> list[int]:
-        """Return the slots of episodes that were not used for 30 days and have no summary yet."""
+        """Return the slots of episodes that were unused for 30 days and have no summary yet."""
         index = self.index
         last = np.maximum(index.column("created_days"), index.column("accessed_days"))
         long_ago = epoch_days(self._view.now) - last >= SUMMARISED_AFTER_DAYS
@@ -138,7 +138,7 @@ class Survey:
         return self._by_scope(self._listed & is_episode & index.column("lacks_summary") & long_ago)
 
     def task_of(self, slot: int) -> str | None:
-        """Return the task whose memory it is."""
+        """Return the task that the memory belongs to."""
         code = int(self.index.column("task")[slot])
         return self.index.scopes.names[code].removeprefix(_TASK) if code >= 0 else None
 
@@ -150,13 +150,13 @@ class Survey:
         return faded
 
     def _in_order(self, mask: Mask) -> NDArray[np.int64]:
-        """Return masked slots in an order that follows from the memories alone: what is the last to tell goes last.
+        """Return the masked slots in an order that depends on the memories alone.
 
-        First goes what is superseded or not listed: it tells nothing, so nothing is lost.
+        Superseded and unlisted memories come first: removing them loses nothing.
         """
         slots = np.flatnonzero(mask)
-        told = (self._tells[slots], self._is_distilled[slots], self._negative[slots])
-        last_first = (*told, self._scopes(slots), self.relevance[slots])
+        criteria = (self._tells[slots], self._is_distilled[slots], self._negative[slots])
+        last_first = (*criteria, self._scopes(slots), self.relevance[slots])
         return slots[np.lexsort((self.index.column("seq")[slots], *reversed(last_first)))]
 
     def _by_scope(self, mask: Mask) -> list[int]:
@@ -165,25 +165,25 @@ class Survey:
         return ordered
 
     def _scopes(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the ranks of the slots' write scopes, the global one first, by name: codes are each index's own affair."""
+        """Return the rank of each slot's write scope by name, the global scope first: codes differ between indexes."""
         names = np.array(["", *self.index.scopes.names])[self.index.column("task")[slots] + 1]
         ranks: NDArray[np.int64] = np.unique(names, return_inverse=True)[1].ravel()
         return ranks
 
     def _is_last_trace(self, slot: int) -> bool:
-        """Tell whether nothing is listed any more of what a memory was distilled from, and that was more than one thing."""
+        """Return whether a memory was distilled from more than one source, none of which is listed any more."""
         others, weights = self.index.links.get(slot)
         sources = others[weights == RELATION_CODE["DERIVED_FROM"]]
         if self._listed[sources].any():
             return False
         if len(sources) >= _BORNE_OUT:
             return True
-        told = self._view.reader.read([self.index.ids.names[one] for one in (slot, *sources)])
-        return len({build for memory in told for build in memory.evidence_build_ids}) >= _BORNE_OUT
+        memories = self._view.reader.read([self.index.ids.names[one] for one in (slot, *sources)])
+        return len({build for memory in memories for build in memory.evidence_build_ids}) >= _BORNE_OUT
 
 
 def counted(survey: Survey, done: Counter[str]) -> CollectionResult:
-    """Return what was done, with the landmarks that there are when everything that is to go has gone."""
+    """Return the result, with the number of landmarks that remain after everything due has gone."""
     for _ in survey.going():
         pass
     landmarks, negatives = survey.landmarks(), survey.negatives()
@@ -215,7 +215,7 @@ def _putting_away(view: View) -> Plan[_Batch]:
 
 
 def _setting_floors(view: View) -> Plan[_Batch]:
-    """Plan to give a batch of landmarks their floor, or to take it from a batch of what is none."""
+    """Plan to set the floor of a batch of landmarks, or to clear it for memories that are no longer landmarks."""
     survey = Survey(view)
     lacking, spare = survey.without_floor(), survey.with_floor()
     name, slots, floor = ("floors_set", lacking, LANDMARK_FLOOR) if lacking else ("floors_cleared", spare, 0.0)
@@ -235,7 +235,7 @@ def _summarising(view: View) -> Plan[_Batch]:
 
 
 def _concluded(view: View, done: Counter[str]) -> Plan[CollectionResult]:
-    """Plan to say what a collection has done."""
+    """Plan the event that records what the collection did."""
     result = counted(Survey(view), done)
     found = ("landmarks", "negatives", "negative_landmarks", "last_traces")
     counts = {name: getattr(result, name) for name in (*_COUNTED, *found)}
@@ -244,7 +244,7 @@ def _concluded(view: View, done: Counter[str]) -> Plan[CollectionResult]:
 
 
 def _together(survey: Survey, slots: Iterable[int]) -> list[int]:
-    """Return the first slots, as many as share the first one's write scope, and as fit into one commit."""
+    """Return the leading slots that share the first one's write scope and fit into one commit."""
     some: list[int] = []
     for slot in islice(slots, _BATCH):
         if some and survey.task_of(slot) != survey.task_of(some[0]):
@@ -270,7 +270,7 @@ def _revision(memory_id: str, **changed: Any) -> MemoryRevised:
 
 
 def _relevance(view: View, index: Index) -> NDArray[np.float64]:
-    """Relevance of every slot now, the floors of landmarks left out: who was one may be none any more."""
+    """Return the current relevance of every slot without landmark floors, since a landmark may have ceased to be one."""
     curve = view.config.forgetting_curve
     days = np.maximum(0.0, epoch_days(view.now) - index.column("anchored_days"))
     rates = np.array([curve.rate(kind) for kind in MEMORY_TYPES])[index.column("type")]

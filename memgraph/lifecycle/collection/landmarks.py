@@ -1,8 +1,8 @@
-"""Landmarks: what is never forgotten, because nothing else would tell of it (seed 0; design §4).
+"""Landmarks: memories that are never forgotten, because no other memory covers them (seed 0; design §4).
 
-A memory is a landmark if it bears one of four tags that say so, or if it is negative and alone with what it tells: no other
-memory of its project that is listed shares all, or two or more, of its tags. What is superseded tells nothing any more: it is
-neither alone nor company.
+A memory is a landmark if it bears one of four landmark tags, or if it is negative and has no company: no other listed
+memory of its project shares all, or at least two, of its tags. Superseded memories are neither landmarks for lack of
+company nor company for others.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from memgraph.store import AgentMemoryStore
 
 LANDMARK_TAGS = frozenset({"critical-failure", "data-loss", "security-incident", "user-escalation"})
 LANDMARK_FLOOR = 0.1
-"""Relevance that a landmark keeps."""
+"""Relevance floor of a landmark."""
 _SHARED = 2
-"""So many shared tags make two memories tell of the same."""
+"""Memories that share this many tags are company for each other."""
 _MOST_TAGS = 24
-"""Of a memory with more tags the rarest are compared: pairs of tags are counted, and must not become too many."""
+"""Only the rarest tags of a memory are compared, this many at most: it bounds the number of counted tag pairs."""
 
 Mask = NDArray[np.bool_]
 Codes = NDArray[np.int64]
 
 
 def is_landmark(store: AgentMemoryStore, memory: AgentMemory) -> bool:
-    """Tell whether a memory, kept or not, is a landmark among those that are listed. Costs one pass over the index."""
+    """Return whether a memory, stored or not, is a landmark among the listed ones. Costs one pass over the index."""
     tags = set(map(canonical_name, memory.tags))
     if tags & LANDMARK_TAGS:
         return True
@@ -55,10 +55,10 @@ def is_landmark(store: AgentMemoryStore, memory: AgentMemory) -> bool:
 
 
 class Company:
-    """Which memories have company: others that are listed and share their project and enough of their tags.
+    """Tell which memories have company: other listed memories of their project that share enough of their tags.
 
-    Counted, not compared: of how many memories a project, each of its tags and each pair of tags is. So it is linear in a tag's
-    frequency, and a memory can leave at the cost of its own tags.
+    Memories are counted per project, per tag and per pair of tags instead of being compared. So the cost is linear in a
+    tag's frequency, and removing a memory costs no more than its own tags.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Company:
     members : mask
         Memories that count as company.
     asking : mask
-        Memories whose company may be asked about.
+        Memories whose company may be queried.
     """
 
     def __init__(self, index: Index, members: Mask, asking: Mask) -> None:
@@ -79,26 +79,26 @@ class Company:
         self._counts = np.bincount(self._keys, weights=members[self._slots], minlength=1).astype(np.int64)
 
     def alone(self) -> Mask:
-        """Return which slots, of those that may be asked about, have no company."""
+        """Return which of the slots that may be queried have no company."""
         with_others = self._needed & (self._counts[self._keys] > self._is_member[self._slots])
         mask: Mask = np.bincount(self._slots[with_others], minlength=len(self._is_member)) == 0
         return mask
 
     def is_alone(self, slot: int) -> bool:
-        """Tell whether one slot has no company."""
+        """Return whether one slot has no company."""
         part = slice(self._starts[slot], self._starts[slot + 1])
         counts = self._counts[self._keys[part][self._needed[part]]]
         return not bool((counts > self._is_member[slot]).any())
 
     def leave(self, slot: int) -> None:
-        """Count a slot no longer."""
+        """Remove a slot from the counts."""
         if self._is_member[slot]:
             self._counts[self._keys[self._starts[slot] : self._starts[slot + 1]]] -= 1
             self._is_member[slot] = False
 
 
 def by_tag(index: Index) -> Mask:
-    """Return which slots bear a tag that makes a landmark."""
+    """Return which slots bear a landmark tag."""
     mask = np.zeros(len(index), dtype=np.bool_)
     for code in filter(lambda code: code >= 0, map(index.tag_names.find, LANDMARK_TAGS)):
         mask[index.tags.get(code)[0]] = True
@@ -114,8 +114,8 @@ def is_negative(index: Index) -> Mask:
 def _traits(index: Index, wanted: Mask) -> tuple[Codes, Codes, Mask]:
     """Return (slot, trait, whether company must share it) of the wanted slots, as three equally long arrays.
 
-    Traits are a slot's project, its tags there, and the pairs of these. What a memory shares with its company is a pair of
-    tags, its only tag if it has but one, or just the project if it has none.
+    Traits are a slot's project, its tags there, and the pairs of these tags. Company must share a pair of tags, the
+    only tag if the memory has just one, or the project alone if it has none.
     """
     projects = index.column("project").astype(np.int64) + 1
     codes, slots = (part.astype(np.int64) for part in index.tags.pairs(1))
@@ -139,7 +139,7 @@ def _traits(index: Index, wanted: Mask) -> tuple[Codes, Codes, Mask]:
 
 
 def _pairs(codes: Codes, numbers: Codes, most: int) -> Iterator[tuple[Codes, Codes]]:
-    """Yield (slots, pairs of their tags), for all slots with equally many tags at a time."""
+    """Yield (slots, their tag pairs), one item for each number of tags."""
     starts = np.concatenate([[0], np.cumsum(numbers)])
     frequency = np.bincount(codes, minlength=1)
     for number in np.unique(numbers[numbers >= _SHARED]).tolist():

@@ -1,4 +1,4 @@
-"""What a collection would do now, and which recalls it would have changed. Writes nothing."""
+"""Preview of a collection: what it would do now, and which past recalls it would have changed. Writes nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ORDER BY retrieved_at DESC, query_id, e.rank
 
 
 def foresee_collection(store: AgentMemoryStore) -> CollectionPreview:
-    """Return what `collect` would do at this moment, and the recalls of the last 90 days that had returned what would go."""
+    """Return what `collect` would do now, and the recalls of the last 90 days that returned memories it would remove."""
     with store.reader.frozen():
         survey = Survey(View(store.reader, store.config, store.now(), is_locked=False))
         index, going = survey.index, list(survey.going())
@@ -67,7 +67,7 @@ def foresee_collection(store: AgentMemoryStore) -> CollectionPreview:
 
 
 def _changed_recalls(store: AgentMemoryStore, memory_ids: list[str], since: str) -> list[ChangedRecall]:
-    """Return the retrievals since then that had returned one of these memories, the newest first."""
+    """Return the retrievals since then that returned one of these memories, newest first."""
     if not memory_ids:
         return []
     found: dict[str, ChangedRecall] = {}

@@ -1,1 +1,1 @@
-"""Which episodes belong together."""
+"""Communities of related episodes."""

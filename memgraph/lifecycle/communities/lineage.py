@@ -1,9 +1,9 @@
-"""What becomes of the generalisations that there are when the communities of episodes have moved.
+"""Lineage: match new communities of episodes with the existing generalisations.
 
-A community and a generalisation are kin if most of the one came from, or went to, the other. Kin of one each are the same: grown,
-shrunk or unchanged. Where several generalisations are kin of one community they were joined, where several communities are kin
-of one generalisation it was split: then each community has a new one, which supersedes those that it is kin of. Single
-episodes that change sides make nobody kin.
+A community and a generalisation are related if most of one came from, or went to, the other. If each is related to the
+other alone, they are the same: grown, shrunk or unchanged. Several generalisations related to one community were
+merged; several communities related to one generalisation come from a split. In both cases each community gets a new
+generalisation, which supersedes the related ones. Single episodes that change sides relate nothing.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Iterable, Sequence, Sized
 from typing import NamedTuple
 
 
-class Heir(NamedTuple):
-    """A community, by place, and the generalisations that it follows, by place.
+class Successor(NamedTuple):
+    """A community and the generalisations that it succeeds, all by place.
 
-    `is_same` says that it goes on as the only one of these; else it is a new one, and supersedes them.
+    `is_same` means that it continues its only generalisation; otherwise it is a new one and supersedes them.
     """
 
     community: int
@@ -25,26 +25,26 @@ class Heir(NamedTuple):
 
 
 class Succession(NamedTuple):
-    """Heirs in groups that must be committed together, and the generalisations that are kin of nobody."""
+    """Successors in groups that must be committed together, and the generalisations without a successor."""
 
-    groups: list[list[Heir]]
+    groups: list[list[Successor]]
     heirless: list[int]
 
 
 def are_kin(common: int, community: Sized, episodes: Sized) -> bool:
-    """Whether so many common episodes are most of a community, or most of those of a generalisation."""
+    """Return whether this many common episodes are most of a community, or most of a generalisation's."""
     return common * 2 > len(community) or common * 2 > len(episodes) > 0
 
 
 def succession(communities: Sequence[Sequence[int]], generalisations: Sequence[frozenset[int]]) -> Succession:
-    """Tell which community follows which generalisation.
+    """Match communities with the generalisations that they succeed.
 
     Parameters
     ----------
     communities : sequence of sequence of int
-        Episodes of each, disjoint.
+        Disjoint lists of episodes.
     generalisations : sequence of frozenset of int
-        Those of their episodes that are still there.
+        Those of their episodes that still exist.
     """
     community_of = {episode: place for place, members in enumerate(communities) for episode in members}
     kin: dict[int, list[int]] = {}
@@ -58,19 +58,19 @@ def succession(communities: Sequence[Sequence[int]], generalisations: Sequence[f
     for community in range(len(communities)):
         groups[root[community]].append(community)
     followed: dict[int, list[int]] = defaultdict(list)
-    for place, heirs in kin.items():
-        for community in heirs:
+    for place, successors in kin.items():
+        for community in successors:
             followed[community].append(place)
     found = []
     for members in groups.values():
         involved = {place for community in members for place in followed[community]}
         is_same = len(members) == 1 and len(involved) == 1
-        found.append([Heir(community, tuple(followed[community]), is_same) for community in members])
-    return Succession(found, [place for place, heirs in kin.items() if not heirs])
+        found.append([Successor(community, tuple(followed[community]), is_same) for community in members])
+    return Succession(found, [place for place, successors in kin.items() if not successors])
 
 
 def _joined(sets: Iterable[list[int]], many: int) -> list[int]:
-    """Return for each of `many` numbers the lowest one that it is joined with, directly or through others."""
+    """Return for each of `many` numbers the lowest number that it is connected with, directly or indirectly."""
     root = list(range(many))
 
     def find(number: int) -> int:

@@ -1,11 +1,11 @@
-"""Which episodes belong together: communities of the graph of shared tags, by Louvain's method.
+"""Communities of episodes in the graph of shared tags, by Louvain's method.
 
-Blondel et al., *Fast unfolding of communities in large networks*, 2008, as scikit-network implements it; visited in a fixed
-order, so equal input gives equal communities.
+Blondel et al., *Fast unfolding of communities in large networks*, 2008, as implemented by scikit-network; vertices are
+visited in a fixed order, so equal input gives equal communities.
 
-What becomes one generalisation must have something to say. Louvain's communities grow with the graph (its limit of resolution:
-Fortunato and Barthélemy, 2007), until they have nothing in common; so one is divided again by itself unless two tags are those
-of most of its episodes, one of them a rare one: what they share with a tenth of the project says little of them.
+A generalisation needs a common topic. Louvain's communities grow with the graph (its resolution limit: Fortunato and
+Barthélemy, 2007) until their members have nothing in common. So a community is divided again on its own unless most of
+its episodes share two tags, at least one of them rare: a tag on a tenth of the project's episodes is not distinctive.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 _TOLERANCE = 1e-6
 _RESOLUTIONS = (1.0, 2.0, 4.0, 8.0)
-"""The next one is tried where one finds nothing to divide."""
+"""Resolutions, tried in order until one divides the graph."""
 _RARE, _RARE_ENOUGH = log(1 + 10), log(1 + 5)
-"""What a tag on a tenth of the episodes weighs, and one on a fifth: what belongs together already is held to less."""
+"""Weight of a tag on a tenth of the episodes, and on a fifth: the lower limit holds for settled groups."""
 _ALWAYS_ONE = 3
-"""So few vertices that hang together are not divided."""
+"""A connected component with this few vertices is not divided."""
 
 Ints = NDArray[np.int64]
 
@@ -40,22 +40,21 @@ def communities(
     is_large: bool = False,
     settled: Sequence[Sequence[int]] = (),
 ) -> list[list[int]]:
-    """Return the communities of episodes as places in `tag_sets`, ascending, those that stand alone included.
+    """Return the communities of episodes as ascending places in `tag_sets`, singletons included.
 
-    Each part of the graph that hangs together is divided by itself: what happens elsewhere does not move the borders of what
-    was found in it.
+    Each connected component is divided on its own, so a change in one component does not move communities in another.
 
     Parameters
     ----------
     weights : dict of str to float
-        As `tag_weights` tells.
+        As returned by `tag_weights`.
     is_large : bool
-        Whether the project has so many episodes that one tells rare tags from frequent ones.
+        Whether the project has enough episodes to tell rare tags from frequent ones.
     settled : sequence of sequence of int
-        Episodes that belong together already. They stay together as long as they have something to say, and are joined with
-        others only if all that they have in common is common to all then: neither is done for a little more modularity.
+        Episodes that already form groups. A group stays together while it has a common topic, and is merged with others
+        only if the merged group shares all that it had in common: small gains in modularity do not change groups.
     """
-    from scipy.sparse import csgraph  # few commands compress: the others need not wait for its import
+    from scipy.sparse import csgraph  # imported here because few commands compress
 
     if not tag_sets:
         return []
@@ -68,7 +67,7 @@ def communities(
     while waiting:
         inside, matrix = waiting.pop()
         vertices = np.concatenate([units[unit] for unit in inside.tolist()])
-        own = vertices[vertices < len(graph.vertices)]  # the others stand for pairs of tags
+        own = vertices[vertices < len(graph.vertices)]  # the other units are hubs for tag pairs
         cores = np.flatnonzero(is_core[inside])
         said = [units[unit] for unit in inside[cores].tolist()]
         labels = None
@@ -98,7 +97,7 @@ def _common(graph: Overlap, own: Ints) -> Ints:
 
 
 def _says_something(graph: Overlap, own: Ints, least_weight: float) -> bool:
-    """Whether two tags are those of more than half of the episodes, and the weightiest such tag weighs enough."""
+    """Return whether most episodes share two tags, the weightiest of which weighs enough."""
     if len(own) <= 1:
         return True
     common = _common(graph, own)
@@ -106,7 +105,7 @@ def _says_something(graph: Overlap, own: Ints, least_weight: float) -> bool:
 
 
 def _is_one(graph: Overlap, own: Ints, cores: Sequence[Ints], least_weight: float) -> bool:
-    """Whether vertices have something to say together, and nothing is lost of what the cores among them say."""
+    """Return whether vertices have a common topic that keeps everything the cores among them share."""
     if not _says_something(graph, own, least_weight):
         return False
     common = _common(graph, own) if len(cores) > 1 else np.zeros(0, dtype=np.int64)
@@ -114,9 +113,10 @@ def _is_one(graph: Overlap, own: Ints, cores: Sequence[Ints], least_weight: floa
 
 
 def _cores(graph: Overlap, settled: Sequence[Sequence[int]], least_weight: float) -> list[Ints]:
-    """Return the vertices of each group that still has something to say, without those that no longer share it.
+    """Return the vertices of each group that still has a common topic, without those that left it.
 
-    Who shares half of it stays as long as two tags link it with one who shares it: what says the same at each run is not written anew.
+    A vertex that shares half of the topic stays while two tags link it with one that shares it all: this avoids
+    rewriting stable generalisations on each run.
     """
     vertex_of = {place: vertex for vertex, places in enumerate(graph.vertices) for place in places} if settled else {}
     cores = []
@@ -138,7 +138,7 @@ def _overlap_any(graph: Overlap, some: Ints, others: Ints) -> NDArray[np.bool_]:
 
 
 def _incidence(tags: Ints, codes: Ints) -> NDArray[np.float32]:
-    """Return which vertex has which tag, of ascending codes: shape (vertices, codes), 0 or 1."""
+    """Return the incidence matrix of vertices and ascending tag codes: shape (vertices, codes), 0 or 1."""
     found = np.zeros((len(tags), len(codes)), dtype=np.float32)
     if len(codes):
         place = np.searchsorted(codes, tags).clip(max=len(codes) - 1)
@@ -148,7 +148,7 @@ def _incidence(tags: Ints, codes: Ints) -> NDArray[np.float32]:
 
 
 def _contracted(graph: Overlap, cores: Sequence[Ints]) -> tuple[list[Ints], NDArray[np.bool_], sparse.csr_matrix]:
-    """Return the graph with each core as one unit: the vertices of each unit, which units are cores, and the matrix of the units."""
+    """Return the graph with each core contracted to one unit: vertices by unit, which units are cores, the units' matrix."""
     from scipy import sparse
     from scipy.sparse import csgraph
 
@@ -169,17 +169,17 @@ def _contracted(graph: Overlap, cores: Sequence[Ints]) -> tuple[list[Ints], NDAr
 
 
 def _topics(graph: Overlap, cores: Sequence[Ints]) -> Ints:
-    """Return a number for each core, the same for those that say the same."""
+    """Return a topic number for each core; cores with the same topic share it."""
     said = [tuple(_common(graph, core).tolist()) for core in cores]
     number = {tags: place for place, tags in enumerate(dict.fromkeys(said))}
     return np.array([number[tags] for tags in said], dtype=np.int64)
 
 
 def _by_core(matrix: sparse.csr_matrix, cores: Ints, topics: Ints) -> Ints:
-    """Return for each unit the topic of the core that it is linked with most; those that are linked with none stand together."""
+    """Return for each unit the topic of the core that it is linked with most; units without a link form a group."""
     rest = int(topics.max()) + 1
     labels: Ints = np.full(matrix.shape[0], rest, dtype=np.int64)
-    if rest > 1:  # with a single one they have nothing to say
+    if rest > 1:  # a single one has no common topic
         weight = matrix[:, cores]
         linked = np.asarray(weight.max(axis=1).todense()).ravel() > 0
         labels[linked] = topics[np.asarray(weight.argmax(axis=1)).ravel()[linked]]
@@ -188,8 +188,8 @@ def _by_core(matrix: sparse.csr_matrix, cores: Ints, topics: Ints) -> Ints:
 
 
 def _divided(matrix: sparse.csr_matrix) -> Ints | None:
-    """Return the community of each unit, by number; None for a graph that is not divided."""
-    if not matrix.nnz:  # no two of them share anything
+    """Return the community number of each unit; None if the graph is not divided."""
+    if not matrix.nnz:  # no shared tags
         return np.arange(matrix.shape[0])
     from sknetwork.clustering.louvain import Louvain
 
@@ -202,7 +202,7 @@ def _divided(matrix: sparse.csr_matrix) -> Ints | None:
 
 
 def _split(units: Ints, matrix: sparse.csr_matrix, labels: Ints) -> Iterator[tuple[Ints, sparse.csr_matrix]]:
-    """Yield each label's units and what is among them."""
+    """Yield each label's units and their submatrix."""
     order = np.argsort(labels, kind="stable")
     ends = np.cumsum(np.bincount(labels))
     sorted_matrix = matrix[order][:, order]

@@ -1,16 +1,17 @@
-"""Which episodes have tags in common, and how much that says: a sparse weighted graph.
+"""Sparse weighted graph of episodes that share tags.
 
-Two shared tags link two episodes; a shared tag weighs ``ln(1 + N/df)``, so rare ones weigh more. Written out, that graph is
-quadratic in a tag's frequency: ten thousand episodes with the same two tags are fifty million pairs. It is kept linear so:
+Two shared tags link two episodes; a shared tag weighs ``ln(1 + N/df)``, so rare tags weigh more. The explicit graph is
+quadratic in a tag's frequency: ten thousand episodes with the same two tags give fifty million pairs. It is kept
+linear:
 
-- Episodes with the same tags are one vertex, with their number; what they have among themselves is its loop.
-- Pairs of vertices are found through the *pairs of tags* that they share. The rarer a pair of tags, the sooner its vertices are
-  paired with each other, until a number of pairs that grows with the number of vertices is reached. These have their exact weight.
-- The vertices of a pair of tags that is too frequent for that are joined through a vertex of its own instead, each with half
-  the weight of the pairs that it stands for: the sum of the weights is that of the pairs, and a star stays together like the
-  clique that it replaces. A pair of vertices that shares three such tags counts each more than once: that is the price.
+- Episodes with the same tags are one vertex with a count; the links among them are its loop.
+- Pairs of vertices are found through the *pairs of tags* that they share, rarest tag pairs first, up to a number of pairs
+  that grows with the number of vertices. These pairs have their exact weight.
+- The vertices of a tag pair that is too frequent for that are joined through a hub vertex, each with half the weight of the
+  pairs that it replaces: the total weight is kept, and a star stays together like the clique that it replaces. A pair of
+  vertices that shares three such tags counts each of them more than once: this is the price.
 
-Up to some three hundred different sets of tags the graph is exact.
+With up to about three hundred different sets of tags the graph is exact.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
     from scipy import sparse
 
 MOST_TAGS = 12
-"""Of more tags the rarest that are shared at all are compared: 66 pairs of tags are the most that an episode adds."""
+"""Only the rarest shared tags of an episode are compared, this many at most: an episode adds at most 66 tag pairs."""
 LARGE_FROM = 50
-"""From so many episodes on a project is large enough to tell frequent tags: those on more than half of them say nothing."""
+"""From this many episodes on, a tag on more than half of a project's episodes is ignored as too frequent."""
 _PAIRS_PER_VERTEX = 20
 _PAIRS_AT_LEAST = 50_000
 _COMPARED_AT_ONCE = 100_000
@@ -41,7 +42,7 @@ Floats = NDArray[np.float64]
 
 
 def tag_weights(tag_sets: Iterable[Iterable[str]]) -> dict[str, float]:
-    """Return what each tag of a project's episodes weighs where two share it; tags that say nothing are left out."""
+    """Return the weight of each tag when two episodes of a project share it; uninformative tags are left out."""
     sets = [set(tags) for tags in tag_sets]
     frequency = Counter(tag for tags in sets for tag in tags)
     many = len(sets)
@@ -51,21 +52,21 @@ def tag_weights(tag_sets: Iterable[Iterable[str]]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Episodes as vertices of a graph.
+    """Graph whose vertices are episodes.
 
     Attributes
     ----------
     vertices : list of list of int
-        The places of the episodes of each vertex: those with the same telling tags.
+        The places of each vertex's episodes: those with the same informative tags.
     size : ndarray, shape (len(vertices),), float64
-        How many they are.
+        Number of episodes by vertex.
     tags : ndarray, shape (len(vertices), t), int64
-        Codes of each vertex's telling tags, from the left; −1 where it has fewer.
+        Codes of each vertex's informative tags, left-aligned and padded with −1.
     weights : ndarray, shape (codes,), float64
-        What each tag weighs.
+        Weight by tag.
     matrix : scipy.sparse.csr_matrix, shape (v, v), float64
-        Symmetric; the first ``len(vertices)`` rows are `vertices`, the others stand for frequent pairs of tags. The diagonal
-        counts each pair of one vertex's episodes twice, as the other entries do.
+        Symmetric; the first ``len(vertices)`` rows are `vertices`, the others are hubs for frequent tag pairs. The
+        diagonal counts each pair of one vertex's episodes twice, as the other entries do.
     """
 
     vertices: list[list[int]]
@@ -76,23 +77,23 @@ class Overlap:
 
 
 def overlap(tag_sets: Sequence[Iterable[str]], weights: dict[str, float]) -> Overlap:
-    """Return the graph of episodes that share two tags or more.
+    """Return the graph of episodes that share at least two tags.
 
     Parameters
     ----------
     tag_sets : sequence of iterable of str
         Tags of each episode, in canonical form.
     weights : dict of str to float
-        As `tag_weights` tells.
+        As returned by `tag_weights`.
 
     Notes
     -----
-    Deterministic. Time and memory grow with the number of episodes, whatever the frequency of their tags.
+    Deterministic. Time and memory grow with the number of episodes, independent of tag frequencies.
     """
     telling, values = _telling(tag_sets, weights)
     places: dict[tuple[int, ...], list[int]] = {}
     for place, tags in enumerate(telling):
-        key = tags if len(tags) > 1 else (-1 - place,)  # what shares less than two tags stands alone
+        key = tags if len(tags) > 1 else (-1 - place,)  # fewer than two tags: isolated
         places.setdefault(key, []).append(place)
     vertices = list(places.values())
     width = max((len(tags) for tags in telling), default=0)
@@ -105,7 +106,7 @@ def overlap(tag_sets: Sequence[Iterable[str]], weights: dict[str, float]) -> Ove
 
 
 def _telling(tag_sets: Sequence[Iterable[str]], weights: dict[str, float]) -> tuple[list[tuple[int, ...]], Floats]:
-    """Return the tags of each episode that another one has too, as ascending codes, and the codes' weights."""
+    """Return each episode's tags that another episode has too, as ascending codes, and the codes' weights."""
     sets = [{tag for tag in tags if tag in weights} for tags in tag_sets]
     frequency = Counter(tag for tags in sets for tag in tags)
     shared = sorted(tag for tag, count in frequency.items() if count > 1)
@@ -121,7 +122,7 @@ def _telling(tag_sets: Sequence[Iterable[str]], weights: dict[str, float]) -> tu
 
 
 def _matrix(table: Ints, values: Floats, size: Floats) -> sparse.csr_matrix:
-    from scipy import sparse  # few commands compress: the others need not wait for its import
+    from scipy import sparse  # imported here because few commands compress
 
     vertices = len(table)
     owners, starts, lengths, first, second = _by_tag_pair(table, len(values))
@@ -141,7 +142,7 @@ def _matrix(table: Ints, values: Floats, size: Floats) -> sparse.csr_matrix:
 
 
 def _by_tag_pair(table: Ints, tags: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-    """Return the vertices by the pairs of tags that two or more of them have: vertices, begin, length, and both tags of each pair."""
+    """Return the vertices by the tag pairs that at least two of them have: vertices, begin, length, both tags of each pair."""
     keys, owners = [], []
     for one, other in combinations(range(table.shape[1]), 2):
         has = np.flatnonzero(table[:, other] >= 0)
@@ -160,11 +161,11 @@ def _by_tag_pair(table: Ints, tags: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
 
 
 def _affordable(lengths: Ints, vertices: int) -> NDArray[np.bool_]:
-    """Return for which pairs of tags the vertices are paired with each other: the rarest, as far as the number of pairs goes."""
+    """Return which tag pairs are expanded to pairs of vertices: the rarest ones, within the allowed number of pairs."""
     most = _PAIRS_AT_LEAST + _PAIRS_PER_VERTEX * vertices
     by_length, counts = np.unique(lengths, return_counts=True)
     within = np.cumsum(by_length * (by_length - 1) // 2 * counts) <= most
-    longest = by_length[within].max(initial=0)  # equal frequency, equal treatment
+    longest = by_length[within].max(initial=0)  # all pairs of equal frequency are treated alike
     affordable: NDArray[np.bool_] = lengths <= longest
     return affordable
 
@@ -182,13 +183,13 @@ def _pairs(owners: Ints, starts: Ints, lengths: Ints, vertices: int) -> tuple[In
 
 
 def _changes(values: Ints) -> Ints:
-    """Return where sorted values change, the beginning included: `numpy.unique` takes ten times as long."""
+    """Return where sorted values change, the beginning included: ten times as fast as `numpy.unique`."""
     return np.flatnonzero(np.append(True, values[1:] != values[:-1])[: len(values)])
 
 
 def _shared_weight(table: Ints, values: Floats, left: Ints, right: Ints) -> Floats:
-    """Return for pairs of vertices the sum of the weights of the tags that both have."""
-    padded = np.append(values, 0.0)  # where −1 points to
+    """Return for pairs of vertices the total weight of the tags that both have."""
+    padded = np.append(values, 0.0)  # the target of code −1
     result = np.zeros(len(left))
     for start in range(0, len(left), _COMPARED_AT_ONCE):
         part = slice(start, start + _COMPARED_AT_ONCE)
@@ -200,7 +201,7 @@ def _shared_weight(table: Ints, values: Floats, left: Ints, right: Ints) -> Floa
 
 
 def _hubs(owners: Ints, starts: Ints, lengths: Ints, weights: Floats, size: Floats) -> tuple[Ints, Ints, Floats, int]:
-    """Return the edges between vertices and the vertices that stand for frequent pairs of tags, and how many of these there are."""
+    """Return the edges between vertices and hubs for frequent tag pairs, and the number of hubs."""
     hub = np.repeat(np.arange(len(lengths)), lengths)
     within = np.arange(len(hub)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     vertex = owners[starts[hub] + within]

@@ -1,1 +1,1 @@
-"""Which memories conflict, and how that is resolved."""
+"""Contradictions: detection and resolution."""

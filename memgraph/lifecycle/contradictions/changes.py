@@ -1,4 +1,4 @@
-"""Changes: what the journal tells of since the last search for contradictions that asks for memories to be compared anew."""
+"""Changes since the last search for contradictions after which memories must be compared again."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from memgraph.store.query import Reader
 
 _BATCH = 500
 _MOST_REREAD = 5_000
-"""After so many events without anything to look at a run still notes how far it has come."""
+"""After this many irrelevant events a run still records its progress."""
 _COMPARED = frozenset(
     "content outcome entities tags domain valid_at invalid_at is_suppressed archived_at trust_class confidence "
     "situation action".split()
 )  # fmt: skip
 _WEIGHED = frozenset({"trust_class", "confidence"})
-"""What of a memory is weighed against another one: a rise lets a contradiction that was left open be decided."""
+"""Fields that decide between two memories: a rise can settle a contradiction that was left open."""
 _WATCH = Watch(
     (AccessRecorded, MemoryReembedded, MemoryDerived, MemoryLinked, MemoryUnlinked, MemoryDeleted, ProcedureMeasured),
     frozenset(RecordPatch.model_fields) - _COMPARED,
@@ -31,14 +31,14 @@ _WATCH = Watch(
 
 
 class Batch(NamedTuple):
-    """What is looked at together.
+    """Memories that are compared together.
 
     Attributes
     ----------
     memory_ids : list of str
-        What was written or changed after one event and through another.
+        Memories written or changed after one event, up to and including another.
     confirmed, weighed : frozenset of str
-        Those among them that were confirmed since; those whose confidence or trust somebody has changed.
+        Those that were confirmed since; those whose confidence or trust was changed.
     after_seq, through_seq : int
     """
 
@@ -50,7 +50,7 @@ class Batch(NamedTuple):
 
 
 def batches_after(reader: Reader, since: int) -> Iterator[Batch]:
-    """Yield what has changed after an event, some hundred memories at a time; nothing for what no comparison looks at."""
+    """Yield the changes after an event in batches of some hundred memories, without changes irrelevant to comparison."""
     confirmed: set[str] = set()
     weighed: set[str] = set()
 
@@ -61,7 +61,7 @@ def batches_after(reader: Reader, since: int) -> Iterator[Batch]:
         confirmed.update(ids if _confirms(event) else ())
         weighed.update(ids if isinstance(payload, MemoryRevised) and revised_fields(event) & _WEIGHED else ())
         if isinstance(payload, MemoryUnlinked) and payload.relation == "SUPERSEDES":
-            ends = {payload.source_id, payload.target_id}  # somebody has thought otherwise since
+            ends = {payload.source_id, payload.target_id}  # the relation was changed by someone
             confirmed.difference_update(ends)
             weighed.difference_update(ends)
         return ids
@@ -74,7 +74,7 @@ def batches_after(reader: Reader, since: int) -> Iterator[Batch]:
 
 
 def _confirms(event: Event) -> bool:
-    """Whether an event confirms what it is about: it was of use, or told again. That sleep puts copies together tells nothing."""
+    """Return whether an event confirms its memory: a good outcome or a repetition. Merging copies in sleep does not."""
     payload = event.payload
     if isinstance(payload, OutcomeRecorded):
         return OUTCOME_OF_WORD.get(payload.outcome) == "positive"

@@ -1,8 +1,8 @@
-"""Claims: what a sentence says, reduced to what two sentences about one thing can be compared by, word by word.
+"""Claims: sentences in a normal form in which two statements about one thing can be compared word by word.
 
-`The port is now 8080.`, `Set the port to 8080` and `port = 8080` are one claim: ``port = 8080``. Whether it is denied, under which
-condition it holds, and what it says to use *instead* of what, is kept apart from its words. A sentence that is not understood
-is its own words, so that nothing is taken for equal that is not.
+`The port is now 8080.`, `Set the port to 8080` and `port = 8080` are one claim: ``port = 8080``. Negation, condition
+and what is to be replaced (*instead* of what) are kept apart from its words. A sentence that is not understood is kept
+as its own words, so that different things are never taken for equal.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from memgraph.index.columns import QUESTION_MARKS
 from memgraph.text.sentences import split_sentences
 
 IS = "="
-"""Stands for every way to say that something has a value."""
+"""Stands for every phrase that gives something a value."""
 _MAX_SENTENCES = 6
 _MAX_WORDS = 48
 _LABEL = re.compile(r"(?:Fix|Decision|Change|Removal|Safeguard|Note|Rule|Preference|Fact):\s+")
@@ -59,33 +59,33 @@ _RULE = re.compile(
 
 
 class Word(NamedTuple):
-    """A word as it is compared, and as it was written."""
+    """A word in its normal form, and as it was written."""
 
     norm: str
     text: str
 
 
 class Claim(NamedTuple):
-    """What one sentence says.
+    """The content of one sentence.
 
     Attributes
     ----------
     words : tuple of Word
-        Without articles, auxiliaries and negations; every way to give something a value is `IS`.
+        Without articles, auxiliaries and negations; every phrase that gives something a value is `IS`.
     norms : tuple of str
-        The words as they are compared.
+        The words in their normal form.
     is_denied : bool
-        Whether it says that this is not so.
+        Whether the sentence is negated.
     condition : str
-        Under which it holds, where it says so; claims under different conditions do not meet.
+        The stated condition; claims under different conditions are not compared.
     rest : str
-        What is said besides: the place, the reason, an aside.
+        Additional text: the place, the reason, an aside.
     rejected : str
-        What is to be used no longer, where it says what instead.
+        What is no longer to be used, where the sentence names a replacement.
     is_change : bool
-        It tells of a value that was changed, rather than of one that is.
+        Whether it reports a changed value rather than a current one.
     is_rule : bool
-        It says what must be, or what somebody prefers: of several ways the one to go.
+        Whether it states a rule or a preference.
     """
 
     words: tuple[Word, ...]
@@ -100,20 +100,20 @@ class Claim(NamedTuple):
 
 @lru_cache(maxsize=1 << 12)
 def claims_of(text: str) -> tuple[Claim, ...]:
-    """Return the claims of a text's first sentences, without questions, which claim nothing. Linear in the text."""
+    """Return the claims of a text's first sentences; questions claim nothing. Linear in the text."""
     sentences = split_sentences(text, "claim")[:_MAX_SENTENCES]
     found = (_claim(sentence) for sentence in sentences if not sentence.rstrip().endswith(QUESTION_MARKS))
     return tuple(claim for claim in found if claim.words)
 
 
 def bare(text: str) -> str:
-    """Return a text's first sentence without a label or the day before it, and without the file that it names at its end."""
+    """Return a text's first sentence without a leading label or date and without a file name at its end."""
     text = _LABEL.sub("", _WHEN_AND_WHERE.sub("", text.strip(), count=1), count=1)
     return _PLACE.sub("", split_sentences(text, "claim")[0]).rstrip(".")
 
 
 def says_something(norm: str) -> bool:
-    """Whether a word is more than a sign or a function word."""
+    """Return whether a word is more than a sign or a function word."""
     return norm not in STOPWORDS and norm != IS and any(sign.isalnum() for sign in norm)
 
 
@@ -149,7 +149,7 @@ def _claim(sentence: str) -> Claim:
 
 
 def _read(tokens: list[str]) -> tuple[list[Word], bool]:
-    """Return the words of a sentence, and whether an odd number of negations was left out."""
+    """Return the words of a sentence, and whether an odd number of negations was removed."""
     words: list[Word] = []
     is_denied = False
     for token in tokens:
@@ -162,7 +162,7 @@ def _read(tokens: list[str]) -> tuple[list[Word], bool]:
 
 
 def _parts(token: str) -> Iterator[str]:
-    """Take ``isn't`` apart into ``is`` and ``not``; ``won't`` and ``can't`` deny as they are."""
+    """Split ``isn't`` into ``is`` and ``not``; ``won't`` and ``can't`` are negations as they are."""
     if re.search(r"n['’]t$", token, re.IGNORECASE):
         yield token[:-3]
         yield "not"
@@ -183,7 +183,7 @@ def _norm(word: str) -> str:
 
 
 def _assigned(words: list[Word]) -> tuple[list[Word], bool]:
-    """Turn ``set X to Y``, ``X is set to Y`` and ``X defaults to Y`` into ``X = Y``; tell whether it was a change."""
+    """Turn ``set X to Y``, ``X is set to Y`` and ``X defaults to Y`` into ``X = Y``; return whether it was a change, too."""
     places = [at for at, word in enumerate(words) if word.norm in ("to", "at") and 0 < at < len(words) - 1]
     if not places:
         return words, False

@@ -1,17 +1,17 @@
-"""Conflict: whether two memories cannot both be so, and how (design §3, §5).
+"""Conflict: whether and how two memories exclude each other (design §3, §5).
 
-Precision comes before recall: what is unrelated must never retire each other. Two memories conflict only if, word by word, they
-say the same of the same thing but for
+Precision comes before recall: unrelated memories must never retire each other. Two memories conflict only if, word by
+word, they make the same statement about the same thing except for
 
 - the **value**: one number, version, date, name or place where only one can be (``port = 8080``, ``port = 9090``);
-- the **denial**: one says that it is not so;
-- the **reversal**: one takes back the change that the other tells of (added, removed; reverted);
-- the **outcome**: what worked does not work any more, told in equal words.
+- the **denial**: one negates the other;
+- the **reversal**: one undoes the change that the other reports (added, removed; reverted);
+- the **outcome**: what worked no longer works, in equal words.
 
-What happened has happened: two events do not conflict because they ended otherwise. That a trial failed and a later one
-of the same task succeeded is a *recovery*: both are true, the failure is the lesson, and to retire it would be to unlearn it.
-An episode therefore conflicts only where it tells of a change (which the next change undoes), or where the very same action in
-the very same situation succeeded first and failed later: whoever relies on the success should see the failure, too.
+Past events stay true: two events do not conflict because their outcomes differ. A failed trial and a later success at
+the same task are a *recovery*: both are true, the failure is the lesson, and retiring it would unlearn it. An episode
+therefore conflicts only if it reports a change (which a later change undoes), or if the same action in the same
+situation succeeded first and failed later: whoever relies on the success should also see the failure.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ NOTED: dict[Kind, str] = {
     "reversal": "one takes the other back",
     "outcome": "another outcome",
 }
-"""What a link says of a conflict: it outlasts its ends' being shown, so it tells nothing that one of them says."""
+"""Description stored in the link. The link outlasts the visibility of its ends, so it quotes neither of them."""
 
 _LEAST_SHARED = 2
-"""Words with a meaning that two claims must share besides what they differ in."""
+"""Content words that two claims must share besides those that differ."""
 _LONGEST_VALUE = 4
 _LEAST_ALIKE = 0.6
-"""Least share of words that two claims with different values have in common."""
+"""Minimum share of common words of two claims with different values."""
 _SAME_SUBJECT = 0.75
-"""Least share of the words that what was added and what was removed have in common."""
+"""Minimum share of common words of an addition and a removal."""
 _PART_OF_SUBJECT = 0.5
-"""The same, where the one names nothing that the other does not."""
+"""The same where one names nothing that the other does not."""
 _SHOWN_CHARS = 80
 
 
@@ -53,7 +53,7 @@ def _stems(words: str) -> frozenset[str]:
 
 
 def _opposites(pairs: str) -> dict[str, str]:
-    """Return both directions of the pairs of words between commas, by their stems."""
+    """Return both directions of the comma-separated pairs of words, by their stems."""
     both = (pair.split() for pair in pairs.split(", "))
     stems = [[(analyse(word) or [word])[0] for word in pair] for pair in both]
     return {one: other for pair in stems for one, other in (pair, pair[::-1])}
@@ -84,7 +84,7 @@ _TAKES_A_QUANTITY = frozenset({IS, "every", "port", "version", "python"}) | _ste
 _HELD_TO = frozenset(
     "is are starts start ends end begins begin expires expire closes close opens open launches happens runs listens waits lasts".split()
 )  # fmt: skip
-"""As it is written: what started, ran or was closed is an event, and may happen again otherwise."""
+"""Word forms as written: things that started, ran or were closed are events, which may recur with another result."""
 _SINGLE = _stems(
     "owner maintainer lead leader manager author host hostname port url address endpoint path location default model branch database "
     "language version region zone timezone name email phone format encoding color colour deadline date day time schedule password key "
@@ -92,7 +92,7 @@ _SINGLE = _stems(
     "approver formatter linter license licence framework interpreter shell backend currency locale unit separator indentation mode level "
     "bucket queue topic cluster server domain"
 )  # fmt: skip
-"""Nouns of what a thing has one of."""
+"""Nouns for attributes with a single value."""
 _HAS_ONE = _stems("owns maintains leads manages runs hosts reviews approves")
 _PLACED = frozenset(
     "lives live located stored hosted deployed based listens happens scheduled owned maintained managed led written kept sent goes go named "
@@ -103,7 +103,7 @@ _TIMES = frozenset({"on", "at", "after", "within", "until", "for", "in"})
 _HAS_MANY = _stems(
     "supports works compatible includes adds offers visited failed fails handles fixes passed ships reads accepts"
 )
-"""Verbs of what there may be several of: to support one version is not to support no other."""
+"""Verbs whose objects do not exclude each other: supporting one version does not rule out another."""
 _CHOOSES = _stems("use uses using prefer prefers choose chooses like likes want wants pick favour write")
 _ADDS = _stems(
     "add adds added introduce introduces enable enables create support allow use implement show include install"
@@ -114,7 +114,7 @@ _TAKES_AWAY = _stems(
 _IDENTIFIER = re.compile(r"\w_\w|[a-z][A-Z]|\w\.\w|\w/\w")
 _REVERTED = re.compile(r"\breverted? [“\"]([^”\"]{3,300})[”\"]", re.IGNORECASE)
 _IS_A_CHANGE = frozenset({"git"})
-"""Sources whose episodes tell of changes."""
+"""Sources whose episodes report changes."""
 
 
 class Conflict(NamedTuple):
@@ -123,9 +123,9 @@ class Conflict(NamedTuple):
     Attributes
     ----------
     score : float
-        The share of their words that they have in common, in (0, 1].
+        Share of common words, in (0, 1].
     reason : str
-        In words that may quote both: for those who are shown both.
+        Explanation that may quote both memories, for readers who may see both.
     """
 
     kind: Kind
@@ -134,14 +134,14 @@ class Conflict(NamedTuple):
 
     @property
     def noted(self) -> str:
-        """What is written down of it: the kind alone."""
+        """Return the stored description: the kind alone."""
         return NOTED[self.kind]
 
 
 def conflict_of(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
-    """Return how two memories of one project conflict, None if they do not; `newer` is what was so later.
+    """Return how two memories of one project conflict, None if they do not; `newer` is the later statement.
 
-    Deterministic; costs at most some dozen comparisons of short sentences.
+    Deterministic; costs at most a few dozen comparisons of short sentences.
     """
     if not _may_be_about_the_same(older, newer):
         return None
@@ -154,7 +154,7 @@ def conflict_of(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
 
 
 def _may_be_about_the_same(one: AgentMemory, other: AgentMemory) -> bool:
-    """Whether what they are about, where both say so, is the same thing."""
+    """Return whether their subjects are the same, where both name one."""
     about, others = (
         {(entity.kind, canonical_name(entity.name)) for entity in memory.entities if entity.about}
         for memory in (one, other)
@@ -170,7 +170,7 @@ def _of_outcome(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
 
 
 def _of_action(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
-    """Tell of the same action in the same situation that it worked first and failed later; the other way round is a recovery."""
+    """Detect the same action in the same situation that succeeded first and failed later; the reverse is a recovery."""
     if (older.outcome, newer.outcome) != ("positive", "negative"):
         return None
     before, after = (
@@ -202,7 +202,7 @@ def _of_reversal(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
 
 
 def _verb_and_object(memory: AgentMemory) -> tuple[str, list[str]]:
-    """Return what a change did and to what; nothing of a fix, which names what was wrong."""
+    """Return the verb and object of a change; nothing for a fix, which names what was wrong."""
     terms = [] if memory.content.startswith("Fix") else analyse(bare(memory.content))
     return ("", []) if not terms else (terms[0], terms[1:])
 
@@ -216,13 +216,13 @@ def _share(one: Sequence[str], other: Sequence[str]) -> float:
 
 
 def _of_claims(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
-    """Return the surest conflict between a claim of the one and a claim of the other."""
+    """Return the surest conflict between a claim of one memory and a claim of the other."""
     is_users = older.trust_class == newer.trust_class == "user"
     mine, theirs = claims_of(older.content), claims_of(newer.content)
     if not mine or not theirs:
         return None
     if not _same(mine[0], theirs[0]):
-        # what follows is said of what the first sentence speaks of: it meets only where that is the same
+        # later sentences refer to the subject of the first: they are compared only if it is the same
         mine, theirs = mine[:1], theirs[:1]
     met = product(
         [claim for claim in mine if _counts(older, claim)], [claim for claim in theirs if _counts(newer, claim)]
@@ -236,7 +236,7 @@ def _same(one: Claim, other: Claim) -> bool:
 
 
 def _counts(memory: AgentMemory, claim: Claim) -> bool:
-    """Whether a claim tells how things are: an episode's does where it tells of a change, not where it tells of an event."""
+    """Return whether a claim states how things are: an episode's claim does only if it reports a change, not an event."""
     return claim.is_change or not isinstance(memory, EpisodicMemory)
 
 
@@ -247,7 +247,7 @@ def _between(one: Claim, other: Claim, *, is_users: bool) -> Conflict | None:
     if mine == theirs:
         return _denial(one, other)
     if one.is_denied or other.is_denied:
-        return None  # of two things that are not so none excludes the other
+        return None  # two negated statements do not exclude each other
     begins, ends = _shared_ends(mine, theirs)
     score = round(2 * (begins + ends) / (len(mine) + len(theirs)), 2)
     if score < _LEAST_ALIKE or begins + ends >= min(len(mine), len(theirs)):
@@ -271,19 +271,19 @@ def _are_equal(pair: tuple[str, str]) -> bool:
 
 
 def _shared_ends(mine: Sequence[str], theirs: Sequence[str]) -> tuple[int, int]:
-    """Return with how many words two claims begin together, and with how many they end together."""
+    """Return how many words two claims have in common at their beginning, and at their end."""
     begins = sum(1 for _ in takewhile(_are_equal, zip(mine, theirs, strict=False)))
     ends = sum(1 for _ in takewhile(_are_equal, zip(reversed(mine), reversed(theirs), strict=False)))
     return begins, ends
 
 
 def _is_settled(claim: Claim) -> bool:
-    """Whether it is plain from the form of a claim that there is only one value: it is a rule, or a change of it."""
+    """Return whether the form of a claim shows that there is only one value: it is a rule, or a change of a rule."""
     return claim.is_rule or claim.is_change
 
 
 def _weight(word: Word) -> int:
-    """Return how much a shared word tells of what is spoken of: the name of a setting as much as two words."""
+    """Return how much a shared word identifies the subject: the name of a setting counts as two words."""
     return says_something(word.norm) * (_LEAST_SHARED if _IDENTIFIER.search(word.text) else 1)
 
 
@@ -297,7 +297,7 @@ def _denial(one: Claim, other: Claim) -> Conflict | None:
 def _excludes(
     left: Sequence[Word], span: Sequence[Word], other: Sequence[Word], right: Sequence[Word], *, is_choice: bool
 ) -> bool:
-    """Whether only one of two values can be where they stand."""
+    """Return whether two values in this position exclude each other."""
     before = left[-1].norm if left else ""
     frame = {word.norm for word in (*left, *right)}
     if len(span) == len(other) == 1 and _are_opposite(left, span[0].norm, other[0].norm, right, is_choice=is_choice):
@@ -320,7 +320,7 @@ def _excludes(
 
 
 def _are_opposite(left: Sequence[Word], one: str, other: str, right: Sequence[Word], *, is_choice: bool) -> bool:
-    """Whether of two words, where they stand, one says what the other denies; the public and the private API are two things."""
+    """Return whether two words in this position are opposites; the public and the private API are two things."""
     if not left or any(word.norm == IS for word in right):
         return False
     if _OPPOSITE_ACTS.get(one) == other or (is_choice and _OPPOSITE_WAYS.get(one) == other):
@@ -331,14 +331,14 @@ def _are_opposite(left: Sequence[Word], one: str, other: str, right: Sequence[Wo
 
 
 def _is_placed(left: Sequence[Word]) -> bool:
-    """Whether what comes next is where, when or by whom something is done."""
+    """Return whether the next words say where, when or by whom something is done."""
     return len(left) > 1 and left[-1].norm in _PLACING and left[-2].text.casefold() in _PLACED
 
 
 def _takes_a_quantity(left: Sequence[Word], span: Sequence[Word], right: Sequence[Word], *, is_rule: bool) -> bool:
-    """Whether a number or day is a value where it stands: no part of a name (the 1992 Olympics), none of several (on a 429).
+    """Return whether a number or date here is a value: not part of a name (the 1992 Olympics), not one of several (on a 429).
 
-    A time is one where something is held to it, or begins or ends with it: what merely happened may happen again.
+    A time is a value where it is a deadline, a begin or an end: a mere event may recur.
     """
     before = left[-1].norm if left else ""
     if right and (right[0].text.istitle() or _ORDINAL.match(span[0].norm)):
@@ -350,7 +350,7 @@ def _takes_a_quantity(left: Sequence[Word], span: Sequence[Word], right: Sequenc
 
 
 def _gives_one(right: Sequence[Word]) -> bool:
-    """Whether what follows a name is that it owns something, or is the one that something has one of."""
+    """Return whether the words after a name make it an owner, or the value of an attribute with a single value."""
     if right[0].norm == IS:
         return len(right) > 1 and right[1].norm in _SINGLE
     return right[0].norm in _HAS_ONE

@@ -1,10 +1,11 @@
-"""What becomes of contradictions: which are open, which the newer memory decides by itself, and what the user says of them.
+"""Resolution of contradictions: which are open, which the newer memory settles by itself, and the user's decisions.
 
-A contradiction is **open** while both sides are in force: neither forgotten, archived, no longer valid nor superseded. So it is
-closed by `supersede`, by `invalidate` on one side, by forgetting one; and open again when that is taken back.
+A contradiction is **open** while both sides are in force: not forgotten, archived, invalid or superseded. So
+`supersede`, `invalidate` on one side, or forgetting one side closes it; undoing that opens it again.
 
-To be decided is to be *superseded*, not to be invalidated: the older memory hands its score at recall to the newer one, stays in
-lists, and counts again by itself should the newer one be forgotten or prove wrong. When it ceased to be true nobody has said.
+The older side of a settled contradiction is *superseded*, not invalidated: it hands its recall score to the newer
+memory, stays in lists, and counts again if the newer one is forgotten or proves wrong. The time when it ceased to be
+true is unknown.
 """
 
 from __future__ import annotations
@@ -30,21 +31,21 @@ from memgraph.store import AgentMemoryStore
 from memgraph.store.query import Reader
 
 _SURE_REVERSAL = 0.75
-"""What was taken away is a part of what was added, or the other way round, where they share less of their words."""
+"""Minimum share of common words when the removed thing is part of the added one, or the reverse."""
 NO_CONFLICT = "they do not contradict each other"
 
 
 def is_decided(conflict: Conflict, older: StoredMemory, newer: StoredMemory, *, is_confirmed: bool, now: str) -> bool:
-    """Whether the newer memory replaces the older one without anybody being asked.
+    """Return whether the newer memory replaces the older one without asking anybody.
 
-    It does if it is later, its source is trusted at least as much, and it is confirmed: the user said it, it was of use in
-    a recall that ended well, or its confidence is above the older one's: of two that are told alike, later is not truer. What is
-    pinned gives way to the user's word alone. Which of two outcomes will come again, nothing decides but the user.
+    It does if it is later, its source is trusted at least as much, and it is confirmed: the user stated it, it was
+    useful in a recall that ended well, or its confidence is higher than the older one's. Being later alone does not
+    make it truer. A pinned memory yields only to the user. Which of two outcomes will recur, only the user can decide.
 
     Parameters
     ----------
     is_confirmed : bool
-        The newer one was used since, and that ended well, or it was told again.
+        Whether the newer one was used since with a good outcome, or was repeated.
     """
     if conflict.kind == "reversal" and conflict.score < _SURE_REVERSAL:
         return False
@@ -62,25 +63,25 @@ def is_decided(conflict: Conflict, older: StoredMemory, newer: StoredMemory, *, 
 
 
 def open_contradictions(store: AgentMemoryStore, *, project_id: str | None = None) -> list[Contradiction]:
-    """Return the contradictions whose sides are both in force, the surest first, ties in id order.
+    """Return the contradictions whose sides are both in force, surest first, ties in id order.
 
     Parameters
     ----------
     project_id : str, optional
-        Those of this project's memories. None: of all.
+        Only contradictions between this project's memories. None: all projects.
     """
     return still_open(store.reader, checked(Name | None, project_id, "project"))
 
 
 def still_open(reader: Reader, project_id: str | None = None) -> list[Contradiction]:
-    """Return what `open_contradictions` does."""
+    """Return the result of `open_contradictions`."""
     with reader.frozen(links=True):
         shown = reader.listed(project_id=project_id) & ~reader.superseded()
         return _in_order_of_score(_contradiction(reader, ends) for ends in _among(reader, shown))
 
 
 def decided_contradictions(store: AgentMemoryStore, *, project_id: str | None = None) -> list[Contradiction]:
-    """Return the contradictions in which one of two listed memories replaces the other, in the same order."""
+    """Return the contradictions in which one listed memory supersedes the other, in the same order."""
     project_id = checked(Name | None, project_id, "project")
     reader = store.reader
     with reader.frozen(links=True):
@@ -89,7 +90,7 @@ def decided_contradictions(store: AgentMemoryStore, *, project_id: str | None = 
 
 
 def _among(reader: Reader, shown: NDArray[np.bool_]) -> list[tuple[str, str]]:
-    """Return the ends of the CONTRADICTS between masked memories."""
+    """Return the ends of the CONTRADICTS links between masked memories."""
     index = reader.index
     sources, targets = index.links.pairs(RELATION_CODE["CONTRADICTS"])
     both = np.flatnonzero(shown[sources] & shown[targets])
@@ -101,7 +102,7 @@ def _in_order_of_score(found: Iterable[Contradiction]) -> list[Contradiction]:
 
 
 def _is_replaced(reader: Reader, ends: tuple[str, str]) -> bool:
-    """Whether one of two memories supersedes the other."""
+    """Return whether one of two memories supersedes the other."""
     return any(reader.record("SUPERSEDES", pair) is not None for pair in (ends, ends[::-1]))
 
 
@@ -123,16 +124,16 @@ def _contradiction(reader: Reader, ends: tuple[str, str]) -> Contradiction:
 def resolve_contradiction(
     store: AgentMemoryStore, one_id: str, other_id: str, *, keep: str, reason: str | None = None
 ) -> Link:
-    """Decide a contradiction: the memory that is kept supersedes the other one. `unsupersede` takes it back.
+    """Settle a contradiction: the memory to keep supersedes the other one. `unsupersede` undoes it.
 
-    One that was decided the other way round is turned round.
+    An earlier decision the other way round is reversed.
 
     Raises
     ------
     NotFoundError
         A memory is missing.
     InvalidInputError
-        They do not contradict each other, or the one to keep is neither.
+        The memories do not contradict each other, or the one to keep is neither of them.
     """
     with store.exclusive():
         ends = _linked(store, one_id, other_id)
@@ -146,10 +147,10 @@ def resolve_contradiction(
 
 
 def dismiss_contradiction(store: AgentMemoryStore, one_id: str, other_id: str, *, reason: str | None = None) -> Link:
-    """Say that two memories do not contradict each other after all: neither replaces the other, and they are not proposed again.
+    """Dismiss a contradiction between two memories: neither supersedes the other, and it is not proposed again.
 
-    What stands for that is a RELATED_TO between them, with the reason: memories whose relation is known are never compared.
-    To ``link`` them as CONTRADICTS takes it back; to ``unlink`` the RELATED_TO lets them be compared anew when one changes.
+    It is replaced by a RELATED_TO link with the reason: linked memories are never compared. ``link`` with CONTRADICTS
+    undoes it; ``unlink`` of the RELATED_TO allows them to be compared again when one of them changes.
 
     Raises
     ------
@@ -180,7 +181,7 @@ def dismiss_contradiction(store: AgentMemoryStore, one_id: str, other_id: str, *
 
 
 def _linked(store: AgentMemoryStore, one_id: str, other_id: str) -> tuple[str, str]:
-    """Return the ends of the CONTRADICTS between two memories, its source first."""
+    """Return the ends of the CONTRADICTS link between two memories, its source first."""
     one, other = store.find_id(one_id), store.find_id(other_id)
     for ends in ((one, other), (other, one)):
         if store.reader.record("CONTRADICTS", ends) is not None:

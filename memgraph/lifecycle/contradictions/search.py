@@ -1,11 +1,11 @@
-"""Contradictions: which memories conflict with which is found out, written down, and where it is safe decided.
+"""Search for contradictions: find conflicting memories, link them, and settle them where that is safe.
 
-Looked at is what is new or has changed since the last run, each memory against a few that it shares its rarest words with, so
-the cost grows with what is new and not with its square. Only memories of the same project, task and privacy tier meet. Where two
-are linked already, by whomever and however, it is known how they stand to each other, and nothing is proposed.
+Memories that are new or have changed since the last run are each compared with a few that share their rarest words, so
+the cost is linear in the number of changes. Only memories of the same project, task and privacy tier are compared. Two
+memories that are already linked, by anyone and in any way, are skipped.
 
-A run is made of batches: each is decided under the writer lock, writes its links, one commit a write scope, and then how far it
-has come. Stopped at any moment, the next run goes on from there, and ends as if there had been one.
+A run consists of batches. Each is decided under the writer lock, writes its links in one commit per write scope, and
+then records its progress. After an interruption the next run continues from there, with the same final result.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from memgraph.store.query import Reader
 from memgraph.text.overlap import overlap
 
 NEAR = 0.6
-"""Least cosine of two memories that are compared: of the right proposals from real logs the least was 0.63."""
+"""Minimum cosine of two memories that are compared: the lowest of the correct proposals from real logs was 0.63."""
 _OVERLAP = 0.5
-"""Least share of the shorter one's terms that both have, where one has no vector."""
+"""Minimum share of the shorter text's terms that both must contain if one has no vector."""
 _RAREST = 6
 _MOST_POSTINGS = 2_000
 _MOST_NEAR = 64
@@ -59,27 +59,27 @@ Slots = NDArray[np.int64]
 def find_contradictions(
     store: AgentMemoryStore, *, seconds: float | None = None, progress: Progress | None = None
 ) -> ContradictionResult:
-    """Compare what is new or has changed since the last run with what is in force. Run again, it writes nothing.
+    """Compare memories that are new or have changed since the last run with those in force. Idempotent.
 
     Parameters
     ----------
     seconds : float, optional
-        After so long no further batch is begun.
+        No further batch begins after this time.
     progress : callable, optional
-        Is told how many events have been gone through, and of how many.
+        Called with (done, total) events.
 
     Raises
     ------
     InvalidInputError
-        The time is no number of seconds, 0 or more.
+        `seconds` is not a number ≥ 0.
     ModelMismatchError
-        The store has changed its embedding model meanwhile; what was found is kept, and the next run goes on.
+        The store's embedding model has changed meanwhile; links found so far are kept, and the next run continues.
     """
     seconds = checked(Seconds | None, seconds, "seconds")
     started = time.monotonic()
     before = last_run(store.reader, CONTRADICTIONS).get("seq", 0)
     total = store.reader.index.offset.seq - before
-    result, known = ContradictionResult(), _Known(store.reader)
+    result, known = ContradictionResult(), _Cache(store.reader)
     for step in batches_after(store.reader, before):
         if seconds is not None and time.monotonic() - started >= seconds:
             return result.model_copy(update={"complete": False})
@@ -92,16 +92,16 @@ def find_contradictions(
 
 
 def find_contradictions_of(store: AgentMemoryStore, memory_ids: Iterable[str]) -> ContradictionResult:
-    """Compare memories that were just written with what is in force, at once; a run looks at them again and finds no more."""
+    """Compare memories that were just written with those in force. A later run compares them again and finds no more."""
     ids = list(memory_ids)
     if not ids:
         return ContradictionResult()
     step = Batch(ids, frozenset(), frozenset(), 0, 0)
-    return carry_out(store, partial(_planned, step=step, known=_Known(store.reader)), attempts=1).result
+    return carry_out(store, partial(_planned, step=step, known=_Cache(store.reader)), attempts=1).result
 
 
-def told(result: ContradictionResult) -> str | None:
-    """Return what was found, in words; None where that is nothing."""
+def described(result: ContradictionResult) -> str | None:
+    """Return a message about what was found; None if there is nothing."""
     left = result.found - result.superseded
     said = [
         f"replaces {_memories(result.superseded)} that it contradicts" if result.superseded else "",
@@ -116,22 +116,22 @@ def _memories(number: int) -> str:
 
 @dataclass(slots=True)
 class _Findings:
-    """What a batch has found so far."""
+    """Findings of a batch."""
 
     links: list[tuple[str | None, MemoryLinked]] = field(default_factory=list)
     compared: set[frozenset[str]] = field(default_factory=set)
     retired: set[str] = field(default_factory=set)
 
 
-class _Known:
-    """What a run knows for as long as nobody else has written: memories, which of them hold a term, and which pairs do not conflict.
+class _Cache:
+    """Cache of a run, valid until another writer commits: memories, the slots that hold a term, and pairs without conflict.
 
     Attributes
     ----------
     apart : set of (int, int)
         Pairs of slots, the lower one first.
     through_seq : int
-        The last event that this run has written, and no memory's own text or state with it.
+        The last event that this run wrote; none of its events changed a memory's text or state.
     """
 
     def __init__(self, reader: Reader) -> None:
@@ -142,29 +142,29 @@ class _Known:
         self.through_seq = -1
 
     def read(self, memory_ids: Sequence[str]) -> list[StoredMemory]:
-        """Return these memories in this order."""
+        """Return these memories, in this order."""
         lacking = [one for one in memory_ids if one not in self._memories]
         self._memories |= {memory.id: memory for memory in self._reader.read(lacking)} if lacking else {}
         return [self._memories[one] for one in memory_ids if one in self._memories]
 
     def holders(self, code: int) -> NDArray[np.int32]:
-        """Return the slots whose texts hold a term: asked once, for a look-up may cost a pass over what was written of late."""
+        """Return the slots whose texts contain a term. Cached, since a look-up may scan all recent writes."""
         if code not in self._holders:
             self._holders[code] = self._reader.index.postings.get(code)[0]
         return self._holders[code]
 
     def has_risen(self, memory: StoredMemory, after_seq: int) -> bool:
-        """Whether a memory is surer, or trusted more, than it was then, and neither less. Reads the journal: ask last."""
+        """Return whether a memory's confidence or trust has risen since, and neither fell. Reads the journal: call it last."""
         memory_id = memory.id
         events = (event for event in self._reader.history(memory_id) if event.seq <= after_seq)
         if (then := last_known(events, memory_id)) is None:
-            return False  # it was weighed when it was written
+            return False  # compared when it was written
         sure, distrust = then.row.get("confidence", 1.0), TRUST.index(then.row.get("trust_class", "agent"))
         now = memory.confidence, TRUST.index(memory.trust_class)
         return now != (sure, distrust) and now[0] >= sure and now[1] <= distrust
 
     def refresh(self) -> None:
-        """Forget everything if somebody else has written since, or it has become much."""
+        """Clear the cache if another writer has committed, or if it has become too large."""
         is_much = len(self._memories) > _MOST_KNOWN or len(self.apart) > _MOST_APART
         if is_much or self._reader.index.offset.seq != self.through_seq:
             self._memories.clear()
@@ -173,15 +173,15 @@ class _Known:
 
 
 class _Field:
-    """What a batch is compared with: what was in force when it began."""
+    """The memories that a batch is compared with: those in force when it began."""
 
-    def __init__(self, reader: Reader, known: _Known) -> None:
+    def __init__(self, reader: Reader, known: _Cache) -> None:
         self.reader, self.index, self.known = reader, reader.index, known
         self.in_force = reader.listed() & ~reader.superseded()
         self._fitting: dict[tuple[int, ...], Mask] = {}
 
     def fitting(self, slot: int) -> Mask:
-        """Return which slots in force have the same scope as one; its own among them. Costs a pass over all, once a scope."""
+        """Return which slots in force have the same scope as one, its own included. Costs one pass over all per scope."""
         scope = tuple(int(self.index.column(name)[slot]) for name in (*_SAME, "domain"))
         if scope not in self._fitting:
             domain = self.index.column("domain")
@@ -192,16 +192,16 @@ class _Field:
         return self._fitting[scope]
 
 
-def _planned_and_noted(view: View, step: Batch, known: _Known) -> Plan[ContradictionResult]:
-    """Plan what is found among some memories, and to note how far the run has come."""
+def _planned_and_noted(view: View, step: Batch, known: _Cache) -> Plan[ContradictionResult]:
+    """Plan the findings among some memories, and the record of the run's progress."""
     plan = _planned(view, step, known)
     counts = {name: getattr(plan.result, name) for name in ("looked_at", "found", "superseded")}
     sought = ContradictionsSought(sought_at=view.now, through_seq=step.through_seq, **counts)
     return replace(plan, commits=[*plan.commits, account(sought)])
 
 
-def _planned(view: View, step: Batch, known: _Known) -> Plan[ContradictionResult]:
-    """Look at some memories, and plan to link what is found."""
+def _planned(view: View, step: Batch, known: _Cache) -> Plan[ContradictionResult]:
+    """Compare some memories and plan the links for what is found."""
     known.refresh()
     field, now = _Field(view.reader, known), view.now
     index = field.index
@@ -233,10 +233,10 @@ def _compare(
     found: _Findings,
     *,
     step: Batch,
-    known: _Known,
+    known: _Cache,
     now: str,
 ) -> bool:
-    """Note how two memories conflict, if they do, and whether that is decided. Tell whether more could be said another time."""
+    """Note how two memories conflict, if they do, and whether it is settled. Return whether a later comparison may differ."""
     older, newer = in_order(one, other)
     is_confirmed, is_known = newer.id in step.confirmed, relations == {"CONTRADICTS"}
     may_be_decided = is_confirmed or newer.id in step.weighed
@@ -244,7 +244,7 @@ def _compare(
     if pair in found.compared or (relations and not (is_known and may_be_decided)):
         return True
     if older.invalid_at is not None and older.invalid_at <= since(newer):
-        return False  # each has its time
+        return False  # each is valid in its own period
     conflict = conflict_of(older, newer)
     if conflict is None:
         return False
@@ -265,7 +265,7 @@ def _pair(one: int, other: int) -> tuple[int, int]:
 
 
 def _linked(index: Index, slot: int) -> dict[int, Set[str]]:
-    """Return how other slots are linked with one, in either direction."""
+    """Return the links between one slot and others, in either direction."""
     found: dict[int, Set[str]] = {}
     for other, code in zip(*(part.tolist() for part in index.links.get(slot)), strict=True):
         found[other] = found.get(other, set()) | {EXPLICIT_RELATIONS[abs(code) - 1]}
@@ -273,9 +273,9 @@ def _linked(index: Index, slot: int) -> dict[int, Set[str]]:
 
 
 def _rivals(field: _Field, memory: StoredMemory, slot: int) -> list[tuple[int, StoredMemory]]:
-    """Return the few memories in force that may contradict one, with their slots, the nearest first, ties in id order."""
+    """Return the few memories in force that may contradict one, with their slots, nearest first, ties in id order."""
     if memory.source == COMPRESSION_SOURCE:
-        return []  # it says what its episodes say
+        return []  # it repeats what its episodes say
     near = _nearest(field, memory, slot, _sharing(field, slot))
     near = [other for other in near if _pair(slot, other) not in field.known.apart]
     rivals = field.known.read([field.index.ids.names[other] for other in near])
@@ -283,7 +283,7 @@ def _rivals(field: _Field, memory: StoredMemory, slot: int) -> list[tuple[int, S
 
 
 def _sharing(field: _Field, slot: int) -> Slots:
-    """Return the slots of the same scope that share most of the memory's rarest terms: a bounded number of them."""
+    """Return the slots of the same scope that share most of the memory's rarest terms: a bounded number."""
     index = field.index
     postings = sorted(map(field.known.holders, np.unique(index.sequences.get(slot)).tolist()), key=len)
     telling = [slots[-_MOST_POSTINGS:] for slots in postings if len(slots) > 1][:_RAREST]

@@ -1,8 +1,9 @@
-"""Until when a fact holds, as its own text says: “until 2026-03-31”, “expires on 31 March 2026”, “through the end of 2026”.
+"""Stated ends of validity: “until 2026-03-31”, “expires on 31 March 2026”, “through the end of 2026”.
 
-Precision comes before recall: a fact that is retired too early is lost to recall. So every sentence must state an end, that end must
-be named by day, month or year without doubt (03/04/2026 is not), and it must lie after the fact was recorded: what was said to
-end before that is history, and stays true. What was so (“was down until”) or begins then (“not available until”) states no end.
+Precision comes before recall: a fact that is retired too early is lost to recall. So every sentence must state an end;
+the end must be an unambiguous day, month or year (03/04/2026 is not); and it must lie after the fact was recorded: an
+end before that is history and stays true. Past states (“was down until”) and beginnings (“not available until”) state
+no end.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _FORMS = (
     ("dotted_year", "dotted_month", "dotted_day"),
     ("year_alone", None, None),
 )
-"""Which groups hold year, month and day."""
+"""The groups that hold year, month and day."""
 _END = re.compile(
     r"\b(?:until|till|up\s+to|through|no\s+later\s+than|valid\s+(?:to|thru)|(?:expires?|ends?)(?:\s+(?:on|in|with\s+the\s+end\s+of))?)\s+"
     + _DATE,
@@ -45,14 +46,14 @@ _NOT = re.compile(r"\b(?:not|never|no(?!\s+later)|cannot|nor|neither|without)\b|
 
 
 def stated_end(text: str, recorded_at: str) -> str | None:
-    """Return the first moment at which a text no longer says anything that holds, or None if it does not say when that is.
+    """Return the first moment at which a text no longer holds by its own words, or None if it states no end.
 
-    The day, month or year that is named is the last one in which it holds, in UTC; of several the latest counts.
+    The named day, month or year is the last one in which it holds, in UTC; of several the latest counts.
 
     Parameters
     ----------
     recorded_at : str
-        When it was said: canonical time.
+        When the text was recorded: canonical time.
     """
     if not _SIGN.search(text):
         return None
@@ -75,7 +76,7 @@ def _ends(sentence: str) -> Iterator[str]:
 
 
 def _after(match: re.Match[str]) -> str | None:
-    """Return the moment after the day, month or year that was named; None if there is no such day."""
+    """Return the moment after the named day, month or year; None if there is no such date."""
     named = match.groupdict()
     year, month, day = next(
         (named[one], named[two] if two else None, named[three] if three else None)

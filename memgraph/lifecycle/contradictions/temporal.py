@@ -1,9 +1,9 @@
-"""Temporal validation: facts whose own end has passed are invalid, and a newer one counts once its time has come (seed 2).
+"""Temporal validation: invalidate facts whose stated end has passed, and let newer facts replace older ones in time (seed 2).
 
-Nothing is retired for its age: a fact holds until it says itself, or somebody else says, that it does not. Retired is a fact
-(a semantic memory) whose text states an end that has passed; and the older side of an open contradiction whose newer side began
-to hold later than it was written down. What is pinned stays, and is counted: who pinned it decides. What its ``invalid_at``
-says needs no run: that is seen by the clock.
+Age alone retires nothing: a fact holds until its own text or somebody says that it does not. Two kinds are retired: a
+fact (a semantic memory) whose text states an end that has passed; and the older side of an open contradiction whose
+newer side became valid later than it was recorded. A pinned fact stays and is counted, for whoever pinned it to decide.
+``invalid_at`` needs no run: it is compared with the clock.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from memgraph.store.query import Reader
 
 PHASE = "temporal"
 STATED = "its own end has passed: the text says until when it holds"
-"""Why a fact is invalid."""
+"""The reason given when a fact is invalidated."""
 _BATCH = 1_000
 
 
 def validate_facts(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> TemporalResult:
-    """Retire facts whose time is over. Run again, it writes nothing; `revalidate` and `unsupersede` take it back for good.
+    """Retire facts that no longer hold. Idempotent; `revalidate` and `unsupersede` undo it permanently.
 
     Parameters
     ----------
     is_time_up : callable, optional
-        Asked every thousand facts.
+        Called after every thousand facts; stops the run if it returns true.
     """
     total = TemporalResult()
     for ids in _facts(store.reader):
@@ -52,7 +52,7 @@ def validate_facts(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> 
 
 
 def _facts(reader: Reader) -> Iterator[list[str]]:
-    """Yield the ids of facts in force without an end of validity, those of one write scope at a time, in batches."""
+    """Yield in batches the ids of facts in force without an end of validity, each batch from one write scope."""
     with reader.frozen(links=True):
         index = reader.index
         mask = reader.listed(type="semantic") & np.isinf(index.column("invalid_days"))
@@ -70,7 +70,7 @@ def _facts(reader: Reader) -> Iterator[list[str]]:
 
 
 def _expired(view: View, ids: Sequence[str]) -> Plan[TemporalResult]:
-    """Plan to say of some facts of one write scope that they are invalid."""
+    """Plan to invalidate expired facts of one write scope."""
     stating = [(row, end) for row in view.reader.rows(ids) if (end := _end_of(row)) is not None]
     over = [(row, end) for row, end in stating if end <= view.now]
     ended = [_ended(row, end, view.now) for row, end in over if not row.get("is_pinned", False)]
@@ -80,7 +80,7 @@ def _expired(view: View, ids: Sequence[str]) -> Plan[TemporalResult]:
 
 
 def _end_of(row: Row) -> str | None:
-    """Return when a fact ceases to hold by its own text, None if it does not say; whoever changed it after its end knew better."""
+    """Return when a fact ends by its own text; None if it does not say, or was changed by somebody after that end."""
     changed_at = row["updated_at"] if row["updated_at"] > row["created_at"] else ""
     said_at = max(row["occurred_at"], row.get("valid_at", ""), changed_at)
     return None if "invalid_at" in row else stated_end(row["content"], said_at)
@@ -92,7 +92,7 @@ def _ended(row: Row, end: str, now: str) -> MemoryRevised:
 
 
 def _replaced(view: View) -> Plan[TemporalResult]:
-    """Plan to let newer facts replace those that they contradict, where their time came since the last run."""
+    """Plan to let newer facts supersede those they contradict, where they became valid since the last run."""
     run, found = last_run(view.reader, phase_key(PHASE)), still_open(view.reader)
     gone: set[str] = set()
     commits = []

@@ -1,1 +1,1 @@
-"""Duplicates: found, compared and merged."""
+"""Detection and merging of duplicates."""

@@ -1,6 +1,6 @@
-"""Duplicates: which memories in force could be the same as a new one, and which of them is nearest.
+"""Duplicates: which memories in force could be duplicates of a new one, and which of them is nearest.
 
-Call these while the store is held still: under the writer lock, or within ``with store.reader.frozen():``.
+Call these while the store is frozen: under the writer lock, or within ``with store.reader.frozen():``.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from memgraph.model.memory import AgentMemory, StoredMemory, Vector
 from memgraph.store import AgentMemoryStore
 
 _LOOKED_AT = 8
-"""Of what is near enough, so many are read for what they say."""
+"""Of the memories that are near enough, this many are read and compared."""
 _UNKNOWN = -2
-"""No memory has this scope."""
+"""Code of a scope that no memory has."""
 
 
 def kin(store: AgentMemoryStore, memory: AgentMemory) -> Mask:
-    """Return which memories in force are of the same type, project, task, privacy tier, trust class and outcome."""
+    """Return which memories in force have the same type, project, task, privacy tier, trust class and outcome."""
     index = store.reader.index
     mask = store.reader.listed(type=memory.type) & ~store.reader.superseded()
     mask &= of_scope(store, "project", memory.project_id) & of_scope(store, "task", memory.task_id)
@@ -31,7 +31,7 @@ def kin(store: AgentMemoryStore, memory: AgentMemory) -> Mask:
 
 
 def of_scope(store: AgentMemoryStore, kind: str, name: str | None) -> Mask:
-    """Return which memories are of exactly this project, task or domain; of None, those of none."""
+    """Return which memories have exactly this project, task or domain; for None, those without one."""
     index = store.reader.index
     code = -1
     if name is not None:
@@ -44,14 +44,14 @@ def of_scope(store: AgentMemoryStore, kind: str, name: str | None) -> Mask:
 def nearest(
     store: AgentMemoryStore, vector: Vector, mask: Mask, *, threshold: float, of: AgentMemory | None = None
 ) -> tuple[float, StoredMemory | None]:
-    """Return the greatest cosine among the masked memories, and whose it is if it reaches the threshold.
+    """Return the greatest cosine among the masked memories, and the memory's id if the cosine reaches the threshold.
 
-    Of several that are equally near it is the one with the lowest id; of none the cosine is −1.
+    Ties go to the lowest id; without any memory the cosine is −1.
 
     Parameters
     ----------
     of : AgentMemory, optional
-        Whose vector it is: of the nearest few, those that say something else than it are passed over (`differ`).
+        The memory whose vector it is: of the nearest few, those that differ from it in meaning are skipped (`differ`).
     """
     index = store.reader.index
     slots = np.flatnonzero(mask & store.reader.has_vector())
@@ -74,9 +74,9 @@ def nearest(
 def duplicate_of(
     store: AgentMemoryStore, memory: AgentMemory, mask: Mask, *, threshold: float
 ) -> tuple[float, StoredMemory | None]:
-    """Return the masked memory that says the same, and its cosine; (−1, None) where none does.
+    """Return the masked memory with the same meaning, and its cosine; (−1, None) if there is none.
 
-    Where one of two has no vector, they say the same only if their texts are equal.
+    Where one of two memories has no vector, they count as the same only if their texts are equal.
     """
     if memory.embedding is not None:
         cosine, found = nearest(store, memory.embedding, mask, threshold=threshold, of=memory)

@@ -12,11 +12,11 @@ from memgraph.model.memory import AgentMemory, id_of
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.store.commit.records import patch, record_of
 
-_TOLD_BY_THE_TEXT = (
+_DESCRIBES_TEXT = (
     "title", "reason", "occurred_at", "event_date", "location", "decision", "alternatives_considered", "files_involved",
     "git_commit", "entities",
 )  # fmt: skip
-"""Fields that say what the text is about: they go with it."""
+"""Fields that describe the text: they are taken from the same memory as the text."""
 
 
 M = TypeVar("M", bound=AgentMemory)
@@ -30,25 +30,26 @@ def merged(
     *,
     takes_text: bool | None = None,
 ) -> M:
-    """Return what a memory becomes when a duplicate joins it (design §5, seed 0).
+    """Return the memory that results from merging a duplicate into it (design §5, seed 0).
 
-    The longer text wins, unless the existing one is pinned, and brings what describes it; sources and builds are united; relevance becomes
-    what the curve says as of now (``(old + 1) / 2``, or what it adds), confidence ``(old + 2·new) / 3``.
+    The longer text wins, with the fields that describe it, unless the existing memory is pinned; sources and builds are
+    united; relevance becomes the curve's current value (``(old + 1) / 2``, or its increment), confidence ``(old +
+    2·new) / 3``.
 
     Parameters
     ----------
     takes_text : bool, optional
-        Whether the candidate's text wins, where the caller knows better.
+        Overrides whether the candidate's text wins.
     """
     if takes_text is None:
         takes_text = len(candidate.content) > len(existing.content) and not existing.is_pinned
-    told = {name: getattr(candidate, name, None) for name in _TOLD_BY_THE_TEXT} if takes_text else {}
-    # what another text tells of no attempt, or of another one, is told no longer
+    described = {name: getattr(candidate, name, None) for name in _DESCRIBES_TEXT} if takes_text else {}
+    # the fields of the attempt go with the text that was rendered from them
     of_the_text = {**no_attempt(), "is_solved": None}
     own = {name: getattr(candidate, name, nothing) for name, nothing in of_the_text.items() if hasattr(existing, name)}
     relevance = curve.confirmed(existing.relevance_score)
     return existing.model_copy(
-        update={name: value for name, value in told.items() if value}
+        update={name: value for name, value in described.items() if value}
         | (own if takes_text else {})
         | {
             "content": candidate.content if takes_text else existing.content,
@@ -66,12 +67,12 @@ def merged(
 
 
 def merge_event(existing: AgentMemory, after: AgentMemory, *, candidate_id: str | None, now: str) -> MemoryMerged:
-    """Return the event that turns one state of a memory into the other."""
+    """Return the event that changes a memory from one state to the other."""
     old = sparse(record_of(existing, now=now, max_relevance=float("inf")).model_dump())
     changed, cleared = patch(old, record_of(after, now=now, max_relevance=float("inf")))
     return MemoryMerged(id=id_of(existing), candidate_id=candidate_id, changed=changed, cleared=cleared)
 
 
 def _united(first: list[str], second: list[str]) -> list[str]:
-    """Unite two lists; of more than a memory can hold, the newest stay."""
+    """Return the union of two lists; the newest entries stay if it exceeds what a memory can hold."""
     return list(dict.fromkeys([*first, *second]))[-MAX_ITEMS:]

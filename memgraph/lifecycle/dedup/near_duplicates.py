@@ -1,20 +1,20 @@
-"""Near-duplicates: memories that came in by different doors, or without vectors, and say the same become one (seeds 1, 3).
+"""Near-duplicates: merge memories that say the same but came from different sources, or without vectors (seeds 1, 3).
 
-Of two the pinned one stays, else the one that was recorded first. It takes the text that says more or, where each says something
-of its own, what was said last, but never another one for a text that is pinned. Sources and builds it unites as a merge at
-consolidation does. It supersedes the other, which keeps all that it was and counts again after `unsupersede`; a pair that
-was parted so is not joined again. Nothing is confirmed by it: the one that stays has the higher relevance, and the higher
-confidence, of the two.
+Of two memories the pinned one stays, otherwise the one recorded first. It takes the more complete text or, if each says
+something of its own, the newer text; a pinned text is never replaced. Sources and builds are united as in a merge at
+consolidation. The memory that stays supersedes the other, which is kept unchanged and counts again after `unsupersede`;
+a pair that was separated so is not merged again. A merge confirms nothing: the result has the higher relevance and the
+higher confidence of the two.
 
-Only memories of the same project, task, domain, speaker, privacy tier, trust class, type, outcome and end of validity are
-compared. Left alone are parts of longer texts, what other phases of sleep make, and episodes without a build: each is evidence
-by itself, and would count no more.
+Only memories of the same project, task, domain, speaker, privacy tier, trust class, type, outcome and end of validity
+are compared. Excluded are parts of longer texts, the results of other sleep phases, and episodes without a build: each
+of those is evidence by itself, and would no longer count as such.
 
-What is new is looked at in portions, in the order in which it was written, each with all that came before it; so one portion
-takes about a second whatever the store holds, and a run that is stopped goes on behind the last portion that it finished. Within
-one the next pair is always that of the first memory, pinned ones before others and then as they were recorded, that has one,
-with what is nearest to it. So what is done next follows from what the store holds, and a portion that is stopped and begun again ends
-as if it had not been stopped.
+New memories are processed in portions, in the order in which they were written, each portion against everything before
+it; so a portion takes about a second whatever the size of the store, and an interrupted run continues after its last
+complete portion. Within a portion the next merge is always that of the first memory that has a near-duplicate (pinned
+ones first, then in order of recording) with its nearest one. So each step depends on the store's content alone, and a
+portion that is interrupted and repeated gives the same result.
 """
 
 from __future__ import annotations
@@ -47,27 +47,27 @@ from memgraph.store.query import Reader
 
 PHASE = "near-duplicates"
 REASON = "near-duplicate"
-"""Why the memory that stays supersedes the other."""
+"""Reason of the SUPERSEDES link from the memory that stays."""
 _KIN = ("type", "project", "task", "tier", "trust", "outcome", "domain", "speaker")
 _BATCH = 100
-"""Merges in one commit."""
+"""Merges per commit."""
 _LOOKED_AT = 64
-"""Of what is near a memory, so many that say something else are passed over."""
+"""Nearby memories with a different meaning that are skipped before the search gives up."""
 _REMEMBERED = 5_000
 _COMPARED = 2_000_000
 _FEWEST, _MOST = 64, 1_000
-"""A portion has at least and at most so many memories, between these so many that about `_COMPARED` pairs with others are looked at."""
+"""Minimum and maximum size of a portion; in between, a portion is sized for about `_COMPARED` compared pairs."""
 _WATCH = Watch(
     (AccessRecorded,), frozenset({"floor", "archive_summary", "relevance_anchor", "relevance_at", "updated_at"})
 )
-"""What can change which memories say the same."""
+"""Events that can change which memories say the same."""
 
 Mask = NDArray[np.bool_]
 Slots = NDArray[np.int64]
 
 
 class _Decision(NamedTuple):
-    """One memory is to become part of another one: what that is before and after, and how near they are."""
+    """A planned merge: the memory that is merged, the target before and after, and their similarity."""
 
     before: StoredMemory
     gone: StoredMemory
@@ -76,25 +76,25 @@ class _Decision(NamedTuple):
 
 
 def merge_near_duplicates(
-    store: AgentMemoryStore, *, is_time_up: TimeIsUp = never, looked_through: Callable[[int], None] | None = None
+    store: AgentMemoryStore, *, is_time_up: TimeIsUp = never, on_portion: Callable[[int], None] | None = None
 ) -> MergeResult:
-    """Merge memories that say the same, looking at what is new or has changed since this phase of sleep last came to its end.
+    """Merge memories that say the same, comparing those that are new or changed since this sleep phase last completed.
 
-    Deterministic, without a model. Run again when nothing has changed, it writes nothing.
+    Deterministic, without a model. Idempotent.
 
     Parameters
     ----------
     is_time_up : callable, optional
-        Asked before each portion and, but for the first one, every few hundred memories: once it says so, what was found is
-        written, and the rest waits for the next run.
-    looked_through : callable, optional
-        Is told, after each portion but the last, up to which event of the journal it has looked: to note it in the journal, so that
-        a run that is stopped later goes on from there.
+        Called before each portion and, except in the first one, every few hundred memories. Once it returns true, the
+        merges found are written, and the rest waits for the next run.
+    on_portion : callable, optional
+        Called after each portion but the last with the last journal event covered, so that the caller can record the
+        progress and a later run can continue from there.
 
     Notes
     -----
-    Memories with vectors are compared in blocks of matrix products within their group, what is new in a portion with what was
-    there by then. The others are found by their rarest words.
+    Memories with vectors are compared by blocked matrix products within their group, the new ones of a portion with all
+    that existed by then. The others are found by their rarest words.
     """
     total = MergeResult(complete=False)
     since = last_run(store.reader, phase_key(PHASE)).get("seq", 0)
@@ -106,7 +106,7 @@ def merge_near_duplicates(
         most_memories=_portion_size(store.reader),
         most_events=MOST_EVENTS,
     )
-    may_stop = never  # not within the first portion: else a run that is given too little time would never come further
+    may_stop = never  # the first portion always completes: otherwise runs with too little time would make no progress
     for portion in portions:
         if is_time_up():
             break
@@ -118,8 +118,8 @@ def merge_near_duplicates(
         if not found.complete or portion.is_last:
             break
         may_stop = is_time_up
-        if looked_through:
-            looked_through(portion.through_seq)
+        if on_portion:
+            on_portion(portion.through_seq)
     return total
 
 
@@ -128,7 +128,7 @@ def _portion_size(reader: Reader) -> int:
 
 
 def _planned(view: View, portion: Changes, is_time_up: TimeIsUp) -> Plan[MergeResult]:
-    """Plan what is to be merged of a portion, among all that was recorded up to its end."""
+    """Plan the merges of a portion with everything recorded up to its end."""
     reader = view.reader
     with reader.frozen(links=True):
         index = reader.index
@@ -160,12 +160,12 @@ def _planned(view: View, portion: Changes, is_time_up: TimeIsUp) -> Plan[MergeRe
 
 
 def _may_be_one(opposed: Mapping[str, set[str]], kept: StoredMemory, other: StoredMemory) -> bool:
-    """Tell whether one of two memories that are near each other may become part of the other.
+    """Return whether one of two nearby memories may be merged into the other.
 
     Parameters
     ----------
     opposed : mapping
-        What contradicts each memory, by id.
+        The contradicting memories by memory id.
     """
     if kept.is_pinned and other.is_pinned and not is_equal(kept.content, other.content):
         return False
@@ -173,23 +173,23 @@ def _may_be_one(opposed: Mapping[str, set[str]], kept: StoredMemory, other: Stor
         return False
     ours, theirs = ({memory.id, *memory.source_event_ids} for memory in (kept, other))
     if other.id in ours or kept.id in theirs:
-        return False  # they were one before, and were parted
+        return False  # they were merged before, and were separated
     if any(theirs & opposed[one] for one in ours & opposed.keys()):
-        return False  # they, or what became part of them, contradict each other
+        return False  # they, or memories merged into them, contradict each other
     if kept.type == "episodic" and not (kept.evidence_build_ids and other.evidence_build_ids):
         return False
     return says_the_same(kept, other)
 
 
 class _Search:
-    """What is near one member, from the nearest on: what was passed over stays so while the member keeps its text."""
+    """Iterator over the neighbours of one member, nearest first: skipped ones stay skipped while its text is unchanged."""
 
     def __init__(self, near: Sequence[Near]) -> None:
         self._left = iter(near)
         self._rejected = 0
 
     def next(self, fits: Callable[[int], bool | None]) -> Near | None:
-        """Return the next one that fits; of those that do not, but are there still (None: they are not), some are passed over."""
+        """Return the next neighbour that fits; skip a limited number that do not fit but still exist (None: gone)."""
         while self._rejected < _LOOKED_AT and (near := next(self._left, None)) is not None:
             answer = fits(near.place)
             if answer:
@@ -199,7 +199,7 @@ class _Search:
 
 
 class _Merging:
-    """Decides in one group which members become one, each decision as if those before were carried out."""
+    """Decide the merges within one group, each as if the earlier ones had been carried out."""
 
     def __init__(
         self,
@@ -218,7 +218,7 @@ class _Merging:
         self.was_stopped = False
 
     def decisions(self) -> Iterator[_Decision]:
-        """Yield what is to be merged, in order."""
+        """Yield the merges in order."""
         for number, (place, later) in enumerate(self._group.pairs()):
             if number % 256 == 0 and self._is_time_up():
                 self.was_stopped = True
@@ -228,7 +228,7 @@ class _Merging:
                 yield from self._of(place, _Search(later))
 
     def _of(self, place: int, search: _Search) -> Iterator[_Decision]:
-        """Yield what a member takes in, and what follows where it takes a text that is near earlier members."""
+        """Yield the merges into one member, and those that follow if it takes a text that is near earlier members."""
         waiting, moved = [(place, search)], dict[int, list[int]]()
         while waiting:
             at, search = waiting[-1]
@@ -253,7 +253,7 @@ class _Merging:
                 moved[at] = sorted(one.place for one in anew if one.place < at)[:_LOOKED_AT]
 
     def _first_of(self, earlier: Sequence[int], at: int) -> tuple[int, _Search] | None:
-        """Return the first of some earlier members that takes something in, now that one has another text, and its search."""
+        """Return the first of some earlier members that has a merge after this member's text changed, and its search."""
         for place in earlier:
             if self._fits(place, at):
                 later = [one for one in self._group.near(place) if one.place > place]
@@ -268,7 +268,7 @@ class _Merging:
         return self._may_be_one(self._memories[place], self._memories[other])
 
     def _read(self, places: Sequence[int]) -> None:
-        """Read what is not known. What somebody has deleted meanwhile is gone: then all is planned anew."""
+        """Read memories not yet cached. If one was deleted meanwhile, the caller plans again."""
         if len(self._memories) > _REMEMBERED:
             self._memories = dict(self._joined)
         lacking = [place for place in places if place not in self._memories]
@@ -278,7 +278,7 @@ class _Merging:
 
 
 def _joined(kept: StoredMemory, other: StoredMemory, now: str, curve: ForgettingCurveConfig) -> StoredMemory:
-    """Return what a memory becomes when a near-duplicate joins it: as at consolidation, but nothing was confirmed just now."""
+    """Return the result of merging a near-duplicate: as at consolidation, but without confirming anything."""
     after = merged(kept, other, now, curve, takes_text=not kept.is_pinned and stands_for_both(kept, other) is other)
     higher = kept if kept.is_pinned or kept.relevance_score >= other.relevance_score else other
     sources = [*(one for one in after.source_event_ids if one != other.id), other.id]
@@ -302,7 +302,7 @@ def _writes(decision: _Decision, now: str) -> list[Write]:
 
 
 def _comparable(reader: Reader) -> Mask:
-    """Return what is in force, without parts of longer texts: each says but half of it."""
+    """Return the memories in force, without parts of longer texts: each holds only part of the meaning."""
     index = reader.index
     mask: Mask = reader.listed() & ~reader.superseded()
     is_part = (index.column("previous") >= 0) | (index.column("following") >= 0)
@@ -311,12 +311,12 @@ def _comparable(reader: Reader) -> Mask:
 
 
 def _in_order(index: Index, slots: Slots) -> Slots:
-    """Return slots, pinned ones first, then as they were recorded: of two the first stays."""
+    """Return slots with pinned ones first, then in order of recording: of two memories the first one stays."""
     return slots[np.lexsort((index.column("seq")[slots], ~index.column("is_pinned")[slots]))]
 
 
 def _kin(index: Index, slots: Slots) -> Iterator[Slots]:
-    """Yield the places, among the slots, of those that may be compared with each other, two or more."""
+    """Yield groups of at least two places among the slots that may be compared with each other."""
     if not len(slots):
         return
     ends = np.unique(index.column("invalid_days")[slots], return_inverse=True)[1].ravel()
@@ -329,7 +329,7 @@ def _kin(index: Index, slots: Slots) -> Iterator[Slots]:
 
 
 def _linked(index: Index, relation: str) -> dict[str, set[str]]:
-    """Return the ids of what each memory with a link of this kind is linked with, whichever way."""
+    """Return the ids at the other end of each memory's links of this kind, in either direction."""
     sources, targets = index.links.pairs(RELATION_CODE[relation])
     found: dict[str, set[str]] = {}
     for one, other in zip(sources.tolist(), targets.tolist(), strict=True):
@@ -339,7 +339,7 @@ def _linked(index: Index, relation: str) -> dict[str, set[str]]:
 
 
 def _is_new(index: Index, touched: Iterable[str]) -> Mask:
-    """Return which slots are new, or have changed, and what they superseded."""
+    """Return which slots are new, have changed, or were superseded by such a memory."""
     mask = np.zeros(len(index), dtype=np.bool_)
     mask[[slot for one in touched if (slot := index.slot(one)) >= 0]] = True
     newer, older = index.links.pairs(RELATION_CODE["SUPERSEDES"])

@@ -1,4 +1,4 @@
-"""Which memories of a group are near each other: by their vectors, or by their words where one of two has no vector."""
+"""Neighbours within a group of memories: by vectors, or by words where one of two has no vector."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memgraph.store.query import Reader
 LEAST_COSINE = 0.9
 _BLOCK = 256
 _FEW = 0.25
-"""Up to this share of new members, only these are compared with the rest."""
+"""Up to this share of new members, only the new ones are compared with the rest."""
 _READ = 2_000
 
 Slots = NDArray[np.int64]
@@ -24,7 +24,7 @@ Mask = NDArray[np.bool_]
 
 
 class Near(NamedTuple):
-    """A member by its place in the group, and how near it is; `is_by_words`: the share of common terms, else the cosine."""
+    """A member by its place in the group, and its similarity: the share of common terms if `is_by_words`, else the cosine."""
 
     place: int
     score: float
@@ -32,14 +32,14 @@ class Near(NamedTuple):
 
 
 class Group:
-    """Members by their place: the order in which they are given.
+    """Members by their place in the given order.
 
     Parameters
     ----------
     slots : ndarray of int
-        Of the members, in the index.
+        Index slots of the members.
     is_new : ndarray of bool
-        Which of them are new: others were compared with each other before.
+        Which members are new; the others were compared with each other before.
     """
 
     def __init__(self, reader: Reader, slots: Slots, is_new: Mask) -> None:
@@ -55,9 +55,10 @@ class Group:
         return len(self.ids)
 
     def pairs(self) -> Iterator[tuple[int, list[Near]]]:
-        """Yield, in order, every member with the later ones that are near it, nearest first; nothing for most.
+        """Yield each member with neighbours, in order, with the later members that are near it, nearest first.
 
-        Of two members one is new. A place is asked for when it is its turn: `take_text` of an earlier one counts.
+        One of the two is new. Each place is evaluated when it is reached, so `take_text` on an earlier member has
+        effect.
         """
         everyone = np.arange(len(self))
         new = everyone[self._is_new]
@@ -83,7 +84,7 @@ class Group:
         return self._sorted([*self._by_vector(place), *self._by_words(place)])
 
     def take_text(self, place: int, of: int) -> None:
-        """Let a member have the text of another one."""
+        """Replace a member's text with that of another one."""
         self._units[place] = self._units[of]
         self._has_vector[place] = self._has_vector[of]
         self._is_new[place] = True
@@ -113,7 +114,7 @@ class Group:
 
 
 def _nears(places: NDArray[np.int64], cosines: NDArray[np.float32]) -> list[Near]:
-    """Return members by vector, with cosines rounded: equal vectors may differ in the last place between products."""
+    """Return neighbours by vector with rounded cosines: the last digit of equal vectors may differ between products."""
     rounded = np.round(cosines.astype(np.float64), 6)
     near = rounded >= LEAST_COSINE
     return [
@@ -123,7 +124,7 @@ def _nears(places: NDArray[np.int64], cosines: NDArray[np.float32]) -> list[Near
 
 
 def _units(reader: Reader, slots: Slots, has_vector: Mask) -> NDArray[np.float32]:
-    """Return the members' vectors, L2-normalised, shape (n, d), float32; zero where there is none."""
+    """Return the members' vectors, L2-normalised, shape (n, d), float32; zero where a member has none."""
     kept = reader.vectors(slots[has_vector])
     norms = np.linalg.norm(kept, axis=1, keepdims=True)
     units = np.zeros((len(slots), kept.shape[1]), dtype=np.float32)

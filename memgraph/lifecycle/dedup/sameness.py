@@ -1,13 +1,14 @@
-"""Sameness: whether one of two memories that are near each other can stand for both, so that nothing is lost.
+"""Sameness: whether one of two similar memories can stand for both without loss.
 
-That their vectors are near, or that they share most of their words, does not tell: “the key lies in the vault” and “the key
-lies in the safe” are near, too. So beyond what `differ` finds, two memories are not the same
+Near vectors or mostly equal words do not prove it: “the key lies in the vault” and “the key lies in the safe” are near,
+too. So beyond the checks of `differ`, two memories are not the same
 
-- if each says something that the other does not: that may be a value that has changed, and what went would be lost;
+- if each says something that the other does not: a value may have changed, and the one that goes would be lost;
 - if each names a number that the other does not, or if they contradict each other.
 
-What is left are texts of which one says all that the other says (`stands_for_both`). Failures with one fingerprint are one failure
-whatever else they say. To leave two that are the same is a blemish, to make one of two that are not is a loss.
+What remains are texts of which one includes the other (`stands_for_both`). Failures with one fingerprint are one
+failure whatever else they say. Keeping two memories that are the same is a minor flaw; merging two that are not is a
+loss.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ from memgraph.model.chronology import in_order
 from memgraph.model.memory import StoredMemory
 
 LEAST_OVERLAP = 0.7
-"""Of two texts without vectors more than this share of their terms is common (seed 1)."""
+"""Texts without vectors are similar if they share more than this fraction of their terms (seed 1)."""
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?)?\b")
-"""When something happened: that differs between two reports of one thing."""
+"""Words for dates and times, which differ between two reports of one event."""
 _WITH_DIGIT = re.compile(r"\w*\d\w*(?:[.,:]\d+)*")
 _STRUCTURE = (
     "steps", "trigger_pattern", "pattern", "category", "conditions", "correct_approach", "incorrect_approach",
 )  # fmt: skip
-"""What a memory holds beside its text, and a merge would tear from it."""
+"""Structured fields that a merge would separate from their text."""
 
 
 def says_the_same(one: StoredMemory, other: StoredMemory) -> bool:
-    """Tell whether one of two memories that are near each other can stand for both. Symmetrical."""
+    """Return whether one of two similar memories can stand for both. Symmetric."""
     if differ(one, other) or not _are_built_alike(one, other):
         return False
     if one.failure_fingerprint is not None and one.failure_fingerprint == other.failure_fingerprint:
@@ -50,8 +51,8 @@ def says_the_same(one: StoredMemory, other: StoredMemory) -> bool:
 def stands_for_both(one: StoredMemory, other: StoredMemory) -> StoredMemory:
     """Return which of two memories that say the same stands for both.
 
-    The one whose text says all that the other's does, and more; of two that each say something of their own, and of two that use
-    the same terms, the newer one where it says it otherwise, and the first one where they are equal.
+    It is the one whose text includes the other's and says more. If each says something of its own, or both use the same
+    terms, it is the newer one where its wording differs, and the first one where they are equal.
     """
     mine, theirs = (set(analyse(memory.content)) for memory in (one, other))
     if mine != theirs and (mine <= theirs or theirs <= mine):

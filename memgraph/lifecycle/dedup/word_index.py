@@ -1,4 +1,4 @@
-"""Which texts of many share most of their terms: found through their rarest terms, not by comparing each with each."""
+"""Index of texts that share most of their terms, found through their rarest terms instead of pairwise comparison."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ Terms = frozenset[str]
 class WordIndex:
     """Texts by their rarest terms.
 
-    Two sets of which more than a share `t` is common have a term in common among the first ``|x| − ⌈t·|x|⌉ + 1`` terms of each,
-    in whatever order of all terms (prefix filter: Chaudhuri, Ganti, Kaushik 2006; Bayardo, Ma, Srikant 2007). With the rarest
-    terms first few texts must be compared, and none is missed.
+    Two sets with an overlap above `t` have a term in common among the first ``|x| − ⌈t·|x|⌉ + 1`` terms of each, for
+    any order of all terms (prefix filter: Chaudhuri, Ganti, Kaushik 2006; Bayardo, Ma, Srikant 2007). With the rarest
+    terms first, few texts must be compared, and no match is missed.
 
     Parameters
     ----------
     terms : sequence of frozenset of str
-        Of each text; its place is what it is known by.
+        Terms of each text; a text is identified by its place.
     least : float
-        In (0, 1): texts are alike whose overlap is greater.
+        In (0, 1): texts match if their overlap is greater.
     """
 
     def __init__(self, terms: Sequence[Terms], *, least: float) -> None:
@@ -37,14 +37,14 @@ class WordIndex:
             self._enter(place)
 
     def replace(self, place: int, by: int) -> None:
-        """Give a text the terms of another one."""
+        """Replace the terms of a text with those of another one."""
         for term in self._rarest(self._terms[place]):
             self._holders[term].remove(place)
         self._terms[place] = self._terms[by]
         self._enter(place)
 
     def like(self, place: int) -> list[tuple[int, float]]:
-        """Return (place, overlap) of the texts that are like one."""
+        """Return (place, overlap) of the texts that match one."""
         own = self._terms[place]
         others = {other for term in self._rarest(own) for other in self._holders[term]} - {place}
         low, high = self._least * len(own), len(own) / self._least

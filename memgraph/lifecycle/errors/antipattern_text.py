@@ -1,4 +1,4 @@
-"""What an anti-pattern says: what came up how often, whose fault it is, what prevents it. Pure."""
+"""The text of an anti-pattern: what failed how often, the class of the error, and what prevents it. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memgraph.lifecycle.errors.remedies import Trouble, remedy_of, tried_in, what_of
-from memgraph.lifecycle.evidence.evidence import Scope, confidence_of, in_order, may_tell, shared_context
+from memgraph.lifecycle.evidence.evidence import Scope, confidence_of, in_order, may_quote, shared_context
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.results.procedures import ErrorKind
 from memgraph.ports import Row
@@ -28,12 +28,12 @@ _BARE_CALL = re.compile(r"`[\w.]+\(…\)`")
 def caution_of(
     trouble: Trouble, scope: Scope, lessons: Mapping[str, Row], *, source: str
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return what an anti-pattern says of its evidence, as fields of its memory, and the ids of what it quotes.
+    """Return the text of an anti-pattern as fields of its memory, and the ids of the memories it quotes.
 
     Parameters
     ----------
     lessons : mapping
-        Episodes in which a trial went well because of a lesson, by what the trial was at.
+        Episodes in which a trial succeeded because of a lesson, by the trial's task.
     """
     rows = in_order([*trouble.failed, *trouble.mended])
     said, quoted = approaches(trouble.failed, trouble.mended, lessons, rows)
@@ -66,23 +66,23 @@ def caution_of(
 
 
 def approaches(
-    failed: Sequence[Row], mended: Sequence[Row], lessons: Mapping[str, Row], told: Sequence[Row]
+    failed: Sequence[Row], mended: Sequence[Row], lessons: Mapping[str, Row], sources: Sequence[Row]
 ) -> tuple[dict[str, str | None], list[str]]:
-    """Return what to avoid, and what to do instead if that is known: of the latest failure for which it is; and the ids of who says so.
+    """Return what to avoid and, for the latest failure with a known remedy, what to do instead; and the ids of the sources.
 
     Parameters
     ----------
-    told : sequence of Row
-        The memories whose tier and trust the one that says it has.
+    sources : sequence of Row
+        The memories whose tier and trust the composed memory has.
     """
     for row in reversed(failed):
         acted_on = lessons.get(what_of(row) or "")
-        if acted_on is not None and may_tell(acted_on, told) and (advice := remedy_of(acted_on)):
+        if acted_on is not None and may_quote(acted_on, sources) and (advice := remedy_of(acted_on)):
             return _said(_in_general(tried_in(row)), row, advice, acted_on)
     last_first = ((_in_general(tried_in(row)), row) for row in reversed([*mended, *failed]))
     tried, last = next(((one, row) for one, row in last_first if one), (None, None))
     remedies = ((_in_general(remedy_of(row)), row) for row in reversed(mended))
-    # a call with other arguments helped in one case, and says nothing of the next
+    # a remedy that only changed the arguments of a call holds for one case
     helped, by = next(((one, row) for one, row in remedies if one and not _BARE_CALL.fullmatch(one)), (None, None))
     return _said(tried, last, helped, by)
 
@@ -95,7 +95,7 @@ def _said(
 
 
 def _in_general(said: str | None) -> str | None:
-    """Leave out the arguments of calls: they are those of one case."""
+    """Remove the arguments of calls: they belong to one case."""
     return said and _CALL.sub(r"`\1(…)`", said)
 
 
@@ -139,7 +139,7 @@ def _of_a_lesson(trouble: Trouble, lesson: str, remedy: str | None) -> str:
 
 
 def _counted(evidence: frozenset[str], unit: str) -> str:
-    """Return how many there are; what has no build is an episode, and both together are cases."""
+    """Return the count in words: an episode without a build is an episode, and both together are cases."""
     unbuilt = sum(key.startswith("memory ") for key in evidence)
     if unbuilt and unit == "build":
         unit = "episode" if unbuilt == len(evidence) else "case"

@@ -1,7 +1,8 @@
-"""Anti-patterns from errors: what failed in three builds or more, whose fault that is, and what prevents it (seed 3).
+"""Anti-patterns from errors: failures in at least three builds, their class, and what prevents them (seed 3).
 
-Where compression tells of the same failures already, its generalisation is told what to avoid and what to do instead; only
-errors that no generalisation covers become anti-patterns of their own, and one that is covered later is superseded by it.
+Where a generalisation from compression covers the same failures, it is extended by what to avoid and what to do
+instead. Only errors that no generalisation covers become anti-patterns of their own; one that is covered later is
+superseded by it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from memgraph.lifecycle.evidence.evidence import (
     TimeIsUp,
     in_order,
     is_true,
-    may_tell,
+    may_quote,
     never,
     read_scope,
     revision,
@@ -35,7 +36,7 @@ from memgraph.lifecycle.evidence.experience import evidence_of
 from memgraph.lifecycle.evidence.incremental_run import IncrementalRun
 from memgraph.lifecycle.evidence.quotes import quoting
 from memgraph.lifecycle.evidence.retirement import no_longer_valid, retired, was_retired
-from memgraph.lifecycle.evidence.status import Known, deleted_in, withdrawn
+from memgraph.lifecycle.evidence.status import Learned, deleted_in, withdrawn
 from memgraph.lifecycle.run.runner import Plan, View, commits_of
 from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.lifecycle import ERROR_ANALYSIS, FADED, ErrorsAnalysed
@@ -49,7 +50,7 @@ from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.append import Write
 
 SOURCE = "error analysis"
-"""The `source` of the anti-patterns that are made here."""
+"""The `source` of these anti-patterns."""
 _TYPES = ("episodic", "semantic")
 _MOST_LINKED = 200
 _MOST_TOLD = 20
@@ -58,7 +59,7 @@ RETIRED_TEXT = "An error that came up again and again: too few of the builds tha
 
 @dataclass(slots=True)
 class _Findings:
-    """What an analysis of one scope found, and what is to be written of it."""
+    """The result of analysing one scope, and what is to be written."""
 
     kinds: Counter[ErrorKind] = field(default_factory=Counter)
     repeated: list[RepeatedError] = field(default_factory=list)
@@ -71,21 +72,21 @@ class _Findings:
 
     @property
     def texts(self) -> list[str]:
-        """What is to be embedded."""
+        """The texts to embed."""
         changed = [after.content for before, after in self.revised if before.content != after.content]
         grown = [growth[-1].fields["content"] for growth in self.grown.values() if growth]
         return sorted({*changed, *grown, *(memory.content for memory in self.new)})
 
 
 def analyse_errors(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> ErrorAnalysis:
-    """Class the failures by whose fault they are, and make of repeated ones what to avoid and what to do instead.
+    """Classify failures, and turn repeated ones into anti-patterns: what to avoid and what to do instead.
 
-    Deterministic, without a model; run twice or killed, it does as `learn_procedures` does.
+    Deterministic, without a model; idempotent and safe to interrupt, like `learn_procedures`.
 
     Parameters
     ----------
     is_time_up : callable, optional
-        Asked between projects: once it says so, the rest waits for the next run.
+        Called between projects: once it returns true, the rest waits for the next run.
     """
     result = _RUN.run(store, is_time_up)
     return result.model_copy(update={"repeated": _most_frequent(result.repeated)})
@@ -113,15 +114,15 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ErrorAnalys
     for place, trouble in enumerate(met):
         for row in trouble.failed:
             met_in.setdefault(row["id"], []).append(place)
-    told: dict[str, str] = {}
+    covered_by: dict[str, str] = {}
     generalisations = _generalisations(view, rows, now)
     sources = frozenset[str]().union(*(row.get("source_event_ids", ()) for row in generalisations))
     lost = withdrawn(view.reader.index, deletions, sources, by_id)
     for row in generalisations:
         members = [by_id[one] for one in row.get("source_event_ids", ()) if one in by_id]
-        told |= dict.fromkeys((one["id"] for one in members), row["id"])
+        covered_by |= dict.fromkeys((one["id"] for one in members), row["id"])
         here = {place for one in members for place in met_in.get(one["id"], ())}
-        if members or not lost.isdisjoint(row.get("source_event_ids", ())):  # else what it tells of has only faded
+        if members or not lost.isdisjoint(row.get("source_event_ids", ())):  # otherwise its evidence has only faded
             _enrich(view, found, row, members, [met[place] for place in sorted(here)], lessons)
     known = _known(view, deletions, rows, by_id)
     _count_faded(met, known, episodes)
@@ -129,7 +130,7 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ErrorAnalys
     if any(trouble.fingerprint not in known for trouble in repeated):
         known = _deleted(deletions, scope) | known
     for trouble in repeated:
-        _tell(view, found, scope, trouble, known.get(trouble.fingerprint), told, lessons)
+        _plan_for(view, found, scope, trouble, known.get(trouble.fingerprint), covered_by, lessons)
     still = {trouble.fingerprint for trouble in repeated}
     for fingerprint, one in known.items():
         if fingerprint not in still:
@@ -148,10 +149,10 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ErrorAnalys
     return Plan(result, commits_of(scope[1], _units(view, found)), found.texts)
 
 
-def _known(view: View, deletions: Deletions, rows: Sequence[Row], true_ids: Mapping[str, Row]) -> dict[str, Known]:
-    """Return the anti-patterns that there are, by the error that they tell of."""
+def _known(view: View, deletions: Deletions, rows: Sequence[Row], true_ids: Mapping[str, Row]) -> dict[str, Learned]:
+    """Return the existing anti-patterns by the error that they describe."""
     own = [row for row in rows if row.get("source") == SOURCE and "failure_fingerprint" in row]
-    known = [Known(row, frozenset(row.get("source_event_ids", ()))) for row in own]
+    known = [Learned(row, frozenset(row.get("source_event_ids", ()))) for row in own]
     members = frozenset[str]().union(*(one.members for one in known))
     lost = withdrawn(view.reader.index, deletions, members, true_ids)
     return {
@@ -162,17 +163,17 @@ def _known(view: View, deletions: Deletions, rows: Sequence[Row], true_ids: Mapp
     }
 
 
-def _deleted(deletions: Deletions, scope: Scope) -> dict[str, Known]:
-    """Return the anti-patterns that were deleted: by somebody, so that they are never made again, or because they had faded."""
+def _deleted(deletions: Deletions, scope: Scope) -> dict[str, Learned]:
+    """Return the deleted anti-patterns: deleted by somebody, so never made again, or because they had faded."""
     gone = deleted_in(deletions, scope, SOURCE)
     return {
-        row["failure_fingerprint"]: Known(row, frozenset(), gone="collected" if reason == FADED else "deleted")
-        for row, reason in sorted(gone, key=lambda one: one.reason != FADED)  # what somebody deleted counts
+        row["failure_fingerprint"]: Learned(row, frozenset(), gone="collected" if reason == FADED else "deleted")
+        for row, reason in sorted(gone, key=lambda one: one.reason != FADED)  # deletions by somebody take precedence
     }
 
 
-def _count_faded(met: Sequence[Trouble], known: Mapping[str, Known], episodes: Sequence[Row]) -> None:
-    """Let the builds of episodes that were deleted because they had faded count on."""
+def _count_faded(met: Sequence[Trouble], known: Mapping[str, Learned], episodes: Sequence[Row]) -> None:
+    """Keep counting the builds of episodes that were deleted because they had faded."""
     there = frozenset[str]().union(*map(evidence_of, episodes))
     for trouble in met:
         one = known.get(trouble.fingerprint)
@@ -181,7 +182,7 @@ def _count_faded(met: Sequence[Trouble], known: Mapping[str, Known], episodes: S
 
 
 def _with_remedies(met: Sequence[Trouble], episodes: Sequence[Row]) -> list[Trouble]:
-    """Return the troubles, with what helped later in the same build where that is about the same thing."""
+    """Add to the errors what helped later in the same build, where it is about the same thing."""
     helped: dict[tuple[str, str], list[Row]] = {}
     for row in episodes:
         if row.get("outcome") == "positive" and row.get("title") and remedy_of(row):
@@ -199,7 +200,7 @@ def _with_remedies(met: Sequence[Trouble], episodes: Sequence[Row]) -> list[Trou
 
 
 def _generalisations(view: View, rows: Sequence[Row], now: str) -> list[Row]:
-    """Return what compression makes of failures, as far as it is in force."""
+    """Return the generalisations of failures that are in force."""
     replaced, index = view.reader.superseded(), view.reader.index
     return [
         row
@@ -217,13 +218,13 @@ def _enrich(
     met: Sequence[Trouble],
     lessons: Mapping[str, Row],
 ) -> None:
-    """Plan to tell a generalisation what to avoid and what to do instead; `met` are the errors of its members."""
+    """Plan to extend a generalisation by what to avoid and what to do instead; `met` are the errors of its members."""
     if row.get("is_pinned"):
         return
     said: dict[str, str | None] = {"incorrect_approach": None, "correct_approach": None}
     quoted: list[str] = []
     if members:
-        mended = [one for trouble in met for one in trouble.mended if may_tell(one, [row])]
+        mended = [one for trouble in met for one in trouble.mended if may_quote(one, [row])]
         said, quoted = approaches(members, mended, lessons, [row])
         kinds = Counter(kind_of(error_text(member)) for member in members)
         said["category"] = f"{max(kinds, key=lambda kind: (kinds[kind], kind))} error"
@@ -233,20 +234,20 @@ def _enrich(
         found.revised.append((before, before.model_copy(update={**said, "updated_at": view.now})))
 
 
-def _tell(
+def _plan_for(
     view: View,
     found: _Findings,
     scope: Scope,
     trouble: Trouble,
-    known: Known | None,
-    told: Mapping[str, str],
+    known: Learned | None,
+    covered_by: Mapping[str, str],
     lessons: Mapping[str, Row],
 ) -> None:
-    """Plan what is to be told of a repeated error: by the generalisation that covers it, else by an anti-pattern."""
+    """Plan how a repeated error is described: by the generalisation that covers it, else by an anti-pattern."""
     fields, quoted = caution_of(trouble, scope, lessons, source=SOURCE)
     if known:
         fields |= strictness([known.row, fields])
-    covering = Counter(told[row["id"]] for row in trouble.failed if row["id"] in told)
+    covering = Counter(covered_by[row["id"]] for row in trouble.failed if row["id"] in covered_by)
     by, many = max(covering.items(), key=lambda item: (item[1], item[0]), default=("", 0))
     is_covered = many * 2 > len(trouble.failed) + len(trouble.mended)
     is_there = known is not None and not known.gone and not _is_put_away(known.row, view.now)
@@ -270,12 +271,12 @@ def _tell(
 
 
 def _is_put_away(row: Row, now: str) -> bool:
-    """Whether somebody has put an anti-pattern away, so that it is left alone."""
+    """Return whether somebody has hidden an anti-pattern, so that it must be left alone."""
     is_out = not is_true(row, now) and not was_retired(row)
     return is_out or ("archived_at" in row and row.get("archive_reason") != FADED)
 
 
-def _fresh(trouble: Trouble, known: Known) -> frozenset[str]:
+def _fresh(trouble: Trouble, known: Learned) -> frozenset[str]:
     return trouble.builds - set(known.row.get("evidence_build_ids", ()))
 
 
@@ -283,7 +284,7 @@ def _draft(
     view: View,
     found: _Findings,
     trouble: Trouble,
-    known: Known,
+    known: Learned,
     fields: dict[str, Any],
     memory_id: str,
 ) -> None:
@@ -291,7 +292,7 @@ def _draft(
     members = list(dict.fromkeys(ids))
     fresh = _fresh(trouble, known)
     if trouble.faded and not fresh:
-        return  # it tells of what can be looked at no more
+        return  # none of its evidence can be read any more
     before = view.reader.read([memory_id])[0]
     if trouble.faded:
         known_builds = dict.fromkeys([*before.evidence_build_ids, *fields["evidence_build_ids"]])
@@ -320,8 +321,8 @@ def _id(view: View, scope: Scope, fingerprint: str) -> str:
     return next(one for one in ids if view.reader.index.slot(one) < 0)
 
 
-def _retire(view: View, found: _Findings, known: Known, now: str) -> None:
-    """Plan to say of an anti-pattern whose evidence was forgotten, deleted or proved untrue that it no longer holds, without its words."""
+def _retire(view: View, found: _Findings, known: Learned, now: str) -> None:
+    """Plan to retire, without its words, an anti-pattern whose evidence was forgotten, deleted or invalidated."""
     row = known.row
     is_in_force = not known.gone and is_true(row, now) and "archived_at" not in row and not row.get("is_pinned")
     if is_in_force and (known.lost or not known.faded):
@@ -365,7 +366,7 @@ def _units(view: View, found: _Findings) -> list[list[Write]]:
 def _quoting(
     view: View, memory_id: str, quoted: Sequence[str], *, evidence: Sequence[str] | None = None
 ) -> list[Payload]:
-    """Return what is to be written so that it is linked with what it quotes; with its evidence it is, by default as it is now."""
+    """Return the events that link it with what it quotes; its evidence is, by default, what it has now."""
     known = view.reader.index.supporting_ids(memory_id) if evidence is None else evidence
     return quoting(view.reader, memory_id, quoted, evidence=known, now=view.now)
 

@@ -1,4 +1,4 @@
-"""Whose fault an error is, read from its message (seed 3). Pure."""
+"""Classification of errors by their message: environment, configuration, or the agent's own mistake (seed 3). Pure."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ _SETTING = re.compile(
     r"in \"[^\"\n]{0,140}\.(?:ya?ml|toml|ini|cfg)\""
 )
 _EXPECTATION = re.compile(r"^(?:E\s+)?(?:AssertionError|expect(?:ed|ation)?)\b", re.IGNORECASE)
-"""What a test expected is its own matter, whatever it names."""
+"""What a test expected is a mistake of one's own, whatever it names."""
 
 
 def kind_of(error: str) -> ErrorKind:
-    """Return whose fault an error is: that of network, rate limit or service; of a setting, file, permission or version; else one's own.
+    """Return the class of an error: network, rate limit or service; setting, file, permission or version; else one's own mistake.
 
-    What names neither is taken for a mistake of one's own: that is what one can do something about.
+    An unrecognised message counts as a mistake of one's own: that is what one can act on.
     """
     said = error[:_READ_CHARS]
     if _EXPECTATION.search(said):

@@ -1,4 +1,4 @@
-"""An anti-pattern as it grew: what there was to say of an error when a third build had met it, and what each later one added."""
+"""The growth of an anti-pattern: what it said when a third build had met the error, and what each later one added."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memgraph.store.query import Reader
 
 
 class Recurrence(NamedTuple):
-    """What an anti-pattern says of an error at a time, as fields of its memory, and the ids of its episodes."""
+    """The state of an anti-pattern at a time, as fields of its memory, and the ids of its episodes."""
 
     fields: dict[str, Any]
     members: list[str]
@@ -28,14 +28,14 @@ class Recurrence(NamedTuple):
 def recurrences(
     reader: Reader, trouble: Trouble, scope: Scope, lessons: Mapping[str, Row], *, source: str, most: int
 ) -> list[Recurrence]:
-    """Return what is to be said of an error that was never told, from its third build on; what is to be said now comes last.
+    """Return the states for an error without an anti-pattern yet, from its third build on; the current state comes last.
 
     Parameters
     ----------
     lessons : mapping
-        As `caution_of` takes them.
+        As for `caution_of`.
     most : int
-        So many episodes are linked at most.
+        Maximum number of linked episodes.
     """
     rows = in_order([*trouble.failed, *trouble.mended])
     pattern = Pattern(Experience(scope, "negative"), rows, rows, trouble.builds)
@@ -47,7 +47,7 @@ def recurrences(
             by_name = {one.fingerprint: one for one in troubles(in_order(stage.pattern.members))}
             met = by_name.get(trouble.fingerprint, Trouble(trouble.fingerprint, trouble.error))
             if len(met.builds) < LEAST_BUILDS:
-                continue  # it was told in other words then
+                continue  # its wording was different then
         known = {what: row for what, row in lessons.items() if row.get("occurred_at", "") <= stage.at}
         fields, _ = caution_of(met, scope, known, source=source)
         members = list(dict.fromkeys(row["id"] for row in (*met.failed, *met.mended)))[:most]
@@ -56,7 +56,7 @@ def recurrences(
 
 
 def growth(memory: SemanticMemory, later: Sequence[Recurrence], now: str) -> list[Write]:
-    """Return what a new anti-pattern came to say and to be linked with as its error came back: the events behind its addition."""
+    """Return the changes to a new anti-pattern's text and links as its error recurred: the events after its addition."""
     writes: list[Write] = []
     before, linked = memory, set(memory.supporting_memory_ids)
     for recurrence in later:

@@ -1,1 +1,1 @@
-"""What learning works on: episodes in force, and what was learned of them before."""
+"""Input of learning: episodes in force, and what was learned from them before."""

@@ -1,4 +1,4 @@
-"""What was deleted, as a run of the lifecycle needs to know it: by somebody, or because it had faded."""
+"""Deletions as a lifecycle run needs them: by somebody, or because the memory had faded."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from memgraph.store.undeletion import Deleted
 
 
 class Deletions:
-    """Reads the journal when it is first asked, once for all that a run asks of the same kind.
+    """Reads the journal on first use, once for all questions of the same kind in a run.
 
-    It knows nothing of what is deleted after that: once others have written, a run takes another one.
+    Later deletions are not seen: once others have written, a run creates a new instance.
     """
 
     def __init__(self, reader: Reader) -> None:
@@ -22,7 +22,7 @@ class Deletions:
         self._of: dict[str, list[Deleted]] = {}
 
     def withdrawn(self, gone: Iterable[str]) -> frozenset[str]:
-        """Return those of some memories that are gone that somebody deleted: the others had faded."""
+        """Return which of some missing memories were deleted by somebody: the others had faded."""
         gone = frozenset(gone)
         if not gone:
             return gone
@@ -32,12 +32,12 @@ class Deletions:
         return frozenset(one for one in gone if reasons.get(one) != FADED)
 
     def of(self, source: str) -> list[Deleted]:
-        """Return the memories of a source that were deleted, in id order, with the reasons given."""
+        """Return the deleted memories of a source, in id order, with the reasons given."""
         if source not in self._of:
             self._of[source] = self._reader.deleted_of(source)
         return self._of[source]
 
     def rows(self, memory_ids: Iterable[str]) -> dict[str, Row]:
-        """Return what some deleted memories were, by id. Reads the journal each time, if any are named."""
+        """Return the last state of some deleted memories by id. Reads the journal each time, unless there are none."""
         named = sorted(memory_ids)
         return {one.row["id"]: one.row for one in self._reader.deleted(named)} if named else {}

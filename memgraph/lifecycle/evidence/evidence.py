@@ -1,4 +1,4 @@
-"""What learning works on: the episodes that are true still, by project and task, faded ones included; and how it writes what it learned."""
+"""Evidence of learning: valid episodes by project and task, faded ones included, and the events that record the results."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from memgraph.store.commit.records import patch, record_of
 from memgraph.store.query import Reader
 
 Scope = tuple[str | None, str | None]
-"""A project and a task, by name: what was learned in one is never mixed with another."""
+"""A project and a task by name: lessons of one scope are never mixed with those of another."""
 TimeIsUp = Callable[[], bool]
 
 MOST_PER_SCOPE = 100_000
-"""Of a scope with more memories the latest are looked at."""
+"""Of a scope with more memories, only the latest are read."""
 LEAST_BUILDS = 3
-"""Builds in which something was seen, before it is a pattern (design §5)."""
+"""Minimum number of builds before an observation is a pattern (design §5)."""
 CONFIDENCE = {3: 0.7, 4: 0.8}
 CONFIDENCE_AT_MOST = 0.9
 
 
 def never() -> bool:
-    """Return False: there is time."""
+    """Return False: no time limit."""
     return False
 
 
 def confidence_of(builds: int) -> float:
-    """Return how sure something is that was seen in so many builds, three or more."""
+    """Return the confidence in something that was seen in this many builds, at least three."""
     return CONFIDENCE.get(builds, CONFIDENCE_AT_MOST)
 
 
 def sources_of(index: Index, memory_id: str) -> set[str]:
-    """Return what a memory was made of, and what it quotes."""
+    """Return the memories that a memory was derived from or quotes."""
     others, codes = index.links.get(index.slot(memory_id))
     return {index.ids.names[slot] for slot in others[codes == RELATION_CODE["DERIVED_FROM"]].tolist()}
 
 
 def read_scope(reader: Reader, scope: Scope, types: Sequence[str]) -> list[Row]:
-    """Return the rows of a scope's memories of these types, whatever state they are in, in id order."""
+    """Return the rows of a scope's memories of these types in any state, in id order."""
     index = reader.index
     mask = index.column("is_live") & np.isin(index.column("type"), [MEMORY_TYPES.index(kind) for kind in types])
     for kind, name in zip(("project", "task"), scope, strict=True):
@@ -59,12 +59,12 @@ def read_scope(reader: Reader, scope: Scope, types: Sequence[str]) -> list[Row]:
 
 
 def is_true(row: Row, now: str) -> bool:
-    """Whether a memory is evidence: neither forgotten nor invalid. What faded, or was replaced, happened all the same."""
+    """Return whether a memory is evidence: neither forgotten nor invalid. Faded or superseded episodes still happened."""
     return not row.get("is_suppressed", False) and not row.get("invalid_at", "9999") <= now
 
 
 def shared_context(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what is derived from some memories inherits: the strictest tier, the lowest trust, a domain that all have."""
+    """Return the fields that a derived memory inherits: the strictest tier, the lowest trust, a domain that all have."""
     domains = {row.get("domain") for row in rows}
     return {
         "domain": domains.pop() if len(domains) == 1 else None,
@@ -76,26 +76,26 @@ def shared_context(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def strictness(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the strictest privacy tier and the lowest trust of some rows.
 
-    What is derived from memories goes on with those that it had, if they are the stricter ones: its words may be those of
-    evidence that is gone, and somebody may have seen to it. Only a person makes it laxer.
+    A derived memory keeps its own values if they are stricter: it may repeat words of evidence that is gone, and
+    somebody may have set them on purpose. Only a person relaxes them.
     """
     return {name: value for name, value in shared_context(rows).items() if name != "domain"}
 
 
-def may_tell(row: Row, rows: Sequence[Row]) -> bool:
-    """Whether what is derived from some memories may repeat what another one says: it is no stricter in tier, no lower in trust."""
+def may_quote(row: Row, rows: Sequence[Row]) -> bool:
+    """Return whether a memory derived from some may repeat another one's words: its tier is no stricter, its trust no lower."""
     derived = shared_context(rows)
     is_open = TIERS.index(row.get("privacy_tier", "public")) <= TIERS.index(derived["privacy_tier"])
     return is_open and TRUST.index(row.get("trust_class", "agent")) <= TRUST.index(derived["trust_class"])
 
 
 def in_order(rows: Sequence[Row]) -> list[Row]:
-    """Return memories in the order in which what they tell happened."""
+    """Return memories in the order of their events."""
     return sorted(rows, key=lambda row: (row.get("occurred_at", ""), row.get("seq", 0)))
 
 
 def revised(before: AgentMemory, after: AgentMemory) -> MemoryRevised:
-    """Return the event that turns one state of a memory into another."""
+    """Return the event that changes a memory from one state to another."""
     now = after.updated_at or ""
     old = sparse(record_of(before, now=now, max_relevance=float("inf")).model_dump())
     changed, cleared = patch(old, record_of(after, now=now, max_relevance=float("inf")))
@@ -103,14 +103,14 @@ def revised(before: AgentMemory, after: AgentMemory) -> MemoryRevised:
 
 
 def revision(before: AgentMemory, after: AgentMemory) -> MemoryRevised | None:
-    """Return the event that turns one state of a memory into another; None if they differ in nothing but when that was."""
+    """Return the event that changes a memory from one state to another; None if only their time of update differs."""
     event = revised(before, after)
     is_same = not event.cleared and set(sparse(event.changed.model_dump())) <= {"updated_at"}  # type: ignore[attr-defined]
     return None if is_same else event
 
 
 def unlinked(memory_id: str, source_ids: Sequence[str]) -> Iterator[Payload]:
-    """Yield the events that take a memory's derivation from some others back."""
+    """Yield the events that remove a memory's links of derivation from some others."""
     for one in source_ids:
         yield MemoryUnlinked(source_id=memory_id, relation="DERIVED_FROM", target_id=one)
         yield MemoryUnlinked(source_id=one, relation="SUPPORTS", target_id=memory_id)

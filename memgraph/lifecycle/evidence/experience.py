@@ -1,7 +1,7 @@
-"""What compression works on: the episodes that are in force, and the generalisations that were made of episodes before.
+"""Input of compression: the episodes in force, and the existing generalisations of episodes.
 
-A *scope* is a project and a task: episodes of a task are never mixed with those of all, nor those of two projects. Only the scopes
-in which something has changed since the last run are looked at.
+A *scope* is a project and a task: episodes of a task are never mixed with those outside it, nor those of two projects.
+Only scopes that have changed since the last run are read.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from memgraph.ports import Row
 from memgraph.store.query import Reader
 
 SOURCE = "compression"
-"""The `source` of the generalisations that compression makes."""
+"""The `source` of generalisations made by compression."""
 WATCH = Watch(
     (AccessRecorded, MemoryReembedded),
     frozenset(
         "floor archive_summary relevance_anchor relevance_at updated_at is_pinned embedding_model embedded_at".split()
     ),
 )
-"""What can change what is to be generalised, and not only how a memory is used or kept."""
+"""Events that can change generalisations, not only the use or state of a memory."""
 
 Mask = NDArray[np.bool_]
 Scope = tuple[str | None, str | None]
@@ -42,32 +42,32 @@ Slots = NDArray[np.int64]
 
 
 def evidence_of(row: Row) -> frozenset[str]:
-    """Return what an episode is evidence of: its builds; one without any counts as one of its own."""
+    """Return what an episode is evidence of: its builds; without any it counts as a build of its own."""
     builds = {*row.get("evidence_build_ids", ()), *filter(None, [row.get("build_id")])}
     return frozenset(builds) or frozenset([f"memory {row['id']}"])
 
 
 @dataclass(slots=True)
-class Known:
-    """A generalisation that compression made.
+class Generalisation:
+    """An existing generalisation made by compression.
 
     Attributes
     ----------
     live : set of str
         Its linked episodes that are in force.
     faded : list of Row
-        Those that were put away or replaced: what they tell is true still.
+        Its archived or superseded episodes: what they say is still true.
     withdrawn : list of Row
-        Those that were forgotten or are no longer true: they are evidence no more.
+        Its episodes that were forgotten or are no longer true: evidence no more.
     collected : set of str
-        Those that were deleted because they had faded: it tells of them still.
+        Its episodes that were deleted because they had faded: still covered by it.
     deleted : list of Row
-        Those that somebody deleted: they are evidence no more.
+        Its episodes that somebody deleted: evidence no more.
     others : set of str
-        What else it is linked with: what ended in another way, such as the trial that solved the task.
+        Its other linked memories: those with another outcome, such as the trial that solved the task.
     blocks : bool
-        Whether somebody has put the generalisation itself away, or deleted it, so that it shall not be made again: not while
-        most of the episodes of a community were its own, however many builds they are evidence of.
+        Whether somebody has hidden or deleted the generalisation itself, so that it must not be made again: not while
+        most of a community's episodes were its own, however many builds they are evidence of.
     """
 
     row: Row
@@ -81,11 +81,11 @@ class Known:
 
     @property
     def lost(self) -> list[Row]:
-        """Its episodes that are evidence no more: nothing may tell what they alone said."""
+        """Its episodes that are evidence no more: no text may repeat what they alone said."""
         return [*self.withdrawn, *self.deleted]
 
     def evidence_besides(self, live: list[Row]) -> frozenset[str]:
-        """Return its evidence that does not come from episodes in force, of which `live` are its own."""
+        """Return its evidence from sources other than episodes in force; `live` are its own ones among these."""
         kept = {key for row in self.faded for key in evidence_of(row)}
         if self.collected:
             known = set(self.row.get("evidence_build_ids", ()))
@@ -97,35 +97,37 @@ class Known:
 
 @dataclass(slots=True)
 class Experience:
-    """The episodes of a scope and an outcome, in id order, and the generalisations made of them.
+    """The episodes of a scope and an outcome, in id order, and the generalisations derived from them.
 
     Attributes
     ----------
     solved : mapping
-        Trials of the scope that went well, whatever state they are in, by their task (`trials.task_of`).
+        Successful trials of the scope in any state, by their task (`trials.task_of`).
     """
 
     scope: Scope
     outcome: str
     episodes: list[Row] = field(default_factory=list)
-    in_force: list[Known] = field(default_factory=list)
-    put_away: list[Known] = field(default_factory=list)
+    in_force: list[Generalisation] = field(default_factory=list)
+    put_away: list[Generalisation] = field(default_factory=list)
     solved: Mapping[str, Sequence[Row]] = field(default_factory=dict)
 
 
 def changed_scopes(reader: Reader, now: str) -> set[tuple[int, int]]:
-    """Return the scopes, as the index's codes of project and task, in which something has changed since the last run."""
+    """Return the scopes, as the index's codes of project and task, that have changed since the last run."""
     index = reader.index
     project, task = index.column("project"), index.column("task")
     run = last_run(reader, COMPRESSION)
     everywhere = index.column("is_live") & (index.column("type") != MEMORY_TYPES.index("procedural"))
     since = run.get("seq", 0)
-    if not since or index.offset.seq - since > MOST_EVENTS:  # that costs less than to find out what need not be
+    if (
+        not since or index.offset.seq - since > MOST_EVENTS
+    ):  # reading all scopes is cheaper than finding the changed ones
         slots = np.flatnonzero(everywhere)
     else:
         changes = next(changes_after(reader, since, WATCH.touched))
         found = [index.ids.find(memory_id) for memory_id in changes.touched]
-        if -1 in found:  # one was deleted, and nobody knows any more where it was
+        if -1 in found:  # one was deleted, and its scope is unknown
             slots = np.flatnonzero(everywhere)
         else:
             slots = np.unique(
@@ -140,7 +142,7 @@ def _replaced_by(index: Index, slots: list[int]) -> Slots:
 
 
 def read_experience(reader: Reader, scopes: set[tuple[int, int]], now: str) -> list[Experience]:
-    """Return the episodes and generalisations of some scopes, those of one scope side by side."""
+    """Return the episodes and generalisations of some scopes, grouped by scope."""
     index = reader.index
     if not scopes:
         return []
@@ -169,15 +171,15 @@ def read_experience(reader: Reader, scopes: set[tuple[int, int]], now: str) -> l
         elif not _is_history(index, row, rows):
             experience.put_away.append(_known(index, row, rows, in_force, now))
     deletions = Deletions(reader)
-    _tell_apart(deletions, [known for experience in found.values() for known in experience.in_force])
+    _separate_deleted(deletions, [known for experience in found.values() for known in experience.in_force])
     _note_deleted(deletions, found, now)
     _note_solved(rows.values(), found)
     ordered = sorted(found.items(), key=lambda item: tuple(part or "" for part in (*item[0][0], item[0][1])))
     return [experience for _, experience in ordered]
 
 
-def _tell_apart(deletions: Deletions, known: Sequence[Known]) -> None:
-    """Tell apart, of the episodes that are gone, those that had faded and those that somebody deleted."""
+def _separate_deleted(deletions: Deletions, known: Sequence[Generalisation]) -> None:
+    """Separate the missing episodes into those that had faded and those that somebody deleted."""
     withdrawn = deletions.withdrawn(memory_id for one in known for memory_id in one.collected)
     rows = deletions.rows(withdrawn)
     for one in known:
@@ -186,9 +188,9 @@ def _tell_apart(deletions: Deletions, known: Sequence[Known]) -> None:
 
 
 def _note_deleted(deletions: Deletions, found: Mapping[tuple[Scope, str], Experience], now: str) -> None:
-    """Note the generalisations that somebody deleted, which forbid their like, or that went because they had faded.
+    """Note the generalisations that somebody deleted, which block new ones like them, or that were deleted as faded.
 
-    One that had been replaced or taken back by then forbids nothing: it was history.
+    One that had been superseded or retired by then blocks nothing: it was history.
     """
     for row, reason in deletions.of(SOURCE):
         experience = found.get(((row.get("project_id"), row.get("task_id")), row.get("outcome", "unknown")))
@@ -196,7 +198,7 @@ def _note_deleted(deletions: Deletions, found: Mapping[tuple[Scope, str], Experi
             continue
         episodes = set(row.get("source_event_ids", ()))
         if not any(are_kin(len(one.live & episodes), one.live, episodes) for one in experience.in_force):
-            experience.put_away.append(Known(row, live=episodes, blocks=reason != FADED))
+            experience.put_away.append(Generalisation(row, live=episodes, blocks=reason != FADED))
 
 
 def _note_solved(rows: Iterable[Row], found: Mapping[tuple[Scope, str], Experience]) -> None:
@@ -209,10 +211,12 @@ def _note_solved(rows: Iterable[Row], found: Mapping[tuple[Scope, str], Experien
         experience.solved = solved.get(scope, {})
 
 
-def _known(index: Index, row: Row, rows: dict[str, Row], in_force: Mask, now: str) -> Known:
-    known = Known(row)
+def _known(index: Index, row: Row, rows: dict[str, Row], in_force: Mask, now: str) -> Generalisation:
+    known = Generalisation(row)
     known.collected = {one for one in row.get("source_event_ids", ()) if index.slot(one) < 0}
-    linked = sources_of(index, row["id"]).intersection(index.supporting_ids(row["id"]))  # what it quotes is no evidence
+    linked = sources_of(index, row["id"]).intersection(
+        index.supporting_ids(row["id"])
+    )  # quoted memories are no evidence
     for memory_id in sorted(linked):
         source = rows.get(memory_id)
         if source is None:
@@ -230,7 +234,7 @@ def _known(index: Index, row: Row, rows: dict[str, Row], in_force: Mask, now: st
 
 
 def _is_history(index: Index, row: Row, rows: dict[str, Row]) -> bool:
-    """Whether compression itself has taken a generalisation back, or replaced it."""
+    """Return whether compression itself has retired or superseded a generalisation."""
     if was_retired(row):
         return True
     others, weights = index.links.get(index.slot(row["id"]))

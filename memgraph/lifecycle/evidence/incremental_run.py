@@ -1,7 +1,8 @@
-"""An incremental run: what is learned of experience scope by scope, from where something has changed since the last run.
+"""Incremental run: learn scope by scope from what has changed since the last run.
 
-A run ends with an event that says how far it has looked, and so does one that is stopped: what has waited longest comes first,
-so the next one goes on from there. Killed before that, the next one finds done what was done.
+A run, complete or stopped by its time limit, ends with an event that records how far it has read. The scopes that have
+waited longest come first, so the next run continues there. After a kill, the next run finds the completed work in
+place.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from memgraph.store.query import Reader
 
 R = TypeVar("R", bound=Model)
 _WATCH = Watch((AccessRecorded, MemoryReembedded, MemoryDerived, MemoryLinked, MemoryUnlinked))
-"""What says more of a memory than how it is used, kept and linked."""
+"""Events that change more of a memory than its use, state and links."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +41,15 @@ class IncrementalRun(Generic[R]):
     Attributes
     ----------
     run_key : str
-        Key of the row that says how far it has looked.
+        Key of the row that records the progress.
     types : sequence of str
-        Memories in which something must have changed.
+        Types of memory whose changes are relevant.
     plan : callable
-        Returns what is to be written of a scope. The store is held still meanwhile.
+        Returns the plan of a scope. The store is frozen meanwhile.
     conclude : callable
-        Returns the event that ends the run, given the result of all scopes, the time, and the last event that was looked at.
+        Returns the event that ends the run, given the result of all scopes, the time, and the last event read.
     nothing : Model
-        The result of no scope at all; a field `complete` says whether the run came to its end, and all others add up.
+        The result for no scope; its field `complete` says whether the run completed, and all others are summed.
     """
 
     run_key: str
@@ -58,7 +59,7 @@ class IncrementalRun(Generic[R]):
     nothing: R
 
     def run(self, store: AgentMemoryStore, is_time_up: TimeIsUp) -> R:
-        """Learn from every scope in which something has changed, but at least from one; once the time is up, the rest waits."""
+        """Learn from each scope that has changed, at least from one; once the time is up, the rest waits."""
         reader = store.reader
         with reader.frozen(links=True):
             began_at, now = reader.index.offset.seq, store.now()
@@ -68,7 +69,7 @@ class IncrementalRun(Generic[R]):
 
         def planned(scope: Scope, view: View) -> Plan[R]:
             with reader.frozen(links=True):
-                is_alone = reader.index.offset.seq == began_at + len(own)  # else others may have deleted something
+                is_alone = reader.index.offset.seq == began_at + len(own)  # otherwise others may have deleted something
                 return self.plan(view, scope, deletions if is_alone else Deletions(reader))
 
         for scope, seq in _waiting(reader, self.run_key, self.types, now=now, until=began_at):
@@ -87,15 +88,15 @@ class IncrementalRun(Generic[R]):
 def _waiting(
     reader: Reader, run_key: str, types: Sequence[str], *, now: str, until: int
 ) -> Iterator[tuple[Scope, int]]:
-    """Yield the scopes in which memories of these types have changed since a run of the lifecycle looked at them, each once.
+    """Yield the scopes in which memories of these types have changed since the lifecycle last read them, each once.
 
-    With each comes the first event that it waits for, and they come in the order of these: once some are done, everything
-    before the event of the next one has been looked at. The journal is read as far as they are asked for, in portions.
+    Each scope comes with the first event that it waits for, in the order of these events: once some scopes are done,
+    everything before the next one's event has been read. The journal is read on demand, in portions.
 
     Parameters
     ----------
     until : int
-        Of later events the next run hears.
+        Later events are left to the next run.
     """
     with reader.frozen(links=True):
         index = reader.index
@@ -119,7 +120,7 @@ def _waiting(
 
 
 def _new(first: Mapping[Scope, int], known: set[Scope]) -> list[tuple[Scope, int]]:
-    """Return the scopes that were not known before, in the order of the events that they wait for, and note them."""
+    """Return the newly found scopes in the order of the events that they wait for, and note them."""
     in_order = sorted(first.items(), key=lambda item: (item[1], item[0][0] or "", item[0][1] or ""))
     new = [(scope, seq) for scope, seq in in_order if scope not in known]
     known.update(first)
@@ -127,7 +128,7 @@ def _new(first: Mapping[Scope, int], known: set[Scope]) -> list[tuple[Scope, int
 
 
 def _places(reader: Reader, touched: Mapping[str, int], kinds: Sequence[int]) -> Iterator[tuple[Scope, int]]:
-    """Yield where the memories are, or were: what was deleted is missed there."""
+    """Yield the scopes of the memories, including those of deleted ones."""
     index = reader.index
     gone: dict[str, int] = {}
     slots: list[int] = []
@@ -163,7 +164,7 @@ def _name(names: Sequence[str], kind: str, code: int) -> str | None:
 
 
 def _seen_up_to(reader: Reader, began_at: int, own: set[int]) -> int:
-    """Return the last event that a run has looked at: where it began, if somebody else has changed memories since. Needs the lock."""
+    """Return the last event that a run has read: where it began, if others have changed memories since. Needs the lock."""
     others = (event for event in reader.events_after(began_at) if event.seq not in own)
     if any(_WATCH.touched(event) for event in others):
         return began_at

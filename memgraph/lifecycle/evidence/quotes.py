@@ -1,4 +1,4 @@
-"""Links to what a memory quotes beside the evidence that it was made of, so that it is known whose words it has."""
+"""Links to memories that a memory quotes besides its evidence, so that the origin of its words is known."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from memgraph.model.events.payload import Payload
 from memgraph.store.query import Reader
 
 QUOTED = "it is quoted"
-"""Why a memory is linked with what is no evidence of it."""
+"""Reason of a link to a memory that is no evidence."""
 
 
 def quoting(
     reader: Reader, memory_id: str, quoted: Collection[str], *, evidence: Collection[str], now: str
 ) -> list[Payload]:
-    """Return the events after which a memory is linked with what it quotes: DERIVED_FROM, and no SUPPORTS.
+    """Return the events that link a memory with what it quotes: DERIVED_FROM without SUPPORTS.
 
     Parameters
     ----------
     evidence : collection of str
-        What it is linked with anyway.
+        The memories with which it is linked anyway.
     """
     index = reader.index
     known = sources_of(index, memory_id) - set(index.supporting_ids(memory_id))
@@ -38,5 +38,5 @@ def _event(kind: type[MemoryLinked | MemoryUnlinked], memory_id: str, other: str
 
 
 def _is_quote(reader: Reader, memory_id: str, other: str) -> bool:
-    """Whether it was linked here: somebody may have linked the two."""
+    """Return whether the link was made here and not by a user."""
     return (reader.record("DERIVED_FROM", (memory_id, other)) or {}).get("reason") == QUOTED

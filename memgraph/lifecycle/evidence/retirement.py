@@ -1,4 +1,4 @@
-"""Retiring a derived memory that lost its evidence: it no longer holds, and repeats nothing that only withdrawn episodes said."""
+"""Retirement of a derived memory that lost its evidence: invalidate it, and drop words that only withdrawn episodes said."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memgraph.model.memory import StoredMemory
 from memgraph.ports import Row
 
 NO_EVIDENCE_LEFT = "too few of the builds that it was seen in are left"
-"""Why a derived memory was retired."""
+"""Reason of the retirement of a derived memory."""
 _WORDS: dict[str, Any] = {
     "title": None,
     "pattern": None,
@@ -26,22 +26,23 @@ _WORDS: dict[str, Any] = {
     "agents_involved": [],
     "entities": [],
 }
-"""Fields that may hold words of the evidence, each with its empty value."""
+"""Fields that may hold words of the evidence, with their empty values."""
 
 
 def retired(
     before: StoredMemory, text: str | None, state: Mapping[str, Any], *, now: str, tags: Sequence[str] = ()
 ) -> StoredMemory:
-    """Return a derived memory as it is once it lost its evidence.
+    """Return a derived memory in its retired state.
 
     Parameters
     ----------
     text : str or None
-        What it says from now on, instead of the words of evidence that was withdrawn. None: none was, so it keeps its words.
+        Its new text, instead of the words of withdrawn evidence. None: no evidence was withdrawn, and it keeps its
+        words.
     state : mapping
-        The fields that put it out of force.
+        The fields that take it out of force.
     tags : sequence of str
-        Those that it keeps with such a text.
+        The tags that it keeps with the new text.
     """
     words = {name: empty for name, empty in _WORDS.items() if name in type(before).model_fields}
     wordless = {} if text is None else {**words, "content": text, "tags": list(tags)}
@@ -49,10 +50,10 @@ def retired(
 
 
 def no_longer_valid(at: str) -> dict[str, Any]:
-    """Return the fields that say that a derived memory ceased to hold for want of evidence."""
+    """Return the fields that invalidate a derived memory for lack of evidence."""
     return {"invalid_at": at, "invalidation_reason": NO_EVIDENCE_LEFT}
 
 
 def was_retired(row: Row) -> bool:
-    """Whether the lifecycle itself has put a derived memory out of force, so that it may come back."""
+    """Return whether the lifecycle itself retired a derived memory, so that it may be restored."""
     return row.get("invalidation_reason") == NO_EVIDENCE_LEFT and not row.get("is_suppressed")

@@ -1,7 +1,7 @@
-"""What of an episode's text may be told elsewhere: whole sentences, without what belongs to one case only.
+"""Sentences of an episode that may be repeated elsewhere, without details that belong to one case only.
 
-A sentence that was cut, or that is data rather than language (JSON, a call with its arguments, markup), is not told. What only one
-case has, such as a customer's id, a booking code or a date, is left out, or named by its kind.
+A sentence that was cut, or that is data rather than language (JSON, a call with its arguments, markup), is left out.
+Details of one case, such as a customer's id, a booking code or a date, are removed or replaced with their kind.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _ADVICE = (
     re.compile(r"\b(?:should|must|instead(?! of)|need(?:s|ed)? to|avoid|always|never)\b", re.IGNORECASE),
     re.compile(r"\b(?:will|ensure|make sure|next time|try to|remember)\b", re.IGNORECASE),
 )
-"""What tells of something better, and what only intends something."""
+"""Phrases that name a better alternative, and phrases that only state an intention."""
 _FITS_ANYTHING = re.compile(
     r"\b(?:read the (?:task|question|instructions)|understand what|double-check|(?:a )?different action|identical actions|"
     r"check the environment for (?:any|changes)|pay (?:more |close )?attention|be (?:more )?careful|the correct (?:item|answer)|"
     r"move on to the next|before attempting to solve)\b",
     re.IGNORECASE,
 )
-"""What is said of a task could be said of any."""
+"""Phrases about a task that could be said of any task."""
 _REQUEST = re.compile(
     r"\b(?:like to|want|need|looking|could you|can you|please|write|find|how|what|which|who)\b", re.IGNORECASE
 )
@@ -56,7 +56,7 @@ _OPENING = re.compile(
 
 
 def sentences_of(text: str) -> list[str]:
-    """Return the sentences of a text that may be told, as they stand but for markup, each with an end."""
+    """Return the sentences of a text that may be repeated, verbatim but for markup, each with a final punctuation mark."""
     text = _LINK.sub(r"\1", " ".join(text.split()))
     text = _CALL.sub(r"`\1`", text)
     found = []
@@ -74,7 +74,7 @@ def is_plain(command: str) -> bool:
 
 
 def _opened(said: str) -> str:
-    """Return a sentence without the word that only ties it to the one before, beginning as a sentence does."""
+    """Return a sentence without a leading connective, and with a capital letter."""
     bare = said
     while (shorter := _OPENING.sub("", bare)) != bare:
         bare = shorter
@@ -83,14 +83,14 @@ def _opened(said: str) -> str:
 
 
 def in_general(sentences: Sequence[str]) -> list[str]:
-    """Return sentences without what belongs to one case: those that name no such thing, else all, with the kind in its place."""
+    """Return sentences without details of one case: those that contain none, otherwise all with kinds as placeholders."""
     dateless = [_DATE.sub("", one) for one in sentences]
     clean = [one for one in dateless if not _ID.search(one) and not _CODE.search(one)]
     return clean or [_CODE.sub("(a code)", _ID.sub("(an id)", one)) for one in dateless]
 
 
 def without_numbers(error: str) -> str:
-    """Return what an error says, without the clauses that hold one case's numbers, and the word “Error”."""
+    """Return an error message without the clauses that hold numbers of one case, and without the word “Error”."""
     said = re.sub(r"^(?:\w*(?:Error|Exception):\s*)+", "", error.strip().rstrip("."))
     clauses = re.split(r"(?<=[\w)]), ", said)
     kept = [clause for clause in clauses if not _NUMBER.search(clause)]
@@ -98,19 +98,19 @@ def without_numbers(error: str) -> str:
 
 
 def concrete(sentences: Sequence[str]) -> list[str]:
-    """Return the sentences that say something of their own case, and not what holds of any."""
+    """Return the sentences that are specific to their case, not true of any."""
     return [one for one in sentences if not _FITS_ANYTHING.search(one)]
 
 
 def is_advice(sentence: str) -> bool:
-    """Whether a sentence tells what to do rather than what happened."""
+    """Return whether a sentence gives advice rather than reporting an event."""
     return any(marks.search(sentence) for marks in _ADVICE)
 
 
 def most_central(sentences: Sequence[str], *, room: int) -> list[str]:
-    """Return one sentence or two, in their order: what shares most terms with the others, and what is advised about it.
+    """Return one or two sentences in their order: the one that shares most terms with the others, and advice about it.
 
-    The advice rather says what would have been better than what is intended, and something else than the first.
+    Advice on what would have been better is preferred to intentions, and must differ from the first sentence.
     """
     terms = [_terms(one) for one in sentences]
     frequency = Counter(term for own in terms for term in own)
@@ -136,7 +136,7 @@ def most_central(sentences: Sequence[str], *, room: int) -> list[str]:
 
 
 def requests(sentences: Sequence[str], *, room: int) -> list[str]:
-    """Return what somebody asks for first, and the request that says most besides, each of at most so many characters."""
+    """Return the first request and the most informative other request, each limited to the given number of characters."""
     fitting = [one for one in sentences if len(one) <= room and len(_terms(one)) > 1]
     asked = [one for one in fitting if _REQUEST.search(one)] or fitting
     if not asked:

@@ -1,8 +1,9 @@
-"""How what was learned before stands, and what becomes of it when the episodes that it was learned from are withdrawn.
+"""Status of what was learned before, and its changes when the underlying episodes are withdrawn.
 
-Withdrawn is what was forgotten, corrected, proved untrue or deleted; what only faded happened all the same, whether it was
-archived or deleted. A procedure never tells what withdrawn episodes alone said: it is told anew by those that are left, and where
-these are too few it *lapses*: it is archived without its words. Should its episodes come back, it stands as it stood before.
+An episode is withdrawn if it was forgotten, corrected, proved untrue or deleted; one that only faded still happened,
+whether archived or deleted. A procedure never repeats what withdrawn episodes alone said: it is composed again from the
+remaining ones, and if these are too few it *lapses*: it is archived without its words. If its episodes return, its
+former text is restored.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ LAPSED_TEXT = "A procedure that was learned: too few of the builds that it worke
 _LAPSES: dict[str | None, str] = {None: LAPSED, FADED: LAPSED, PROPOSED: LAPSED_PROPOSAL}
 
 
-class Known(NamedTuple):
-    """What was learned before.
+class Learned(NamedTuple):
+    """A procedure or lesson learned before.
 
     Attributes
     ----------
     members, lost, faded : frozenset of str
-        The episodes that it was learned from; those of them that were withdrawn; those that were deleted because they had faded.
+        Its episodes; those of them that were withdrawn; those that were deleted because they had faded.
     gone : {"", "collected", "deleted"}
-        Whether it is there, or was deleted: because it had faded, or by somebody.
+        Whether it exists, or was deleted: because it had faded, or by somebody.
     """
 
     row: Row
@@ -46,57 +47,57 @@ class Known(NamedTuple):
 
     @property
     def reason(self) -> str | None:
-        """Why it is not in force; None: it is."""
+        """Why it is not in force; None if it is."""
         return self.row.get("archive_reason", "archived") if "archived_at" in self.row else None
 
     def was_put_away(self, now: str) -> bool:
-        """Whether somebody has put it away, or deleted it, so that it is left alone."""
+        """Whether somebody has hidden or deleted it, so that it is left alone."""
         out = not is_true(self.row, now) or self.gone == "deleted"
         return out or self.reason not in (None, PROPOSED, REJECTED, FADED, LAPSED, LAPSED_PROPOSAL)
 
     @property
     def is_wordless(self) -> bool:
-        """Whether it has lapsed, so that there is nothing to be approved."""
+        """Whether it has lapsed, so that it has no text to approve."""
         return bool(self.row["content"] == LAPSED_TEXT)
 
     @property
     def keeps_its_words(self) -> bool:
-        """Whether it says what somebody approved: it is in force, or was until it faded, and all of its evidence still says so."""
+        """Whether it keeps its approved text: it is in force, or was until it faded, and all of its evidence still supports it."""
         return self.reason in (None, FADED) and (self.row.get("is_pinned", False) or not self.lost)
 
 
 def withdrawn(index: Index, deletions: Deletions, members: Iterable[str], evidence: Collection[str]) -> frozenset[str]:
-    """Return those episodes that are `evidence` no more."""
+    """Return the episodes that are no longer `evidence`."""
     missing = {one for one in members if one not in evidence}
     gone = {one for one in missing if index.slot(one) < 0}
     return deletions.withdrawn(gone) | (missing - gone)
 
 
 def deleted_in(deletions: Deletions, scope: Scope, source: str) -> list[Deleted]:
-    """Return what of a scope was learned before and deleted."""
+    """Return what was learned before in a scope and has been deleted."""
     return [one for one in deletions.of(source) if (one.row.get("project_id"), one.row.get("task_id")) == scope]
 
 
-def lapses(known: Known, now: str) -> bool:
-    """Whether a procedure that its evidence no longer tells is to be retired; not where nobody may do so, or it was done before."""
+def lapses(known: Learned, now: str) -> bool:
+    """Return whether a procedure that its evidence no longer supports is to be retired: not if a user decided on it or it is."""
     stays = known.was_put_away(now) or known.row.get("is_pinned") or known.is_wordless
     return bool(known.lost) and not stays
 
 
-def lapsed(known: Known, before: StoredMemory, now: str) -> StoredMemory:
-    """Return a procedure as it is once it has lapsed."""
+def lapsed(known: Learned, before: StoredMemory, now: str) -> StoredMemory:
+    """Return a procedure in its lapsed state."""
     state = {"archived_at": now, "archive_reason": _LAPSES[known.reason]} if known.reason in _LAPSES else {}
     return retired(before, LAPSED_TEXT, state, now=now, tags=["procedure"])
 
 
-def stricter(known: Known, rows: Sequence[Row]) -> dict[str, Any]:
-    """Return the privacy tier and the trust that something learned must have as well as its evidence, where they changed."""
+def stricter(known: Learned, rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the privacy tier and trust that the learned memory must have as well as its evidence, where they changed."""
     own, strict = strictness([known.row]), strictness([known.row, *rows])
     return {name: value for name, value in strict.items() if value != own[name]}
 
 
 def before_it_lapsed(reader: Reader, memory_id: str) -> Row:
-    """Return what a procedure said before it lapsed. Reads the journal."""
+    """Return the fields of a procedure before it lapsed. Reads the journal."""
     events = reader.history(memory_id)
     lapses = [
         place

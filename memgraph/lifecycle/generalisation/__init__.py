@@ -1,1 +1,1 @@
-"""Generalisations of what was seen in several builds."""
+"""Generalisation: what several builds have in common."""

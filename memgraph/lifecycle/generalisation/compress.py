@@ -1,10 +1,10 @@
-"""Compression: what was seen in three builds or more becomes one generalisation, which outlasts its episodes (seed 0; design §5).
+"""Compression: generalise what at least three builds have in common; generalisations outlast their episodes (seed 0; design §5).
 
-A run looks at the scopes in which something has changed since the last one, and writes what differs: run again, it writes
-nothing. It is made of commits that each leave a true account, and ends with an event that says so; killed before that, the next
-run finds done what was done. A generalisation is written as it came, with its third build, and as it grew with each later one
-(see `growth`), so a history that is read at once replays like one that was lived through. What is planned while others write is
-planned anew, the last time under the lock, where no model is asked: nobody shall wait for one.
+A run reads the scopes that have changed since the last one and writes only differences: it is idempotent. Each of its
+commits is consistent by itself, and a final event records the run; after a kill the next run finds the completed work
+in place. A generalisation is written as it arose, with its third build, and as it grew with each later one (see
+`growth`), so a history imported at once replays like one recorded live. If others write while a plan is made, it is
+made again; the last time under the writer lock, without a model, so that nobody waits for one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from itertools import groupby
 from memgraph.lifecycle.evidence.evidence import TimeIsUp, never, revised, unlinked
 from memgraph.lifecycle.evidence.experience import (
     WATCH,
-    Known,
+    Generalisation,
     changed_scopes,
     read_experience,
 )
@@ -38,7 +38,7 @@ from memgraph.store.query import Reader
 
 RETIRED_TEXT = "A generalisation that was made: too few of the builds that it was seen in are left to tell it."
 _BATCH_ROWS = 250_000
-"""A commit changes about so many rows of the graph at most, unless what belongs together are more."""
+"""Approximate number of graph rows changed per commit; writes that belong together may exceed it."""
 
 
 def compress(
@@ -48,18 +48,20 @@ def compress(
     model: LanguageModel | None = None,
     is_time_up: TimeIsUp = never,
 ) -> CompressionResult:
-    """Bring the generalisations to what the episodes say now.
+    """Update the generalisations to match the current episodes.
 
     Parameters
     ----------
     model : LanguageModel, optional
-        Words them; what it says is checked, and where it fails the episodes' own words serve and the result says so.
+        Words the generalisations; its texts are checked. If it fails, the episodes' own words are used, and the result
+        says so.
     is_time_up : callable, optional
-        Once it says so the model is asked no more, and the episodes' own words serve. The run itself comes to its end.
+        Once it returns true, the model is no longer called and the episodes' own words are used. The run itself
+        completes.
 
     Notes
     -----
-    Deterministic without a model. Time grows with the episodes of the projects in which something changed.
+    Deterministic without a model. Time grows with the number of episodes in the changed projects.
     """
     plan = partial(_planned, wording=Wording(model, is_time_up))
     with in_bulk():
@@ -101,18 +103,18 @@ def _planned(view: View, wording: Wording) -> Plan[CompressionResult]:
     )
 
 
-def _texts(growths: Sequence[Growth], retired: Sequence[Known]) -> list[str]:
-    """Return what is to be embedded: of what grew, the first new text and the latest; the others are history."""
+def _texts(growths: Sequence[Growth], retired: Sequence[Generalisation]) -> list[str]:
+    """Return the texts to embed: for a generalisation that grew, its first new text and its latest one."""
     new = [[draft for draft in growth if draft.has_new_text] for growth in growths]
     texts = [draft.memory.content for growth in new for draft in (*growth[:1], *growth[-1:])]
     return [*texts, *(RETIRED_TEXT for known in retired if known.lost)]
 
 
 def _commits(units: Sequence[tuple[str | None, list[Write]]]) -> Iterator[Commit]:
-    """Put the writes of one scope together into commits; what belongs together stays together.
+    """Group the writes of one scope into commits; writes that belong together stay together.
 
-    New ones and those that are brought up go apart: among 100,000 memories the engine's buffer pool has no room for copying
-    new rows into a table and changing others of it in one transaction. A new one that grew is but one row.
+    New and updated memories are committed separately: with 100,000 memories the engine's buffer pool is too small to
+    copy new rows into a table and update others of it in one transaction. A new memory that grew is still one row.
     """
 
     def kind(unit: tuple[str | None, list[Write]]) -> tuple[str, bool]:
@@ -132,7 +134,7 @@ def _commits(units: Sequence[tuple[str | None, list[Write]]]) -> Iterator[Commit
 
 
 def _rows(write: Write) -> int:
-    """Return about how many rows of the graph a write changes."""
+    """Return approximately how many graph rows a write changes."""
     if isinstance(write, SemanticMemory):
         return 2 * len(write.supporting_memory_ids) + len(write.evidence_build_ids) + len(write.entities) + 10
     return 2 * len(write.source_ids) if isinstance(write, MemoryDerived) else 10
@@ -159,10 +161,11 @@ def _writes(draft: Draft, now: str) -> list[Write]:
     return [*writes, *unlinked(memory_id, [*draft.left, *(row["id"] for row in withdrawn)])]
 
 
-def _retirement(reader: Reader, known: Known, latest: str, now: str) -> list[Write]:
-    """Return what says that it no longer holds; without its words, if they may be those of episodes that were withdrawn.
+def _retirement(reader: Reader, known: Generalisation, latest: str, now: str) -> list[Write]:
+    """Return the event that retires it, without its words if they may be those of withdrawn episodes.
 
-    What somebody withdrew ends it now; else the latest episodes did, which its own turned out to belong with, when they happened.
+    If somebody withdrew evidence, it ends now; otherwise it ends at the time of the latest episodes, which changed its
+    community.
     """
     memory_id = known.row["id"]
     before = reader.read([memory_id])[0]

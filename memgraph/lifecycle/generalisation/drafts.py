@@ -1,4 +1,4 @@
-"""What generalisations are to say, and which episodes they are to be linked with: drafts of what compression writes."""
+"""Drafts of generalisations: their texts, and the episodes to link them with."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from memgraph.ports import Row
 from memgraph.store.query import Reader
 
 MOST_LINKED = 200
-"""Of a larger community so many episodes are linked as evidence: those that are already, then the most typical."""
+"""Maximum number of episodes linked as evidence: linked ones first, then the most typical ones of the community."""
 _MOST_AGENTS = 50
 
 
 @dataclass(slots=True)
 class Draft:
-    """A stage of a pattern and the generalisation that says it.
+    """A stage of a pattern, and the generalisation that describes it.
 
     Attributes
     ----------
     before : AgentMemory or None
-        What goes on as it: as it is known, or as the draft before this one has it. None for a new one.
+        The generalisation that it updates, as stored or as in the preceding draft. None for a new one.
     linked : list of str
-        The episodes that it is to be linked with.
+        The episodes to link it with.
     were_linked : frozenset of str
-        Those that it is linked with before.
+        The episodes that it was linked with before.
     """
 
     stage: Stage
@@ -55,17 +55,17 @@ class Draft:
 
     @property
     def pattern(self) -> Pattern:
-        """What it says."""
+        """Its text."""
         return self.stage.pattern
 
     @property
     def has_new_text(self) -> bool:
-        """Whether its text is another one than before."""
+        """Whether its text has changed."""
         return self.before is None or self.before.content != self.memory.content
 
     @property
     def added(self) -> list[list[str]]:
-        """The episodes that it comes to be linked with, those that came at one time together."""
+        """The episodes to link newly, grouped by the time at which they came."""
         new: dict[str, list[str]] = {}
         for one in self.linked:
             if one not in self.were_linked:
@@ -74,17 +74,17 @@ class Draft:
 
     @property
     def left(self) -> list[str]:
-        """The episodes that it is no longer to be linked with."""
+        """The episodes to unlink."""
         members = {row["id"] for row in self.pattern.members}
         return sorted(self.were_linked - members - set(self.linked))
 
 
 Growth = list[Draft]
-"""A generalisation as it came and grew, or as it grew further; not empty."""
+"""The drafts of one generalisation as it arose and grew, in order; not empty."""
 
 
 def drafts(view: View, made: Sequence[Plan], wording: Wording) -> list[list[Growth]]:
-    """Return, group by group, the generalisations of which something has changed."""
+    """Return, group by group, the drafts of the generalisations that have changed."""
     patterns = [pattern for plan in made for group in plan.groups for pattern in group]
     known = view.reader.read([pattern.same.row["id"] for pattern in patterns if pattern.same])
     before = {memory.id: memory for memory in known}
@@ -104,7 +104,7 @@ def _growth(
     known: Mapping[str, StoredMemory],
     wording: Wording,
 ) -> Growth:
-    """Return what is to be told of a pattern, stage by stage; nothing of those that say nothing new."""
+    """Return the drafts of a pattern, stage by stage, without those that add nothing."""
     same = pattern.same
     found: Growth = []
     before: AgentMemory | None = known.get(same.row["id"]) if same else None
@@ -118,7 +118,7 @@ def _growth(
 
 
 def _confirmed(view: View, draft: Draft) -> Draft:
-    """Let a generalisation that has more evidence than before be as relevant as what is said again."""
+    """Raise the relevance of a generalisation that gained evidence, as for a repeated memory."""
     before, after = draft.before, draft.memory
     if before is None:
         return draft
@@ -133,8 +133,8 @@ def _draft(
     reader: Reader, stage: Stage, before: AgentMemory | None, linked: frozenset[str], wording: Wording
 ) -> Draft | None:
     pattern = stage.pattern
-    told, same = pattern.told, pattern.same
-    shared = shared_by(told)
+    covered, same = pattern.covered, pattern.same
+    shared = shared_by(covered)
     fields = _fields(reader, stage, shared)
     wanted = _linked(pattern, linked)
     if before is None:
@@ -143,7 +143,7 @@ def _draft(
     is_told = all(getattr(before, name) == value for name, value in fields.items())
     lost = same.lost if same else []
     if same is not None:
-        # what else is told of episodes that faded or are gone is not compared: the same would be told in other words
+        # faded or deleted episodes are not compared: their sentences are the same in other words
         is_as_open = all(getattr(before, name) == fields[name] for name in ("privacy_tier", "trust_class"))
         has_same_builds = set(fields["evidence_build_ids"]) == set(before.evidence_build_ids)
         is_told |= bool(same.collected or same.faded) and has_same_builds and is_as_open
@@ -156,34 +156,36 @@ def _draft(
 
 
 def _worded(stage: Stage, fields: Mapping[str, Any], wording: Wording) -> str:
-    """Return the text: a model is asked for that of the latest stage alone."""
-    told, plain = stage.pattern.told, str(fields["pattern"])
-    return wording.of(told, plain, counted(stage.pattern.evidence, told)) if stage.is_latest else plain
+    """Return the text; a model is asked only for that of the latest stage."""
+    covered, plain = stage.pattern.covered, str(fields["pattern"])
+    return wording.of(covered, plain, counted(stage.pattern.evidence, covered)) if stage.is_latest else plain
 
 
 def _fields(reader: Reader, stage: Stage, shared: Shared) -> dict[str, Any]:
-    """Return what a generalisation says of its episodes; narrow, strict and cautious as the narrowest of them."""
+    """Return the fields derived from its episodes; domain, tier and trust are the narrowest of theirs."""
     pattern = stage.pattern
-    told = pattern.told
+    covered = pattern.covered
     project_id, task_id = pattern.experience.scope
-    in_order = sorted(told, key=lambda row: (row.get("occurred_at", ""), row.get("seq", 0)))
+    in_order = sorted(covered, key=lambda row: (row.get("occurred_at", ""), row.get("seq", 0)))
     builds = [build for row in in_order for build in (*row.get("evidence_build_ids", ()), row.get("build_id")) if build]
-    domains = {row.get("domain") for row in told}
+    domains = {row.get("domain") for row in covered}
     gone = sorted(key for key in pattern.evidence if not key.startswith("memory ") and key not in builds)
     agents = dict.fromkeys(agent for row in in_order for agent in row.get("agents_involved", ()))
     before = [pattern.same] if pattern.same else pattern.replaced
     collected = sorted(pattern.same.collected) if pattern.same else []
     shared_context = {"tags": list(shared.tags), "entities": [Entity(**entity) for entity in shared.entities]}
-    seen = counted(pattern.evidence, told)
-    trials = trials_of_one_task(told, seen, pattern.solved)
+    seen = counted(pattern.evidence, covered)
+    trials = trials_of_one_task(covered, seen, pattern.solved)
     return {
-        **{name: values for name, values in shared_context.items() if values},  # else they are found in the text
+        **{
+            name: values for name, values in shared_context.items() if values
+        },  # otherwise they are extracted from the text
         "outcome": pattern.experience.outcome,
         "confidence": confidence_of(len(pattern.evidence)),
         "project_id": project_id,
         "task_id": task_id,
         "domain": domains.pop() if len(domains) == 1 else None,
-        **strictness([*told, *(known.row for known in before)]),
+        **strictness([*covered, *(known.row for known in before)]),
         "title": shared.title,
         "agents_involved": list(agents)[:_MOST_AGENTS],
         "evidence_build_ids": list(dict.fromkeys([*gone, *builds]))[-MAX_ITEMS:],
@@ -191,12 +193,12 @@ def _fields(reader: Reader, stage: Stage, shared: Shared) -> dict[str, Any]:
         "source": SOURCE,
         "occurred_at": stage.at,
         "pattern": generalised(
-            told,
+            covered,
             shared,
             pattern.experience.outcome,
             seen,
             solved=pattern.solved,
-            failed_builds=_failed_builds(reader, pattern) if kind_of(told) == "recovery" else 0,
+            failed_builds=_failed_builds(reader, pattern) if kind_of(covered) == "recovery" else 0,
         ),
         "reason": f"the same was seen {seen}",
         "asked": trials and trials.asked,
@@ -213,7 +215,7 @@ def _failed_builds(reader: Reader, pattern: Pattern) -> int:
 
 
 def _linked(pattern: Pattern, before: frozenset[str]) -> list[str]:
-    """Return the episodes that are linked: the evidence, and what solved the task of failed trials, which it tells of."""
+    """Return the episodes to link: the evidence, and the solutions of the failed trials' task that it quotes."""
     members = [row["id"] for row in pattern.members]
     evidence = [*(one for one in members if one in before), *(one for one in members if one not in before)]
     solved: Sequence[Row] = pattern.solved or ()
@@ -221,9 +223,9 @@ def _linked(pattern: Pattern, before: frozenset[str]) -> list[str]:
 
 
 def _id(index: Index, pattern: Pattern) -> str:
-    """Return the id that follows from what is generalised first, and from what that replaces.
+    """Return an id derived from the first episode generalised and from what the generalisation replaces.
 
-    What had been taken back and is to be said again is another one, for the one before has its history.
+    One that is made again after it was retired gets another id, because the former id has its own history.
     """
     scope = "\x1f".join(part or "" for part in (*pattern.experience.scope, pattern.experience.outcome))
     members = "\x1f".join(sorted(row["id"] for row in pattern.members))

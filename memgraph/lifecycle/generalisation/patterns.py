@@ -1,22 +1,22 @@
-"""Which generalisations an experience calls for: what is to be made, brought up, replaced and taken back. Pure."""
+"""Patterns: which generalisations to create, update, replace and retire for the given experience. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from memgraph.lifecycle.communities.lineage import Heir, are_kin, succession
+from memgraph.lifecycle.communities.lineage import Successor, are_kin, succession
 from memgraph.lifecycle.communities.louvain import communities
 from memgraph.lifecycle.communities.tag_overlap import LARGE_FROM, tag_weights
-from memgraph.lifecycle.evidence.evidence import may_tell
-from memgraph.lifecycle.evidence.experience import Experience, Known, evidence_of
+from memgraph.lifecycle.evidence.evidence import may_quote
+from memgraph.lifecycle.evidence.experience import Experience, Generalisation, evidence_of
 from memgraph.lifecycle.evidence.trials import task_of
 from memgraph.lifecycle.generalisation.extractive_text import by_centrality
 from memgraph.model.ids import canonical_name
 from memgraph.ports import Row
 
 LEAST_EVIDENCE = 3
-"""Builds in which something was seen, before it is a pattern (seed 0)."""
+"""Minimum number of builds for a pattern (seed 0)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,55 +25,55 @@ class Pattern:
 
     Attributes
     ----------
-    members, told : list of Row
-        Its episodes in force; these and those that faded, which it tells of still. The most typical first.
+    members, covered : list of Row
+        Its episodes in force; these and the faded ones that it still covers. The most typical first.
     evidence : frozenset of str
-        The builds that it was seen in; an episode without a build is one.
-    same : Known or None
-        The generalisation that it goes on as.
-    replaced : list of Known
-        Those that were joined or split: it is a new one.
+        The builds in which it was seen; an episode without a build counts as one.
+    same : Generalisation or None
+        The generalisation that it continues.
+    replaced : list of Generalisation
+        Generalisations that were joined or split: it is a new one.
     solved : list of Row or None
-        Of a task's failed trials those that solved it; None where these must not be told, or nothing names the task.
+        Trials that solved the task of its failed trials; None if these must not be quoted, or no task is named.
     weights : mapping
-        What the tags of its scope weigh.
+        Weight of each tag in its scope.
     """
 
     experience: Experience
     members: list[Row]
-    told: list[Row]
+    covered: list[Row]
     evidence: frozenset[str]
-    same: Known | None = None
-    replaced: list[Known] = field(default_factory=list)
+    same: Generalisation | None = None
+    replaced: list[Generalisation] = field(default_factory=list)
     solved: Sequence[Row] | None = None
     weights: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Plan:
-    """What is to be done about one experience.
+    """What to do about one experience.
 
     Attributes
     ----------
     groups : list of list of Pattern
-        Those that were one generalisation, or are one now, stand together: half of them would be a false account.
-    retired : list of Known
-        Generalisations whose evidence is no longer there.
+        Patterns that were one generalisation, or are one now, form a group and must be committed together.
+    retired : list of Generalisation
+        Generalisations that lost their evidence.
     latest : str
-        When the latest of the episodes happened.
+        Time of the latest episode.
     episodes, communities : int
-        That were looked at; that they form, of two episodes or more.
+        Number of episodes read; number of communities of at least two episodes.
     """
 
     groups: list[list[Pattern]] = field(default_factory=list)
-    retired: list[Known] = field(default_factory=list)
+    retired: list[Generalisation] = field(default_factory=list)
     latest: str = ""
     episodes: int = 0
     communities: int = 0
 
 
 def plans(experiences: Sequence[Experience]) -> list[Plan]:
-    """Return what is to be done about each; those of one scope share what their tags weigh."""
+    """Return the plan for each; those of one scope share its tag weights."""
     tags = [[_tags(row) for row in experience.episodes] for experience in experiences]
     by_scope: dict[object, list[list[str]]] = {}
     for experience, own in zip(experiences, tags, strict=True):
@@ -109,18 +109,18 @@ def _plan(experience: Experience, tags: list[list[str]], weights: dict[str, floa
     followed = succession([found[place] for place in kept], live)
     for group in followed.groups:
         patterns = []
-        for heir in group:
-            place = kept[heir.community]
-            evidence = seen[place].union(*(besides[one] for one in heir.of)) if len(group) == 1 else seen[place]
+        for successor in group:
+            place = kept[successor.community]
+            evidence = seen[place].union(*(besides[one] for one in successor.of)) if len(group) == 1 else seen[place]
             rows = [episodes[one] for one in found[place]]
-            if len(evidence) >= LEAST_EVIDENCE and not _is_put_away(experience, rows, evidence, heir):
-                patterns.append(_pattern(experience, rows, evidence, heir, weights))
+            if len(evidence) >= LEAST_EVIDENCE and not _is_put_away(experience, rows, evidence, successor):
+                patterns.append(_pattern(experience, rows, evidence, successor, weights))
         if patterns:
             plan.groups.append(patterns)
     for one, left in ((known[place], besides[place]) for place in followed.heirless):
-        if not (one.live or one.lost) or one.row.get("is_pinned", False):  # who pinned it decides
+        if not (one.live or one.lost) or one.row.get("is_pinned", False):  # pinned ones are left to the user
             continue
-        if one.lost and one.faded and len(left) >= LEAST_EVIDENCE:  # told anew, by those that faded
+        if one.lost and one.faded and len(left) >= LEAST_EVIDENCE:  # composed again from the faded ones
             plan.groups.append([_pattern_of_faded(experience, one, left, weights)])
         elif one.lost or len(left) < LEAST_EVIDENCE:
             plan.retired.append(one)
@@ -128,10 +128,10 @@ def _plan(experience: Experience, tags: list[list[str]], weights: dict[str, floa
 
 
 def _pattern_of_faded(
-    experience: Experience, same: Known, evidence: frozenset[str], weights: Mapping[str, float]
+    experience: Experience, same: Generalisation, evidence: frozenset[str], weights: Mapping[str, float]
 ) -> Pattern:
-    told = by_centrality(same.faded, weights)
-    return Pattern(experience, [], told, evidence, same=same, solved=_solved(experience, told), weights=weights)
+    covered = by_centrality(same.faded, weights)
+    return Pattern(experience, [], covered, evidence, same=same, solved=_solved(experience, covered), weights=weights)
 
 
 def _communities(
@@ -142,7 +142,7 @@ def _communities(
     is_large: bool,
     settled: Sequence[Sequence[int]],
 ) -> list[list[int]]:
-    """Return what belongs together: the trials of one named task, whatever words tell of them, and else what shares tags."""
+    """Return the communities: all trials of one named task, whatever their words, and otherwise episodes with shared tags."""
     by_task: dict[str, list[int]] = {}
     others: list[int] = []
     for place, row in enumerate(episodes):
@@ -157,42 +157,50 @@ def _communities(
 
 
 def _pattern(
-    experience: Experience, rows: list[Row], evidence: frozenset[str], heir: Heir, weights: Mapping[str, float]
+    experience: Experience,
+    rows: list[Row],
+    evidence: frozenset[str],
+    successor: Successor,
+    weights: Mapping[str, float],
 ) -> Pattern:
-    known = [experience.in_force[place] for place in heir.of]
+    known = [experience.in_force[place] for place in successor.of]
     central = by_centrality(rows, weights)
-    if not heir.is_same:
+    if not successor.is_same:
         solved = _solved(experience, central)
         return Pattern(experience, central, central, evidence, replaced=known, solved=solved, weights=weights)
     same = known[0]
-    told = by_centrality([*rows, *same.faded], weights) if same.faded else central
-    return Pattern(experience, central, told, evidence, same=same, solved=_solved(experience, told), weights=weights)
+    covered = by_centrality([*rows, *same.faded], weights) if same.faded else central
+    return Pattern(
+        experience, central, covered, evidence, same=same, solved=_solved(experience, covered), weights=weights
+    )
 
 
-def _solved(experience: Experience, told: Sequence[Row]) -> Sequence[Row] | None:
-    """Return which trials solved the task of failed ones; None where they must not be told: one cannot say it was never solved."""
-    tasks = {task_of(row) for row in told}
+def _solved(experience: Experience, covered: Sequence[Row]) -> Sequence[Row] | None:
+    """Return the trials that solved the failed trials' task; None if they must not be quoted, as “unsolved” would be wrong."""
+    tasks = {task_of(row) for row in covered}
     task = tasks.pop() if len(tasks) == 1 else None
     if task is None or experience.outcome != "negative":
         return None
     solved = experience.solved.get(task, ())
-    those = [row for row in solved if not row.get("is_suppressed") and "invalid_at" not in row and may_tell(row, told)]
+    those = [
+        row for row in solved if not row.get("is_suppressed") and "invalid_at" not in row and may_quote(row, covered)
+    ]
     return those if those or not solved else None
 
 
 def _is_sustained(
     members: list[int], seen: frozenset[str], live: list[frozenset[int]], besides: list[frozenset[str]]
 ) -> bool:
-    """Whether a community has enough evidence together with what a generalisation that is kin of it keeps of episodes that faded."""
+    """Return whether a community has enough evidence, including faded evidence kept by a related generalisation."""
     return any(
         kept and are_kin(len(places.intersection(members)), members, places) and len(seen | kept) >= LEAST_EVIDENCE
         for places, kept in zip(live, besides, strict=True)
     )
 
 
-def _is_put_away(experience: Experience, rows: list[Row], evidence: frozenset[str], heir: Heir) -> bool:
-    """Whether somebody has put the generalisation of most of these episodes away; new evidence brings back what only faded."""
-    if heir.is_same:
+def _is_put_away(experience: Experience, rows: list[Row], evidence: frozenset[str], successor: Successor) -> bool:
+    """Return whether somebody has hidden the generalisation of most of these episodes; new evidence restores faded ones only."""
+    if successor.is_same:
         return False
     for known in experience.put_away:
         if sum(row["id"] in known.live for row in rows) * 2 > len(rows):

@@ -1,4 +1,4 @@
-"""How a generalisation is worded: by a language model where there is one and it can be trusted, else as the episodes say it."""
+"""Wording of generalisations: by a language model if there is one and its text passes the checks, else in the episodes' words."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _EDGES = ".,:;!?()[]{}`'\"“”‘’"
 
 
 class Wording:
-    """Words generalisations, and remembers why a model could not.
+    """Words generalisations, and records why the model was not used.
 
     Parameters
     ----------
     model : LanguageModel or None
-        None: the episodes' own words.
+        None: use the episodes' own words.
     is_time_up : callable, optional
-        Asked before each text: once it says so, the model is asked no more.
+        Called before each text; once it returns true, the model is no longer asked.
     """
 
     def __init__(self, model: LanguageModel | None, is_time_up: TimeIsUp = never) -> None:
@@ -47,13 +47,13 @@ class Wording:
         self._is_time_up = is_time_up
         self._is_silent: str | None = None
         self._kept: dict[bytes, str] = {}
-        self._told: Counter[str] = Counter()
+        self._reasons: Counter[str] = Counter()
 
     @property
     def notice(self) -> str | None:
-        """Why, and how often, the episodes' own words served instead of the model's."""
-        told = [f"{reason} ({many} times)" if many > 1 else reason for reason, many in self._told.most_common()]
-        return "the episodes' own words served: " + "; ".join(told) if told else None
+        """Why and how often the episodes' own words were used instead of the model's."""
+        reasons = [f"{reason} ({many} times)" if many > 1 else reason for reason, many in self._reasons.most_common()]
+        return "the episodes' own words served: " + "; ".join(reasons) if reasons else None
 
     def of(self, episodes: Sequence[Row], plain: str, seen: str) -> str:
         """Return the text of a generalisation.
@@ -61,13 +61,13 @@ class Wording:
         Parameters
         ----------
         episodes : sequence of Row
-            The most typical first.
+            The most typical ones first.
         plain : str
-            What it is without a model.
+            The text without a model.
 
         Notes
         -----
-        Of the same episodes it says the same as before, without asking again.
+        For the same episodes it returns the same text without asking again.
         """
         if self._model is None:
             return plain
@@ -82,28 +82,28 @@ class Wording:
         return self._kept[asked]
 
     def ask_no_more(self, reason: str) -> None:
-        """From now on use the model's texts that there are, and else the episodes' own words."""
+        """Stop asking the model: use its cached texts, otherwise the episodes' own words."""
         self._is_silent = self._is_silent or reason
 
     def _asked(self, model: LanguageModel, messages: list[dict[str, str]], known: Sequence[str]) -> str:
-        """Return what the model says; `known` is what it may name, first the text that serves if it is of no use."""
+        """Return the model's text; `known` holds what it may name, first the text used if the reply is rejected."""
         if self._is_time_up():
             self.ask_no_more("the time was up")
         if self._is_silent is not None:
-            self._told[self._is_silent] += 1
+            self._reasons[self._is_silent] += 1
             return known[0]
         try:
             return answer(model, messages, _SCHEMA, lambda reply: _checked(reply, known))
         except BudgetSpentError as error:
             self.ask_no_more(str(error))
-            self._told[str(error)] += 1
+            self._reasons[str(error)] += 1
         except ProviderError as error:
-            self._told[f"{name_of(model)}: {error}"] += 1
+            self._reasons[f"{name_of(model)}: {error}"] += 1
         return known[0]
 
 
 def _checked(reply: Any, known: Sequence[str]) -> str:
-    """Return the text of a reply; refuse one of another length, or that names what the episodes do not."""
+    """Return the text of a reply; reject one of the wrong length, or one that names what the episodes do not."""
     text = reply.get("text") if isinstance(reply, dict) else None
     if not isinstance(text, str):
         raise ValueError("text: must be a string")

@@ -1,1 +1,1 @@
-"""Intake: build logs, observations and episodes become memories."""
+"""Intake: turn build logs, observations and episodes into memories."""

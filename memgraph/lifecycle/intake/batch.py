@@ -1,4 +1,4 @@
-"""What the commit that is being put together adds and merges, so that its own memories are compared as well."""
+"""Memories of the pending commit, so that its own memories are deduplicated as well."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memgraph.model.memory import AgentMemory, Vector, id_of
 
 
 class Batch:
-    """Memories added or merged in the commit that is being put together."""
+    """Memories added or merged in the pending commit."""
 
     def __init__(self, now: str) -> None:
         self.now = now
@@ -18,7 +18,7 @@ class Batch:
         self._units: dict[str, Vector] = {}
 
     def add(self, memory: AgentMemory) -> None:
-        """Note a new memory, with the times that its commit will give it."""
+        """Add a new memory, with the times that its commit will set."""
         filled = {
             name: getattr(memory, name) or self.now
             for name in ("created_at", "updated_at", "relevance_at", "occurred_at")
@@ -27,7 +27,7 @@ class Batch:
         self.touch(memory.model_copy(update=filled))
 
     def touch(self, memory: AgentMemory) -> None:
-        """Note what a merge made of a memory."""
+        """Record the result of a merge into a memory."""
         self.touched[id_of(memory)] = memory
         if memory.id in self._added:
             self._units.pop(memory.id, None)
@@ -35,7 +35,7 @@ class Batch:
                 self._units[memory.id] = _unit(memory.embedding)
 
     def nearest(self, memory: AgentMemory, threshold: float) -> tuple[float, AgentMemory | None]:
-        """Return the new memory that is nearest, and its cosine, among those near enough that do not say otherwise."""
+        """Return the nearest new memory, and its cosine, among those near enough that do not differ in meaning."""
         if memory.embedding is None or not self._units:
             return -1.0, None
         cosines = np.round(np.stack(list(self._units.values())) @ _unit(memory.embedding), 6)
@@ -47,7 +47,7 @@ class Batch:
         return -1.0, None
 
     def equal(self, memory: AgentMemory) -> AgentMemory | None:
-        """Return the new memory of an equal text among those that could be the same, where one of the two has no vector."""
+        """Return a new memory of equal text and kind, where one of the two has no vector."""
         compared = (one for one in self._kin_of(memory) if one.embedding is None or memory.embedding is None)
         return next((known for known in compared if is_equal(known.content, memory.content)), None)
 
@@ -61,8 +61,8 @@ def _unit(vector: Vector) -> Vector:
 
 
 def _may_merge(known: AgentMemory, other: AgentMemory) -> bool:
-    """Tell of a new memory what `kin` tells of those that are kept."""
+    """Return for a new memory what `kin` returns for stored ones."""
     if known.is_suppressed or known.archived_at or known.invalid_at:
-        return False  # an extractor may have said so at once
+        return False  # the extractor may have set it
     fields = ("type", "project_id", "task_id", "privacy_tier", "trust_class", "outcome")
     return all(getattr(known, name) == getattr(other, name) for name in fields)

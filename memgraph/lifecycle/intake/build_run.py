@@ -1,4 +1,4 @@
-"""One build log on its way through consolidation, and the embedding of what was found in several."""
+"""Consolidation of one build log, and the joint embedding of candidates from several."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from memgraph.ports import Embedder, Row
 
 @dataclass(slots=True, eq=False)
 class BuildRun:
-    """A log, what was found in it, and what has become of that.
+    """A log, the candidates found in it, and their state.
 
     Attributes
     ----------
     known : Row or None
-        What an earlier consolidation has left.
+        Row of an earlier consolidation.
     consumed : list of str
-        Keys of the candidates that are decided, by earlier consolidations too.
+        Keys of the decided candidates, those of earlier consolidations included.
     left_out : list of str
-        Keys of those that are less telling than the best.
+        Keys of the candidates that were less informative than the best.
     spent_s : float
-        Seconds that it took, with its share of the embedding.
+        Seconds taken, with its share of the embedding.
     """
 
     log: BuildEventLog
@@ -51,17 +51,17 @@ class BuildRun:
 
     @property
     def is_known(self) -> bool:
-        """Whether just this log was consolidated to its end."""
+        """Whether exactly this log was consolidated completely."""
         known = self.known
         return bool(known and known.get("is_complete") and known.get("log_sha256") == self.sha256)
 
     @property
     def is_decided(self) -> bool:
-        """Whether it is done, or at least one of its candidates is."""
+        """Whether it is complete, or at least one of its candidates is decided."""
         return self.complete or len(self.consumed) > len(self.known_keys)
 
     def choose(self, extraction: ExtractionResult, most: int) -> None:
-        """Take the first candidates that are not decided yet, at most so many."""
+        """Select the first candidates that are not decided yet, up to a limit."""
         self.extraction, self.is_extracted = extraction, True
         consumed = set(self.known_keys)
         keyed = (
@@ -72,14 +72,14 @@ class BuildRun:
         self.candidates, self.left_out = left[:most], [candidate.key or "" for candidate in left[most:]]
 
     def cut(self, place: int) -> None:
-        """Leave the candidates from a place on to the next run."""
+        """Leave the candidates from this place on to the next run."""
         del self.candidates[place:]
         self.complete = False
 
     def event(self, now: str) -> BuildConsolidated:
-        """Return the event that says what was done."""
+        """Return the event that records what was done."""
         log, known = self.log, self.known or {}
-        # the best were chosen: what time has left of them is done next, and nothing else
+        # the best candidates were chosen: the next run completes those that time did not suffice for, and no others
         left_out = [] if self.complete else self.left_out
         return BuildConsolidated(
             project_id=log.project_id,
@@ -99,7 +99,7 @@ class BuildRun:
         )
 
     def result(self, now: str, *, notice: str | None = None) -> ConsolidationResult:
-        """Return what was done; without a notice it says what the extractor had to tell, and what was left out."""
+        """Return the result; without a notice it reports the extractor's notice and the number left out."""
         said = f"{self.forgotten} left out, saying again what was forgotten" if self.forgotten else None
         told = "; ".join(filter(None, [self.extraction.notice, said])) or None
         return ConsolidationResult(
@@ -121,7 +121,7 @@ class BuildRun:
 def embed_candidates(
     builds: Sequence[BuildRun], embedder: Embedder, paced: PacedEmbedding, limit: TimeLimit, timer: Timer
 ) -> None:
-    """Embed the candidates of all builds in their order; those that there is no time for are cut off."""
+    """Embed the candidates of all builds in order, and cut off those for which there is no time."""
     lacking = [
         (number, place)
         for number, build in enumerate(builds)
@@ -146,7 +146,7 @@ def embed_candidates(
 
 
 def _completed(log: BuildEventLog, candidate: Candidate) -> Candidate:
-    """Fill in where a memory comes from; its id follows from that."""
+    """Fill in the source of a memory; its id derives from it."""
     memory = candidate.memory
     updates = {
         "id": source_id(f"{log.project_id}\x1f{log.build_id}\x1f{candidate.key}", 0),

@@ -1,4 +1,4 @@
-"""`ConsolidationPipeline`: build logs in, memories out; duplicates are merged, and a log counts once."""
+"""`ConsolidationPipeline`: turn build logs into memories, merging duplicates and counting each log once."""
 
 from __future__ import annotations
 
@@ -43,24 +43,24 @@ _SWITCHED_OFF = "consolidation is switched off (consolidation_enabled)"
 
 
 class ConsolidationPipeline:
-    """Extracts memories from build logs and keeps them.
+    """Extracts memories from build logs and stores them.
 
     Parameters
     ----------
     store : AgentMemoryStore
     embedder : Embedder, optional
-        Default: the store's, as it is at the time.
+        Default: the store's current embedder.
     extractor : Extractor, optional
-        Default: what the store's setting ``extractor`` says.
+        Default: according to the store's setting ``extractor``.
     config : ConsolidationConfig, optional
     timer : callable, optional
-        Returns seconds of a monotonic clock: what ``max_duration_ms`` is measured by.
+        Returns the seconds of a monotonic clock, used for ``max_duration_ms``.
 
     Attributes
     ----------
     usage : RunUsage
-        What embedder and extractor ask of models' servers, in a run: each `consolidate` begins one; the sources that are
-        read with this pipeline are another, until its `restart`.
+        Use of model servers by embedder and extractor in a run: each `consolidate` begins a new run; the sources read
+        with this pipeline form another one, until its `restart`.
     """
 
     def __init__(
@@ -87,23 +87,23 @@ class ConsolidationPipeline:
 
     @property
     def _embedder(self) -> Embedder:
-        return self._given_embedder or self._store.embedder  # the store may have changed to another one
+        return self._given_embedder or self._store.embedder  # the store may have changed its embedder
 
     @property
     def is_quick(self) -> bool:
-        """Whether the embedded rules find the memories, so that doing a log again costs little."""
+        """Whether the built-in rules extract the memories, so that repeating a log costs little."""
         return isinstance(self._extractor, RuleExtractor)
 
     def consolidate(self, build_log: BuildEventLog | Mapping[str, Any]) -> ConsolidationResult:
-        """Extract, embed, deduplicate, and merge or insert, in one commit.
+        """Extract, embed and deduplicate the memories of a log, and merge or insert them in one commit.
 
-        A log that was consolidated before changes nothing; a grown one adds its growth; one that ran out of time goes on
-        where it stopped. Every so many builds (``compression_cycle_interval``) what was learned is compressed afterwards.
+        A log that was consolidated before changes nothing; a grown one adds its growth; one that ran out of time
+        continues where it stopped. Compression runs afterwards once per ``compression_cycle_interval`` builds.
 
         Raises
         ------
         InvalidInputError
-            The log, or a memory that the extractor proposes, is refused; nothing is stored.
+            The log, or a memory that the extractor proposes, is invalid; nothing is stored.
         """
         self.usage.restart()
         result = self.consolidate_all([BuildEventLog.parse(build_log)])[0]
@@ -119,8 +119,8 @@ class ConsolidationPipeline:
     ) -> list[ConsolidationResult]:
         """Consolidate several logs in one commit, embedding all their memories together.
 
-        When the time is up (``max_duration_ms``), what was embedded is kept, and the rest, in this order, is left to the next
-        call with the same logs.
+        When the time is up (``max_duration_ms``), what was embedded is stored, and the rest is left, in this order, to
+        the next call with the same logs.
 
         Parameters
         ----------
@@ -140,14 +140,14 @@ class ConsolidationPipeline:
                 self._extract(build)
         embedder = self._embedder
         embed_candidates(fresh, embedder, self._paced, limit, self._timer)
-        with self._store.exclusive():  # what is new and what is a duplicate must still be so at the commit
+        with self._store.exclusive():  # new and duplicate must still be valid at the commit
             self._store.check_embedder(embedder)  # the store may have changed its model meanwhile
             writes: list[Write] = []
             batch = Batch(self._store.now())
             for build in fresh:
                 build.known = self._known(build.log)
                 if build.is_known:
-                    continue  # another process has done it meanwhile
+                    continue  # another process has consolidated it meanwhile
                 self._settle(build, batch, writes)
                 if build.is_decided:
                     writes.append(build.event(self._store.now()))
@@ -164,7 +164,7 @@ class ConsolidationPipeline:
         *,
         project_id: str | None = None,
     ) -> StoredMemory | None:
-        """Return the live memory of this type that is nearest, if its cosine reaches the threshold.
+        """Return the nearest memory in force of this type, if its cosine reaches the threshold.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class ConsolidationPipeline:
             raise InvalidInputError(str(error), field="embedding", value=embedding) from None
         wanted = self._store.vector_model.dimension
         if not wanted:
-            return None  # a store without vectors has none near this one
+            return None  # no vectors to compare with
         if vector.size != wanted:
             raise InvalidInputError(f"must have {wanted} dimensions", field="embedding", value=vector.size)
         with self._store.reader.frozen():
@@ -185,12 +185,12 @@ class ConsolidationPipeline:
             return nearest(self._store, vector, mask, threshold=self._config.deduplication_threshold)[1]
 
     def merge(self, existing: StoredMemory, candidate: AgentMemory | Mapping[str, Any]) -> StoredMemory:
-        """Merge a duplicate into a memory, commit that, and return the memory.
+        """Merge a duplicate into a memory, commit, and return the memory.
 
         Parameters
         ----------
         candidate : AgentMemory or mapping
-            At least its `content`; the type is the existing memory's.
+            At least its `content`; the type is that of the existing memory.
         """
         if not isinstance(existing, AgentMemory):
             raise InvalidInputError("must be a memory", field="existing", value=existing)
@@ -213,14 +213,14 @@ class ConsolidationPipeline:
             return self._store.read_memories([found.id])[0]
 
     def compress(self, cycle_count: int = 0) -> CompressionResult:
-        """Make generalisations of what was seen in three builds or more, then collect what has faded.
+        """Generalise what at least three builds have in common, then collect faded memories.
 
-        Its sources stay. Run again when nothing has changed, it changes nothing.
+        The sources are kept. Idempotent.
 
         Parameters
         ----------
         cycle_count : int
-            Builds so far: unless it is a multiple of ``compression_cycle_interval``, nothing is done. 0: now.
+            Builds so far: nothing is done unless it is a multiple of ``compression_cycle_interval``. 0: run now.
         """
         if checked(int, cycle_count, "cycle_count") % self._config.compression_cycle_interval:
             return CompressionResult()
@@ -233,18 +233,18 @@ class ConsolidationPipeline:
         return result.model_copy(update={"archived": collected.archived, "deleted": collected.deleted})
 
     def compress_if_due(self) -> CompressionResult:
-        """Compress if so many builds have been consolidated since the last time as the setting says."""
+        """Compress if the configured number of builds has been consolidated since the last compression."""
         if not self._store.config.consolidation_enabled:
             return CompressionResult()
         is_due = builds_since(self._store.reader) >= self._config.compression_cycle_interval
         return self.compress() if is_due else CompressionResult()
 
     def is_landmark(self, memory: AgentMemory) -> bool:
-        """Tell whether a memory is never to be forgotten: its tags say so, or it alone tells of a failure; see `landmarks`."""
+        """Return whether a memory is never forgotten: by its tags, or as the only record of a failure; see `landmarks`."""
         return is_landmark(self._store, parse_memory(memory))
 
     def _opened(self, log: BuildEventLog) -> BuildRun:
-        # before anything is cut or given to a model: half a secret would not be known for one
+        # before anything is cut or given to a model: a truncated secret would not be recognised
         log, secrets = redact_any(log) if self._store.config.redact_secrets else (log, 0)
         canonical = orjson.dumps(log.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
         return BuildRun(log, hashlib.sha256(canonical).hexdigest(), self._known(log), secrets)
@@ -253,16 +253,16 @@ class ConsolidationPipeline:
         return self._store.reader.record("Build", natural_id("build", log.build_id, project_id=log.project_id))
 
     def _extract(self, build: BuildRun) -> None:
-        # of a log that ran out of time, what was found then is known: a model may say something else, and costs again
+        # reuse the candidates of a log that ran out of time: a model may answer differently, and costs again
         began = self._timer()
         extraction = self._unfinished.get(build.sha256) or self._extractor.extract(build.log)
         build.choose(extraction, self._config.max_memories_per_extraction)
         build.spent_s = self._timer() - began
 
     def _settle(self, build: BuildRun, batch: Batch, writes: list[Write]) -> None:
-        """Decide for each candidate: new, a duplicate, or forgotten. Out of time, the rest waits for the next run.
+        """Decide for each candidate: new, duplicate or forgotten. When the time is up, the rest waits for the next run.
 
-        That has a time of its own: what was embedded in time is kept.
+        This step has its own time limit: what was embedded in time is stored.
         """
         limit = TimeLimit(self._config.max_duration_ms, self._timer)
         began = self._timer()
@@ -295,7 +295,7 @@ class ConsolidationPipeline:
     def _duplicate_of(self, memory: AgentMemory, batch: Batch) -> tuple[float, AgentMemory | None]:
         """Return the nearest memory in force of equal type, project, privacy tier, trust class and outcome, and its cosine.
 
-        Where one of two has no vector, they are the same only if their texts are.
+        Where one of two has no vector, they count as the same only if their texts are equal.
         """
         mask = kin(self._store, memory)
         threshold = self._config.deduplication_threshold

@@ -1,4 +1,4 @@
-"""Episodes: what agents did and what came of it, and what the user thought of it (seed 2, §1.2)."""
+"""Episodes: agents' actions, their outcomes, and the user's feedback (seed 2, §1.2)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T", Episode, Observation, Feedback)
 
 _LIKED = ("love", "like")
 _FAILURE = "failure"
-"""The tag that a negative episode is given."""
+"""The tag of negative episodes."""
 _WORD_OF: dict[Outcome, str] = {
     "positive": "success",
     "negative": "failure",
@@ -31,21 +31,21 @@ _ENDS = ".!?…。！？:;"
 
 
 def save_episode(store: AgentMemoryStore, episode: Episode) -> SavedEpisode:
-    """Keep a complete interaction: its parts as they were given, and a text of them to be found and read by.
+    """Store a complete interaction: its parts verbatim, and a text composed of them for search and display.
 
-    Each call keeps one: the same thing done twice happened twice.
+    Each call stores one episode, even if equal ones exist.
 
     Raises
     ------
     InvalidInputError
-        A field is refused; nothing is stored.
+        A field is invalid; nothing is stored.
     """
     episode, secrets = redacted(store, episode)
-    told = _told(
+    content = _composed(
         (episode.situation, episode.reasoning, episode.action), OUTCOME_OF_WORD[episode.outcome], episode.user_feedback
     )
     memory = EpisodicMemory(
-        content=told,
+        content=content,
         situation=episode.situation,
         reasoning=episode.reasoning,
         action=episode.action,
@@ -71,20 +71,21 @@ def save_episode(store: AgentMemoryStore, episode: Episode) -> SavedEpisode:
 
 
 def give_feedback(store: AgentMemoryStore, episode_id: str, feedback: Feedback) -> StoredEpisodicMemory:
-    """Say what the user thought of an episode: love and like make it a success, meh a failure, whatever it was before.
+    """Record the user's feedback on an episode: love and like make it a success, meh a failure, whatever it was before.
 
-    The word is kept as the outcome's. Word and comment become a new line of ``user_feedback``, behind what was recorded before,
-    and the text says so. Love and like raise its relevance as one use does, once until the user thinks otherwise; it counts
-    as no use. Meh leaves its relevance alone, for a failure is worth remembering. The last feedback, given again, writes nothing.
+    The word is stored as the origin of the outcome. Word and comment are appended to ``user_feedback`` as a new line,
+    and to the text. Love and like raise the relevance as one use does, once until the feedback changes, without
+    counting as a use. Meh leaves the relevance unchanged, since a failure is worth remembering. Repeating the last
+    feedback writes nothing.
 
     Raises
     ------
     NotFoundError
         There is no such episode.
     InvalidInputError
-        The id names a memory that is no episode.
+        The id names a memory that is not an episode.
     ModelMismatchError
-        The store has changed its embedding model meanwhile; nothing is changed, and the next call goes well.
+        The store has changed its embedding model meanwhile; nothing is changed, and a retry succeeds.
     """
     feedback, _ = redacted(store, feedback)
     drafted = _changes(store, episode_of(store, episode_id), feedback)
@@ -109,9 +110,9 @@ def episode_of(store: AgentMemoryStore, episode_id: str) -> StoredEpisodicMemory
     Raises
     ------
     NotFoundError
-        There is none with this id.
+        No memory has this id.
     InvalidInputError
-        The id names a memory that is no episode.
+        The id names a memory that is not an episode.
     """
     found = store.get_memory(episode_id)
     if found is None:
@@ -122,15 +123,17 @@ def episode_of(store: AgentMemoryStore, episode_id: str) -> StoredEpisodicMemory
 
 
 def _changes(store: AgentMemoryStore, episode: EpisodicMemory, feedback: Feedback) -> dict[str, Any]:
-    """Return the fields that feedback sets anew: none if it was given before."""
+    """Return the fields that feedback changes: none if it was given before."""
     recorded = episode.user_feedback or ""
     if feedback.is_last_of(recorded) and episode.outcome_word == feedback.feedback:
         return {}
     said = feedback.after(recorded)
     changes: dict[str, Any] = {"outcome": feedback.feedback, "user_feedback": said}
     parts = (episode.situation or "", episode.reasoning or "", episode.action or "")
-    if episode.content == _told(parts, episode.outcome, episode.user_feedback):  # else somebody has worded it otherwise
-        changes["content"] = _told(parts, OUTCOME_OF_WORD[feedback.feedback], said)
+    if episode.content == _composed(
+        parts, episode.outcome, episode.user_feedback
+    ):  # otherwise somebody has changed the text
+        changes["content"] = _composed(parts, OUTCOME_OF_WORD[feedback.feedback], said)
     if feedback.feedback in _LIKED and _FAILURE in episode.tags:
         changes["tags"] = [tag for tag in episode.tags if tag != _FAILURE]
     if feedback.feedback in _LIKED and episode.outcome_word not in _LIKED:
@@ -140,27 +143,27 @@ def _changes(store: AgentMemoryStore, episode: EpisodicMemory, feedback: Feedbac
 
 
 def redacted(store: AgentMemoryStore, said: T) -> tuple[T, int]:
-    """Return what an agent said without its secrets, and how many there were.
+    """Return an agent's text without its secrets, and the number of secrets.
 
-    It is done before anything is cut: half a secret would not be known for one.
+    This comes before any truncation: a truncated secret would not be recognised.
     """
     return redact_any(said) if store.config.redact_secrets else (said, 0)
 
 
-def _told(parts: tuple[str, str, str], outcome: Outcome, feedback: str | None) -> str:
-    """Return situation, reasoning, action and what came of it in one line that a memory can hold."""
+def _composed(parts: tuple[str, str, str], outcome: Outcome, feedback: str | None) -> str:
+    """Return situation, reasoning, action and result in one line that fits into a memory."""
     ending = f"Outcome: {_WORD_OF[outcome]}."
     if said := _newest(feedback or ""):
         ending += f" User feedback: {said}"
     labels = ("", "Reasoning: ", "Action: ")
     plain = [" ".join(part.split()) for part in parts]
-    frame = len(ending) + sum(map(len, labels)) + 2 * len(parts)  # a full stop and a space behind each
+    frame = len(ending) + sum(map(len, labels)) + 2 * len(parts)  # a full stop and a space after each
     shortened = fitted(plain, MAX_CONTENT_CHARS - frame)
     return " ".join([*(f"{label}{_sentence(part)}" for label, part in zip(labels, shortened, strict=True)), ending])
 
 
 def _newest(feedback: str) -> str:
-    """Return the last lines of feedback that fit into a memory's text, as sentences in their order."""
+    """Return the latest lines of feedback that fit into a memory's text, as sentences in order."""
     lines = [line for line in (" ".join(line.split()) for line in feedback.split("\n")) if line]
     said = _sentence(cut(lines.pop(), _FEEDBACK_CHARS)) if lines else ""
     while lines and len(longer := f"{_sentence(lines.pop())} {said}") <= _FEEDBACK_CHARS:

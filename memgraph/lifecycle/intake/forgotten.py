@@ -1,9 +1,9 @@
-"""What was forgotten stays forgotten: a build log or an observation that says it again does not bring it back.
+"""Forgotten content stays forgotten: a build log or observation that repeats it does not restore it.
 
-To suppress a memory hides it from deduplication, so what says the same would be added anew and be seen. Whoever forgot it would
-see it come back with the next build. It is therefore left out, as the text of a duplicate is that merges into a memory in
-force, and the result says so. Unlike a merge this mixes nothing, so privacy tier, trust class and type do not matter; shared
-knowledge that was forgotten is forgotten in every project.
+A suppressed memory is hidden from deduplication, so a repetition would be added as a new, visible memory, and would
+come back with the next build. It is therefore left out, like the text of a duplicate that is merged into a memory in
+force, and the result says so. Unlike a merge this mixes nothing, so privacy tier, trust class and type are ignored;
+shared knowledge that was forgotten is forgotten in every project.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _MOST_READ = 20
 
 
 def is_forgotten(store: AgentMemoryStore, memory: AgentMemory, *, threshold: float, alike: float) -> bool:
-    """Tell whether a memory says what was forgotten rather than what is in force.
+    """Return whether a memory repeats forgotten content rather than content in force.
 
     Parameters
     ----------
     threshold : float
-        Least cosine of two memories that say the same.
+        Minimum cosine of two memories with the same meaning.
     alike : float
-        Cosine with the memory in force that says the same, −1 for none: the nearer one decides, and of equals that in force.
+        Cosine with the matching memory in force, −1 for none: the nearer match decides; ties go to the one in force.
     """
     index = store.reader.index
     mask = store.reader.listed(state="suppressed")
@@ -36,7 +36,7 @@ def is_forgotten(store: AgentMemoryStore, memory: AgentMemory, *, threshold: flo
     task = index.column("task")
     mask &= (task == -1) | (task == index.scopes.find(scope_name("task", memory.task_id or "")))
     outcome, unknown = index.column("outcome"), OUTCOMES.index("unknown")
-    if memory.outcome != "unknown":  # what does not say how it came out contradicts nothing
+    if memory.outcome != "unknown":  # an unknown outcome contradicts nothing
         mask &= (outcome == OUTCOMES.index(memory.outcome)) | (outcome == unknown)
     if not mask.any():
         return False

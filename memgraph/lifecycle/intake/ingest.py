@@ -1,4 +1,4 @@
-"""Intake: a reader's builds are consolidated batch by batch, each committed with the reader's cursor."""
+"""Intake: consolidate a reader's builds batch by batch, committing each with the reader's cursor."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ logger = logger_of(__name__)
 
 BATCH_BUILDS = 256
 _BATCH_TASKS = 512
-"""A commit takes in so many builds or tasks: an interruption loses at most the work on these, and nothing that was committed. A
-commit costs the graph the same 0.2 s for ten memories as for a hundred."""
+"""Builds or tasks per commit: an interruption loses at most the work on these, nothing committed. A commit costs the
+graph the same 0.2 s for ten memories as for a hundred."""
 _BATCH_ASKED = 4
-"""Where something else than the rules is asked, what it has said so far is dearer than the commit."""
+"""The same for extractors other than the rules: losing their replies costs more than a commit."""
 _NOTICES_SHOWN = 3
 _REASONS_KEPT = 100
-"""So many reasons why something was skipped are told; beyond, it is only counted."""
+"""Maximum number of reasons for skipping that are reported; further ones are only counted."""
 _TAKEN_ALONG = 32
-"""So many memories that await their vectors are embedded beside each batch, as long as the model works."""
+"""Memories awaiting their vectors that are embedded with each batch, as long as the model works."""
 
 
 def ingest(
@@ -39,19 +39,19 @@ def ingest(
     progress: Progress | None = None,
     compress: bool = True,
 ) -> IngestReport:
-    """Read a source from where the last run stopped, and consolidate it.
+    """Read a source from the last run's cursor on, and consolidate it.
 
-    Interrupted at any moment, the next run goes on after the last committed batch and ends as an uninterrupted one would.
-    The same input twice adds nothing. Sources that one pipeline reads are one run with one model budget; its `usage.restart()`
-    begins another.
+    After an interruption at any moment, the next run continues after the last committed batch, with the same final
+    result. Repeated input adds nothing. Sources read by one pipeline form one run with one model budget; its
+    `usage.restart()` begins another.
 
     Parameters
     ----------
     pipeline : ConsolidationPipeline, optional
-        Default: a new one, and so a new run.
+        Default: a new one, which begins a new run.
     compress : bool
-        Whether to compress what was learned, once, at the end, if so many builds have come as the setting says; False where
-        another source follows.
+        Whether to compress once at the end if the configured number of builds has come; False if another source
+        follows.
 
     Returns
     -------
@@ -119,7 +119,7 @@ class _Run:
         self._known = store.reader.record("Source", natural_id("source", self._source_id)) or {}
         self._started = time.monotonic()
         self._reasons: Counter[str] = Counter()
-        self._told: Counter[str] = Counter()
+        self._notices: Counter[str] = Counter()
         self._embeds = bool(store.embedder.dimension)
         self.cursor: str | None = self._known.get("cursor")
         self.left_out = 0
@@ -130,7 +130,7 @@ class _Run:
     def consolidate(self, batch: Sequence[SourceRecord]) -> None:
         """Consolidate one batch and commit it with the cursor after it.
 
-        As long as nothing at all could be read the cursor stays: the next run says again why.
+        While nothing at all could be read the cursor stays, so that the next run reports the reason again.
         """
         cursor = batch[-1].cursor
         for record in batch:
@@ -149,14 +149,14 @@ class _Run:
             self.merged += sum(result.memories_deduplicated for result in results)
             self.forgotten += sum(result.memories_forgotten for result in results)
             self.left_out += sum(result.memories_left_out for result in results)
-            self._told.update(filter(None, (result.extraction_notice for result in results)))
+            self._notices.update(filter(None, (result.extraction_notice for result in results)))
             kept.update(result.build_id for result in results if result.memories_extracted)
             is_done = all(result.complete for result in results)
             if is_done:
                 self.secrets += sum(result.secrets_redacted for result in results)
             return [self._event(cursor)] if changed and is_done and self.builds else []
 
-        # a build that ran out of time goes on where it stopped: the cursor never passes what was not consolidated
+        # a build that ran out of time is continued: the cursor never passes what was not consolidated
         while not all(result.complete for result in self._pipeline.consolidate_all(logs, also=cursor_event)):
             pass
         self.kept += len(kept)
@@ -188,10 +188,12 @@ class _Run:
         )
 
     def _notice(self) -> str | None:
-        """Say what the extractor had to tell, the same thing once, with the number of builds it was told of."""
-        told = [f"of {many} builds: {notice}" if many > 1 else notice for notice, many in self._told.most_common()]
-        more = len(told) - _NOTICES_SHOWN
-        return "; ".join([*told[:_NOTICES_SHOWN], *([f"and {more} more notices"] if more > 0 else [])]) or None
+        """Return the extractor's notices, each once with the number of builds it concerns."""
+        notices = [
+            f"of {many} builds: {notice}" if many > 1 else notice for notice, many in self._notices.most_common()
+        ]
+        more = len(notices) - _NOTICES_SHOWN
+        return "; ".join([*notices[:_NOTICES_SHOWN], *([f"and {more} more notices"] if more > 0 else [])]) or None
 
     def _event(self, cursor: str) -> SourceRead:
         def total(name: str, here: int) -> int:

@@ -1,4 +1,4 @@
-"""Observations: facts and preferences that agents learn; what is known already is consolidated (seed 2, §1.1)."""
+"""Observations: facts and preferences learned by agents; known ones are merged (seed 2, §1.1)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from memgraph.errors import InvalidInputError
 from memgraph.index.columns import TIERS, TRUST
-from memgraph.lifecycle.contradictions.search import find_contradictions_of, told
+from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
 from memgraph.lifecycle.dedup.duplicates import duplicate_of, kin, of_scope
 from memgraph.lifecycle.dedup.merge import merge_event, merged
 from memgraph.lifecycle.intake.episodes import episode_of, redacted
@@ -22,27 +22,28 @@ from memgraph.store.commit.append import Write, with_vector
 from memgraph.text.cutting import split_text
 
 THRESHOLD = 0.85
-"""Least cosine of two observations that say the same (design §5, seed 2)."""
+"""Minimum cosine of two observations with the same meaning (design §5, seed 2)."""
 _FORGOTTEN = "says again what was forgotten; `memgraph unforget` takes that back"
 
 
 def save_observation(store: AgentMemoryStore, observation: Observation) -> SavedObservation:
-    """Keep an observation, or merge it into the one in force that says the same: one commit, under one lock.
+    """Store an observation, or merge it into the one in force with the same meaning: one commit, under one lock.
 
-    Only those of the same project, task, domain, privacy tier, trust class and outcome are compared. One that is longer than a
-    memory is kept in parts, each following the one before; it is known if each of its parts is. One that was learned from an
-    episode is derived from it, and so has at least its privacy tier, at most its trust, and its project and task; merged,
-    it lets the episode support what was known. What the user made the store forget is left out. What contradicts a memory in
-    force is kept, linked to it and, where that is safe, replaces it; the notice says so.
+    Only observations of the same project, task, domain, privacy tier, trust class and outcome are compared. One that is
+    longer than a memory is stored in parts, each linked to the one before; it is known if each of its parts is. One
+    learned from an episode is derived from it, so it has at least its privacy tier, at most its trust, and its project
+    and task; when merged, the episode supports the known observation. Content that the user made the store forget is
+    left out. An observation that contradicts a memory in force is stored, linked to it and, where that is safe,
+    supersedes it; the notice says so.
 
     Raises
     ------
     NotFoundError
-        There is no such episode; nothing is stored.
+        The episode does not exist; nothing is stored.
     InvalidInputError
-        The id is none of an episode, or the episode belongs to another project; nothing is stored.
+        The id is not that of an episode, or the episode belongs to another project; nothing is stored.
     ModelMismatchError
-        The store has changed its embedding model meanwhile; nothing is stored, and the next call goes well.
+        The store has changed its embedding model meanwhile; nothing is stored, and a retry succeeds.
     """
     observation, secrets = redacted(store, observation)
     text = observation.content
@@ -65,7 +66,7 @@ def save_observation(store: AgentMemoryStore, observation: Observation) -> Saved
         else:
             action, ids = "created", [kept.id for kept in store.insert_parts([part for part, _ in pairs])]
             found = find_contradictions_of(store, ids)
-            notice = "; ".join(filter(None, [notice, told(found)])) or None
+            notice = "; ".join(filter(None, [notice, described(found)])) or None
     return SavedObservation(memory_id=ids[0], action=action, part_ids=ids, notice=notice, secrets_redacted=secrets)
 
 
@@ -108,7 +109,7 @@ def _memory(
 
 
 def _settled(store: AgentMemoryStore, part: SemanticMemory) -> tuple[SemanticMemory, StoredMemory | None] | None:
-    """Return a part and what in force says the same, if anything does; None if it was forgotten."""
+    """Return a part and the matching memory in force, if any; None if the part was forgotten."""
     mask = kin(store, part) & of_scope(store, "domain", part.domain)
     alike, known = duplicate_of(store, part, mask, threshold=THRESHOLD)
     return None if is_forgotten(store, part, threshold=THRESHOLD, alike=alike) else (part, known)
@@ -119,7 +120,7 @@ def _merge(
     pairs: Sequence[tuple[SemanticMemory, StoredMemory | None]],
     episode: StoredEpisodicMemory | None,
 ) -> list[str]:
-    """Merge each part into what says the same, that once where several parts do; return the ids of these."""
+    """Merge each part into its match, once per match; return the ids of the matches."""
     now, writes = store.now(), list[Write]()
     merges = {known.id: (part, known) for part, known in reversed(pairs) if known}
     for part, known in merges.values():

@@ -1,9 +1,9 @@
-"""Procedures from repeated solutions: what led to success by the same steps in three builds is proposed as a skill (seeds 1, 2, 3).
+"""Procedures from repeated solutions: the steps that led to success in three builds are proposed as a skill (seeds 1, 2, 3).
 
-A proposal is an archived memory whose reason says so: it is kept and can be looked at, but nothing recalls it. To bring it into
-force is to take it out of the archive; that is one event, and so is the way back. What is in force keeps its trigger and
-steps, as they were approved, as long as all its evidence tells them (`memgraph.lifecycle.evidence.status`); its rates and errors are
-brought up. What somebody has put away or deleted is left alone, and never made again.
+A proposal is an archived memory whose reason says so: it is stored and can be viewed, but is never recalled. One event
+takes it out of the archive and into force, and one event reverses that. A procedure in force keeps its approved trigger
+and steps as long as all its evidence supports them (`memgraph.lifecycle.evidence.status`); its rates and errors are
+updated. What somebody has hidden or deleted is left alone, and never made again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from memgraph.lifecycle.evidence.evidence import (
 from memgraph.lifecycle.evidence.incremental_run import IncrementalRun
 from memgraph.lifecycle.evidence.quotes import quoting
 from memgraph.lifecycle.evidence.status import (
-    Known,
+    Learned,
     before_it_lapsed,
     deleted_in,
     lapsed,
@@ -49,14 +49,14 @@ from memgraph.model.results.procedures import LAPSED, LAPSED_PROPOSAL, PROPOSED,
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.append import Write
-from memgraph.store.usage_outcomes import in_practice, measurement, practice_of
+from memgraph.store.usage_outcomes import measurement, usage_counts, usage_factor
 
 SOURCE = "procedures"
-"""The `source` of what was learned here."""
+"""The `source` of procedures learned here."""
 LEAST_CONFIDENCE = 0.3
-"""Below it, what was never used is put away (seed 1)."""
+"""A procedure below this confidence that was never used is archived (seed 1)."""
 LATER_SUCCESSES = 2
-"""So many builds after a proposal, in which it worked, bring it into force where evidence may."""
+"""Builds after a proposal in which it must work before evidence may bring it into force."""
 _MOST_LINKED = 200
 _TYPES = ("episodic", "procedural")
 _IN_FORCE: dict[str, Any] = {"archived_at": None, "archive_reason": None, "archive_summary": None}
@@ -74,9 +74,10 @@ _OF_THE_EVIDENCE = (
 
 
 class _Draft(NamedTuple):
-    """What is to be written of one procedure.
+    """The planned state of one procedure.
 
-    `before` is None for a new one, `way` for one that nothing tells any more, `quoted` where it quotes what it did.
+    `before` is None for a new one, `way` is None for one without sufficient evidence, `quoted` is set where it quotes
+    its sources.
     """
 
     way: Way | None
@@ -90,25 +91,25 @@ class _Draft(NamedTuple):
         return self.before is None or self.before.content != self.after.content
 
     def comes_to(self, *reasons: str | None) -> bool:
-        """Whether it comes to be archived for one of these reasons; None: comes into force."""
+        """Return whether it becomes archived for one of these reasons; None: comes into force."""
         before = self.before.archive_reason if self.before else ""
         return self.after.archive_reason in reasons and self.after.archive_reason != before
 
 
 _Drafts = dict[str, _Draft]
-"""What is to be written of which procedure, by id."""
+"""The drafts by procedure id."""
 
 
 def learn_procedures(store: AgentMemoryStore, *, is_time_up: TimeIsUp = never) -> ProcedureResult:
-    """Propose procedures for what was solved again and again, and bring those that there are to what their evidence says now.
+    """Propose procedures for repeated solutions, and update the existing ones to their current evidence.
 
-    Deterministic, without a model. Run again when nothing has changed, it writes nothing; killed, the next run ends as this one
-    would have under the same clock.
+    Deterministic, without a model. Idempotent; after a kill the next run ends with the same result under the same
+    clock.
 
     Parameters
     ----------
     is_time_up : callable, optional
-        Asked between projects: once it says so, the rest waits for the next run.
+        Called between projects: once it returns true, the rest waits for the next run.
     """
     return _RUN.run(store, is_time_up)
 
@@ -157,23 +158,23 @@ def _result(attempts: int, drafts: Sequence[_Draft]) -> ProcedureResult:
     )
 
 
-def _known(view: View, deletions: Deletions, learned: Sequence[Row], successes: set[str], now: str) -> list[Known]:
-    known = [Known(row, frozenset(row.get("source_event_ids", ()))) for row in learned]
+def _known(view: View, deletions: Deletions, learned: Sequence[Row], successes: set[str], now: str) -> list[Learned]:
+    known = [Learned(row, frozenset(row.get("source_event_ids", ()))) for row in learned]
     members = frozenset[str]().union(*(one.members for one in known if not one.was_put_away(now)))
     lost = withdrawn(view.reader.index, deletions, members, successes)
     return [one._replace(lost=one.members & lost) for one in known]
 
 
-def _deleted(deletions: Deletions, scope: Scope) -> list[Known]:
-    """Return the procedures that were learned once and deleted, whether by somebody or because they had faded."""
+def _deleted(deletions: Deletions, scope: Scope) -> list[Learned]:
+    """Return the learned procedures that were deleted, by somebody or because they had faded."""
     return [
-        Known(row, frozenset(row.get("source_event_ids", ())), gone="collected" if reason == FADED else "deleted")
+        Learned(row, frozenset(row.get("source_event_ids", ())), gone="collected" if reason == FADED else "deleted")
         for row, reason in deleted_in(deletions, scope, SOURCE)
     ]
 
 
-def _same(found: Sequence[Way], known: Sequence[Known]) -> dict[int, Known]:
-    """Return which way goes on as which procedure: that with most of whose episodes it has in common, each once."""
+def _same(found: Sequence[Way], known: Sequence[Learned]) -> dict[int, Learned]:
+    """Match ways with the procedures that they continue: the one with the most episodes in common, each once."""
     pairs = []
     for place, way in enumerate(found):
         members = {attempt.row["id"] for attempt in way.supporters}
@@ -181,7 +182,7 @@ def _same(found: Sequence[Way], known: Sequence[Known]) -> dict[int, Known]:
             common = len(members & one.members)
             if common * 2 > min(len(members), len(one.members)):
                 pairs.append((one.gone, -common, one.row["id"], place, one))
-    taken: dict[int, Known] = {}
+    taken: dict[int, Learned] = {}
     for _, _, memory_id, place, one in sorted(pairs, key=lambda pair: pair[:4]):
         if place not in taken and all(other.row["id"] != memory_id for other in taken.values()):
             taken[place] = one
@@ -192,11 +193,11 @@ def _draft(
     view: View,
     scope: Scope,
     way: Way,
-    known: Known | None,
+    known: Learned | None,
     by_build: Mapping[str, Sequence[Row]],
     now: str,
 ) -> _Draft | None:
-    """Return what is to be written; None where nothing is, or where somebody has put the procedure away."""
+    """Return the draft; None if nothing changes, or if somebody has hidden the procedure."""
     if known is not None and known.was_put_away(now):
         return None
     fresh = _fresh(way, known)
@@ -219,26 +220,26 @@ def _new(view: View, scope: Scope, way: Way, fields: dict[str, Any], quoted: fro
 
 def _revised(
     view: View,
-    known: Known,
+    known: Learned,
     way: Way,
     fields: dict[str, Any],
     quoted: frozenset[str],
     fresh: int,
     now: str,
 ) -> _Draft | None:
-    """Return what is to be written of a procedure that goes on; `fields` are what its evidence says now."""
+    """Return the draft of a procedure that continues; `fields` are those composed from its current evidence."""
     members = frozenset(fields["source_event_ids"])
     before = view.reader.read([known.row["id"]])[0]
     assert isinstance(before, ProceduralMemory)  # noqa: S101 (what was learned here is one)
-    del fields["success_rate"]  # which use has a say in
-    fields = _told(view, known, before, fields)
+    del fields["success_rate"]  # usage counts towards it
+    fields = _text_fields(view, known, before, fields)
     if known.reason in (None, FADED) and not known.lost:
-        # what says the same is merged into what is in force, and no episode tells of those builds
+        # repetitions are merged into the procedure in force, so no episode records their builds
         builds = dict.fromkeys([*before.evidence_build_ids, *fields["evidence_build_ids"]])
         fields["evidence_build_ids"] = list(builds)[-MAX_ITEMS:]
         fields["confidence"] = confidence_of(max(len(way.builds), len(builds)))
     counts = _counts(view, known.row, way)
-    borne_out = fields["confidence"] * in_practice(counts)
+    borne_out = fields["confidence"] * usage_factor(counts)
     fields["confidence"] = before.confidence if isclose(borne_out, before.confidence) else borne_out
     fields |= _state(view, known, way, before, fields["steps"], fresh, now)
     if known.reason and not fields.get("archived_at", now):  # it comes into force, and has faded meanwhile
@@ -248,25 +249,25 @@ def _revised(
     is_linked = members == known.members and not quoting(
         view.reader, known.row["id"], quoted, evidence=members, now=now
     )
-    if is_told and is_linked and practice_of(view.reader, known.row) == counts:
+    if is_told and is_linked and usage_counts(view.reader, known.row) == counts:
         return None
     return _Draft(way, before.model_copy(update={**fields, "updated_at": now}), before, members, quoted)
 
 
-def _fresh(way: Way, known: Known | None) -> frozenset[str]:
-    """Return the builds in which it worked that the procedure does not know of."""
+def _fresh(way: Way, known: Learned | None) -> frozenset[str]:
+    """Return the builds in which it worked that the procedure does not have yet."""
     if known is None:
         return way.builds
     joined = (attempt.builds for attempt in way.supporters if attempt.row["id"] not in known.members)
     return frozenset[str]().union(*joined) - set(known.row.get("evidence_build_ids", ()))
 
 
-def _told(view: View, known: Known, before: ProceduralMemory, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return what a procedure says from now on: what was approved, or what the evidence says now (`fields`)."""
+def _text_fields(view: View, known: Learned, before: ProceduralMemory, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the text of a procedure: the approved one, or the one composed from current evidence (`fields`)."""
     approved: Row = {}
     if known.keeps_its_words:
         approved = known.row
-    elif known.reason == LAPSED and not known.lost:  # what was approved is true again
+    elif known.reason == LAPSED and not known.lost:  # the approved text is supported again
         approved = before_it_lapsed(view.reader, known.row["id"])
     if not approved:
         return fields | ({"entities": []} if known.lost else {})
@@ -275,15 +276,15 @@ def _told(view: View, known: Known, before: ProceduralMemory, fields: dict[str, 
     is_own = text_of(before.trigger_pattern or "", before.steps, before.common_errors) == before.content
     if known.reason == LAPSED:
         told |= {name: list(approved.get(name, ())) for name in _LISTS}
-    elif not is_own or before.is_pinned:  # somebody has worded it
+    elif not is_own or before.is_pinned:  # somebody has changed the text
         return told
     return told | {"content": text_of(trigger or "", steps, fields["common_errors"])}
 
 
 def _state(
-    view: View, known: Known, way: Way, before: ProceduralMemory, steps: list[str], fresh: int, now: str
+    view: View, known: Learned, way: Way, before: ProceduralMemory, steps: list[str], fresh: int, now: str
 ) -> dict[str, Any]:
-    """Return what changes in whether a procedure is in force."""
+    """Return the fields that change whether a procedure is in force."""
     waits = {"archived_at": now, "archive_reason": PROPOSED}
     if known.reason in (None, FADED) and steps != before.steps:  # those were approved
         return waits
@@ -302,8 +303,8 @@ def _state(
     return {}
 
 
-def _left(view: View, known: Known, rows: Sequence[Row], now: str) -> _Draft | None:
-    """Return what becomes of a procedure that too few episodes tell of: these `rows`."""
+def _left(view: View, known: Learned, rows: Sequence[Row], now: str) -> _Draft | None:
+    """Return the draft of a procedure with too few remaining episodes: these `rows`."""
     is_lapsing = lapses(known, now)
     changes = {} if is_lapsing else stricter(known, rows)
     if not is_lapsing and not changes:
@@ -315,7 +316,7 @@ def _left(view: View, known: Known, rows: Sequence[Row], now: str) -> _Draft | N
 
 
 def _put_away(view: View, drafts: _Drafts, rows: Sequence[Row], now: str) -> None:
-    """Plan to put away what does not convince."""
+    """Plan to archive unconvincing procedures."""
     away = {"archived_at": now, "archive_reason": UNCONVINCING, "updated_at": now}
     for row in rows:
         draft = drafts.get(row["id"])
@@ -328,7 +329,7 @@ def _put_away(view: View, drafts: _Drafts, rows: Sequence[Row], now: str) -> Non
 
 
 def _counts(view: View, row: Row, way: Way) -> dict[str, int]:
-    return {**practice_of(view.reader, row), "tried": way.tried, "succeeded": way.succeeded}
+    return {**usage_counts(view.reader, row), "tried": way.tried, "succeeded": way.succeeded}
 
 
 def _id(view: View, scope: Scope, members: frozenset[str]) -> str:
@@ -338,11 +339,11 @@ def _id(view: View, scope: Scope, members: frozenset[str]) -> str:
 
 
 def _is_unconvincing(view: View, row: Row, now: str) -> bool:
-    """Whether what was learned is to be put away: overridden or doubted, and never used (seed 1). Pinned ones stay."""
+    """Return whether a procedure is to be archived: overridden or of low confidence, and never used (seed 1). Not if pinned."""
     if row.get("confidence", 1.0) >= LEAST_CONFIDENCE:
         return False
     stays = "archived_at" in row or row.get("is_pinned") or not is_true(row, now)
-    return not stays and practice_of(view.reader, row)["uses"] == 0
+    return not stays and usage_counts(view.reader, row)["uses"] == 0
 
 
 def _writes(view: View, draft: _Draft, now: str) -> list[Write]:
@@ -350,7 +351,7 @@ def _writes(view: View, draft: _Draft, now: str) -> list[Write]:
     memory_id, linked = id_of(after), sorted(draft.members)[:_MOST_LINKED]
     if before is None:
         assert way is not None  # noqa: S101 (what is new follows a way)
-        counts = {**practice_of(view.reader, {"id": memory_id}), "tried": way.tried, "succeeded": way.succeeded}
+        counts = {**usage_counts(view.reader, {"id": memory_id}), "tried": way.tried, "succeeded": way.succeeded}
         event = measurement({"id": memory_id}, counts, confidence=after.confidence, now=now)
         new = after.model_copy(update={"supporting_memory_ids": linked})
         return [new, event, *quoting(view.reader, memory_id, draft.quoted or (), evidence=linked, now=now)]

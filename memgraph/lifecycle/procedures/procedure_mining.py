@@ -1,7 +1,7 @@
-"""Which ways of doing something repeat: episodes that went well by the same steps. Pure.
+"""Mining of repeated procedures: successful episodes with the same steps. Pure.
 
-Episodes are compared by their steps alone, as compression compares them by their tags; a community's common steps, in their
-order, are the way. When to go it is told by the words that the goals of those who went it share.
+Episodes are compared by their steps alone, as compression compares them by their tags; a *way* is the common steps of a
+community, in their order. Its trigger consists of the words that the goals of its episodes share.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from memgraph.lifecycle.procedures.steps import (
     common_way,
     follows,
     may_be_left_out,
+    rendered,
     steps_of,
     telling_words,
-    told,
 )
 from memgraph.ports import Row
 
 _LEAST_RATE = 0.5
-"""What fails more often than it leads anywhere is not proposed."""
+"""Minimum success rate of a proposed way."""
 _MOST_TRIGGER_WORDS = 6
 _LEAST_TRIGGER_WORDS = 2
 _TOO_COMMON = 0.5
-"""Words in the goals of more than so many of a larger project's episodes do not tell one way from another."""
+"""In a larger project, words in the goals of more than this share of episodes do not distinguish ways."""
 _FILE_NAME = re.compile(r"([\w-]{2,80})\.[a-z]{1,4}\b")
 _NAME_PART = re.compile(r"[a-z]{3,}", re.IGNORECASE)
 _NAME = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")
@@ -42,53 +42,53 @@ _NAME = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+")
 
 @dataclass(frozen=True)
 class Attempt:
-    """An episode that tells, step by step, what was done."""
+    """An episode that records step by step what was done."""
 
     row: Row
     steps: tuple[Step, ...]
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
-        """What makes each step the same as others."""
+        """The comparison keys of its steps."""
         return tuple(step.key for step in self.steps)
 
     @cached_property
     def goal(self) -> list[str]:
-        """The words of what was to be reached, in order."""
+        """The words of its goal, in order."""
         row = self.row
         said = (row.get(name) for name in ("goal", "trigger_pattern", "situation", "asked"))
         return telling_words(next(filter(None, said), row["content"]))
 
     @cached_property
     def purposes(self) -> list[str]:
-        """The words of what the steps are said to be for, and of how the files are called that they are about, in order."""
+        """The words of its steps' stated purposes and of the names of the files they concern, in order."""
         return telling_words(" ".join(part for step in self.steps for part in (step.purpose or "", *_files(step.text))))
 
     @cached_property
     def builds(self) -> frozenset[str]:
-        """What it is evidence of."""
+        """The builds that it is evidence of."""
         return builds_of(self.row)
 
     @property
     def went_well(self) -> bool:
-        """Whether it reached what was wanted."""
+        """Whether it reached its goal."""
         return bool(self.row.get("outcome") == "positive")
 
 
 @dataclass(frozen=True)
 class Way:
-    """A way that led to success in three builds or more, however often it failed.
+    """A sequence of steps that led to success in at least three builds, however often it failed.
 
     Attributes
     ----------
     trigger : tuple of str
-        Words that say when.
+        The words that say when to use it.
     keys, steps : tuple of str
-        Its steps, as they are compared and as they are told.
+        Its steps, as comparison keys and as text.
     supporters : list of Attempt
-        Those who went it and reached what they wanted, in order of time; each supports one way only.
+        Attempts that followed it and succeeded, in order of time; each supports one way only.
     others, failures : list of Attempt
-        Supporters of other ways who went this one as well; those who did not reach what they wanted.
+        Supporters of other ways that followed this one as well; attempts that failed.
     """
 
     trigger: tuple[str, ...]
@@ -100,27 +100,27 @@ class Way:
 
     @cached_property
     def builds(self) -> frozenset[str]:
-        """Those of its evidence."""
+        """The builds of its evidence."""
         return _builds(self.supporters)
 
     @cached_property
     def succeeded(self) -> int:
-        """Builds in which it led to success, the other ways' included."""
+        """Builds in which it led to success, including supporters of other ways."""
         return len(self.builds | _builds(self.others))
 
     @cached_property
     def tried(self) -> int:
-        """Builds in which it was gone."""
+        """Builds in which it was followed."""
         return len(self.builds | _builds(self.others) | _builds(self.failures))
 
     @property
     def leads_there(self) -> bool:
-        """Whether it led to success in half the builds, at least, in which it was gone."""
+        """Whether it led to success in at least half of the builds in which it was followed."""
         return self.succeeded >= _LEAST_RATE * self.tried
 
 
 class _Draft(NamedTuple):
-    """What may be a way: its trigger, its steps, and the successes of one community that went it."""
+    """A candidate way: its trigger, its steps, and the successful attempts of one community that followed it."""
 
     trigger: tuple[str, ...]
     keys: tuple[str, ...]
@@ -128,7 +128,7 @@ class _Draft(NamedTuple):
 
 
 def builds_of(row: Row) -> frozenset[str]:
-    """Return what an episode is evidence of; one without a build counts by its session, or as one."""
+    """Return the builds that an episode is evidence of; without a build it counts by its session, or as one."""
     if row.get("evidence_build_ids") or row.get("build_id") or not row.get("session_id"):
         return evidence_of(row)
     return frozenset([f"session {row['session_id']}"])
@@ -139,7 +139,7 @@ def _builds(attempts: Sequence[Attempt]) -> frozenset[str]:
 
 
 def attempt_of(row: Row) -> Attempt | None:
-    """Return what an episode, or a procedure that one session taught, tells step by step; None for fewer than two steps."""
+    """Return the steps of an episode, or of a procedure from a single session; None if there are fewer than two."""
     if row["type"] == "procedural":
         texts: Iterable[str] = row.get("steps", ())
     elif row.get("action_log"):
@@ -154,14 +154,14 @@ def attempt_of(row: Row) -> Attempt | None:
 
 
 def ways(attempts: Sequence[Attempt], settled: Sequence[Sequence[str]] = ()) -> list[Way]:
-    """Return the ways that repeat, those with the most evidence first.
+    """Return the repeated ways, those with the most evidence first.
 
     Parameters
     ----------
     attempts : sequence of Attempt
-        Of one scope, whatever their outcome.
+        Attempts of one scope, whatever their outcome.
     settled : sequence of sequence of str
-        Ids of episodes that taught one procedure before: they stay together as long as they have something in common.
+        Ids of the episodes behind each known procedure: they stay together while they have something in common.
     """
     good = [attempt for attempt in attempts if attempt.went_well]
     place_of = {attempt.row["id"]: place for place, attempt in enumerate(good)}
@@ -185,7 +185,7 @@ def ways(attempts: Sequence[Attempt], settled: Sequence[Sequence[str]] = ()) -> 
 
 
 def _drafted(members: Sequence[Attempt], telling: set[str], weights: dict[str, float]) -> _Draft | None:
-    """Return the trigger and the steps that a community has in common, and those of it who took them, if there are any."""
+    """Return the common trigger and steps of a community, and its attempts that followed them, if there are any."""
     if len(_builds(members)) < LEAST_BUILDS:
         return None
     members = sorted(members, key=lambda attempt: str(attempt.row["id"]))
@@ -200,7 +200,7 @@ def _drafted(members: Sequence[Attempt], telling: set[str], weights: dict[str, f
 
 
 def _merged(drafts: Sequence[_Draft]) -> list[_Draft]:
-    """Return the drafts, those in one that are triggered by the same words and differ in little."""
+    """Return the drafts, merging those with equal trigger words and almost equal steps."""
     kept: list[_Draft] = []
     for draft in sorted(drafts, key=lambda one: (-len(one.went), one.keys, one.trigger)):
         same = (
@@ -220,20 +220,20 @@ def _merged(drafts: Sequence[_Draft]) -> list[_Draft]:
 def _way(
     trigger: tuple[str, ...], keys: tuple[str, ...], went: Sequence[Attempt], by_key: Mapping[str, Sequence[Attempt]]
 ) -> Way | None:
-    """Return the way with all who went it; None if it led to success in too few builds."""
+    """Return the way with all attempts that followed it; None if it led to success in too few builds."""
     words = set(trigger)
     is_of_the_goal = any(words & set(attempt.goal) for attempt in went)
 
     def wanted(attempt: Attempt) -> bool:
         return not is_of_the_goal or 2 * len(words & set(attempt.goal)) >= len(words)
 
-    same = [attempt for attempt in _who_went(keys, by_key) if wanted(attempt)]
+    same = [attempt for attempt in _followers(keys, by_key) if wanted(attempt)]
     ids = {attempt.row["id"] for attempt in went}
     supporters = _dated([attempt for attempt in went if wanted(attempt)])
     way = Way(
         trigger,
         keys,
-        tuple(_told(place, keys, supporters) for place in range(len(keys))),
+        tuple(_step_text(place, keys, supporters) for place in range(len(keys))),
         supporters,
         _dated([attempt for attempt in same if attempt.went_well and attempt.row["id"] not in ids]),
         _dated([attempt for attempt in same if attempt.row.get("outcome") == "negative"]),
@@ -241,19 +241,19 @@ def _way(
     return way if len(way.builds) >= LEAST_BUILDS else None
 
 
-def _who_went(keys: Sequence[str], by_key: Mapping[str, Sequence[Attempt]]) -> list[Attempt]:
-    """Return all attempts that went a way: who may leave out so many steps took one of any so many and one, so of the rarest."""
+def _followers(keys: Sequence[str], by_key: Mapping[str, Sequence[Attempt]]) -> list[Attempt]:
+    """Return all attempts that followed a way: with n steps optional, each took at least one of any n + 1, so of the rarest."""
     rarest = sorted(set(keys), key=lambda key: (len(by_key[key]), key))[: may_be_left_out(keys) + 1]
     near = {attempt.row["id"]: attempt for key in rarest for attempt in by_key[key]}
     return [attempt for attempt in near.values() if follows(attempt.keys, keys)]
 
 
-def _told(place: int, keys: Sequence[str], supporters: Sequence[Attempt]) -> str:
-    """Return how a step is told; of one that comes several times, in the words of those times."""
+def _step_text(place: int, keys: Sequence[str], supporters: Sequence[Attempt]) -> str:
+    """Return the text of a step; of a repeated step, in the words of those repetitions."""
     nth = keys[:place].count(keys[place])
     taken = [[step for step in attempt.steps if step.key == keys[place]] for attempt in supporters]
     steps = [same[min(nth, len(same) - 1)] for same in taken if same]
-    return told(steps, steps[0])
+    return rendered(steps, steps[0])
 
 
 def _dated(attempts: Sequence[Attempt]) -> list[Attempt]:
@@ -264,7 +264,7 @@ def _dated(attempts: Sequence[Attempt]) -> list[Attempt]:
 def _trigger(
     went: Sequence[Attempt], own: Attempt, keys: Sequence[str], telling: set[str], weights: dict[str, float]
 ) -> tuple[str, ...]:
-    """Return the words that most goals share; else those of the steps' stated purposes; else what the rarest step is called."""
+    """Return the words that most goals share; else those of the steps' stated purposes; else the name of the rarest step."""
     goals = Counter(word for attempt in went for word in attempt.goal if word in telling)
     if words := _shared(goals, len(went), own.goal):
         return words
@@ -277,12 +277,12 @@ def _trigger(
 
 
 def _files(text: str) -> list[str]:
-    """Return what the files are called that a step names, in words."""
+    """Return the names of the files in a step, as words."""
     return [" ".join(_NAME_PART.findall(name)) for name in _FILE_NAME.findall(text)]
 
 
 def _shared(counts: Counter[str], many: int, ordered: Sequence[str]) -> tuple[str, ...]:
-    """Return the words that more than half have, in an order in which they were said; nothing for fewer than two."""
+    """Return the words that more than half have, in order of use; nothing for fewer than two."""
     common = {word for word, count in counts.items() if count * 2 > many}
     best = sorted(common, key=lambda word: (-counts[word], word))[:_MOST_TRIGGER_WORDS]
     said = [word for word in dict.fromkeys(ordered) if word in best]

@@ -1,4 +1,4 @@
-"""What a procedure says: when, how, under which conditions, what goes wrong on the way and what helps then. Pure."""
+"""Text of a procedure: trigger, steps, conditions, common errors and their remedies. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from memgraph.lifecycle.errors.remedies import Trouble, remedy_of, troubles
-from memgraph.lifecycle.evidence.evidence import Scope, confidence_of, may_tell, shared_context
+from memgraph.lifecycle.evidence.evidence import Scope, confidence_of, may_quote, shared_context
 from memgraph.lifecycle.procedures.procedure_mining import Way
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.memory import ErrorFix
@@ -17,23 +17,23 @@ from memgraph.text.sentences import ended
 
 _MOST_ERRORS = 5
 _MOST_QUOTED = 20
-"""Of those who met an error, so many are linked as what its name is quoted from."""
+"""Maximum number of episodes linked as sources of an error's name."""
 _COMMON = 2
-"""Builds in which an error was met before it is a common one."""
+"""Minimum number of builds with an error before it is a common one."""
 _MOST_AGENTS = 50
 _MOST_SEARCHED = 200
-"""Episodes, and failures, the latest, in whose builds errors are looked for."""
+"""Number of latest episodes, and of failures, in whose builds errors are looked for."""
 
 
 def skill_of(
     way: Way, by_build: Mapping[str, Sequence[Row]], scope: Scope, *, source: str
 ) -> tuple[dict[str, Any], frozenset[str]]:
-    """Return what a procedure says of its evidence, as fields of its memory, and the ids of what it quotes besides.
+    """Return the fields of a procedure composed from its evidence, and the ids of memories it quotes besides.
 
     Parameters
     ----------
     by_build : mapping
-        Episodes of each build: the errors met on the way are looked for among them.
+        Episodes by build: errors on the way are looked for among them.
     """
     rows = [attempt.row for attempt in way.supporters]
     builds = [build for row in rows for build in (*row.get("evidence_build_ids", ()), row.get("build_id")) if build]
@@ -68,7 +68,7 @@ def skill_of(
 
 
 def text_of(trigger: str, steps: Sequence[str], errors: Sequence[ErrorFix]) -> str:
-    """Return a procedure in words: when, how, and what helps against the errors that fit in."""
+    """Return the text of a procedure: trigger, steps, and remedies for as many errors as fit."""
     numbered = "; ".join(f"{number}. {step}" for number, step in enumerate(steps, start=1))
     text = f"How to go about “{trigger}”: {numbered}."
     for error in errors:
@@ -79,7 +79,7 @@ def text_of(trigger: str, steps: Sequence[str], errors: Sequence[ErrorFix]) -> s
 
 
 def _shared(rows: Sequence[Row], *names: str) -> list[str]:
-    """Return what more than half of the memories say in a list, the most frequent first."""
+    """Return the list entries that more than half of the memories have, most frequent first."""
     counts = Counter(value for row in rows for value in {value for name in names for value in row.get(name, ())})
     return [
         value for value, many in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if many * 2 > len(rows)
@@ -87,15 +87,15 @@ def _shared(rows: Sequence[Row], *names: str) -> list[str]:
 
 
 def _errors(way: Way, by_build: Mapping[str, Sequence[Row]]) -> tuple[list[ErrorFix], frozenset[str]]:
-    """Return the errors that were met where this way was gone, with what helped, the most frequent first; and who says so."""
+    """Return the errors met where this way was followed, with remedies, most frequent first; and the ids of their sources."""
     latest = (*way.supporters[-_MOST_SEARCHED:], *way.failures[-_MOST_SEARCHED:])
     gone = {build: None for attempt in latest for build in sorted(attempt.builds)}
-    told = [attempt.row for attempt in way.supporters]
+    sources = [attempt.row for attempt in way.supporters]
     rows = {
         row["id"]: row
         for build in gone
         for row in by_build.get(build, ())
-        if row["type"] == "episodic" and may_tell(row, told)
+        if row["type"] == "episodic" and may_quote(row, sources)
     }
     own = {attempt.row["id"] for attempt in way.supporters}
     found = [
@@ -113,7 +113,7 @@ def _errors(way: Way, by_build: Mapping[str, Sequence[Row]]) -> tuple[list[Error
 
 
 def _fix(trouble: Trouble, own: Set[str]) -> tuple[str, str] | None:
-    """Return what helped, and the id of who says so; what a procedure was made of says it in its steps."""
+    """Return the remedy and the id of its source; the procedure's own evidence has it among its steps."""
     return next(
         ((said, row["id"]) for row in trouble.mended if row["id"] not in own and (said := remedy_of(row))), None
     )

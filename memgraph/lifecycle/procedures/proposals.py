@@ -1,4 +1,4 @@
-"""What becomes of proposed procedures: the user approves or rejects them, and may take either back (seed 1)."""
+"""Decisions on proposed procedures: the user approves, rejects or reopens them (seed 1)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def list_proposals(
     Parameters
     ----------
     state : {"proposed", "in force", "rejected"} or None
-        None: in whatever state of these.
+        None: any of these states.
     """
     if state is not None and state not in STATES:
         raise InvalidInputError(f"must be one of {', '.join(STATES)}", field="state", value=state)
@@ -38,14 +38,14 @@ def list_proposals(
 
 
 def approve_proposal(store: AgentMemoryStore, id: str) -> Proposal:
-    """Bring a proposed, or rejected, procedure into force; `reopen_proposal` takes it back.
+    """Bring a proposed or rejected procedure into force; `reopen_proposal` undoes it.
 
     Raises
     ------
     NotFoundError
-        There is no such memory.
+        The memory does not exist.
     InvalidInputError
-        It is no procedure that was learned, or something else keeps it out of recall.
+        It is not a learned procedure, or something else keeps it out of recall.
     """
 
     def changes(memory: StoredMemory, now: str) -> dict[str, Any]:
@@ -57,20 +57,20 @@ def approve_proposal(store: AgentMemoryStore, id: str) -> Proposal:
 
 
 def reject_proposal(store: AgentMemoryStore, id: str) -> Proposal:
-    """Reject a procedure, proposed or in force. It is not proposed again unless three more builds bear it out.
+    """Reject a procedure, proposed or in force. It is proposed again only if three more builds support it.
 
-    `reopen_proposal` or `approve_proposal` takes it back; errors are those of the latter.
+    `reopen_proposal` or `approve_proposal` undoes it; the errors are those of the latter.
     """
     return _moved(store, id, "rejected", lambda _memory, now: {"archived_at": now, "archive_reason": REJECTED})
 
 
 def reopen_proposal(store: AgentMemoryStore, id: str) -> Proposal:
-    """Take an approval or a rejection back: the procedure is a proposal again. Errors are those of `approve_proposal`."""
+    """Undo an approval or a rejection: the procedure is a proposal again. Errors are those of `approve_proposal`."""
     return _moved(store, id, "proposed", lambda _memory, now: {"archived_at": now, "archive_reason": PROPOSED})
 
 
 def _moved(store: AgentMemoryStore, id: str, state: ProposalState, changes: Any) -> Proposal:
-    """Bring a procedure to a state by one event; one that is there already is left as it is."""
+    """Change the state of a procedure by one event; do nothing if it is in that state."""
     with store.exclusive():
         before = store.get_memory(id)
         if before is None:
@@ -88,7 +88,7 @@ def _moved(store: AgentMemoryStore, id: str, state: ProposalState, changes: Any)
 
 
 def _state(memory: StoredMemory) -> ProposalState | None:
-    """Return where a procedure stands; None for what was not learned, or was put away otherwise."""
+    """Return the state of a procedure; None if it was not learned, or was archived for another reason."""
     if (
         memory.source != SOURCE
         or memory.is_suppressed

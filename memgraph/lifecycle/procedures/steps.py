@@ -1,7 +1,7 @@
-"""What several ways of doing something have in common: the same steps, in the same order. Pure.
+"""Steps that several episodes have in common, in the same order. Pure.
 
-Two steps are the same if they differ only in what changes from time to time: files, addresses, numbers, what was quoted, the
-arguments of a call. The way is told along the one of them that is most like the others.
+Two steps are the same if they differ only in variable parts: files, addresses, numbers, quoted text, the arguments of a
+call. The common steps are worded like those of the episode that is most similar to the others.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from math import ceil
 from memgraph.index.analyser import STOPWORDS
 
 MOST_STEPS = 40
-"""Of a longer way the first so many are compared."""
+"""Maximum number of steps that are compared: the first ones."""
 _MOST_COMPARED = 24
 _SHARE = 0.6
 _SHORT = 4
-"""A way of so few steps was gone if all of them were taken; of a longer one, four in five."""
+"""A way with this few steps must be followed completely; a longer one at four steps out of five."""
 _MOST_OF_A_LONG_ONE = 0.8
 _STEP_CHARS = 300
 
@@ -42,13 +42,13 @@ _HEX = re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,64}\b")
 _NUMBER = re.compile(r"(?<![\w-])[+-]?\d[\d.,:]*(?!\w)")
 _NUMBERING = re.compile(r"^\d{1,3}[.)]\s+")
 _STOP = re.compile(r"(?<=[\w)`'\"])[.;,]$")
-"""Where a sentence ends that is a step; a command may end in a dot of its own."""
+"""The end of a sentence in a step; a command may end with a dot of its own."""
 _PLACEHOLDER = {"<file>": "a file", "<url>": "an address", "<text>": "…", "<number>": "a number", "<id>": "an id"}
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a way: what makes it the same as others, how it was written, and what for."""
+    """One step: its comparison key, its text and its purpose."""
 
     key: str
     text: str
@@ -57,7 +57,7 @@ class Step:
 
 @lru_cache(maxsize=8_192)
 def step_of(text: str) -> Step:
-    """Return the step that a text describes."""
+    """Return the step described by a text."""
     text = _NUMBERING.sub("", " ".join(text[:_STEP_CHARS].split()))
     purpose = _PURPOSE.search(text)
     bare = _STOP.sub("", text[: purpose.start()] if purpose else text)
@@ -78,11 +78,11 @@ def _key(text: str) -> str:
         plain = pattern.sub(placeholder, plain)
     return " ".join(plain.casefold().strip(" .;,").split()).removesuffix(
         " <text>"
-    )  # what is submitted is no other step
+    )  # the submitted value does not distinguish steps
 
 
 def steps_of(texts: Sequence[str]) -> tuple[Step, ...]:
-    """Return the steps of a way; the same one several times in a row is one."""
+    """Return the steps of a text; repetitions in direct succession count once."""
     found: list[Step] = []
     for text in texts[:MOST_STEPS]:
         step = step_of(text)
@@ -92,12 +92,12 @@ def steps_of(texts: Sequence[str]) -> tuple[Step, ...]:
 
 
 def may_be_left_out(way: Sequence[str]) -> int:
-    """Return how many steps of a way one may leave out and still have gone it: none of a short one, one in five of a longer one."""
+    """Return how many steps of a way may be skipped: none of a short one, one in five of a longer one."""
     return 0 if len(way) <= _SHORT else len(way) - ceil(_MOST_OF_A_LONG_ONE * len(way))
 
 
 def follows(keys: Sequence[str], way: Sequence[str]) -> bool:
-    """Whether somebody who took these steps went that way: all of a short one, most of a long one, in its order."""
+    """Return whether these steps follow a way: all steps of a short one, most steps of a long one, in its order."""
     rest = iter(keys)
     if all(key in rest for key in way):
         return True
@@ -106,9 +106,9 @@ def follows(keys: Sequence[str], way: Sequence[str]) -> bool:
 
 
 def common_way(ways: Sequence[Sequence[str]]) -> list[int] | None:
-    """Return which way is most like the others, by place, and behind it the places of its steps that most of them share.
+    """Return the place of the sequence most similar to the others, and the places of its steps that most of them share.
 
-    None: they have no two different steps in common.
+    None if they do not share two different steps.
     """
     backbone = _medoid(ways)
     own = ways[backbone]
@@ -119,8 +119,8 @@ def common_way(ways: Sequence[Sequence[str]]) -> list[int] | None:
     return [backbone, *kept]
 
 
-def told(texts: Sequence[Step], own: Step) -> str:
-    """Return how a step is written that several took: as they wrote it if most wrote the same, else without what differs."""
+def rendered(texts: Sequence[Step], own: Step) -> str:
+    """Return the text of a step common to several: the wording of most, otherwise without the variable parts."""
     forms = Counter(step.text for step in texts)
     text, many = max(forms.items(), key=lambda item: (item[1], item[0] == own.text, item[0]))
     if many * 2 <= len(texts):
@@ -132,13 +132,13 @@ def told(texts: Sequence[Step], own: Step) -> str:
 
 
 def telling_words(text: str) -> list[str]:
-    """Return the words of a text that say what it is about, each once, in order."""
+    """Return the content words of a text, each once, in order."""
     words = (word.casefold() for word in _WORD.findall(text[:2_000]))
     return [word for word in dict.fromkeys(words) if word not in STOPWORDS and word not in _SAYS_LITTLE]
 
 
 def _common_purpose(purposes: Sequence[str]) -> str | None:
-    """Return the shortest of the purposes that share two words with another one."""
+    """Return the shortest purpose that shares two words with another one."""
     words = {purpose: set(telling_words(purpose)) for purpose in purposes}
     counts = Counter(purposes)
     alike = [
@@ -150,7 +150,7 @@ def _common_purpose(purposes: Sequence[str]) -> str | None:
 
 
 def _medoid(ways: Sequence[Sequence[str]]) -> int:
-    """Return the place of the way that has most in common with the others, for its length; of equals the first."""
+    """Return the place of the sequence most similar to the others, relative to its length; ties go to the first."""
     first: dict[tuple[str, ...], int] = {}
     counts: Counter[tuple[str, ...]] = Counter()
     for place, way in enumerate(ways):
@@ -165,7 +165,7 @@ def _medoid(ways: Sequence[Sequence[str]]) -> int:
 
 
 def _matched(own: Sequence[str], other: Sequence[str]) -> tuple[int, ...]:
-    """Return the places of a longest common subsequence in `own`."""
+    """Return the places in `own` of a longest common subsequence."""
     return _lcs(tuple(own), tuple(other))
 
 

@@ -1,1 +1,1 @@
-"""What every run of the lifecycle needs: what has changed since the last one, the runner that commits, its time limit, its model usage."""
+"""Shared parts of lifecycle runs: changes since the last run, the committing runner, time limit, model usage."""

@@ -1,4 +1,4 @@
-"""What has changed since the last run of a phase: the memories that later events touched, in batches."""
+"""Changes since a phase's last run: the memories that later events touched, in batches."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from memgraph.ports import Row
 from memgraph.store.query import Reader
 
 MOST_EVENTS = 20_000
-"""A batch reads so many events of the journal at most."""
+"""Maximum number of journal events read per batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Which events make a phase look at memories again: all but those that it says.
+    """Events after which a phase must read memories again: all except those listed here.
 
     Attributes
     ----------
     ignored : tuple of type
-        Payloads that say nothing of a memory that the phase looks at.
+        Payload types that are irrelevant to the phase.
     ignored_fields : frozenset of str
-        Fields that the phase does not look at: a revision of nothing else is ignored.
+        Fields that are irrelevant to the phase: a revision of no other field is ignored.
     """
 
     ignored: tuple[type[Payload], ...]
     ignored_fields: frozenset[str] = frozenset()
 
     def touched(self, event: Event) -> list[str]:
-        """Return the memories that are to be looked at again after an event."""
+        """Return the memories to read again after an event."""
         is_ignored = isinstance(event.payload, self.ignored)
         if is_ignored or (isinstance(event.payload, MemoryRevised) and revised_fields(event) <= self.ignored_fields):
             return []
@@ -45,7 +45,7 @@ class Watch:
 
 
 class Changes(NamedTuple):
-    """The memories that were touched after one event and through another, each with the first event that did; whether it is the last batch."""
+    """The memories touched after one event up to another, each with its first event; whether it is the last batch."""
 
     touched: dict[str, int]
     after_seq: int
@@ -62,16 +62,16 @@ def changes_after(
     most_memories: float = float("inf"),
     most_events: float = float("inf"),
 ) -> Iterator[Changes]:
-    """Yield what has changed after an event, in batches; the last one may be empty.
+    """Yield the changes after an event in batches; the last one may be empty.
 
     Parameters
     ----------
     touched_by : callable
         Returns the memories that an event touches: `Watch.touched`.
     until : int, optional
-        The last event that is read. None: that which is the last by then.
+        The last event to read. None: the last one at the time of the call.
     most_memories, most_events : float
-        A batch ends with the event by which it has so many.
+        A batch ends with the event at which it reaches one of these.
     """
     touched: dict[str, int] = {}
     seq = since
@@ -95,11 +95,11 @@ def revised_fields(event: Event) -> set[str]:
 
 
 def last_run(reader: Reader, key: str) -> Row:
-    """Return the row that says up to which event (`seq`) a phase has looked at everything; empty before its first run."""
+    """Return the row with the last event (`seq`) that a phase has covered completely; empty before its first run."""
     return reader.record("LifecycleRun", key) or {}
 
 
 def expired(index: Index, run: Row, now: str) -> NDArray[np.int64]:
-    """Return the slots of what has ceased to be valid by itself since a run."""
+    """Return the slots of memories whose validity has ended by itself since a run."""
     until = index.column("invalid_days")
     return np.flatnonzero((until > epoch_days(run["applied_at"])) & (until <= epoch_days(now)))

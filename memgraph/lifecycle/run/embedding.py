@@ -1,4 +1,4 @@
-"""Vectors for what is about to be written, made before any lock is taken: nobody shall wait for the model."""
+"""Embedding of pending writes before any lock is taken, so that nobody waits for the model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memgraph.ports import Embedder
 
 
 def vectors_of(embedder: Embedder, texts: Sequence[str]) -> list[Vector | None]:
-    """Embed texts in one batch; one that cannot be has None: the store keeps it without a vector, and says so."""
+    """Embed texts in one batch; None for a text that fails: the store keeps it without a vector and reports it."""
     try:
         made = embed_each(embedder, texts)
     except EmbeddingError:

@@ -1,7 +1,7 @@
-"""The runner: the one place where the phases of the lifecycle commit. A phase plans; what it returns is embedded and committed here.
+"""Runner: the only place where lifecycle phases commit. A phase plans; the runner embeds and commits the result.
 
-A plan reads a `View` and returns events: it writes nothing and asks no clock. It is made while others may write, and made anew if
-they wrote what it rests on, the last time under the writer lock.
+A plan reads a `View` and returns events: it writes nothing and reads no clock. It is made while others may write, and
+made again if they changed its input; the last attempt holds the writer lock.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from memgraph.store.commit.append import Write, with_vector
 from memgraph.store.query import Reader
 
 ATTEMPTS = 3
-"""So many times something is planned, if others write meanwhile; the last time under the lock."""
+"""Maximum number of planning attempts if others write meanwhile; the last one holds the lock."""
 _MOST_IN_A_COMMIT = 400
 
 M = TypeVar("M", bound=Model)
@@ -33,14 +33,14 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a plan may read.
+    """The input of a plan.
 
     Attributes
     ----------
     now : str
-        When the plan is made.
+        Time of planning.
     is_locked : bool
-        Whether others wait until it is made: it must not ask a model.
+        Whether the writer lock is held: a plan must not ask a model then.
     """
 
     reader: Reader
@@ -50,7 +50,7 @@ class View:
 
 
 class Commit(NamedTuple):
-    """Writes that are committed together: of a task, of all tasks, or (system) an account of the run."""
+    """Writes that are committed together, in a task's scope, in the global one, or (system) as the record of a run."""
 
     writes: Sequence[Write]
     task_id: str | None = None
@@ -58,7 +58,7 @@ class Commit(NamedTuple):
 
     @property
     def write_scope(self) -> WriteScope:
-        """The one write scope of the writes."""
+        """The write scope that all writes share."""
         if self.is_account:
             return "system"
         return "task" if self.task_id else "global"
@@ -66,12 +66,12 @@ class Commit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan(Generic[R]):
-    """What is to be committed, in order, and what the phase will have done by that.
+    """The commits to make, in order, and the phase's result after them.
 
     Attributes
     ----------
     texts : collection of str
-        Texts of new and revised memories that are to be embedded. The memories of other texts stay without a vector.
+        Texts of new and revised memories to embed. Memories with other texts stay without a vector.
     """
 
     result: R
@@ -80,14 +80,14 @@ class Plan(Generic[R]):
 
 
 class Done(NamedTuple, Generic[R]):
-    """What came of a plan, and the numbers of the events that were committed."""
+    """The result of a plan, and the sequence numbers of the committed events."""
 
     result: R
     seqs: list[int]
 
 
 def always(_event: Event) -> bool:
-    """Return True: a plan rests on everything."""
+    """Return True: a plan depends on every event."""
     return True
 
 
@@ -104,13 +104,13 @@ def carry_out(
     Parameters
     ----------
     plan : callable
-        Called again if others wrote what it rests on.
+        Called again if others changed its input.
     embedder : Embedder, optional
-        Embeds the texts of the plan. None: it has none.
+        Embeds the texts of the plan. None: it has no texts.
     rests_on : callable
-        Whether an event that others wrote meanwhile makes the plan stale.
+        Returns whether an event written by others meanwhile makes the plan stale.
     attempts : int
-        1: the plan is made under the writer lock.
+        1: plan under the writer lock.
 
     Raises
     ------
@@ -136,22 +136,22 @@ def carry_out(
 
 
 def _is_stale(reader: Reader, seq: int, rests_on: Callable[[Event], object]) -> bool:
-    """Whether others have written, after an event, what a plan rests on."""
+    """Return whether others have changed a plan's input after an event."""
     return reader.index.offset.seq != seq and any(map(rests_on, reader.events_after(seq)))
 
 
 def account(event: Payload) -> Commit:
-    """Return the commit of an event that says what a run did, or how far it has come."""
+    """Return the commit of an event that records a run or its progress."""
     return Commit([event], is_account=True)
 
 
 def note(store: AgentMemoryStore, event_of: Callable[[View], Payload]) -> None:
-    """Commit an event that says what a run did, or how far it has come, and nothing else. It is made under the writer lock."""
+    """Commit an event that records a run or its progress, and nothing else. It is made under the writer lock."""
     carry_out(store, lambda view: Plan(None, [account(event_of(view))]), attempts=1)
 
 
 def added(one: M, other: M) -> M:
-    """Return the result of two parts of a run: their fields add up, and it is complete if both are."""
+    """Return the sum of two partial results; it is complete if both are."""
     fields = {name: getattr(one, name) + getattr(other, name) for name in type(one).model_fields if name != "complete"}
     if hasattr(one, "complete"):
         fields["complete"] = one.complete and getattr(other, "complete", True)
@@ -159,7 +159,7 @@ def added(one: M, other: M) -> M:
 
 
 def commits_of(task_id: str | None, units: Sequence[Sequence[Write]]) -> list[Commit]:
-    """Return commits of a few hundred writes; what belongs together stays together."""
+    """Return commits of a few hundred writes each; writes that belong together stay together."""
     batches: list[list[Write]] = [[]]
     for unit in units:
         if len(batches[-1]) + len(unit) > _MOST_IN_A_COMMIT:
@@ -169,7 +169,7 @@ def commits_of(task_id: str | None, units: Sequence[Sequence[Write]]) -> list[Co
 
 
 def _committed(store: AgentMemoryStore, commits: Sequence[Commit], vectors: Mapping[str, Vector | None]) -> list[int]:
-    """Commit, and return the numbers of the events."""
+    """Commit, and return the events' sequence numbers."""
     seqs: list[int] = []
     for commit in commits:
         writes = [_embedded(write, vectors) for write in commit.writes]
@@ -179,7 +179,7 @@ def _committed(store: AgentMemoryStore, commits: Sequence[Commit], vectors: Mapp
 
 
 def _embedded(write: Write, vectors: Mapping[str, Vector | None]) -> Write:
-    """Return a write with the vector of the text that it gives a memory, if that was embedded."""
+    """Return a write with the vector of its memory's new text, if that was embedded."""
     if isinstance(write, AgentMemory):
         return write.model_copy(update={"embedding": vectors.get(write.content)}) if write.embedding is None else write
     if isinstance(write, MemoryRevised):

@@ -1,4 +1,4 @@
-"""The time that a run may take, and embedding in portions that fit into it."""
+"""Time limit of a run, and embedding in portions that fit into it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Timer = Callable[[], float]
 
 
 class TimeLimit:
-    """How much of its time a run has left, from now on."""
+    """The remaining time of a run, counted from its creation."""
 
     def __init__(self, limit_ms: float, timer: Timer) -> None:
         self._timer = timer
@@ -22,7 +22,7 @@ class TimeLimit:
 
     @property
     def left_s(self) -> float:
-        """Seconds that are left; negative when the time is up."""
+        """Remaining seconds; negative when the time is up."""
         return self._until_s - self._timer()
 
     @property
@@ -32,10 +32,10 @@ class TimeLimit:
 
 
 class PacedEmbedding:
-    """Embeds texts in portions, going by how long the last portion took: nobody can stop a model in the midst of one.
+    """Embeds texts in portions sized by how long the last portion took, since a model call cannot be interrupted.
 
-    The first text that a model is given is a portion by itself. A portion takes half of the time that is left, so texts that
-    are slower than those before do not overrun it by much.
+    The first text is a portion by itself. A portion takes half of the remaining time, so texts that are slower than
+    those before do not exceed it by much.
     """
 
     def __init__(self, timer: Timer) -> None:
@@ -44,10 +44,10 @@ class PacedEmbedding:
         self._text_s: float | None = None
 
     def embed(self, embedder: Embedder, texts: Sequence[str], limit: TimeLimit) -> list[Vector | None]:
-        """Return the vectors of the first texts: of all, or of as many, but one at least, as there is time for.
+        """Return the vectors of the first texts: as many as there is time for, at least one.
 
-        A text that cannot be embedded has None: the store keeps it without a vector, and says so. If the model does not work
-        at all, that is so of all texts.
+        None for a text that cannot be embedded: the store keeps it without a vector and reports it. If the model does
+        not work at all, every text has None.
         """
         if embedder.name != self._model:
             self._model, self._text_s = embedder.name, None

@@ -1,4 +1,4 @@
-"""What a run asks of models' servers, whoever of its parts asks."""
+"""Use of model servers in a run, over all of its parts."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from memgraph.ports import Metered
 
 
 class RunUsage:
-    """The meters of a run's parts, each counted once: an embedder and an extractor may share one.
+    """Meters of a run's parts, each counted once: an embedder and an extractor may share one.
 
     Parameters
     ----------
     parts : callable
-        Returns those that take part now: an embedder may be changed. Those that are not `Metered` ask no server.
+        Returns the current parts: an embedder may be changed. Parts that are not `Metered` use no server.
     """
 
     def __init__(self, parts: Callable[[], Sequence[object]]) -> None:
         self._parts = parts
 
     def restart(self) -> None:
-        """Begin a run: nothing is used, the budget is whole."""
+        """Begin a new run: reset the usage and the budget."""
         for meter in self._meters():
             meter.restart()
 
     def begin_stage(self) -> None:
-        """Begin a stage of the run, such as one of its sources; the budget goes on."""
+        """Begin a stage of the run, such as one of its sources; the budget continues."""
         for meter in self._meters():
             meter.begin_stage()
 
     def total(self) -> ModelUsage | None:
-        """Return what the run has used; None if no server was asked, nor would have been."""
+        """Return the usage of the run; None if no part uses a server."""
         return _sum(meter.usage for meter in self._meters())
 
     def of_stage(self) -> ModelUsage | None:
-        """Return what its last stage has used; None as for `total`."""
+        """Return the usage of the last stage; None as for `total`."""
         return _sum(meter.of_stage for meter in self._meters())
 
     def _meters(self) -> list[UsageMeter]:

@@ -1,1 +1,1 @@
-"""From a recall to the text that an agent is given."""
+"""Rendering of a recall as text for an agent."""

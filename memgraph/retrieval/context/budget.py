@@ -1,4 +1,4 @@
-"""Budget: so many tokens."""
+"""Token budget."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _CHARS_A_TOKEN = 4
 
 
 def count_tokens(text: str) -> int:
-    """Seed 0's rule: a token for every four characters, rounded up. It undercounts code and other scripts."""
+    """Estimate tokens by seed 0's rule: one per four characters, rounded up. It undercounts code and other scripts."""
     return ceil(len(text) / _CHARS_A_TOKEN)
 
 
 def within_tokens(tokens: Sequence[int], most: int) -> int:
-    """Return how many of the best-ranked texts to keep: the lowest scored leave first."""
+    """Return how many of the best-ranked texts fit the budget: the lowest scored are dropped first."""
     count, total = len(tokens), sum(tokens)
     while total > most:
         count -= 1

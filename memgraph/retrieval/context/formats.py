@@ -1,8 +1,8 @@
-"""The texts that one recall can be given as: one table, from a format's name to the function that writes it.
+"""Text formats of a recall: one table from a format's name to its writer.
 
-A memory's text is hostile: it may have been written by a web page. In every format it stands on one line, behind a marker of
-ours, and what could begin or end a structure of the format is escaped. Memories that contradict each other say so, and which is
-newer. The table's `prefix` is seed 0's to the byte, has no room for that, and stands in its own module.
+A memory's text is hostile: it may come from a web page. In every format it is on one line, behind a marker, and escaped
+so that it cannot begin or end a structure of the format. Contradicting memories are marked, with which one is newer.
+The format `prefix` matches seed 0 byte for byte, has no room for such marks, and has its own module.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from memgraph.text.cutting import cut
 from memgraph.text.safe import visible_line
 
 _OPENS_A_BLOCK = re.compile(r"[#>*+\-=_~`<|\[]|\d+[.)]")
-"""What Markdown takes for a heading, quote, list, fence, rule, table, HTML or link definition where a line or an item begins."""
+"""Start of a Markdown heading, quote, list, fence, rule, table, HTML or link definition at the beginning of a line or item."""
 _INLINE = re.compile(r"(\\*)(<(?=[A-Za-z/!?])|\*{2,}|(?<!\w)_{2,}|_{2,}(?!\w)|\[)")
-"""Backslashes, and after them what Markdown takes within a line for a tag, strong text (our outcomes), or the text of a link."""
+"""Backslashes and inline Markdown for tags, strong text (our outcomes) and link texts."""
 _LINKS = re.compile(r"\]\s*[(\[:]")
 _OF_THE_USER = re.compile(r"\b(?:the|this|our) user\b", re.IGNORECASE)
 _SHOWN_CHARS = 60
@@ -46,21 +46,21 @@ _INTRODUCTION = (
 
 
 def format_context_for_prompt(context: AgentContext | RetrievalResult, *, format: ContextFormat = "sections") -> str:
-    """Return a context as text to put before a prompt; empty for no memories, but for `context`, which always is a document.
+    """Return a context as text to put before a prompt; empty without memories, except for `context`, always a document.
 
     Parameters
     ----------
     context : AgentContext or RetrievalResult
     format : {"sections", "prefix", "delimited", "context"}
-        `sections`: Markdown with a heading for what is known, what happened, how things are done (seed 2) and what to avoid.
+        `sections`: Markdown with headings for facts, experiences, procedures (seed 2) and what to avoid.
         `prefix`: seed 0's list, that of `RetrievalResult.injected_prompt_prefix`.
-        `delimited`: each memory in tags of its own, which its text cannot close.
+        `delimited`: each memory in its own tags, which its text cannot close.
         `context`: `TaskContext` as JSON (seed 3).
 
     Raises
     ------
     InvalidInputError
-        There is no such format, or this is no context.
+        The format does not exist, or `context` is not a context.
     """
     if isinstance(context, RetrievalResult):
         context = agent_context(context)
@@ -70,16 +70,16 @@ def format_context_for_prompt(context: AgentContext | RetrievalResult, *, format
 def create_enriched_system_prompt(
     base_prompt: str, context: AgentContext | RetrievalResult, *, format: ContextFormat = "sections"
 ) -> str:
-    """Return a system prompt with a context behind it, under a rule; with nothing to tell, the prompt as it is (seed 2).
+    """Return a system prompt followed by a rule and the context; without memories, the prompt unchanged (seed 2).
 
     Raises
     ------
     InvalidInputError
-        There is no such format, or this is no context.
+        The format does not exist, or `context` is not a context.
     """
     checked(str, base_prompt, "base_prompt")
-    told = format_context_for_prompt(context, format=format)
-    return f"{base_prompt}\n\n---\n\n{told}" if told and context.memories else base_prompt
+    entry = format_context_for_prompt(context, format=format)
+    return f"{base_prompt}\n\n---\n\n{entry}" if entry and context.memories else base_prompt
 
 
 def _prefix(context: AgentContext) -> str:
@@ -87,9 +87,10 @@ def _prefix(context: AgentContext) -> str:
 
 
 def _sections(context: AgentContext) -> str:
-    """Seed 2's three sections, and those for what they have no place for.
+    """Render seed 2's three sections, and further ones for memories that fit none of them.
 
-    That is what failed and is no episode, and known errors; and what is not about the user, though seed 2 says that all is.
+    These are failures other than episodes, known errors, and memories not about the user, which seed 2 does not
+    distinguish.
     """
     marks = _marks(context)
     solved = solved_since(context.memories)
@@ -97,8 +98,8 @@ def _sections(context: AgentContext) -> str:
     rules = [memory for memory in context.procedural_rules if is_rule(memory)]
     failures = [one for memory in context.memories if memory.id not in solved for one in _mistakes(memory)]
 
-    def item(told: FromMemory, text: str, *notes: str) -> str:
-        return f"- {_item(_inline(text))}{_noted(told, *notes, *marks.get(told.memory_id, ()))}"
+    def item(entry: FromMemory, text: str, *notes: str) -> str:
+        return f"- {_item(_inline(text))}{_noted(entry, *notes, *marks.get(entry.memory_id, ()))}"
 
     def facts(*, of_the_user: bool) -> str:
         found = [pattern(memory) for memory in known if _is_of_the_user(memory) == of_the_user]
@@ -133,7 +134,7 @@ def _is_of_the_user(memory: StoredMemory) -> bool:
 
 
 def _marks(context: AgentContext) -> dict[str, list[str]]:
-    """Return what is noted of memories that contradict each other: which other one does, and which is newer."""
+    """Return the notes on contradicting memories: which memory contradicts each, and which is newer."""
     said = {memory.id: visible_line(memory.content) for memory in context.memories}
     marks: dict[str, list[str]] = {}
     for one in context.contradictions:
@@ -146,45 +147,45 @@ def _marks(context: AgentContext) -> dict[str, list[str]]:
     return marks
 
 
-def _experience(told: Experience, marks: Sequence[str] = ()) -> str:
-    date = [told.occurred_at[:10]] if told.occurred_at else []
-    lines = [f"**{told.outcome.upper()}**: {_inline(told.text)}{_noted(told, *date, *marks)}"]
-    if told.approach or told.action:
-        parts = {"Approach": told.approach, "Action": told.action, "Feedback": told.feedback}
+def _experience(entry: Experience, marks: Sequence[str] = ()) -> str:
+    date = [entry.occurred_at[:10]] if entry.occurred_at else []
+    lines = [f"**{entry.outcome.upper()}**: {_inline(entry.text)}{_noted(entry, *date, *marks)}"]
+    if entry.approach or entry.action:
+        parts = {"Approach": entry.approach, "Action": entry.action, "Feedback": entry.feedback}
         lines += [f"  - {label}: {_inline(text or 'none')}" for label, text in parts.items()]
     return "\n".join(lines)
 
 
-def _rule(told: Skill) -> str:
+def _rule(entry: Skill) -> str:
     """Return a procedure in one line."""
-    if told.text:
-        return told.text
-    when = told.trigger or told.name
-    line = f"{f'When {when}: ' if when else ''}{' → '.join(told.steps)}"
-    first = f" (first: {'; '.join(told.prerequisites)})" if told.prerequisites else ""
-    done = f" (done when: {'; '.join(told.exit_criteria)})" if told.exit_criteria else ""
+    if entry.text:
+        return entry.text
+    when = entry.trigger or entry.name
+    line = f"{f'When {when}: ' if when else ''}{' → '.join(entry.steps)}"
+    first = f" (first: {'; '.join(entry.prerequisites)})" if entry.prerequisites else ""
+    done = f" (done when: {'; '.join(entry.exit_criteria)})" if entry.exit_criteria else ""
     return f"{line}{first}{done}"
 
 
-def _warning(told: Warned) -> str:
-    why = f" — {told.why}" if told.why else ""
-    return f"{told.what_fails}{why}{f' → instead: {told.prevention}' if told.prevention else ''}"
+def _warning(entry: Warned) -> str:
+    why = f" — {entry.why}" if entry.why else ""
+    return f"{entry.what_fails}{why}{f' → instead: {entry.prevention}' if entry.prevention else ''}"
 
 
-def _sureness(told: FromMemory) -> str:
-    return f"confidence: {told.confidence:.2g}"
+def _sureness(entry: FromMemory) -> str:
+    return f"confidence: {entry.confidence:.2g}"
 
 
-def _noted(told: FromMemory, *notes: str) -> str:
-    """Return notes in brackets, with what is out of the ordinary: that a memory is not for everyone, or that nobody here said it."""
-    tier = [] if told.privacy_tier == "public" else [told.privacy_tier]
-    origin = [] if told.trust_class in {"user", "agent"} else [f"source: {told.trust_class}"]
+def _noted(entry: FromMemory, *notes: str) -> str:
+    """Return bracketed notes on exceptional properties: a restricted privacy tier, or an outside source."""
+    tier = [] if entry.privacy_tier == "public" else [entry.privacy_tier]
+    origin = [] if entry.trust_class in {"user", "agent"} else [f"source: {entry.trust_class}"]
     every = ", ".join([*notes, *tier, *origin])
     return f" ({every})" if every else ""
 
 
 def _inline(text: str) -> str:
-    """Return a text that makes neither tags nor links nor strong text in Markdown."""
+    """Return a text escaped so that it forms no tags, links or strong text in Markdown."""
     has_links = _LINKS.search(text) is not None
 
     def escaped(found: re.Match[str]) -> str:
@@ -197,23 +198,23 @@ def _inline(text: str) -> str:
 
 
 def _item(text: str) -> str:
-    """Return a text that begins no structure of Markdown within its list item."""
+    """Return a text escaped so that it begins no Markdown structure within its list item."""
     found = _OPENS_A_BLOCK.match(text)
     if not found:
         return text
-    place = found.end() - 1  # of a number, its full stop
+    place = found.end() - 1  # for a number, the full stop
     return f"{text[:place]}\\{text[place:]}"
 
 
 def _delimited(context: AgentContext) -> str:
     if not context.memories:
         return ""
-    told = "\n".join(_element(memory, context.contradictions) for memory in context.memories)
-    return f'<memories certainty="{context.certainty}">\n{_INTRODUCTION}\n{told}\n</memories>'
+    entry = "\n".join(_element(memory, context.contradictions) for memory in context.memories)
+    return f'<memories certainty="{context.certainty}">\n{_INTRODUCTION}\n{entry}\n</memories>'
 
 
 def _element(memory: StoredMemory, contradictions: Sequence[Opposed]) -> str:
-    """Return a memory in its tags. Its text can close none: what makes a tag is escaped in it."""
+    """Return a memory in its tags. Its text is escaped, so it cannot close them."""
     text, parts = visible_line(memory.content), dict[str, str | None]()
     when = None
     if isinstance(memory, StoredEpisodicMemory):
@@ -245,17 +246,17 @@ def _tagged(name: str, text: str) -> str:
 
 
 def _context(context: AgentContext) -> str:
-    told = task_context(context)
-    document: dict[str, Any] = {name: getattr(told, name) for name in ("query_id", "retrieved_at", "certainty")}
+    entry = task_context(context)
+    document: dict[str, Any] = {name: getattr(entry, name) for name in ("query_id", "retrieved_at", "certainty")}
     for name in ("relevant_patterns", "avoid_these", "applicable_skills", "similar_episodes"):
-        document[name] = _entries(getattr(told, name))
-    if told.notice:
-        document["notice"] = told.notice
+        document[name] = _entries(getattr(entry, name))
+    if entry.notice:
+        document["notice"] = entry.notice
     return json.dumps(document, ensure_ascii=False, indent=2)
 
 
 def _entries(entries: Iterable[FromMemory]) -> list[dict[str, Any]]:
-    """Return entries without what goes without saying; they cost an agent tokens."""
+    """Return entries without default values, which would cost an agent tokens."""
     return [entry.model_dump(mode="json", exclude_defaults=True) for entry in entries]
 
 

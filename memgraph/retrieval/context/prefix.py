@@ -1,4 +1,4 @@
-"""The prompt prefix of seed 0, byte for byte. A memory's text is one line and cannot pose as structure."""
+"""Prompt prefix of seed 0, byte for byte. A memory's text is one line and cannot imitate structure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def format_prefix(memories: Sequence[AgentMemory]) -> str:
-    """Return the text to put before a prompt; empty for no memories."""
+    """Return the text to put before a prompt; empty without memories."""
     if not memories:
         return ""
     lines = "\n".join(f"• {_line(memory)}" for memory in memories)

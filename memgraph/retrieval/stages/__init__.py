@@ -1,1 +1,1 @@
-"""The stages of retrieval, one module each."""
+"""Stages of retrieval, one per module."""

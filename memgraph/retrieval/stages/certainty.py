@@ -1,4 +1,4 @@
-"""Certainty: whether the store knows of what was asked at all. It removes nothing: the caller decides."""
+"""Certainty: whether the store knows anything about the query. It removes no results: the caller decides."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from memgraph.retrieval.stages.state import Search
 _BOUNDS: tuple[tuple[float, Certainty], ...] = ((0.8, "high"), (0.5, "medium"), (0.2, "low"))
 _WITH_VECTORS = 13.0, 0.37
 _WORDS_ALONE = 7.0, 0.47
-"""Slope and middle of the logistic curve: fitted on the dev half of LoCoMo, questions with their names masked put to the own and to
-another conversation (`tests/benchmarks/README.md`)."""
+"""Slope and midpoint of the logistic curve: fitted on the dev half of LoCoMo, with name-masked questions asked of their
+own and of another conversation (`tests/benchmarks/README.md`)."""
 
 
 def certainty_of(search: Search) -> float:
-    """Return the probability, in [0, 1], that something of what was asked about is remembered.
+    """Return the probability, in [0, 1], that the store remembers something about the query.
 
-    A memory speaks for it by its cosine (corrected for length) and by the share of the query's words, weighted by their rarity, that it and
-    what stands around it hold: the two in the mean, of the best candidate. Neither is scaled by the other memories, so that the best of a
-    store that knows nothing is still far from the query.
+    A memory's evidence is its cosine (corrected for length) and the share of the query's words, weighted by rarity,
+    that it and its neighbours contain: the mean of the two, for the best candidate. Neither is scaled by other
+    memories, so the best result of a store that knows nothing still has a low value.
     """
     slots = search.slots
     if not len(slots):
@@ -36,5 +36,5 @@ def certainty_of(search: Search) -> float:
 
 
 def certainty_word(score: float) -> Certainty:
-    """Return the word for a certainty: high ≥ 0.8, medium ≥ 0.5, low ≥ 0.2, else none."""
+    """Return the label of a certainty: high ≥ 0.8, medium ≥ 0.5, low ≥ 0.2, else none."""
     return next((word for bound, word in _BOUNDS if score >= bound), "none")

@@ -1,4 +1,4 @@
-"""Filter: who may be scored at all. What is filtered out is never looked at again."""
+"""Filter: which memories may be scored. The others are not considered in later stages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memgraph.retrieval.stages.state import Search
 
 
 def admit(search: Search) -> Mapping[str, int]:
-    """Settle who may be scored."""
+    """Set the mask of slots that may be scored."""
     search.mask = admitted(search.index, search.scope, search.now_days)
     if search.withheld is not None:
         search.mask &= ~search.withheld

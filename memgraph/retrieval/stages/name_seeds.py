@@ -1,4 +1,4 @@
-"""Names: what a query names outright: a speaker, a thing that memories are about, a tag, a procedure's trigger, a time."""
+"""Names in a query: a speaker, an entity that memories are about, a tag, a procedure's trigger, a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PUNCTUATION = ".,;:!?\"'()`"
 
 
 def speakers(search: Search) -> Counts:
-    """Prefer what was said by the one whom the query names; with several named, each has a share."""
+    """Boost memories of the speaker named in the query; several named speakers share the boost."""
     index, terms = search.index, search.query_terms
     runs = {" ".join(terms[at : at + length]) for length in (1, 2, 3) for at in range(len(terms) - length + 1)}
     codes = [index.scopes.find(scope_name("speaker", run)) for run in sorted(runs)]
@@ -33,9 +33,9 @@ def speakers(search: Search) -> Counts:
 
 
 def things(search: Search) -> Counts:
-    """Prefer what is about a thing that the query names, less where several memories are about a thing of this name.
+    """Boost memories about an entity named in the query, less if several memories are about it.
 
-    Less, too, where its name is one word that many texts hold.
+    The boost is also lower if the name is a single word that many texts contain.
     """
     gained: dict[int, float] = {}
     named = list(search.index.naming.named_in(search.query_terms, lambda entities: about(search, entities)))
@@ -47,7 +47,7 @@ def things(search: Search) -> Counts:
 
 
 def tags(search: Search) -> Counts:
-    """Prefer what has a tag of which all words stand together in the query, less where many have it."""
+    """Boost memories with a tag whose words are adjacent in the query, less if many memories have it."""
     index, mask = search.index, search.mask
     gained: dict[int, float] = {}
     for tag in dict.fromkeys(_tags_in(search.text)):
@@ -61,7 +61,7 @@ def tags(search: Search) -> Counts:
 
 
 def _tags_in(text: str) -> Iterator[str]:
-    """Yield the runs of up to three words in the ways that tags are written."""
+    """Yield runs of up to three words in the spellings used for tags."""
     words = [word.strip(_PUNCTUATION) for word in canonical_name(text).replace("-", " ").replace("_", " ").split()]
     yield from words
     for length in range(2, _MOST_TAG_WORDS + 1):
@@ -71,7 +71,7 @@ def _tags_in(text: str) -> Iterator[str]:
 
 
 def triggers(search: Search) -> Counts:
-    """Prefer procedures of whose trigger the query holds at least half of the words: share × confidence (seed 1)."""
+    """Boost procedures with at least half of their trigger words in the query: share × confidence (seed 1)."""
     index = search.index
     held: dict[int, int] = {}
     sizes: dict[int, int] = {}
@@ -91,7 +91,7 @@ def triggers(search: Search) -> Counts:
 
 
 def times(search: Search) -> Counts:
-    """Prefer what happened, or was told up to three days after, in a time that the query names."""
+    """Boost memories of events in a time named by the query, or reported up to three days later."""
     spans = spans_in(search.text, search.now_days)
     if not spans:
         return {"spans": 0}

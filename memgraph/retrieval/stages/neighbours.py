@@ -1,4 +1,4 @@
-"""What stands around a memory: what came before and after it in its session."""
+"""Neighbours of a memory: those before and after it in its session."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from memgraph.retrieval.stages.state import Beside, Search, Slots
 
 
 def around(search: Search, slots: Slots) -> Iterator[Beside]:
-    """Yield what stands around these slots, step by step, first before and then after them.
+    """Yield the neighbours of these slots, step by step, first those before and then those after them.
 
-    A neighbour's share is halved with each step; an answer has more of the question right before it.
+    A neighbour's share is halved with each step; an answer gets a larger share of the question right before it.
     """
     config, session, asks = search.config, search.index.column("session"), search.index.column("asks")
     own = session[slots]

@@ -1,4 +1,4 @@
-"""Rank: bounded terms that decide near ties and never bury a match."""
+"""Rank: bounded terms that decide near ties but never outweigh a match."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MANY_USES = 20
 
 
 def terms(search: Search) -> Counts:
-    """Add the terms for relevance, use and a negative outcome, each within [0, its weight]."""
+    """Add the terms for relevance, use and negative outcome, each within [0, its weight]."""
     slots, index, config = search.slots, search.index, search.config
     uses = np.minimum(1.0, np.log1p(index.column("access_count")[slots]) / np.log1p(_MANY_USES))
     negative = index.column("outcome")[slots] == OUTCOMES.index("negative")
@@ -24,9 +24,9 @@ def terms(search: Search) -> Counts:
 
 
 def best(index: Index, scores: Scores, slots: Slots, count: int) -> list[int]:
-    """Return the best of these slots, best first; equal scores in id order, so equal input gives equal output.
+    """Return the best of these slots, best first, with ties in id order for deterministic output.
 
-    Linear in the slots: only the best `count`, and what ties with the last of them, are sorted.
+    Linear in the slots: only the best `count`, and ties with the last of them, are sorted.
     """
     if not len(slots) or count < 1:
         return []

@@ -1,4 +1,4 @@
-"""Seed: exact vectors and BM25 over the admitted memories, fused; the best become candidates."""
+"""Seed: exact vector search and BM25 over the admitted memories, fused; the best become candidates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memgraph.retrieval.stages.state import DECIMALS, Counts, Scores, Search, Sl
 _DENSE_EPSILON = 0.05
 _TEXT_EPSILON_SHARE = 0.05
 _RRF_K = 60
-"""Cormack, Clarke and Büttcher 2009."""
+"""Constant of reciprocal rank fusion: Cormack, Clarke and Büttcher 2009."""
 _SURROUNDED = 100
 _EXACT = 64
 _MANY = 1_000
@@ -24,8 +24,8 @@ _NO_SLOTS = np.empty(0, dtype=np.int32)
 def by_meaning(search: Search) -> Counts:
     """Compare the query's vector with those of all admitted memories: exact cosines, corrected for length.
 
-    A very short text ("Bye!") is near everything; its cosine counts ``1 − exp(−words / constant)``. What awaits its vector is
-    found by its words. Costs one pass over the vectors.
+    A very short text ("Bye!") is similar to everything, so its cosine is multiplied by ``1 − exp(−words / constant)``.
+    A memory without a vector is found by its words. Costs one pass over the vectors.
     """
     if search.vector is None:
         return {"compared": 0}
@@ -35,9 +35,9 @@ def by_meaning(search: Search) -> Counts:
         return {"compared": 0}
     slots = slice(None) if count == len(index) else np.flatnonzero(compared)
     words = index.column("words")[slots]
-    told = 1.0 - np.exp(-np.arange(int(words.max()) + 1) / search.config.length_constant_words)
-    search.told = _spread(told[words], slots, len(index))
-    corrected = search.cosines(search.vector, slots) * told[words]
+    length_factor = 1.0 - np.exp(-np.arange(int(words.max()) + 1) / search.config.length_constant_words)
+    search.length_factor = _spread(length_factor[words], slots, len(index))
+    corrected = search.cosines(search.vector, slots) * length_factor[words]
     low, span = search.dense_range = _range(corrected, _DENSE_EPSILON)
     search.dense_weight = search.config.dense_weight
     scaled = (corrected - low) * (search.dense_weight / span)
@@ -48,8 +48,9 @@ def by_meaning(search: Search) -> Counts:
 def by_words(search: Search) -> Counts:
     """Okapi BM25 (Robertson and Zaragoza 2009, eq. 3.15) over the admitted memories.
 
-    Document frequencies and lengths are those of the admitted memories alone, so nothing outside the scope can move an order.
-    Of a thousand or more, a term that nine in ten hold says nothing. Costs the length of the query terms' postings.
+    Document frequencies and lengths are those of the admitted memories alone, so nothing outside the scope affects the
+    order. Among a thousand or more, a term in nine out of ten is ignored. Costs the length of the query terms'
+    postings.
     """
     index, mask, config = search.index, search.mask, search.config
     scores = search.text_score = np.zeros(len(index))
@@ -76,12 +77,12 @@ def by_words(search: Search) -> Counts:
 
 
 def fuse(search: Search) -> Counts:
-    """Add the two up, and choose the candidates: the best of each type, and what stands around the best in their sessions.
+    """Combine both scores, and select the candidates: the best of each type, and neighbours of the best in their sessions.
 
-    Scores are scaled by their range over the admitted memories, a range below ε not being blown up to 1; or, where the setting
-    asks for it, replaced by their reciprocal ranks. The text score of a candidate counts also what the memories around it say:
-    of each term the most that it, or a neighbour for its share, gains by it, so that a question asked in one turn and answered in the
-    next is found whole.
+    Scores are scaled by their range over the admitted memories, but a range below ε is not stretched to 1; if
+    configured, they are replaced by reciprocal ranks instead. The text score of a candidate includes its neighbours'
+    terms: for each term the maximum of its own gain and its neighbours' shares, so that a question in one turn and its
+    answer in the next are found together.
     """
     mask, named, dense, text = search.mask, search.scores, search.dense, search.text_score
     share = 1.0 - search.dense_weight
@@ -89,7 +90,7 @@ def fuse(search: Search) -> Counts:
     lowest = float(text.min(where=mask, initial=np.inf)) if mask.any() else 0.0
     highest = float(text.max(initial=lowest))
     span = _range(np.array([lowest, highest]), epsilon)[1]
-    search.scores = text * (share / span)  # less the lowest, which moves no order
+    search.scores = text * (share / span)  # a constant offset does not change the order
     search.scores += dense
     search.scores += named
     search.slots = _best_of_each_type(search)
@@ -106,7 +107,7 @@ def fuse(search: Search) -> Counts:
     _compare_exactly(search, _top(named[slots] + dense[slots] + text[slots], slots, max(_EXACT, 2 * search.wanted)))
     if search.config.fusion == "rrf":
         meant, said = (1.0 - share) * _reciprocal_ranks(dense[slots]), share * _reciprocal_ranks(text[slots])
-        dense[:], text[:] = 0.0, 0.0  # what is no candidate has no rank
+        dense[:], text[:] = 0.0, 0.0  # slots that are not candidates have no rank
         dense[slots], text[slots] = meant, said
     dense[slots], text[slots] = np.round(dense[slots], DECIMALS), np.round(text[slots], DECIMALS)
     search.scores = named + dense + text
@@ -114,19 +115,19 @@ def fuse(search: Search) -> Counts:
 
 
 def _compare_exactly(search: Search, slots: Slots) -> None:
-    """Compare the best few once more, by themselves: in a product of all rows, equal vectors may differ in the last places."""
+    """Recompute the best few cosines separately: equal vectors may differ in the last digits of a full matrix product."""
     compared = slots[search.has_vector(slots)] if search.dense_weight else slots[:0]
     if search.vector is not None and len(compared):
-        corrected = np.round(search.cosines(search.vector, compared) * search.told[compared], DECIMALS)
+        corrected = np.round(search.cosines(search.vector, compared) * search.length_factor[compared], DECIMALS)
         low, span = search.dense_range
         search.meaning[compared] = corrected
         search.dense[compared] = (corrected - low) * (search.dense_weight / span)
 
 
 def _from_around(search: Search) -> Scores:
-    """Return what the candidates gain by terms that only their neighbours hold, and note how much of the query they cover.
+    """Return the candidates' gains from terms that only their neighbours contain, and set their coverage of the query.
 
-    Of a thousand or more, a term that one in five hold is around everything: it is left out of both.
+    Among a thousand or more memories, a term in one out of five is near everything: it is left out of both.
     """
     slots, weight = search.slots, search.config.context_weight
     telling = [
@@ -134,7 +135,7 @@ def _from_around(search: Search) -> Scores:
     ]
     beside = [(near.shares * weight, near.slots) for near in search.beside]
     gained, covered = np.zeros(len(slots)), np.zeros(len(slots))
-    held = np.zeros(len(search.index) + 1)  # the last one is for −1: no neighbour
+    held = np.zeros(len(search.index) + 1)  # the last element is for −1: no neighbour
     for term in telling:
         held[term.slots] = term.weights
         own = most = held[slots]
@@ -148,7 +149,7 @@ def _from_around(search: Search) -> Scores:
 
 
 def _spread(values: Scores, slots: Slots | slice, count: int) -> Scores:
-    """Return the values at their slots, and 0 elsewhere."""
+    """Return an array with the values at their slots, and 0 elsewhere."""
     if isinstance(slots, slice):
         return values
     every = np.zeros(count)
@@ -157,16 +158,16 @@ def _spread(values: Scores, slots: Slots | slice, count: int) -> Scores:
 
 
 def _best_of_each_type(search: Search) -> Slots:
-    """Return the best admitted slots of each type, ascending: as many as the setting says, or as are wanted."""
+    """Return the best admitted slots of each type, ascending: the configured or the requested number."""
     types, most = search.index.column("type"), max(search.config.candidates, search.wanted)
     chosen = [_highest(search.scores, search.mask & (types == code), most) for code in range(len(MEMORY_TYPES))]
     return np.sort(np.concatenate(chosen))
 
 
 def _highest(scores: Scores, mask: Mask, most: int) -> Slots:
-    """Return the masked slots of the highest scores, `most` of them and what ties with the last; not in order.
+    """Return the masked slots with the `most` highest scores, and ties with the last; unordered.
 
-    A bound from every eighth of them leaves few to be compared with one another: linear, and one pass over most.
+    A bound computed from every eighth slot leaves few to compare: linear, mostly a single pass.
     """
     count = int(np.count_nonzero(mask))
     if count <= most:
@@ -181,7 +182,7 @@ def _highest(scores: Scores, mask: Mask, most: int) -> Slots:
 
 
 def _top(values: Scores, slots: Slots, most: int) -> Slots:
-    """Return those of these slots whose values are the highest, and what ties with the last; in the order given."""
+    """Return the slots with the highest values, and ties with the last, in the given order."""
     if len(slots) <= most:
         return slots
     kept: Slots = slots[values >= np.partition(values, -most)[-most]]
@@ -189,7 +190,7 @@ def _top(values: Scores, slots: Slots, most: int) -> Slots:
 
 
 def _range(values: Scores, epsilon: float) -> tuple[float, float]:
-    """Return the lowest of the values and how far they spread, at least `epsilon`; rounded, and never 0."""
+    """Return the minimum and range of the values, the range at least `epsilon`; rounded, and never 0."""
     if not len(values):
         return 0.0, 1.0
     low, high = round(float(values.min()), DECIMALS), round(float(values.max()), DECIMALS)
@@ -197,6 +198,6 @@ def _range(values: Scores, epsilon: float) -> tuple[float, float]:
 
 
 def _reciprocal_ranks(values: Scores) -> Scores:
-    """Scale to 1 for the first: ``(k + 1) / (k + rank)``; equal values share a rank, and 0 has none."""
+    """Return ``(k + 1) / (k + rank)``, which is 1 for the first; equal values share a rank, and the value 0 has none."""
     _, place = np.unique(-values, return_inverse=True)
     return np.where(values > 0, (_RRF_K + 1.0) / (_RRF_K + 1.0 + place), 0.0)

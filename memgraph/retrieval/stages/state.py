@@ -1,4 +1,4 @@
-"""One recall on its way through the stages: what was asked, and what is known so far."""
+"""State of one recall in the stages: the query, and the results so far."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from memgraph.retrieval.scope import Mask, Scope
 Scores = NDArray[np.float64]
 Slots = NDArray[Any]
 DECIMALS = 6
-"""Scores are compared when rounded: what differs in the last place is equal."""
+"""Scores are rounded to this many digits before comparison, so that the last digits do not matter."""
 Counts = Mapping[str, int]
-"""What a stage did: how many it admitted, matched, reached."""
+"""Counts of a stage: admitted, matched, reached."""
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A term of the query: how rare it is among the admitted, which of them hold it, and what each gains by it."""
+    """A query term: its rarity among the admitted memories, the slots that contain it, and what each gains by it."""
 
     idf: float
     slots: Slots
@@ -33,7 +33,7 @@ class Term:
 
 
 class Gain(NamedTuple):
-    """What a slot gains from another one, over what kind of edge."""
+    """A slot's gain from another one, by the kind of edge."""
 
     slot: int
     value: float
@@ -42,14 +42,14 @@ class Gain(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """What stands one step further away from some slots, in a session.
+    """The neighbours of some slots one step further away in a session.
 
     Attributes
     ----------
     shares : ndarray, shape (slots,), float64
-        What the score of a neighbour counts at the slot.
+        The share of a neighbour's score that counts for the slot.
     slots : ndarray, shape (slots,), int
-        The neighbours; −1 where there is none, or none that is admitted, and then the way ends.
+        The neighbours; −1 where there is none, or none admitted, which ends the sequence.
     """
 
     shares: Scores
@@ -58,7 +58,7 @@ class Beside(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What one stage added to the scores of some slots, each once, and from where it came to each over what edge, if it was handed on."""
+    """One stage's additions to the scores of some slots, each once, with origin and edge of gains that were handed on."""
 
     part: str
     slots: Slots
@@ -69,42 +69,43 @@ class Added:
 
 @dataclass(slots=True)
 class Search:
-    """What the stages read and write. All arrays have one element a slot, unless said otherwise.
+    """The data that the stages read and write. Arrays have one element per slot unless stated otherwise.
 
     Attributes
     ----------
     has_vector, cosines, relevance : callable
-        Of these slots: whether there is a vector to compare (by default of all), cosine with a vector, and relevance now.
+        For given slots: whether there is a comparable vector (by default of all), cosine with a vector, current
+        relevance.
     wanted : int
-        How many results of each type may be asked for.
+        Number of results that may be requested of each type.
     withheld : ndarray, bool, or None
-        What tells of something that must not be told; None: nothing does.
+        Derived memories that are withheld; None if there are none.
     mask : ndarray, bool
-        Who may be scored.
+        Slots that may be scored.
     meaning : ndarray, float64
         Cosine with the query, corrected for length; 0 without a vector.
     terms : list of Term
-        Those of the query, each once.
+        The distinct terms of the query.
     coverage : ndarray, float64
-        Share of the query's words, weighted by their rarity, that a candidate and what stands around it hold.
+        Share of the query's words, weighted by rarity, that a candidate and its neighbours contain.
     slots : ndarray, shape (candidates,), int
-        Who is still looked at: the seeds, and what was reached from them; ascending.
+        The candidates: the seeds, and the slots reached from them; ascending.
     seeds : ndarray, shape (seeds,), int
-        The candidates that the seeds gave.
+        The candidates found by the seed stage.
     beside : list of Beside
-        What stands around them.
+        Their neighbours.
     scores : ndarray, float64
-        So far. Of slots that are no candidates it is what the seeds gave them.
+        Scores so far. For slots that are not candidates, those of the seed stage.
     dense_weight : float
-        Share of the vectors in the score: 0 if there was nothing to compare.
+        Weight of the vectors in the score: 0 if there was nothing to compare.
     dense_range : (float, float)
-        The lowest cosine, and how far they spread.
-    told : ndarray, float64
-        What a cosine counts, by the length of the text.
+        Minimum and range of the cosines.
+    length_factor : ndarray, float64
+        Factor of each cosine, by the length of the text.
     dense, text_score : ndarray, float64
-        What the vectors and the words give to the score.
+        Contributions of vectors and words to the score.
     added : list of Added
-        What else it is made of.
+        Further contributions.
     """
 
     index: Index
@@ -128,7 +129,7 @@ class Search:
     scores: Scores = field(init=False)
     dense_weight: float = 0.0
     dense_range: tuple[float, float] = (0.0, 1.0)
-    told: Scores = field(init=False)
+    length_factor: Scores = field(init=False)
     dense: Scores = field(init=False)
     text_score: Scores = field(init=False)
     added: list[Added] = field(default_factory=list)
@@ -137,22 +138,22 @@ class Search:
     def __post_init__(self) -> None:
         count = len(self.index)
         self.meaning, self.dense, self.text_score = np.zeros(count), np.zeros(count), np.zeros(count)
-        self.coverage, self.scores, self.told = np.zeros(count), np.zeros(count), np.zeros(count)
+        self.coverage, self.scores, self.length_factor = np.zeros(count), np.zeros(count), np.zeros(count)
         self.slots = self.seeds = np.empty(0, dtype=np.int64)
         self.query_terms = analyse(self.text)
 
     def add(
         self, part: str, slots: Slots, values: Scores, origins: Slots | None = None, relations: Sequence[str] = ()
     ) -> None:
-        """Add to the scores of these slots, each once; what it is called is kept for the explanation."""
+        """Add to the scores of these slots, each once; the name is kept for the explanation."""
         if len(slots):
             self.scores[slots] += values
             self.added.append(Added(part, slots, values, origins, relations))
 
     def hand(self, part: str, gains: Iterable[Gain]) -> int:
-        """Add what slots gain from others; of several gains a slot has the largest.
+        """Add slots' gains from others; a slot gets the largest of its gains.
 
-        What was not looked at before is from now on. Returns how many slots gained.
+        Slots that were no candidates become candidates. Returns how many slots gained.
         """
         best: dict[int, Gain] = {}
         for gain in gains:
@@ -167,7 +168,7 @@ class Search:
         return len(best)
 
     def look_at(self, slots: Slots) -> None:
-        """Make these candidates too."""
+        """Add candidates."""
         if len(slots):
             looked_at = np.zeros(len(self.index), dtype=np.bool_)
             looked_at[self.slots] = looked_at[slots] = True

@@ -1,4 +1,4 @@
-"""When: the times that a query names, as spans of days."""
+"""Time phrases: the times named in a query, as spans of days."""
 
 from __future__ import annotations
 
@@ -31,17 +31,18 @@ _MOST_CHARS = 8_000
 
 
 class Span(NamedTuple):
-    """From the beginning of a day to the end of another, in days since 1970-01-01 (UTC)."""
+    """From the start of one day to the end of another, in days since 1970-01-01 (UTC)."""
 
     start_days: float
     end_days: float
 
 
 def spans_in(text: str, now_days: float) -> list[Span]:
-    """Return the times that a text names, at most eight: dates, months, years, "yesterday", "last week", "two months ago".
+    """Return the times named in a text, at most eight: dates, months, years, "yesterday", "last week", "two months ago".
 
-    A month without a year is the last one of that name that has begun; without a day as well it must be written out and follow a word
-    such as "in", since June may be a person and may a verb. What is no date ("31 February") names nothing. Linear in the text.
+    A month without a year is the latest one of that name that has begun; without a day as well, it must be written out
+    and follow a word such as "in", since June may be a person and may a verb. Invalid dates ("31 February") are
+    ignored. Linear in the text.
     """
     text = text[:_MOST_CHARS]
     now = datetime.fromtimestamp(now_days * 86_400, UTC)
@@ -62,7 +63,7 @@ def spans_in(text: str, now_days: float) -> list[Span]:
 
 
 def _named(match: re.Match[str], now: datetime) -> Span | None:
-    """Return the span of a month's name; one that stands alone must be written out and follow a word such as "in"."""
+    """Return the span of a named month; without a day it must be written out and follow a word such as "in"."""
     day, year = _number(match["day"] or match["day_after"]), _number(match["year"])
     name = match["month"].lower().rstrip(".")
     month = month_of(name)

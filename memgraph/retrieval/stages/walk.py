@@ -1,4 +1,4 @@
-"""Walk: one additive hop from what was found to what belongs to it."""
+"""Walk: one additive hop from the memories found to related ones."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _EVIDENCE = {RELATION_CODE[relation]: relation for relation in ("SUPPORTS", "DER
 _RESTS_ON = (RELATION_CODE["DERIVED_FROM"], -RELATION_CODE["SUPPORTS"])
 _CONTRADICTS = RELATION_CODE["CONTRADICTS"]
 _MOST_REACHED = 1_000
-"""A name that more memories share tells them apart no more."""
+"""A name shared by more memories than this no longer distinguishes them."""
 _SAID_AGAIN = 0.9
 Topics = frozenset[int]
 Linked = tuple[int, int, int]
-"""From which slot, to which, and the code of the relation."""
+"""Source slot, target slot, and the code of the relation."""
 
 
 def sequence(search: Search) -> Counts:
-    """NEXT, both ways: a memory gains from the best of what stands around it in its session; a question tells little itself.
+    """NEXT, in both directions: a memory gains from its best neighbour in the session.
 
-    What answers is worth more than what asks: a text that ends in a question mark loses a share of its score, and the memory
-    after it gains more.
+    Answers are worth more than questions: a text that ends in a question mark loses a share of its score, and the
+    memory after it gains more.
     """
     slots, index, config = search.seeds, search.index, search.config
     asking = slots[index.column("asks")[slots] & (index.column("session")[slots] >= 0)]
@@ -46,11 +46,12 @@ def sequence(search: Search) -> Counts:
 
 
 def naming(search: Search) -> Counts:
-    """MENTIONS: from what one of the best seeds names to what is *about* it.
+    """MENTIONS: from the entities named by the best seeds to memories *about* them.
 
-    Names are those that were annotated, under any of their aliases, and those that the text is found to hold: a name is often
-    learned after the text that used it was written. A name that several memories are about says less of each: its gain is divided by
-    the square root of their number; or of the number of texts that hold it, if it is one word: "run" is mostly no name.
+    Names are the annotated ones, under any of their aliases, and those found in the text: a name is often learned after
+    the text that uses it was written. A name that several memories are about is less specific: its gain is divided by
+    the square root of their number or, for a single word, of the number of texts that contain it: "run" is rarely a
+    name.
     """
     seeds = _seeds(search, search.config.mention_seeds)
     gains = (Gain(slot, value, seed, "MENTIONS") for seed in seeds for slot, value in _named_by(search, seed))
@@ -65,13 +66,13 @@ def _named_by(search: Search, seed: int) -> Iterator[tuple[int, float]]:
     things |= {slots: name for name, slots in index.naming.named_in(terms, lambda entities: about(search, entities))}
     score = search.config.mention_weight * float(search.scores[seed])
     for slots, name in things.items():
-        if slots and seed not in slots:  # what a text is about itself leads nowhere
+        if slots and seed not in slots:  # a memory's own subject leads nowhere
             gain = score / max(len(slots), holders(search, name)) ** 0.5
             yield from ((slot, gain) for slot in slots)
 
 
 def about(search: Search, entities: Iterable[int]) -> Topics:
-    """Return the admitted slots that are about one of these entities; none if they are too many."""
+    """Return the admitted slots about one of these entities; none if there are too many."""
     index, mask = search.index, search.mask
     found: set[int] = set()
     for entity in entities:
@@ -83,7 +84,7 @@ def about(search: Search, entities: Iterable[int]) -> Topics:
 
 
 def holders(search: Search, name: Sequence[str]) -> int:
-    """Return how many admitted texts hold a name of one word; 1 for a longer one, which is seldom there by chance."""
+    """Return how many admitted texts contain a single-word name; 1 for a longer name, which rarely occurs by chance."""
     if len(name) != 1:
         return 1
     code = search.index.vocabulary.find(name[0])
@@ -91,11 +92,11 @@ def holders(search: Search, name: Sequence[str]) -> int:
 
 
 def links(search: Search) -> Counts:
-    """From the best to what they rest on and what rests on them, to open contradictions, and to landmarks of their tags.
+    """From the best memories to their evidence and derivations, to open contradictions, and to landmarks with their tags.
 
-    A generalisation gains from its evidence (SUPPORTS, DERIVED_FROM) and the other way round, each divided by the square root of how
-    many it rests on: of one that rests on twenty, no one says much. The other side of a contradiction
-    is raised to almost the score of this one, so that both come together; where one supersedes the other, `succession` keeps one.
+    A generalisation gains from its evidence (SUPPORTS, DERIVED_FROM) and vice versa, each divided by the square root of
+    the number of its sources: one of twenty says little about it. The other side of a contradiction is raised to almost
+    the score of this one, so that both are returned; where one supersedes the other, `succession` keeps one.
     """
     seeds = _seeds(search, search.config.link_seeds)
     linked = [
@@ -105,7 +106,7 @@ def links(search: Search) -> Counts:
         if search.mask[other]
     ]
     evidence = search.hand("evidence", _evidence(search, linked))
-    opposed = search.hand("contradiction", _opposed(search, linked))  # after it: what is raised is the score so far
+    opposed = search.hand("contradiction", _opposed(search, linked))  # last, since it raises to the score so far
     landmarks = search.hand("landmark", _landmarks(search, seeds[: search.config.mention_seeds]))
     return {"evidence": evidence, "contradiction": opposed, "landmark": landmarks}
 
@@ -126,7 +127,7 @@ def _opposed(search: Search, linked: Iterable[Linked]) -> Iterator[Gain]:
 
 
 def opposed_among(search: Search, slots: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the pairs of some slots that contradict each other, each once."""
+    """Return the contradicting pairs among some slots, each once."""
     found = set()
     for slot in slots:
         others, codes = search.index.links.get(slot)
@@ -134,8 +135,8 @@ def opposed_among(search: Search, slots: Sequence[int]) -> list[tuple[int, int]]
     return sorted(pair for pair in found if set(pair) <= set(slots))
 
 
-def told_again_by(search: Search, slot: int) -> list[int]:
-    """Return the memory that this one was distilled from alone and says again, with nine in ten of its terms; none if there is none."""
+def restated_sources(search: Search, slot: int) -> list[int]:
+    """Return the only source of this memory, if it restates nine in ten of that source's terms; otherwise none."""
     index = search.index
     others, codes = index.links.get(slot)
     sources = others[codes == RELATION_CODE["DERIVED_FROM"]].tolist()
@@ -146,14 +147,14 @@ def told_again_by(search: Search, slot: int) -> list[int]:
 
 
 def _rests_on(search: Search, slot: int) -> int:
-    """Return how many admitted memories this one rests on."""
+    """Return the number of admitted memories that this one is derived from."""
     others, codes = search.index.links.get(slot)
     evidence = np.unique(others[np.isin(codes, _RESTS_ON)])
     return int(np.count_nonzero(search.mask[evidence]))
 
 
 def _landmarks(search: Search, seeds: list[int]) -> Iterator[Gain]:
-    """Yield what must not be forgotten and shares two tags with a seed, or its only one, in its project: a warning for the task."""
+    """Yield landmarks of a seed's project that share two tags with it, or its only tag, as warnings for the task."""
     index, weight = search.index, search.config.landmark_weight
     marks = search.mask & (index.column("floor") > 0)
     if not weight or not marks.any():
@@ -173,9 +174,9 @@ def _landmarks(search: Search, seeds: list[int]) -> Iterator[Gain]:
 
 
 def succession(search: Search) -> Counts:
-    """SUPERSEDES: each superseded memory gives its score to the newest admitted one that replaces it, and leaves.
+    """SUPERSEDES: each superseded memory hands its score to the newest admitted one that replaces it, and is dropped.
 
-    Without an admitted one the older memory stays: what replaced it may not be seen here.
+    Without an admitted successor the older memory stays: its replacement may not be visible here.
     """
     newest = newest_of(search.index, search.mask, search.slots)
     pairs = [(old, new) for old, new in newest.items() if old != new]
@@ -184,7 +185,7 @@ def succession(search: Search) -> Counts:
         for old, new in pairs
         if search.mask[old]
     ]
-    for old, new in pairs:  # what is known of the old one is known of what replaced it
+    for old, new in pairs:  # findings about the old one apply to its replacement
         search.coverage[new] = max(search.coverage[new], search.coverage[old])
         search.meaning[new] = max(search.meaning[new], search.meaning[old])
     gained = search.hand("succession", handed)

@@ -1,1 +1,1 @@
-"""Writing: what is checked, recorded and signed."""
+"""Writing: validation, recording and signing."""

@@ -1,8 +1,8 @@
-"""Access records: visible in the process at once, durable a moment later.
+"""Access records: visible in the process at once, durable shortly afterwards.
 
-They wait here until the next commit, for a second, or for the store's close; a kill loses at most that second of them.
-What waits are *uses*, not their effects: the effects, which are absolute values, follow from the row under the writer lock,
-so uses by several threads and processes add up.
+They are pending until the next commit, for at most a second, or until the store is closed; a kill loses that second at
+most. Pending records are *uses*, not their effects: the effects are absolute values, computed from the row under the
+writer lock, so uses from several threads and processes add up.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Rows = Callable[[str, str], Row | None]
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One use of a memory: each is counted; one by retrieval reinforces at most once a day."""
+    """One use of a memory. Each is counted; a use by retrieval reinforces at most once a day."""
 
     memory_id: str
     at: str
@@ -39,7 +39,7 @@ class Use:
 
 
 class Mark(NamedTuple):
-    """A point in what is pending: the event that the rows have, how often uses were taken out, and how many came since."""
+    """A position in the pending uses: the event that the rows include, the number of drains, and of uses added since."""
 
     seq: int
     drains: int
@@ -47,17 +47,17 @@ class Mark(NamedTuple):
 
 
 class PendingAccess:
-    """Uses that are not yet committed, and the retrievals they came from. Not thread-safe: its owner locks.
+    """Uncommitted uses, and the retrievals that caused them. Not thread-safe: the owner locks.
 
-    Uses that were drained, to be committed, are seen until the rows have moved on to the commit.
+    Drained uses stay visible until the rows include their commit.
 
     Parameters
     ----------
     flush : callable
-        Commits what is pending.
+        Commits the pending uses.
     curve : ForgettingCurveConfig
     seq : callable
-        Returns the last event that the rows have.
+        Returns the last event that the rows include.
     """
 
     def __init__(self, flush: Callable[[], None], curve: ForgettingCurveConfig, seq: Callable[[], int]) -> None:
@@ -77,7 +77,7 @@ class PendingAccess:
         return bool(self._uses or self._others)
 
     def add(self, uses: Iterable[Use] = (), payload: Payload | None = None) -> None:
-        """Note uses, and the event that says what happened."""
+        """Add uses, and the event that describes them."""
         for use in uses:
             self._uses.setdefault(use.memory_id, []).append(use)
             self._used.append(use.memory_id)
@@ -87,16 +87,16 @@ class PendingAccess:
 
     @property
     def mark(self) -> Mark:
-        """How far a reader has seen what is pending, for `effects`."""
+        """The position up to which a reader has seen the pending uses, for `effects`."""
         return Mark(self._seq(), self._drains, len(self._used))
 
     def effects(self, rows: Rows, *, since: Mark | None = None) -> list[AccessEffect]:
-        """Return what the pending uses make of the rows; uses of memories that are gone have no effect.
+        """Return the rows with the effects of pending uses; uses of deleted memories have none.
 
         Parameters
         ----------
         since : Mark, optional
-            Of the memories that were used after it only, if nothing was committed meanwhile.
+            Only memories used after it, if nothing was committed meanwhile.
         """
         is_late = since is not None and since[:2] == self.mark[:2]
         ids = dict.fromkeys(self._used[since.used :]) if since and is_late else {**self._drained, **self._uses}
@@ -109,12 +109,12 @@ class PendingAccess:
         return found
 
     def over(self, row: Row) -> Row:
-        """Return a row with what is pending for it."""
+        """Return a row with its pending uses applied."""
         uses = self._of(row["id"])
         return {**row, **_effect(row, uses, self._curve).model_dump()} if uses else row
 
     def drain(self, rows: Rows) -> Drained:
-        """Return the events to commit, made from the rows as they are under the lock, and forget the uses."""
+        """Return the events to commit, computed from the rows under the lock, and clear the uses."""
         effects = self.effects(rows)
         payloads = [*self._others, *([AccessRecorded(accesses=effects)] if effects else [])]
         drained = Drained(payloads, self._uses, self._others)
@@ -126,7 +126,7 @@ class PendingAccess:
         return drained
 
     def put_back(self, drained: Drained) -> None:
-        """Take drained uses back: their commit failed."""
+        """Restore drained uses after their commit failed."""
         later, self._uses, self._used, self._drained = self._uses, {}, [], {}
         self._drains += 1
         for uses in (*drained.uses.values(), *later.values()):
@@ -139,7 +139,7 @@ class PendingAccess:
         return [*drained.get(memory_id, ()), *self._uses.get(memory_id, ())]
 
     def settle(self) -> None:
-        """Commit what is pending; where the system refuses it, it stays pending, which is logged once."""
+        """Commit the pending uses; if the system refuses, they stay pending, which is logged once."""
         try:
             self._flush()
         except (StorageError, DiskFullError, ReadOnlyError) as error:
@@ -148,7 +148,7 @@ class PendingAccess:
             self._is_told = False
 
     def skip(self, why: str) -> None:
-        """Log that uses are not recorded: once, until they are again."""
+        """Log that uses are not recorded: once until recording works again."""
         if not self._is_told:
             logger.warning("uses of memories are not recorded: %s", why)
         self._is_told = True
@@ -177,7 +177,7 @@ class PendingAccess:
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """What was taken out of `PendingAccess`: the events, and what they were made from."""
+    """The result of draining `PendingAccess`: the events, and the uses behind them."""
 
     payloads: list[Payload]
     uses: dict[str, list[Use]]

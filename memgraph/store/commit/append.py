@@ -1,4 +1,4 @@
-"""Appending: what is to be committed is checked against what is there, its vectors are placed, and then it is recorded."""
+"""Appending: validate a commit against the current state, place its vectors, and record it."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from memgraph.store.commit.vectors import VectorModel, check_model, checked_vect
 from memgraph.store.projection.projector import Projector
 
 Write = Payload | tuple[Payload, Vector] | AgentMemory
-"""An event; an event and the vector that it is to name; or a memory to be added."""
+"""An event; an event with the vector that it refers to; or a memory to add."""
 
 MANY = 100
-"""From so many new ids on, the index answers whether they are known: loading it costs less than asking the graph."""
+"""From this many new ids on, the index checks whether they exist: loading it is cheaper than asking the graph."""
 
 
 class Appender:
-    """Appends commits, and with them what access records are pending. `append` and `append_all` need the writer lock.
+    """Appends commits together with pending access records. `append` and `append_all` require the writer lock.
 
     Parameters
     ----------
     on_damage : callable
-        Told how many rows are missing in a vector file that is written to.
+        Called with the number of rows missing in a vector file that is about to be written.
     """
 
     def __init__(
@@ -61,15 +61,15 @@ class Appender:
 
     @property
     def model(self) -> VectorModel:
-        """What makes the vectors that are kept."""
+        """The model of the stored vectors."""
         return vector_model(self._projector.journal.named, self._embedder)
 
     def use(self, embedder: Embedder) -> None:
-        """Go on with another embedder."""
+        """Switch to another embedder."""
         self._embedder = embedder
 
     def checked(self, vector: object) -> Vector:
-        """Return a vector that this store can keep."""
+        """Return a vector after checking that this store can keep it."""
         return checked_vector(vector, self.model)
 
     def flush(self) -> None:
@@ -81,7 +81,7 @@ class Appender:
     def new_id(self) -> str:
         """Return a new memory's id."""
         made = new_id()
-        self._made_ids.add(made)  # nobody can have it: it need not be looked up
+        self._made_ids.add(made)  # freshly generated, so it need not be looked up
         return made
 
     def append(
@@ -108,12 +108,12 @@ class Appender:
         Parameters
         ----------
         made_by : Embedder, optional
-            What made the vectors, before the lock was taken. Default: the one in use.
+            The embedder that made the vectors, before the lock was taken. Default: the one in use.
 
         Raises
         ------
         ModelMismatchError
-            The store has come to another model since.
+            The store has switched to another model since.
         """
         if any(isinstance(write, tuple) for _, _, writes in parts for write in writes):
             check_model(self._projector.journal.named, made_by or self._embedder, in_use=self._embedder)
@@ -126,11 +126,11 @@ class Appender:
             for scope, task_id, writes in parts
         ]
         for scope, task_id, writes in checked:
-            # refuses mixed scopes before anything is written
+            # reject mixed scopes before anything is written
             CommitDraft(scope, [payload_of(write) for write in writes], task_id=task_id, actor=actor)
         self._check([(task_id, payload_of(write)) for _, task_id, writes in checked for write in writes])
         placed = iter(self._placed([write for _, _, writes in checked for write in writes]))
-        with self._projector.turns.view:
+        with self._projector.gate.view:
             drained = self.pending.drain(self._projector.rows.get) if self._projector.has_graph else NOTHING_DRAINED
         drafts = [CommitDraft("system", [*drained.payloads, *self._switch(checked)], actor="system")]
         for scope, task_id, writes in checked:
@@ -141,18 +141,20 @@ class Appender:
         try:
             appended = self._projector.append(drafts, self._now())
         except BaseException:
-            if self._projector.journal.tail.chain.seq == before:  # else they are recorded, and must not count twice
-                with self._projector.turns.view:
+            if (
+                self._projector.journal.tail.chain.seq == before
+            ):  # otherwise they are recorded and must not be counted twice
+                with self._projector.gate.view:
                     self.pending.put_back(drained)
             raise
         return appended[len(drafts[0].payloads) :]
 
     def _ready(self, write: Write) -> Write:
-        """Return a write as it can be kept: a vector that comes with it is one."""
+        """Return a write in the form in which it is stored, with its vector checked."""
         return (write[0], self.checked(write[1])) if isinstance(write, tuple) else write
 
     def _check(self, payloads: Sequence[tuple[str | None, Payload]]) -> None:
-        """Refuse ids that are known, unknown, or of another write scope than their commit's."""
+        """Reject ids that exist, do not exist, or belong to another write scope than the commit, as the event requires."""
         added: dict[str, str | None] = {}
         if sum(isinstance(payload, MemoryAdded) for _, payload in payloads) >= MANY:
             _ = self._projector.index
@@ -181,14 +183,14 @@ class Appender:
         self._made_ids.clear()
 
     def _placed(self, writes: Sequence[Write]) -> list[Payload]:
-        """Write and sync the vectors, and return the events that name them."""
+        """Write and sync the vectors, and return the events that refer to them."""
         vectors = [write[1] for write in writes if isinstance(write, tuple)]
         if not vectors:
             return [payload_of(write) for write in writes]
         model, dimension = self.model
         first = self._projector.journal.named.rows.get(model, 0)
         file = self._projector.journal.vectors(model, dimension)
-        if (missing := first - file.available()) > 0:  # something has cut the file
+        if (missing := first - file.available()) > 0:  # the file was truncated
             self._on_damage(missing)
         places = iter(enumerate(file.write(first, np.stack(vectors)), start=first))
         placed = []
@@ -201,7 +203,7 @@ class Appender:
         return placed
 
     def _switch(self, parts: Sequence[tuple[WriteScope, str | None, Sequence[Write]]]) -> list[Payload]:
-        """Return the event that names the store's model, before its first vector."""
+        """Return the event that sets the store's model, before its first vector."""
         has_vectors = any(isinstance(write, tuple) for _, _, writes in parts for write in writes)
         if not has_vectors or self._projector.journal.named.model is not None:
             return []
@@ -215,7 +217,7 @@ class Appender:
 
 
 def payload_of(write: Write) -> Payload:
-    """Return the event of a write that is no memory."""
+    """Return the event of a write other than a memory."""
     payload = write[0] if isinstance(write, tuple) and write else write
     if not isinstance(payload, Payload):
         raise InvalidInputError("must be an event, an event and its vector, or a memory", field="events", value=write)
@@ -223,5 +225,5 @@ def payload_of(write: Write) -> Payload:
 
 
 def with_vector(payload: Payload, vector: Vector | None) -> Write:
-    """Return an event with the vector that it is to name, if there is one."""
+    """Return an event with a reference to its vector, if there is one."""
     return payload if vector is None else (payload, vector)

@@ -1,4 +1,4 @@
-"""What memories are added by: one by one, many at once, the parts of a text, an import."""
+"""Insertion of memories: one, many at once, the parts of a text, an import."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ class Insertions:
         Raises
         ------
         InvalidInputError
-            A field is refused; nothing is stored.
+            A field is invalid; nothing is stored.
         DuplicateIdError
-            The id is known.
+            The id exists already.
         """
         return self.insert_memories([memory])[0]
 
     def insert_memories(
         self, memories: Sequence[AgentMemory | Mapping[str, Any]], *, annotate: bool = True
     ) -> list[StoredMemory]:
-        """Add memories in one commit, all or none: the bulk path. They share one write scope.
+        """Add memories in one commit, all or none. They share one write scope.
 
         Parameters
         ----------
         annotate : bool
-            Find entities, predecessors and fingerprints; False keeps the memories exactly as given (an import).
+            Extract entities, predecessors and fingerprints; False stores the memories exactly as given (an import).
         """
         if isinstance(memories, str | Mapping) or not isinstance(memories, Iterable):
             raise InvalidInputError("must be a list of memories", field="memories", value=memories)
@@ -51,16 +51,16 @@ class Insertions:
             return self._writer.insert(memories, annotate=annotate)
 
     def insert_parts(self, memories: Sequence[AgentMemory]) -> list[StoredMemory]:
-        """Add the parts of one text in one commit, each with the part before as its predecessor."""
+        """Add the parts of one text in one commit, each linked to the preceding part."""
         return self._writer.insert(checked_list(AgentMemory, memories, "memories"), parts=True)
 
     def import_memories(self, memories: Sequence[AgentMemory], links: Sequence[Link]) -> None:
-        """Add memories exactly as given, and their links, in one commit for each write scope.
+        """Add memories exactly as given, and their links, in one commit per write scope.
 
         Raises
         ------
         NotFoundError
-            A link's end is neither given nor in the store; nothing is stored.
+            A link's end is neither among the memories nor in the store; nothing is stored.
         """
         memories, links = checked_list(AgentMemory, memories, "memories"), checked_list(Link, links, "links")
         with self._batches.batch():

@@ -1,4 +1,4 @@
-"""From what users give to what the journal records."""
+"""Conversion of user input into journal records."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from memgraph.text.cutting import summary_of
 
 _NOT_RECORDED = frozenset({"embedding", "relevance_score", "supporting_memory_ids"})
 _REASONS = {"archived_at": ("archive_reason", "archive_summary"), "invalid_at": ("invalidation_reason",)}
-"""What is said of a memory while it is in a state."""
+"""Fields that describe a state, kept only while the memory is in it."""
 
 
 def record_of(memory: AgentMemory, *, now: str, max_relevance: float, **settled: Any) -> MemoryRecord:
-    """Return the record of a memory, with what was left out filled in.
+    """Return the record of a memory, with omitted fields filled in.
 
     Parameters
     ----------
     settled : Any
-        Fields that the store decides, such as `previous_id`.
+        Fields set by the store, such as `previous_id`.
 
     Raises
     ------
     InvalidInputError
-        The relevance is above the configured maximum, or a field was changed into something that cannot be kept.
+        The relevance is above the configured maximum, or a changed field cannot be stored.
     """
     given = ((name, value) for name, value in vars(memory).items() if name not in _NOT_RECORDED)
     fields = {name: value for name, value in given if value is not None and value != []}
     anchor = memory.relevance_score if memory.relevance_anchor is None else memory.relevance_anchor
-    anchor = settled.get("relevance_anchor", anchor)  # what an update says
+    anchor = settled.get("relevance_anchor", anchor)  # set by an update
     if anchor > max_relevance:
         raise InvalidInputError(f"must be at most {max_relevance:g}", field="relevance_score", value=anchor)
     created_at = memory.created_at or now
@@ -53,7 +53,7 @@ def record_of(memory: AgentMemory, *, now: str, max_relevance: float, **settled:
 
 
 def annotated(memory: AgentMemory, annotator: Annotator) -> AgentMemory:
-    """Return the memory with entities, a failure fingerprint and, where it has none, tags. What is given stays."""
+    """Return the memory with entities, a failure fingerprint and, if it has none, tags. Given values are kept."""
     found = annotator.annotate(memory)
     updates: dict[str, Any] = {}
     if not memory.entities and found.entities:
@@ -66,9 +66,9 @@ def annotated(memory: AgentMemory, annotator: Annotator) -> AgentMemory:
 
 
 def with_its_reasons(updates: Mapping[str, Any], row: Row) -> dict[str, Any]:
-    """Return the updates of a row with what follows: what was said of a state goes when the memory leaves it.
+    """Return the updates of a row with their consequences: fields that describe a state are cleared when the memory leaves it.
 
-    A summary that is the text's own is not of the state: it goes with the text.
+    A summary of the text does not describe a state: it is cleared with the text.
     """
     left = [state for state in _REASONS if state in updates and updates[state] is None]
     gone = {name for state in left for name in _REASONS[state]}
@@ -79,7 +79,7 @@ def with_its_reasons(updates: Mapping[str, Any], row: Row) -> dict[str, Any]:
 
 
 def patch(old: Row, new: MemoryRecord) -> tuple[Any, list[str]]:
-    """Return (changed, cleared): what turns a row into a record."""
+    """Return (changed, cleared): the difference between a row and a record."""
     after = sparse(new.model_dump())
     changed = {name: value for name, value in after.items() if old.get(name) != value}
     cleared = [name for name in MemoryRecord.model_fields if name in old and name not in after]
@@ -87,12 +87,12 @@ def patch(old: Row, new: MemoryRecord) -> tuple[Any, list[str]]:
 
 
 def check_commit(write_scope: object, events: object, *, task_id: object, actor: object) -> None:
-    """Refuse what no caller can commit, whatever the scope.
+    """Reject a commit that is invalid in any scope.
 
     Raises
     ------
     InvalidInputError
-        An argument is of another type, or an event is one that the store alone can make.
+        An argument has the wrong type, or an event is reserved for the store itself.
     """
     checked(WriteScope, write_scope, "write_scope")
     checked(Name | None, task_id, "task_id")

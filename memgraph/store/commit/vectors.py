@@ -1,4 +1,4 @@
-"""Which vectors a store keeps: all of one model, each bit for bit as it was given or made."""
+"""The store's vectors: all from one model, stored bit for bit as they were given or made."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from memgraph.ports import Embedder, Row
 
 
 class VectorModel(NamedTuple):
-    """What makes the vectors that a store keeps; with `dimension` 0 nothing does, and it keeps none."""
+    """The model of a store's vectors; `dimension` 0 means that there is none, and no vectors are stored."""
 
     name: str
     dimension: int
 
 
 def vector_model(named: NamedVectors, embedder: Embedder) -> VectorModel:
-    """Return the model of the store's vectors: that of the first one, and until there is one the embedder."""
+    """Return the model of the store's vectors: that of the first vector, or the embedder's until there is one."""
     if named.model is not None:
         return VectorModel(named.model, named.dimension)
     return VectorModel(embedder.name, embedder.dimension)
 
 
 def check_is_embedder(embedder: object) -> None:
-    """Refuse what is no embedder at all.
+    """Reject an object that is not an embedder.
 
     Raises
     ------
@@ -41,17 +41,17 @@ def check_is_embedder(embedder: object) -> None:
 
 
 def check_model(named: NamedVectors, embedder: Embedder, *, in_use: Embedder | None = None) -> None:
-    """Refuse an embedder whose vectors could not be compared with the store's; one that makes none fits any store.
+    """Reject an embedder whose vectors are not comparable with the store's; one that makes none fits any store.
 
     Parameters
     ----------
     in_use : Embedder, optional
-        The store's own, whose model the store's is until it has a first vector. Default: the one that is checked.
+        The store's own embedder, whose model applies until there is a first vector. Default: the checked one.
 
     Raises
     ------
     ModelMismatchError
-        Names both models and the way to change.
+        Names both models and how to change the store's.
     """
     check_is_embedder(embedder)
     stored, given = vector_model(named, in_use or embedder), VectorModel(embedder.name, embedder.dimension)
@@ -60,19 +60,19 @@ def check_model(named: NamedVectors, embedder: Embedder, *, in_use: Embedder | N
 
 
 def has_vector(row: Row, model: str | None) -> bool:
-    """Tell whether a memory's row names a vector of this model; one of another model counts as none."""
+    """Return whether a memory's row has a vector of this model; vectors of other models do not count."""
     return "vector_row" in row and row.get("embedding_model") == model
 
 
 def rows_in_use(index: Index) -> dict[int, str]:
-    """Return the rows of the store's model that hold the vectors of live memories, each with its memory's id."""
+    """Return the vector rows of live memories under the store's model, each with its memory's id."""
     rows = index.column("vector_row")
     slots = np.flatnonzero(index.column("is_live") & (rows >= 0))
     return {int(rows[slot]): index.ids.names[slot] for slot in slots.tolist()}
 
 
 def checked_vector(vector: object, model: VectorModel) -> Vector:
-    """Return a vector that can be kept: of the model's dimension, finite, not zero.
+    """Return a vector after validation: it has the model's dimension, and is finite and not zero.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Everything that writes: each call is one commit under the writer lock."""
+"""Write operations: each call is one commit under the writer lock."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _FIELD_OF_ALIAS = {
 
 
 class Writer:
-    """Makes events of what is asked for: validates, annotates, embeds, settles what the store decides."""
+    """ReadGate requests into events: validates, annotates, embeds, and sets the store's own fields."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Writer:
         actor: Actor = "agent",
         made_by: Embedder | None = None,
     ) -> list[Event]:
-        """Commit events in one write scope; `made_by` made the vectors that are given."""
+        """Commit events in one write scope; `made_by` is the embedder of the given vectors."""
         if write_scope == "none" or not writes:
             return []
         made_by = made_by or self.embedder
@@ -113,7 +113,7 @@ class Writer:
         parts: bool = False,
         actor: Actor = "agent",
     ) -> list[StoredMemory]:
-        """Add memories in one commit and return them as they are kept; `parts` follow one another."""
+        """Add memories in one commit and return them as stored; `parts` are linked in order."""
         if not memories:
             return []
         with in_bulk() if len(memories) >= BULK_FROM else nullcontext():
@@ -127,7 +127,7 @@ class Writer:
         task_id, chains = completed[0].task_id, _chains(annotate=annotate, parts=parts)
         are_many = len(memories) >= MANY
         needs_graph = any(_refers(memory) or chains(memory) not in (None, _PARTS) for memory in completed)
-        needs_graph |= are_many and self._projector.loaded_index is not None  # somebody recalls here
+        needs_graph |= are_many and self._projector.loaded_index is not None  # this process recalls
         with self._projector.writing(needs_graph=needs_graph):
             if are_many:
                 self._projector.admit_readers()
@@ -138,18 +138,18 @@ class Writer:
         return [self._kept(row, memory) for row, memory in zip(added, completed, strict=True)]
 
     def _kept(self, row: Row, memory: AgentMemory) -> StoredMemory:
-        """Return the memory that was made of one that was given."""
+        """Return the stored memory that was made from a given one."""
         filled: dict[str, Any] = {"embedding": memory.embedding}
         if row["type"] != "episodic":
             filled["supporting_memory_ids"] = sorted(set(memory.supporting_memory_ids))  # type: ignore[attr-defined]
         return AgentMemory.from_row(row, now=self._now(), curve=self._curve, **filled)
 
     def note_uses(self, uses: Sequence[Use]) -> None:
-        """Note uses of memories: visible at once, durable within a second."""
+        """Record uses of memories: visible at once, durable within a second."""
         self._note(uses)
 
     def note_retrieval(self, record: RetrievalRecorded, uses: Sequence[Use]) -> None:
-        """Note a retrieval and the uses that it made."""
+        """Record a retrieval and its uses."""
         self._note(uses, self.without_secrets(record))
 
     def _note(self, uses: Sequence[Use], record: RetrievalRecorded | None = None) -> None:
@@ -160,7 +160,7 @@ class Writer:
             self.pending.skip(refused)
 
     def use(self, embedder: Embedder) -> None:
-        """Go on with another embedder: that of the model that the store has changed to."""
+        """Switch to another embedder, after the store's model has changed."""
         self.embedder = embedder
         self._appender.use(embedder)
 
@@ -171,10 +171,10 @@ class Writer:
             yield
 
     def restore(self, memories: Sequence[AgentMemory], links: Sequence[Link]) -> None:
-        """Add memories exactly as given, and links, in one write: what is refused is refused as a whole.
+        """Add memories exactly as given, and links, in one write that is accepted or rejected as a whole.
 
-        Each run of memories of one write scope is a commit, in the order they are given; the links come last, when their ends
-        are there. A process that is killed in the midst of the write leaves the first commits.
+        Each run of memories of one write scope is one commit, in the given order; the links come last, when their ends
+        exist. If the process is killed during the write, the first commits remain.
         """
         made_by = self.embedder
         completed = self._completed(memories, annotate=False)
@@ -194,7 +194,7 @@ class Writer:
     def update(self, memory_id: str, updates: Mapping[str, Any], *, actor: Actor = "agent") -> None:
         """Change fields of a memory."""
         updates = {_FIELD_OF_ALIAS.get(name, name): value for name, value in updates.items()}
-        # of what was not validated yet, the text that is embedded; all the rest when it is known to be sound
+        # before full validation, only the text to embed is checked
         if isinstance(updates.get("content"), str):
             updates["content"] = self.without_secrets(updates["content"])
         if wrong := sorted(updates.keys() & _FIXED):
@@ -224,14 +224,14 @@ class Writer:
             self._appender.append(scope_of(row), [write], task_id=row.get("task_id"), actor=actor, made_by=made_by)
 
     def _updated(self, row: Row, updates: Mapping[str, Any], now: str) -> AgentMemory:
-        """Return the memory that a row and new values of its fields make, validated."""
+        """Return the validated memory that results from a row and new values of its fields."""
         old: AgentMemory = AgentMemory.from_row(row, now=now, curve=self._curve)
         updates = with_its_reasons(updates, row)
         fields = {name: value for name, value in old if name in old.model_fields_set and value is not None}
         if "outcome" in updates:
             fields.pop("outcome_word", None)
         given = type(old).parse({**fields, **updates})
-        if given.content != old.content:  # what was found in the old text goes with it
+        if given.content != old.content:  # annotations of the old text are dropped with it
             found: dict[str, Any] = {"entities": [], "failure_fingerprint": None, "is_solved": None, **no_attempt()}
             kept = type(given).model_fields
             stale = {name: value for name, value in found.items() if name in kept and name not in updates}
@@ -239,14 +239,14 @@ class Writer:
         return given
 
     def _embedded(self, text: object) -> Vector | None:
-        """Embed before the lock is taken: nobody shall wait for the model. A failure shows when it counts."""
+        """Embed before the lock is taken, so that nobody waits for the model. A failure is raised when the vector is used."""
         with suppress(EmbeddingError):
             made = embed_each(self.embedder, [text])[0] if isinstance(text, str) else None
             return None if isinstance(made, EmbeddingError) else made
         return None
 
     def append_about(self, memory_id: str, make: Callable[[Row, str], Payload], *, actor: Actor = "agent") -> None:
-        """Commit one event about a memory, made from its row and the time, in the memory's own scope."""
+        """Commit one event about a memory in its own scope, computed from its row and the time."""
         with self._projector.writing():
             row = self._row(memory_id)
             self._appender.append(
@@ -255,14 +255,14 @@ class Writer:
 
     @property
     def model(self) -> VectorModel:
-        """What makes the vectors that are kept."""
+        """The model of the stored vectors."""
         return self._appender.model
 
     def vectors_for(self, memories: Sequence[AgentMemory]) -> list[Vector | None]:
-        """Return each memory's vector: the given one, else its content's embedding in one batch.
+        """Return each memory's vector: the given one, otherwise its content's embedding, in one batch.
 
-        A memory that cannot be embedded is kept without a vector, found by text alone, and a notice says so; in text-only
-        mode that is what was asked for.
+        A memory that cannot be embedded is stored without a vector and found by text alone, and a notice says so; in
+        text-only mode this is intended.
         """
         vectors = [
             None if memory.embedding is None else self._appender.checked(memory.embedding) for memory in memories
@@ -283,7 +283,7 @@ class Writer:
         return vectors
 
     def _completed(self, memories: Sequence[AgentMemory], *, annotate: bool = True) -> list[AgentMemory]:
-        """Take secrets out, annotate and embed: all that needs no lock."""
+        """Redact secrets, annotate and embed: all steps that need no lock."""
         memories = [self.without_secrets(memory) for memory in memories]
         if annotate:
             memories = [annotated(memory, self._annotator) for memory in memories]
@@ -297,7 +297,7 @@ class Writer:
         return (self.without_secrets(write[0]), write[1]) if isinstance(write, tuple) else self.without_secrets(write)
 
     def without_secrets(self, value: T) -> T:
-        """Return what is to be kept without its secrets, and say how many there were."""
+        """Return the value with its secrets redacted, and report their number."""
         if not self._redacts:
             return value
         found = redact_any(value)
@@ -308,7 +308,7 @@ class Writer:
         return found.value
 
     def _as_events(self, writes: Sequence[Write], chain_of: ChainOf) -> list[Write]:
-        """Turn memories into events: ids, times, predecessors, evidence; the lock is held."""
+        """Turn memories into events: set ids, times, predecessors and evidence; requires the lock."""
         now = self._now()
         last: dict[Chain, str | None] = {_PARTS: None}
         events: list[Write] = []
@@ -346,14 +346,14 @@ class Writer:
         return self.pending.over(row)
 
     def notice(self, text: str) -> None:
-        """Tell the user, once."""
+        """Show the user a notice once."""
         if text not in self.notices:
             logger.warning("%s", text)
             self.notices.append(text)
 
 
 def _chains(*, annotate: bool = True, parts: bool = False) -> ChainOf:
-    """Return what tells the chain in which a memory follows another: none where it is kept exactly as given."""
+    """Return the function that finds a memory's predecessor: none if memories are stored exactly as given."""
     if parts:
         return lambda _memory: _PARTS
     if not annotate:
@@ -364,5 +364,5 @@ def _chains(*, annotate: bool = True, parts: bool = False) -> ChainOf:
 
 
 def _refers(memory: AgentMemory) -> bool:
-    """Tell whether it must be looked up if what a memory names is there, or is not."""
+    """Return whether a memory's references require a look-up."""
     return bool(memory.id or memory.previous_id or getattr(memory, "supporting_memory_ids", ()))

@@ -1,1 +1,1 @@
-"""Maintenance of a store: verification, repair, re-embedding, waiting vectors."""
+"""Maintenance of a store: verification, repair, re-embedding, missing vectors."""

@@ -1,4 +1,4 @@
-"""Memories that await their vectors: those that were written while no model could be had."""
+"""Memories awaiting their vectors: they were written while no model was available."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from memgraph.store.projection.projector import Projector
 
 
 class AwaitingVectors:
-    """Gives memories the vectors they await.
+    """Embeds memories that have no vector yet.
 
-    The queue is no list of its own: whatever memory has no vector awaits one, be it archived or suppressed. So nothing is ever
-    dropped from it, and a run that was stopped goes on where it was.
+    There is no separate queue: every memory without a vector awaits one, archived and suppressed ones included. So none
+    is ever lost, and an interrupted run can be continued.
     """
 
     def __init__(self, projector: Projector, writer: Writer, now: Callable[[], str]) -> None:
@@ -34,48 +34,49 @@ class AwaitingVectors:
 
     @property
     def notices(self) -> list[str]:
-        """What the user should know."""
+        """Notices for the user."""
         if not self._writer.embedder.dimension or not (waiting := self.awaiting_vectors()):
             return []
         many = "a memory awaits its vector" if waiting == 1 else f"{waiting} memories await their vectors"
         return [f"{many}, found by text alone until then: run `memgraph embed`"]
 
     def check_embedder(self, embedder: Embedder) -> None:
-        """Refuse an embedder that does not make what the store keeps, as it is now; one that makes none fits any store.
+        """Reject an embedder that does not match the store's current vectors; one that makes none fits any store.
 
         Raises
         ------
         ModelMismatchError
-            Names both models and the way to change.
+            Names both models and how to change the store's.
         """
         with self._projector.reading():
             check_model(self._projector.named, embedder, in_use=self._writer.embedder)
 
     def awaiting_vectors(self) -> int:
-        """Count the memories without a vector, whatever their state; deleted ones await nothing."""
+        """Count the memories without a vector in any state, except deleted ones."""
         return len(self._awaiting())
 
     def embed_awaiting(self, *, batch: int = 64, at_most: int | None = None, progress: Progress | None = None) -> int:
-        """Embed the memories that have no vector, the oldest first, and return how many have one now.
+        """Embed the memories that have no vector, oldest first, and return how many were embedded.
 
-        Committed batch by batch: interrupted at any moment, what was committed stays and the next call goes on. Other writers
-        wait for a commit, not for the model. A text that the model fails on goes on waiting; a notice names its memory.
+        Each batch is committed: after an interruption at any moment, committed batches remain and the next call
+        continues. Other writers wait for a commit, not for the model. A text that the model fails on keeps waiting; a
+        notice names its memory.
 
         Parameters
         ----------
         batch : int
-            Texts given to the model at a time; one commit for each write scope among them.
+            Texts per model call; one commit per write scope among them.
         at_most : int, optional
-            Look at no more than so many.
+            Maximum number of memories to process.
         progress : Progress, optional
-            Told (looked at, awaiting at the beginning) after each batch.
+            Called with (processed, awaiting at the start) after each batch.
 
         Raises
         ------
         InvalidInputError
             `batch` is below 1, or `at_most` below 0.
         EmbeddingError
-            There are some, and no model to embed them with.
+            Memories await a vector, and there is no model to embed them.
         """
         checked(Callback, progress, "progress")
         batch = checked_batch(batch)
@@ -99,21 +100,21 @@ class AwaitingVectors:
         return done
 
     def _awaiting(self) -> list[int]:
-        """Return the slots of live memories without a vector, in the order the memories were recorded."""
+        """Return the slots of live memories without a vector, in the order of recording."""
         with self._projector.reading():
             index = self._projector.index
             slots: list[int] = np.flatnonzero(index.column("is_live") & (index.column("vector_row") < 0)).tolist()
             return slots
 
     def _next(self, tried: set[str], count: int) -> list[Row]:
-        """Return the rows of the first memories that wait and were not tried."""
+        """Return the rows of the first waiting memories that were not tried yet."""
         with self._projector.holding():
             names = self._projector.index.ids.names
             untried = (names[slot] for slot in self._awaiting() if names[slot] not in tried)
             return self._projector.rows.memories(list(islice(untried, count)))
 
     def _keep(self, rows: Sequence[Row], vectors: Sequence[Vector | EmbeddingError], made_by: Embedder) -> int:
-        """Commit the vectors of those texts that are still what was embedded; return how many. Name the others."""
+        """Commit the vectors of texts that are unchanged since embedding; return their number. Report the others."""
         fitting: list[tuple[Row, Vector]] = []
         with self._writer.exclusive():
             for row, vector in zip(rows, vectors, strict=True):
@@ -129,11 +130,11 @@ class AwaitingVectors:
         return len(fitting)
 
     def name_unembeddable(self, row: Row, error: EmbeddingError) -> None:
-        """Tell the user which memory the model fails on."""
+        """Report which memory the model fails on."""
         self._writer.notice(f"memory {row['id']} cannot be embedded and is found by text alone: {error}")
 
     def commit(self, made: Sequence[tuple[Row, Vector]], made_by: Embedder) -> None:
-        """Commit vectors of memories, those of each write scope by themselves; the writer lock is held."""
+        """Commit vectors of memories, one commit per write scope; requires the writer lock."""
         changed = RecordPatch(embedded_at=self._now())
         writes: dict[str | None, list[Write]] = {}
         for row, vector in made:
@@ -145,7 +146,7 @@ class AwaitingVectors:
 
 
 def checked_batch(batch: object) -> int:
-    """Return how many texts the model is given at a time, a whole number, 1 or more."""
+    """Return the number of texts per model call after validation: an integer ≥ 1."""
     count: int = checked(Limit, batch, "batch")
     if count < 1:
         raise InvalidInputError("must be a whole number, 1 or more", field="batch", value=batch)

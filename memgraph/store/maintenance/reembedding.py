@@ -1,4 +1,4 @@
-"""Changing a store's embedding model: the new vectors are made beside the old ones, and then all change in one commit."""
+"""Change of a store's embedding model: new vectors are made beside the old ones, and one commit switches to them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from memgraph.store.projection.projector import Projector
 class Reembedding:
     """Changes a store's embedding model.
 
-    Until the commit that changes it every recall is by the old vectors, and what is written gets old ones. The commit names
-    the new model and every new vector, so it is there wholly or not at all. A memory that has no new vector then, because it
-    came in the last moment or because the model fails on its text, awaits one.
+    Until the switching commit, recalls and writes use the old vectors. The commit names the new model and every new
+    vector, so the change is atomic. A memory without a new vector by then, because it was just added or because the
+    model fails on its text, awaits one.
     """
 
     def __init__(
@@ -43,32 +43,33 @@ class Reembedding:
         self._now = now
 
     def reembed(self, embedder: Embedder, *, batch: int = 64, progress: Progress | None = None) -> ReembedResult:
-        """Give every memory a vector of another model, and go on with that model.
+        """Give every memory a vector of another model, and switch to that model.
 
-        Stopped at any moment before the end, the store is as it was; what was embedded lies ready, and the next call with this
-        model goes on behind it. Other writers wait for the one commit, not for the model. The old vectors stay in their file.
+        If interrupted before the end, the store is unchanged; finished vectors are kept, and the next call with this
+        model continues with the rest. Other writers wait for the one commit, not for the model. The old vectors stay in
+        their file.
 
-        This object goes on with the new embedder. Another one that is open on the store with the old one, in whatever process,
-        writes no vectors and compares none any more: that is a `ModelMismatchError`, and a recall falls back to text and says
-        so. What a thread of this process is just writing is refused in the same way.
+        This object switches to the new embedder. Another object that has the store open with the old one, in any
+        process, no longer writes or compares vectors: writing raises `ModelMismatchError`, and a recall falls back to
+        text and reports it. A concurrent write in another thread of this process is rejected in the same way.
 
         Parameters
         ----------
         embedder : Embedder
-            Of the model to change to. If the store has it already, only what awaits a vector is embedded.
+            The embedder of the new model. If the store has that model already, only missing vectors are made.
         batch : int
-            Texts given to the model at a time.
+            Texts per model call.
         progress : Progress, optional
-            Told (memories that have new vectors, all memories) after each batch.
+            Called with (memories with new vectors, all memories) after each batch.
 
         Raises
         ------
         InvalidInputError
-            The embedder makes no vectors, or vectors of another length than a model of its name did; `batch` is below 1.
+            The embedder makes no vectors, or of another length than a model of its name did before; `batch` is below 1.
         EmbeddingError
-            The model does not work, or fails on more than half of the memories; the store goes on with the one it has.
+            The model does not work, or fails on more than half of the memories; the store keeps its current model.
         BusyError
-            Somebody else changes the store's model just now.
+            Another process or thread is changing the store's model.
         """
         check_is_embedder(embedder)
         checked(Callback, progress, "progress")
@@ -96,15 +97,15 @@ class Reembedding:
         )
 
     def _takes(self, embedder: Embedder) -> bool:
-        """Go on with an embedder at once if the vectors are its model's, or there are none yet."""
-        with self._writer.exclusive():  # under this lock, what is just written checks its embedder
+        """Switch to an embedder at once if the vectors are its model's, or if there are none yet."""
+        with self._writer.exclusive():  # under this lock, concurrent writes check their embedder
             if self._journal.named.model not in (None, embedder.name):
                 return False
             self._writer.use(embedder)
             return True
 
     def _embed_with(self, embedder: Embedder, before: Embedder, batch: int, progress: Progress | None) -> int:
-        """Embed what awaits a vector; a model that made none where there are none is not gone on with."""
+        """Embed what awaits a vector; in a store without vectors, a model that makes none is not adopted."""
         try:
             done = self._awaiting.embed_awaiting(batch=batch, progress=progress)
             if self._journal.named.model is None and (waiting := self._awaiting.awaiting_vectors()):
@@ -117,7 +118,7 @@ class Reembedding:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Keep every other change of model out for a block; other writers go on."""
+        """Exclude other changes of the model for a block; other writers continue."""
         lock = ProcessLock(self._journal.folder / "reembed.lock", "the change of the store's embedding model")
         lock.acquire(self._journal.lock_timeout_s)
         try:
@@ -134,9 +135,9 @@ class Reembedding:
             raise InvalidInputError(f"{problem}; give the model another name", field="embedder", value=model.name)
 
     def _make(self, embedder: Embedder, made: MadeVectors, batch: int, progress: Progress | None) -> tuple[int, int]:
-        """Make what vectors are lacking; return how many were made, and how many had been before.
+        """Make the missing vectors; return how many were made, and how many existed before.
 
-        What came or changed meanwhile is made in another round, until it is no more than a batch.
+        Memories added or changed meanwhile are embedded in further rounds, until at most one batch of them is left.
         """
         failed: set[tuple[str, str]] = set()
         lacking, total = self._lacking(made, failed)
@@ -172,7 +173,7 @@ class Reembedding:
         return len(good)
 
     def _lacking(self, made: MadeVectors, failed: set[tuple[str, str]]) -> tuple[list[str], int]:
-        """Return the memories of whose text no vector was made, the oldest first, and the number of all memories."""
+        """Return the memories without a new vector for their text, oldest first, and the number of all memories."""
         lacking, total = [], 0
         for row, found in self._with_made(made):
             total += 1
@@ -181,14 +182,14 @@ class Reembedding:
         return lacking, total
 
     def _with_made(self, made: MadeVectors) -> list[tuple[Row, MadeRow | None]]:
-        """Return every memory that is not deleted with the vector that was made of its text, the oldest first."""
+        """Return every memory that is not deleted, with the new vector of its text, oldest first."""
         with self._projector.holding():
             found = self._projector.ask(lambda engine: [row for _, row in engine.scan("Memory")])
             rows = sorted(found, key=lambda row: row["seq"])
         return [(row, made.row(row["id"], self._journal.hmac_of(row["content"]))) for row in rows]
 
     def _change(self, embedder: Embedder, made: MadeVectors) -> None:
-        """Commit the new model and its vectors: those that are of what the memories say now."""
+        """Commit the new model and those of its vectors that match the memories' current texts."""
         with self._writer.exclusive():
             placed = [
                 PlacedVector(id=found.memory_id, row=found.row, sha256=found.sha256)
@@ -202,12 +203,12 @@ class Reembedding:
                 )
                 for start in range(0, len(placed), MAX_ITEMS)
             ]
-            _ = self._projector.index  # answers at once whether so many memories are there
+            _ = self._projector.index  # the index checks quickly whether so many memories exist
             self._writer.commit("system", events, actor="system")
             self._writer.use(embedder)
 
     def _embed_rest(self, batch: int) -> int:
-        """Embed what awaits its vector still; the model is changed, so a failure is only told."""
+        """Embed what still awaits a vector; the model has been changed, so a failure is only reported."""
         try:
             return self._awaiting.embed_awaiting(batch=batch)
         except EmbeddingError as error:

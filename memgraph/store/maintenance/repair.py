@@ -1,4 +1,4 @@
-"""The public door to repair: what keeps a store from being opened, and accepting its journal as it is."""
+"""Repair of a store that cannot be opened: diagnose its journal, and accept it in its current condition."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ def repair_store(
     clock: Clock | None = None,
     keys: KeyProvider | None = None,
 ) -> Condition:
-    """Verify a store's journal by itself and say how it is; change something only when told to.
+    """Verify a store's journal by itself and return its condition; change something only on request.
 
-    A store that is refused because its journal ends before its head file or checkpoint, because the head file is missing or
-    damaged, or because it names another event of the same number, can be accepted as it is. The acceptance is an event of
-    the journal (``journal.repaired``). A journal whose own lines do not verify is not mended: that takes a backup.
+    A store is rejected if its journal ends before its head file or checkpoint, if the head file is missing or damaged,
+    or if it names another event of the same number. Such a journal can be accepted as it is. The acceptance is recorded
+    as an event (``journal.repaired``). A journal whose own lines do not verify cannot be repaired: restore a backup.
 
     Parameters
     ----------
     accept_head : Condition, optional
-        What a first call has returned: accept the journal in just this condition.
+        The condition returned by a first call: accept the journal in exactly this condition.
     accepted_by, reason : str, optional
-        Kept in the event.
+        Recorded in the event.
 
     Returns
     -------
     Condition
-        How the journal is: after the acceptance, where one was asked for.
+        The journal's condition; after the acceptance, if one was requested.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Repairing the vector files: what is damaged is made again from the texts, and what nobody needs is recorded as lost."""
+"""Repair of vector files: damaged vectors are made again from the texts, and damage to unused rows is recorded as lost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ logger = logger_of(__name__)
 
 @dataclass(slots=True)
 class _Healed:
-    """How many memories have a sound vector again, and how many have none that the model could make."""
+    """Number of memories with a sound vector again, and of those that the model could not embed."""
 
     restored: int = 0
     replaced: int = 0
@@ -35,12 +35,12 @@ class _Healed:
 
 
 class DamageNotice:
-    """What the user is told of damaged vectors: in the log once.
+    """Notice of damaged vectors, logged once.
 
     Parameters
     ----------
     is_silent : bool
-        Nothing is told.
+        Suppresses the notice.
     """
 
     def __init__(self, *, is_silent: bool = False) -> None:
@@ -48,7 +48,7 @@ class DamageNotice:
         self._is_logged = False
 
     def of(self, count: int) -> list[str]:
-        """Return what is told of so many damaged vectors."""
+        """Return the notice for a number of damaged vectors."""
         if self._is_silent or not count:
             return []
         if count == 1:
@@ -57,19 +57,20 @@ class DamageNotice:
         return [f"{many}: run `memgraph embed --repair`"]
 
     def log(self, count: int) -> None:
-        """Log what is told of so many damaged vectors, unless something was logged before."""
+        """Log the notice for a number of damaged vectors, unless it was logged before."""
         for text in self.of(count) if not self._is_logged else ():
             self._is_logged = True
             logger.warning("%s", text)
 
 
 class DamagedVectors:
-    """Finds damaged vectors and makes them again.
+    """Finds damaged vectors and restores them.
 
-    Where the model still makes the bytes that an event named, the row is written back in place: the journal stays as it is. Else
-    (the vector was given, or a new release of the model differs in the last bits) the memory gets a new row, by an event. Rows
-    that no memory uses, of earlier texts, deleted memories and former models, are recorded as lost (``vectors.lost``): from then
-    on verification passes them over, and a deleted memory comes back awaiting a vector.
+    If the model still produces the bytes named by an event, the row is restored in place and the journal is unchanged.
+    Otherwise (the vector was given, or a new release of the model differs in the last bits) an event gives the memory a
+    new row. Damaged rows that no memory uses, from earlier texts, deleted memories and former models, are recorded as
+    lost (``vectors.lost``): verification skips them from then on, and a deleted memory that is restored awaits a new
+    vector.
     """
 
     def __init__(
@@ -91,45 +92,46 @@ class DamagedVectors:
 
     @property
     def notices(self) -> list[str]:
-        """What the user should know."""
+        """Notices for the user."""
         return self._notice.of(self.damaged_vectors())
 
     def damaged_vectors(self) -> int:
-        """Count the memories whose vector is missing, all zeros or not finite in its file; a log message tells of them once.
+        """Count the memories whose vector is missing, all zeros or not finite in its file; log a message about them once.
 
-        `verify` finds other damage, too.
+        `verify` detects further kinds of damage.
         """
         count = self._reader.damaged_vectors()
         self._notice.log(count)
         return count
 
     def repair_vectors(self, *, batch: int = 64, progress: Progress | None = None) -> VectorRepair:
-        """Compare every vector with its SHA-256, and make those again that differ or are missing.
+        """Compare every vector with its SHA-256, and restore those that differ or are missing.
 
-        Done batch by batch: interrupted at any moment, what was healed stays and the next call goes on. Other writers wait while
-        the journal is read, at the beginning and the end, and for each batch to be written, not for the model. A text that the model fails on stays without a usable vector; a notice names its
-        memory. If only rows that no memory uses are damaged, no model is needed.
+        Each batch is committed: after an interruption at any moment, finished batches remain and the next call
+        continues. Other writers wait while the journal is read at the beginning and the end, and while a batch is
+        written, but not for the model. A text that the model fails on stays without a usable vector; a notice names its
+        memory. If only unused rows are damaged, no model is needed.
 
         Parameters
         ----------
         batch : int
-            Texts given to the model at a time.
+            Texts per model call.
         progress : Progress, optional
-            Told (memories done, memories whose vectors are damaged) after each batch.
+            Called with (processed, damaged) memories after each batch.
 
         Raises
         ------
         InvalidInputError
             `batch` is below 1.
         EmbeddingError
-            There are memories with damaged vectors, and no model to embed them with.
+            Memories have damaged vectors, and there is no model to embed them.
         StorageError
-            A vector file is there and cannot be read, or cannot be written.
+            A vector file exists but cannot be read, or cannot be written.
         KeyMissingError, ReadOnlyError
-            The store can only be read.
+            The store is read-only.
         """
         batch = checked_batch(batch)
-        with self._writer.exclusive():  # refused where nothing can be written
+        with self._writer.exclusive():  # raises if the store is read-only
             named = NamedRows.of_lines(self._journal.lines())
         damaged = list(named.damaged(self._journal.vectors))
         affected = self._affected(damaged)
@@ -149,7 +151,7 @@ class DamagedVectors:
         )
 
     def _affected(self, damaged: Sequence[DamagedRow]) -> list[str]:
-        """Return the memories whose vectors these are, in the order of the rows."""
+        """Return the memories whose vectors these are, in row order."""
         with self._projector.reading():
             used = rows_in_use(self._projector.index)
             model = self._projector.named.model
@@ -171,7 +173,7 @@ class DamagedVectors:
     def _heal(
         self, rows: Sequence[Row], vectors: Sequence[Vector | EmbeddingError], made_by: Embedder, healed: _Healed
     ) -> None:
-        """Write vectors back, or commit new ones, for those memories whose text and vector are still what they were."""
+        """Restore vectors in place, or commit new ones, for memories whose text and vector are unchanged meanwhile."""
         back: dict[int, Vector] = {}
         anew: list[tuple[Row, Vector]] = []
         with self._writer.exclusive():
@@ -194,19 +196,19 @@ class DamagedVectors:
             if back or anew:
                 file.restore(back, row_count=self._journal.named.rows[model.name])
                 self._awaiting.commit(anew, made_by)
-                self._reader.look_at_vectors_again()  # the file's time may be too coarse to show it
+                self._reader.refresh_vectors()  # the file's time stamp may be too coarse to show the change
         healed.restored += len(back)
         healed.replaced += len(anew)
 
     def _record_lost(self) -> int:
-        """Commit which rows are damaged still and no memory uses; return how many."""
+        """Commit which unused rows are still damaged; return their number."""
         lost: dict[str, list[int]] = defaultdict(list)
         with self._writer.exclusive():
             model, used = self._journal.named.model, rows_in_use(self._projector.index)
             for one in NamedRows.of_lines(self._journal.lines()).damaged(self._journal.vectors):
                 if one.model != model or one.row not in used:
                     lost[one.model].append(one.row)
-            if model in lost:  # else the next write would find the file too short
+            if model in lost:  # otherwise the next write would find the file too short
                 self._journal.vectors(*self._writer.model).restore({}, row_count=self._journal.named.rows[model])
             events = [
                 VectorsLost(model=name, rows=rows[start : start + MAX_ITEMS], recorded_at=self._now())

@@ -1,4 +1,4 @@
-"""What a verification has found."""
+"""Result of a verification."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 MOST_SHOWN = 20
-"""So many differences are kept; all are counted."""
+"""Maximum number of differences that are kept; all are counted."""
 
 
 class Difference(NamedTuple):
-    """One thing that is not what the journal says. Names places, never content.
+    """One deviation from the journal. Contains locations, never content.
 
     Attributes
     ----------
     part : str
         ``vectors``, ``graph`` or ``index``.
     table, key, column : str
-        A graph's table, a row's key and its column; a vector's model, row number and memory; an index's part and memory.
+        For the graph: table, row key and column; for vectors: model, row number and memory; for the index: part and
+        memory.
     """
 
     part: str
@@ -37,20 +38,20 @@ class Difference(NamedTuple):
 
 @dataclass(slots=True)
 class Verification:
-    """What was verified, and what was found wrong.
+    """What was verified, and which deviations were found.
 
     Attributes
     ----------
     events, vectors, nodes, edges, indexed : int
-        How many were compared. Without `is_deep` nodes are memories, edges the explicit links, and the index is left out.
+        Number compared. Unless `is_deep`, nodes are memories, edges are explicit links, and the index is skipped.
     digest : str
-        Of the journal's state.
+        Digest of the journal's state.
     graph_seq : int or None
-        The event that the graph stands at; None: it cannot be read.
+        The last event in the graph; None if it cannot be read.
     differing : int
-        How many things differ; `first` are the first of them, `by_part` counts them.
+        Number of deviations; `first` holds the first ones, `by_part` counts them by part.
     torn_events, torn_bytes : int
-        A final commit that was cut short by a crash; the next writer drops it.
+        Size of a final commit that was cut short by a crash; the next writer drops it.
     seconds : dict
         Time taken by part.
     """
@@ -71,7 +72,7 @@ class Verification:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def note(self, difference: Difference) -> None:
-        """Take a difference in."""
+        """Record a deviation."""
         self.differing += 1
         self.by_part[difference.part] += 1
         if len(self.first) < MOST_SHOWN:
@@ -79,7 +80,7 @@ class Verification:
 
     @contextmanager
     def timed(self, part: str) -> Iterator[None]:
-        """Count a block's time as that of a part."""
+        """Add a block's duration to the time of a part."""
         start = time.perf_counter()
         try:
             yield

@@ -1,4 +1,4 @@
-"""Verification: the journal against its signatures, and vectors, graph and index against the journal."""
+"""Verification: the journal against its signatures; vectors, graph and index against the journal."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ from memgraph.store.projection.replayed_rows import stored
 from memgraph.store.query import Reader
 
 _STEP = 1_000
-"""Progress is told once in so many rows."""
+"""Rows between two progress reports."""
 
 
 class Verifying:
-    """Verifies a store, and says what its state is in one number."""
+    """Verifies a store, and computes the digest of its state."""
 
     def __init__(self, projector: Projector, reader: Reader) -> None:
         self._projector = projector
         self._reader = reader
 
     def digest(self) -> str:
-        """Digest of the state: 64 hexadecimal digits, equal for equal memories and links however they came about."""
+        """Digest of the state: 64 hexadecimal digits, equal for equal memories and links, whatever their history."""
         self._reader.settle()
         self._projector.catch_up()
         return f"{self._projector.projection.digest:064x}"
 
     def verify(self, progress: Progress | None = None, *, deep: bool = False) -> int:
-        """Verify journal, vectors and graph, with `deep` every row of the graph and the index too; return the number of events.
+        """Verify journal, vectors and graph, and with `deep` every graph row and the index; return the number of events.
 
         Raises
         ------
         JournalError, VectorDamageError, GraphError
-            Names what differs first, where, and how many things do.
+            Names the first deviation, its location, and the number of deviations.
         """
         found = self.verification(progress, deep=deep)
         refuse(found, self._projector)
         return found.events
 
     def verification(self, progress: Progress | None = None, *, deep: bool = False) -> Verification:
-        """Verify as `verify` does, and return what was found instead of raising it.
+        """Verify as `verify` does, but return deviations instead of raising.
 
         Raises
         ------
@@ -66,34 +66,34 @@ class Verifying:
 
 
 def verify(projector: Projector, *, deep: bool = False, progress: Progress | None = None) -> Verification:
-    """Verify everything and return what differs. A graph that cannot be brought up to the journal is rebuilt first.
+    """Verify everything and return the deviations. A graph that cannot be brought up to date is rebuilt first.
 
-    Always: every line of the journal and its payload; every vector that an event names, by its SHA-256, but for those recorded as lost;
-    the memories' rows and links of the graph by their digest, and all its columns by the sum of their hashes. With `deep` also every
-    node, edge and column of every table of the graph against a fold of the journal in memory, and the index against one that is built
-    anew.
+    Always verified: every line of the journal and its payload; every vector named by an event, by its SHA-256, except
+    those recorded as lost; the memory rows and links of the graph by their digest, and all its columns by the sum of
+    their hashes. With `deep` also every node, edge and column of every graph table against a fold of the journal in
+    memory, and the index against a newly built one.
 
     Raises
     ------
     JournalError
-        The journal itself does not verify: then there is nothing to compare with.
+        The journal itself does not verify, so there is nothing to compare with.
     """
     found = Verification(deep)
     with projector.holding(), projector.engine.open():
         found.graph_seq = projector.projection.seq
-        told = _Told(until=found.graph_seq, deep=deep)
-        _journal(projector, told, found, progress)
+        recorded = _Recorded(until=found.graph_seq, deep=deep)
+        _journal(projector, recorded, found, progress)
         with found.timed("vectors"):
-            _vectors(projector, told, found, rows_in_use(projector.index), progress)
+            _vectors(projector, recorded, found, rows_in_use(projector.index), progress)
         with found.timed("graph"):
-            expected = told.tables()
+            expected = recorded.tables()
             if deep:
-                digest = digest_after(0, told.changes())
+                digest = digest_after(0, recorded.changes())
                 _state(projector, digest, found)
                 _tables(projector, expected, found, progress)
             else:
                 digest = projector.projection.digest
-                _digests(projector, digest, told, found, progress)
+                _digests(projector, digest, recorded, found, progress)
             _sums(projector, found)
         if deep:
             with found.timed("index"):
@@ -105,23 +105,23 @@ def verify(projector: Projector, *, deep: bool = False, progress: Progress | Non
 def inspect(
     projector: Projector, *, sample: int, with_graph: bool = True, progress: Progress | None = None
 ) -> Verification:
-    """Verify what `verify` does, of the graph as it lies: it is neither brought up nor rebuilt. The index is not looked at.
+    """Verify as `verify` does, but leave the graph as it is: it is neither updated nor rebuilt. The index is skipped.
 
-    A graph that is ahead of the journal is compared with nothing.
+    A graph that is ahead of the journal is not compared.
 
     Parameters
     ----------
     sample : int
-        Of so many memories, drawn at random, rows and columns are compared with a fold of their events, too.
+        Number of memories, drawn at random, whose rows and columns are also compared with a fold of their events.
     with_graph : bool
-        Whether to look at the graph at all.
+        Whether to verify the graph at all.
 
     Raises
     ------
     JournalError
         The journal itself does not verify.
     BusyError
-        Another process has the graph.
+        Another process has the graph open.
     """
     found = Verification(is_deep=False)
     projection, drawn = None, frozenset[str]()
@@ -139,14 +139,14 @@ def inspect(
                     raise
                 found.note(Difference("graph", "all", "tables", "", error.loggable))
                 projection = None
-        told = _Told(until=projection.seq if projection else 0, drawn=drawn)
-        _journal(projector, told, found, progress)
+        recorded = _Recorded(until=projection.seq if projection else 0, drawn=drawn)
+        _journal(projector, recorded, found, progress)
         with found.timed("vectors"):
-            _vectors(projector, told, found, None, progress)
+            _vectors(projector, recorded, found, None, progress)
         if projection is not None:
             with found.timed("graph"):
-                _digests(projector, projection.digest, told, found, progress)
-                _rows(projector, drawn, told.tables().get("Memory", {}), found)
+                _digests(projector, projection.digest, recorded, found, progress)
+                _rows(projector, drawn, recorded.tables().get("Memory", {}), found)
                 _sums(projector, found)
     return found
 
@@ -156,21 +156,21 @@ def _drawn(projector: Projector, sample: int) -> frozenset[str]:
     return frozenset(SystemRandom().sample(keys, min(sample, len(keys))))
 
 
-def _journal(projector: Projector, told: _Told, found: Verification, progress: Progress | None) -> None:
+def _journal(projector: Projector, recorded: _Recorded, found: Verification, progress: Progress | None) -> None:
     with found.timed("journal"):
-        found.events = projector.journal.verify(progress, also=told.take)
+        found.events = projector.journal.verify(progress, also=recorded.take)
         found.torn_events, found.torn_bytes = projector.journal.torn_tail()
 
 
 def refuse(found: Verification, projector: Projector) -> None:
-    """Raise what a verification found wrong, if anything.
+    """Raise an error for the deviations found, if any.
 
     Raises
     ------
     VectorDamageError
-        The first difference is a vector's.
+        The first deviation is in a vector.
     GraphError
-        It is the graph's or the index's.
+        It is in the graph or the index.
     """
     if not found.first:
         return
@@ -182,17 +182,17 @@ def refuse(found: Verification, projector: Projector) -> None:
     raise GraphError(f"{how_many} from what the journal says; first {first}; run `memgraph rebuild`")
 
 
-class _Told:
-    """What the journal says of vectors and, for a deep look, of rows.
+class _Recorded:
+    """The journal's content for vectors and, if deep, for rows.
 
     Parameters
     ----------
     until : int
-        Number of the last event whose rows the graph has.
+        Number of the last event included in the graph's rows.
     deep : bool
         Fold all rows.
     drawn : frozenset of str
-        Memories whose rows alone are folded otherwise.
+        The memories whose rows are folded if not deep.
     """
 
     def __init__(self, *, until: int, deep: bool = False, drawn: frozenset[str] = frozenset()) -> None:
@@ -209,11 +209,11 @@ class _Told:
                 fold(self._workspace, event)
 
     def changes(self) -> Iterator[Change]:
-        """Iterate over the rows that the graph should hold, as changes from nothing."""
+        """Iterate over the rows that the graph should contain, as changes from an empty one."""
         return self._workspace.changes() if self._workspace else iter(())
 
     def tables(self) -> dict[str, dict[Key, Row]]:
-        """Return the same by table and key."""
+        """Return the same rows by table and key."""
         rows: dict[str, dict[Key, Row]] = defaultdict(dict)
         for change in self.changes():
             if change.new is not None:
@@ -221,23 +221,27 @@ class _Told:
         return rows
 
     def names(self, row: Row) -> bool:
-        """Tell whether an event has said that this memory's vector lies where the row says."""
+        """Return whether an event has recorded this memory's vector at the place in the row."""
         return self.named.has(row.get("embedding_model", ""), row["vector_row"], row["id"], row.get("vector_sha256"))
 
 
 def _vectors(
-    projector: Projector, told: _Told, found: Verification, used: Collection[int] | None, progress: Progress | None
+    projector: Projector,
+    recorded: _Recorded,
+    found: Verification,
+    used: Collection[int] | None,
+    progress: Progress | None,
 ) -> None:
-    """Compare each named row with its SHA-256, and tell which of those that differ are of use, if that is known."""
-    found.vectors = len(told.named)
-    for one in told.named.damaged(projector.journal.vectors, progress):
+    """Compare each named row with its SHA-256, and note which deviating ones are in use, if that is known."""
+    found.vectors = len(recorded.named)
+    for one in recorded.named.damaged(projector.journal.vectors, progress):
         is_used = used is None or (one.row in used and one.model == projector.named.model)
         unused = "" if is_used else "; no memory uses it"
         found.note(Difference("vectors", one.model, str(one.row), one.memory_id, one.problem + unused))
 
 
 class _Others(EmptyView):
-    """Every memory but those drawn is there, whatever it says."""
+    """Stands for all memories that were not drawn: they exist, with unknown content."""
 
     def __init__(self, drawn: frozenset[str]) -> None:
         self._drawn = drawn
@@ -246,13 +250,15 @@ class _Others(EmptyView):
         return {"id": key, "type": "episodic"} if table == "Memory" and key not in self._drawn else None
 
 
-def _digests(projector: Projector, expected: int, told: _Told, found: Verification, progress: Progress | None) -> None:
-    """Compare the digest of the graph's memories and links with the state's, and where each says that its vector lies."""
+def _digests(
+    projector: Projector, expected: int, recorded: _Recorded, found: Verification, progress: Progress | None
+) -> None:
+    """Compare the digest of the graph's memories and links with the state's, and the places of their vectors."""
     digest = 0
     for key, row in _readable(projector, found):
         digest = digest_after(digest, [Change("Memory", key, None, row)])
         found.nodes += 1
-        if "vector_row" in row and not told.names(row):
+        if "vector_row" in row and not recorded.names(row):
             found.note(Difference("graph", "Memory", str(key), "vector_row", "no event says so"))
         if progress and found.nodes % _STEP == 0:
             progress(found.nodes, None)
@@ -266,13 +272,13 @@ def _digests(projector: Projector, expected: int, told: _Told, found: Verificati
 
 
 def _sums(projector: Projector, found: Verification) -> None:
-    """Compare what the columns of all tables hold with the sums of what was written to them."""
+    """Compare the columns of all tables with the recorded sums of their hashes."""
     for problem in projector.engine.lost():
         found.note(Difference("graph", "all", "tables", "", problem))
 
 
 def _rows(projector: Projector, drawn: frozenset[str], expected: Mapping[Key, Row], found: Verification) -> None:
-    """Compare rows and columns of memories that were drawn. Their predecessors are left out: those change by events of others."""
+    """Compare rows and columns of the drawn memories, except predecessors, which events of other memories change."""
     if not drawn:
         return
     by_column = {key: row for key, row in projector.engine.scan_columns("Memory") if key in drawn}
@@ -287,7 +293,7 @@ def _rows(projector: Projector, drawn: frozenset[str], expected: Mapping[Key, Ro
 
 
 def _state(projector: Projector, digest: int, found: Verification) -> None:
-    """Compare what the graph says of itself with the journal."""
+    """Compare the graph's own state record with the journal."""
     expected = projector.projection.at(projector.journal.tail).with_digest(digest).as_row()
     state = projector.engine.state() or {}
     for column, value in expected.items():
@@ -298,7 +304,7 @@ def _state(projector: Projector, digest: int, found: Verification) -> None:
 def _tables(
     projector: Projector, expected: Mapping[str, Mapping[Key, Row]], found: Verification, progress: Progress | None
 ) -> None:
-    """Compare every row of every table, a memory's columns and its record each by themselves."""
+    """Compare every row of every table; a memory's columns and its record are compared separately."""
     total = sum(map(len, expected.values()))
     for name, table in tables().items():
         if name in INTERNAL:
@@ -314,7 +320,7 @@ def _tables(
 
 
 def _compared(projector: Projector, table: str, expected: Mapping[Key, Row], found: Verification) -> Iterator[Key]:
-    """Compare a table's rows, and yield the key of each."""
+    """Compare a table's rows, and yield each row's key."""
     engine = projector.engine
     seen: set[Key] = set()
     for key, row in engine.scan_columns(table):
@@ -334,7 +340,7 @@ def _compared(projector: Projector, table: str, expected: Mapping[Key, Row], fou
 
 
 def _readable(projector: Projector, found: Verification) -> Iterator[tuple[Key, Row]]:
-    """Yield the memories' rows as far as they can be read."""
+    """Yield the memory rows that can be read."""
     try:
         yield from projector.engine.scan("Memory")
     except GraphError as error:
@@ -353,7 +359,7 @@ def _compare(table: str, key: Key, row: Row, expected: Row | None, found: Verifi
 
 
 def _index(projector: Projector, expected: Mapping[str, Mapping[Key, Row]], found: Verification) -> None:
-    """Compare the index with one that is built anew from the journal's rows."""
+    """Compare the index with one newly built from the journal's rows."""
     built = Index()
     rows = sorted(expected.get("Memory", {}).values(), key=lambda row: row["seq"])
     built.build(rows, ((table, key) for table in RELATION_CODE for key in expected.get(table, {})))

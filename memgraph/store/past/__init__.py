@@ -1,1 +1,1 @@
-"""A store as it was at a moment."""
+"""A store as of a point in time."""

@@ -1,23 +1,24 @@
-"""A store as it was at a moment.
+"""A store as of a point in time.
 
-A *view* is a store over an `Excerpt` of the journal: of all events, in the journal's order, those that had happened by the
-moment (or, `recorded`, those that had been written down), folded as they always are. Events about a memory that was not there
-then change nothing, as the fold has it. So a view is a rebuild of fewer events, in another directory, and everything that
-reads works on it: rows, links, Cypher, index, recall, digest.
+A *view* is a store over an `Excerpt` of the journal: of all events, in the journal's order, those that had happened by
+the moment (or, with `recorded`, that had been recorded by then), folded as usual. Events about a memory that did not
+exist yet change nothing, as in any fold. So a view is a rebuild from fewer events, in another directory, and all
+reading works on it: rows, links, Cypher, index, recall, digest.
 
-- When an event happened says `memgraph.fold.event_time`: what was derived came with its latest source, nothing came after it was
-  recorded. In the order in which they were recorded, later values win; none of them tells of what came later.
-- The clock of a view stands at its moment. Relevance is that of then, and what was recorded later, but had happened by then,
-  has not begun to fade (design §4: relevance and age of backfilled memories count from recording; time does not run backwards).
-- Vectors are looked up in the store's own files by the store's model of today, where a memory said then what it was embedded
-  for; else words find it.
-- Nothing is written: what writes raises `ReadOnlyError`, and a recall leaves no trace.
-- What lies in the future is not known yet: a later moment than now means now. A day means its end, in UTC.
-- What was hidden or deleted since is read as it was: this is the store of then. Pictures and exports, which are passed on, leave it
-  out (see `memgraph.store.visibility`).
+- The time of an event is defined by `memgraph.fold.event_time`: a derived memory came with its latest source, and nothing
+  happened after it was recorded. In the order of recording, later values win; none of them reveals later facts.
+- The clock of a view stands at its moment. Relevance is that of the moment, and a memory recorded later that had happened by
+  then has not begun to fade (design §4: relevance and age of backfilled memories count from recording; time does not run
+  backwards).
+- Vectors are read from the store's own files for the store's current model, if a memory had the embedded text at the moment;
+  otherwise it is found by words.
+- Nothing is written: writing raises `ReadOnlyError`, and a recall leaves no trace.
+- The future is unknown: a moment later than now means now. A day means its end, in UTC.
+- Memories hidden or deleted since are readable: this is the store of that time. Pictures and exports, which are passed on, leave
+  them out (see `memgraph.store.visibility`).
 
-Graph and index of a view are kept (see `views`), under a key of moment, journal's end and schema: the same question again is
-answered at once, and an older answer never.
+Graph and index of a view are cached (see `views`) under a key of moment, journal end and schema: a repeated question is
+answered at once, and never with an outdated answer.
 """
 
 from __future__ import annotations
@@ -53,18 +54,18 @@ When = str | date | datetime
 _WEEK = re.compile(r"\d{4}-?W\d\d", re.ASCII)
 _TO_ITS_SUNDAY = timedelta(days=6)
 _VIEW_VERSION = "2"
-"""Of what a moment means; raised when the same moment shows something else."""
+"""Version of the meaning of a moment; increased when the same moment shows something else."""
 
 
 class Views:
-    """Makes views of a store's past.
+    """Creates views of a store's past.
 
     Parameters
     ----------
     folder : Path
-        Where they are kept.
+        Directory of the cached views.
     of : Past, optional
-        The store is itself a view: of this moment.
+        Set if the store is itself a view: its moment.
     """
 
     def __init__(
@@ -106,12 +107,12 @@ class Views:
         return View(past, lease, open_projector(self._config, journal, lease.folder), journal)
 
     def _excerpt(self, past: Past) -> Excerpt:
-        """Return the journal, with all that is recorded so far, as what had happened by a moment."""
-        if self._projector.turns.is_reading:
+        """Return the excerpt of the journal, including all that is recorded so far, as of a moment."""
+        if self._projector.gate.is_reading:
             raise RuntimeError("a view of the past was wanted inside a block of reads")
         self._reader.settle()
         why = f"this is the store as it was at {past.as_of}: it can be read, not written; open the store itself"
-        with self._projector.turns.guard:
+        with self._projector.gate.guard:
             if self._journal.has_changed():
                 self._journal.refresh()
             name = _key(self._journal, past)
@@ -125,14 +126,14 @@ class Views:
 
 
 class Past:
-    """What had happened by a moment.
+    """The events that had happened by a moment.
 
     Attributes
     ----------
     as_of : str
     recorded : bool
     begins : str
-        The first moment of the journal, once it was gone over.
+        The first moment of the journal, once it has been read.
     """
 
     def __init__(self, as_of: str, *, recorded: bool) -> None:
@@ -141,7 +142,7 @@ class Past:
         self.begins = ALWAYS
 
     def sift(self) -> Sift:
-        """Return what tells, in one pass over the journal, which events had happened."""
+        """Return, after one pass over the journal, the predicate for events that had happened."""
         moments = Moments(recorded=self.recorded)
 
         def stay(events: Sequence[Event]) -> list[Event]:
@@ -156,14 +157,14 @@ class Past:
         return stay
 
     def check(self, when: When) -> None:
-        """Refuse a moment before everything."""
+        """Reject a moment before the first event."""
         if self.begins > self.as_of:
             what = "was recorded" if self.recorded else "is remembered"
             problem = f"lies before everything that {what}, which begins at {self.begins}"
             raise InvalidInputError(problem, field="when", value=when)
 
     def _as_then(self, event: Event, moments: Moments) -> Event:
-        """Return an event without the vectors of texts that memories had only later."""
+        """Return an event without vectors of texts that memories got later."""
         payload = event.payload
         if not isinstance(payload, MemoryReembedded):
             return event
@@ -172,7 +173,7 @@ class Past:
 
 
 class View(NamedTuple):
-    """A moment with what is read of it: in use until the lease is released."""
+    """A moment with its readable state: in use until the lease is released."""
 
     past: Past
     lease: Lease
@@ -181,7 +182,7 @@ class View(NamedTuple):
 
 
 class NoWriter(Writer):
-    """Refuses to write to an excerpt. A recall leaves no trace, so noting one does nothing."""
+    """Rejects writes to an excerpt. A recall leaves no trace: recording one does nothing."""
 
     def __init__(self, excerpt: Excerpt, projector: Projector, **parts: Any) -> None:
         super().__init__(projector, **parts)
@@ -194,17 +195,17 @@ class NoWriter(Writer):
 
 
 def moment_of(when: When, *, field: str = "when") -> str:
-    """Return a moment in canonical form; a day alone means its end, in UTC, and a week its last day's.
+    """Return a moment in canonical form; a day alone means its end in UTC, and a week the end of its last day.
 
     Parameters
     ----------
     field : str
-        What it is called where it is refused.
+        Name of the argument in error messages.
 
     Raises
     ------
     InvalidInputError
-        It is no time.
+        The value is not a time.
     """
     try:
         return to_iso(_end_of_day(when) or when)
@@ -214,7 +215,7 @@ def moment_of(when: When, *, field: str = "when") -> str:
 
 
 def _end_of_day(when: object) -> datetime | None:
-    """Return the last moment of a day or a week; None for what is neither."""
+    """Return the last moment of a day or a week; None for other values."""
     if isinstance(when, str):
         text = when.strip()
         try:
@@ -227,7 +228,7 @@ def _end_of_day(when: object) -> datetime | None:
 
 
 def _key(journal: Journal, past: Past) -> str:
-    """Return the name of a view: from the journal's end on it is the same one, whatever was asked."""
+    """Return the key of a view: all moments after the journal's end share one."""
     end = journal.tail.chain
     what = (past.as_of, past.recorded) if past.as_of < end.timestamp else ("all",)
     parts = (*what, end.seq, end.signature, SCHEMA_VERSION, _VIEW_VERSION)

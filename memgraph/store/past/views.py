@@ -1,8 +1,8 @@
-"""Views of the past that are kept: graph and index of a moment, each in a directory of its own under ``past/``.
+"""Cached views of the past: graph and index of a moment, each in its own directory under ``past/``.
 
-A view is made in a temporary directory, which then gets its name: it is there wholly or not at all. Who has one open holds a
-shared lock on a file in it, so that only what nobody uses is removed; the lock of a process that was killed is gone with it.
-These are the system's own locks, by `fcntl.flock`, and not filelock's as elsewhere: it has no shared ones.
+A view is made in a temporary directory, which is then renamed, so creation is atomic. A user of a view holds a shared
+lock on a file in it, so only unused views are removed; the lock of a killed process is released by the system. These
+are system locks (`fcntl.flock`) instead of filelock's, which has no shared locks.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from memgraph.logs import logger_of
 logger = logger_of(__name__)
 
 MOST_KEPT = 4
-"""The least recently used beyond these are removed."""
+"""Number of cached views; the least recently used ones beyond it are removed."""
 _USED = "used"
 _ABANDONED_AFTER_S = 3600.0
-"""A directory without a name that is so old has no maker any more."""
+"""Age at which a temporary directory is abandoned for certain."""
 
 
 class Lease:
-    """A view in use: until `release`, nobody removes it.
+    """A view in use: it is not removed until `release`.
 
     Attributes
     ----------
     folder : Path
-        Where graph and index lie.
+        Directory of graph and index.
     """
 
     def __init__(self, folder: Path, descriptor: int) -> None:
@@ -42,7 +42,7 @@ class Lease:
         self._descriptor: int | None = descriptor
 
     def check(self) -> None:
-        """Raise a `StorageError` if somebody has removed the view all the same."""
+        """Raise a `StorageError` if the view was removed nevertheless."""
         if not (self.folder / _USED).exists():
             problem = "this view of the past was removed while it was open; open it anew"
             raise StorageError(problem, path=self.folder)
@@ -55,23 +55,23 @@ class Lease:
 
 
 class KeptViews:
-    """The views of one store, by their keys."""
+    """The cached views of one store, by key."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def take(self, key: str, make: Callable[[Path], None]) -> Lease:
-        """Return a view, made now unless it is kept.
+        """Return a view, and create it unless it is cached.
 
         Parameters
         ----------
         make : callable
-            Fills the directory that it is given.
+            Fills the given directory.
 
         Raises
         ------
         StorageError
-            The system refuses.
+            A system call fails.
         """
         place = self._folder / key
         try:
@@ -93,17 +93,17 @@ class KeptViews:
             make(temporary)
             (temporary / _USED).touch(mode=0o600)
             if place.exists() and not (place / _USED).exists():
-                shutil.rmtree(place)  # no view ever was like this
+                shutil.rmtree(place)  # invalid: no view has this form
             try:
                 temporary.rename(place)
             except OSError:
-                if not place.exists():  # else another process has made it meanwhile
+                if not place.exists():  # otherwise another process has made it meanwhile
                     raise
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
     def _tidy(self) -> None:
-        """Remove views that were not used for longest, and what was left half-made. It saves room, so a failure is only told."""
+        """Remove the least recently used views and abandoned directories. This only saves space, so failures are just logged."""
         try:
             aged = sorted((folder.stat().st_mtime, folder) for folder in self._folder.iterdir())
             named = [folder for _, folder in aged if not folder.name.startswith(".") and (folder / _USED).exists()]
@@ -117,7 +117,7 @@ class KeptViews:
 
 
 def _lease(place: Path) -> Lease | None:
-    """Return a view that is there, in use from now on; None if there is none, or it was removed just now."""
+    """Return an existing view, in use from now on; None if there is none, or if it was just removed."""
     try:
         descriptor = os.open(place / _USED, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -133,7 +133,7 @@ def _lease(place: Path) -> Lease | None:
 
 
 def _remove(place: Path) -> None:
-    """Remove a view unless somebody uses it."""
+    """Remove a view unless it is in use."""
     descriptor = os.open(place / _USED, os.O_RDONLY | os.O_CLOEXEC)
     gone = place.with_name(f".{place.name}.{os.getpid()}")
     try:

@@ -1,1 +1,1 @@
-"""Keeps graph and index where the journal is."""
+"""Projections: keep graph and index up to date with the journal."""

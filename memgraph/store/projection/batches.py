@@ -1,4 +1,4 @@
-"""Batches of writes, after which the graph is compared with what was written and, where it has grown too large, compacted."""
+"""Batches of writes: afterwards the graph is verified against what was written and, if it has grown too large, compacted."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from memgraph.store.projection.projector import Projector
 logger = logger_of(__name__)
 
 _LOOK_EVENTS = 100
-"""Once in so many events it is looked up whether a comparison is due."""
+"""Events between two checks whether a comparison is due."""
 
 
 class Batches:
-    """The batches of one store, and what is done to its graph as a whole. Thread-safe.
+    """The batches of one store, and operations on its graph as a whole. Thread-safe.
 
     Parameters
     ----------
     projector : Projector
     flush : callable
-        Commits what is pending.
+        Commits pending uses.
     refused : str
-        Why graph and index may not be made anew; empty if they may.
+        Why graph and index may not be rebuilt; empty if they may.
     """
 
     def __init__(self, projector: Projector, *, flush: Callable[[], None], refused: str = "") -> None:
@@ -47,10 +47,11 @@ class Batches:
     def batch(self) -> Iterator[None]:
         """Mark a block as a batch of many writes. Nests.
 
-        At its end the graph is compared with what was written to it, column by column, if that takes at most 2 % of the time that
-        batches have taken since the last comparison, or half a second after the first; a graph that differs is rebuilt. After
-        50,000 events it is compared whatever it takes. Imports, readers, sleep and large inserts are batches of their own. When
-        the store is closed after one, a graph that has grown to three times its size is compacted.
+        At its end the graph is compared with what was written to it, column by column, if that takes at most 2 % of the
+        time that batches have taken since the last comparison, or half a second after the first; a deviating graph is
+        rebuilt. After 50,000 events it is compared in any case. Imports, readers, sleep and large inserts are batches
+        of their own. When the store is closed after a batch, a graph that has grown to three times its size is
+        compacted.
         """
         if self._is_inside:
             yield
@@ -72,15 +73,16 @@ class Batches:
         return getattr(self._here, "is_inside", False)
 
     def check_graph(self) -> None:
-        """Compare every cell of the graph with what was written to it; a graph that differs is made anew.
+        """Compare every cell of the graph with what was written to it, and rebuild a deviating graph.
 
-        Some 7 microseconds a memory. Exports and sleep begin with it, so that nothing is handed on or learned from that was lost.
+        Takes about 7 microseconds per memory. Exports and sleep begin with it, so that no lost data is passed on or
+        learned from.
         """
         self._flush()
         self._check()
 
     def compact(self) -> bool:
-        """Make the graph anew if it is more than three times as large as it then would be; tell whether it was. Nothing else changes."""
+        """Rebuild the graph if it is more than three times its fresh size; return whether it was. Nothing else changes."""
         self._check_own()
         self._flush()
         return self._compact()
@@ -91,7 +93,7 @@ class Batches:
         Raises
         ------
         ReadOnlyError
-            The store may not be written.
+            The store is read-only.
         """
         checked(Callback, progress, "progress")
         self._check_own()
@@ -116,7 +118,7 @@ class Batches:
         return True
 
     def close(self) -> None:
-        """Compare the graph after a batch that was broken off, and compact it after any. What was written stands, so a failure is logged."""
+        """Compare the graph after an aborted batch, and compact it after any batch. Failures are only logged: the writes stand."""
         self._end()
         if self._had_one:
             try:
@@ -137,7 +139,7 @@ class Batches:
             self._has_checked = True
 
     def _after_commit(self) -> None:
-        """Compare the graph once in so many commits that are part of no batch, by whichever process they were made."""
+        """Compare the graph periodically for commits outside of batches, by any process."""
         projector = self._projector
         seq = projector.projection.seq
         if seq < self._look_at_seq or self._is_inside:
@@ -147,7 +149,7 @@ class Batches:
         self._look_at_seq = seq + _LOOK_EVENTS
 
     def _end(self) -> None:
-        """Compare the graph after a batch, if it is due. What the batch wrote stands, so a failure is logged."""
+        """Compare the graph after a batch, if it is due. Failures are only logged: the batch's writes stand."""
         if not self._uncompared_s:
             return
         try:

@@ -1,4 +1,4 @@
-"""Making a great many rows at once."""
+"""Creation of many rows at once."""
 
 from __future__ import annotations
 
@@ -9,26 +9,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 BULK_FROM = 1_000
-"""From so many memories or events on."""
+"""Number of memories or events from which a write counts as bulk."""
 _TURN_S = 0.0005
 _lock = threading.Lock()
 _before: list[float] = []
-"""The interpreter's own interval, once for each block that has shortened it."""
+"""The interpreter's original switch interval, one entry for each block that has shortened it."""
 
 
 @contextmanager
 def in_bulk() -> Iterator[None]:
-    """Make many rows in a block: quickly, and so that other threads go on."""
-    with no_collections(), short_turns():
+    """Create many rows in a block: quickly, and without blocking other threads."""
+    with no_collections(), short_switch_interval():
         yield
 
 
 @contextmanager
 def no_collections() -> Iterator[None]:
-    """Leave the collector of reference cycles off for a block: it would walk over all the rows again and again.
+    """Disable the cyclic garbage collector for a block: it would scan all the rows again and again.
 
-    Rows hold no cycles, so nothing waits for it. It is of the whole process, and is left alone where somebody has
-    switched it off already.
+    Rows contain no cycles, so nothing has to wait for it. It is process-wide, and left alone if it is disabled already.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -40,11 +39,11 @@ def no_collections() -> Iterator[None]:
 
 
 @contextmanager
-def short_turns() -> Iterator[None]:
-    """Let other threads have the interpreter sooner while a block keeps it busy.
+def short_switch_interval() -> Iterator[None]:
+    """Shorten the interpreter's thread switch interval for a block that keeps it busy.
 
-    A recall gives it away at each step over an array, some hundred times, and waits for it 5 ms each time: its latency beside a
-    bulk insert falls to a tenth, and the insert takes no longer. The interval is of the whole process.
+    A recall releases the interpreter at each array operation, some hundred times, and would wait 5 ms each time: its
+    latency beside a bulk insert falls to a tenth, and the insert takes no longer. The interval is process-wide.
     """
     with _lock:
         _before.append(_before[0] if _before else sys.getswitchinterval())

@@ -1,4 +1,4 @@
-"""What makes indexes: from all rows, or from another one and what has changed since."""
+"""Building of indexes: from all rows, or from an older index and the changes since."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from memgraph.model.events.reembedding import MemoryReembedded
 from memgraph.ports import Change, GraphEngine, Key, Row
 
 _LINKLESS = (MemoryAdded, MemoryRevised, MemoryMerged, MemoryReembedded)
-"""Events of a memory that leave its links alone."""
+"""Events of a memory that do not change its links."""
 
 
 def index_of(changes: Sequence[Change], projection: Projection) -> Index:
-    """Return the index of a graph that these changes alone make."""
+    """Return the index of a graph that contains only these changes."""
     index = Index()
     rows = sorted(
         (change.new for change in changes if change.table == "Memory" and change.new), key=lambda row: row["seq"]
@@ -33,12 +33,12 @@ def index_of(changes: Sequence[Change], projection: Projection) -> Index:
 
 
 def index_from(engine: GraphEngine, projection: Projection) -> Index:
-    """Return the index of all that a graph holds.
+    """Return the index of a graph's whole content.
 
     Raises
     ------
     GraphError
-        The graph does not hold what the projection's digest says.
+        The graph's content does not match the projection's digest.
     """
     with engine.open():
         changes = [
@@ -50,7 +50,7 @@ def index_from(engine: GraphEngine, projection: Projection) -> Index:
 
 
 def brought_up(index: Index, changes: Sequence[Change]) -> Index:
-    """Return an index with the changes in it, ready for the first who reads."""
+    """Return an index with the changes applied, and prepared for reading."""
     index.apply(changes)
     index.settle()
     return index
@@ -58,16 +58,16 @@ def brought_up(index: Index, changes: Sequence[Change]) -> Index:
 
 @dataclass(slots=True)
 class Stale:
-    """Which memories an index is behind with.
+    """The memories that are out of date in an index.
 
     Attributes
     ----------
     used : dict
         All of them, in order.
     changed : set of str
-        Those of whose rows more than the use has changed.
+        Those whose rows changed by more than their use.
     linked : set of str
-        Those whose links may have.
+        Those whose links may have changed.
     """
 
     used: dict[str, None] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Stale:
     linked: set[str] = field(default_factory=set)
 
     def note(self, payload: Payload) -> None:
-        """Take in an event."""
+        """Record an event."""
         ids = payload.memory_ids()
         self.used.update(dict.fromkeys(ids))
         if not isinstance(payload, AccessRecorded):
@@ -90,7 +90,7 @@ def refetch(
     row_of: Callable[[str, str], Row | None],
     links_of: Callable[[str], Iterable[tuple[str, Key, Row]]],
 ) -> None:
-    """Bring memories of an index up to what the graph says of them now. Links are asked for only where they may have changed: they cost most."""
+    """Update memories of an index from the graph. Links, which cost most, are read only where they may have changed."""
     rows = {key: row_of("Memory", key) for key in stale.used}
     for memory_id, row in rows.items():
         if row is not None:
@@ -107,7 +107,7 @@ def refetch(
 
 
 def aside(make: Callable[[], Index], wait: Callable[[], None]) -> Index:
-    """Make an index while this thread waits for the engine, which works outside of the interpreter's lock."""
+    """Build an index while this thread waits for the engine, which works outside of the interpreter lock."""
     with ThreadPoolExecutor(1, "memgraph-index") as pool:
         made = pool.submit(make)
         wait()
@@ -115,5 +115,5 @@ def aside(make: Callable[[], Index], wait: Callable[[], None]) -> Index:
 
 
 def offset_of(state: Projection) -> IndexOffset:
-    """Return the point of the journal that a projection stands at."""
+    """Return a projection's position in the journal."""
     return IndexOffset(state.seq, state.signature, state.timestamp, state.segment, state.offset)

@@ -1,4 +1,4 @@
-"""Keeps the index in memory, and its snapshot on the disk."""
+"""Keeps the index in memory, and its snapshot on disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memgraph.store.projection.index_building import index_from
 logger = logger_of(__name__)
 
 _SNAPSHOT_SHARE = 50
-"""The index is saved when more than one in so many slots has changed."""
+"""The index is saved once more than one slot in this many has changed."""
 
 
 class IndexKeeper:
@@ -27,7 +27,7 @@ class IndexKeeper:
     Attributes
     ----------
     index : Index or None
-        What is in memory, wherever it stands.
+        The index in memory, at any state.
     """
 
     def __init__(self, path: Path, store_id: str, seal: Seal) -> None:
@@ -47,14 +47,14 @@ class IndexKeeper:
         bring_up: Callable[[Index], bool],
         ask: Callable[[Callable[[GraphEngine], Index]], Index],
     ) -> Index:
-        """Return the index at this state: loaded and brought up, or built from the graph.
+        """Return the index at this state: loaded and updated, or built from the graph.
 
         Parameters
         ----------
         bring_up : callable
-            Brings an index to this state; False if it must be built anew.
+            Updates an index to this state; returns False if it must be rebuilt.
         ask : callable
-            Asks the graph.
+            Queries the graph.
         """
         if self.index is None:
             with timed(logger, logging.INFO, "read the index's snapshot") as counts:
@@ -67,7 +67,7 @@ class IndexKeeper:
         return self.index
 
     def save_if_changed(self, projection: Projection) -> None:
-        """Save the index if it is current and much of it has changed since."""
+        """Save the index if it is current and has changed much since the last save."""
         index = self.loaded(projection)
         if index is not None and index.changed * _SNAPSHOT_SHARE > len(index):
             self.save()

@@ -1,7 +1,8 @@
-"""Where a store's graph and index are used: in its own directory or, where that may only be read, in a temporary copy.
+"""Location of a store's graph and index: its own directory or, if that is read-only, a temporary copy.
 
-The engine, its locks and notes must be able to write. With a copy, reading needs none of that from the store: the copy is checked,
-brought up to the journal or made anew from it as the original would be, and is removed with the last store that uses it.
+The engine must be able to write, with its locks and notes. A copy makes the store readable without that: it is
+verified, and updated or rebuilt from the journal like the original, and is removed with the last store object that uses
+it.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ _PREFIX = "memgraph-read-only-"
 
 
 class Place(NamedTuple):
-    """Where graph and index lie.
+    """The location of graph and index.
 
     Attributes
     ----------
     folder : Path
-        Has the folders ``graph`` and ``index``.
+        Contains the folders ``graph`` and ``index``.
     copy : TemporaryFolder or None
-        What keeps the copy, if it is one.
+        The temporary folder, if this is a copy.
     refused : str
-        What of the store may not be written, and why, in words; empty if all may.
+        Which part of the store is not writable, and why, in words; empty if all of it is.
     """
 
     folder: Path
@@ -41,14 +42,15 @@ class Place(NamedTuple):
 
 
 def place_of(home: Path, *, has_key: bool = True) -> Place:
-    """Return where graph and index of a store can be used, copied if they may not be written where they are.
+    """Return where a store's graph and index can be used; they are copied if they are not writable in place.
 
-    Without the store's key it cannot be known whether they are the store's: they are made anew in the other place, and left alone.
+    Without the store's key they cannot be verified: they are rebuilt in the other place, and the originals are left
+    alone.
 
     Raises
     ------
     StorageError
-        There must be a copy, and the system refuses it.
+        A copy is needed and cannot be made.
     """
     graph = home / "graph"
     refused = refused_writes(home, home / "graph.lock", graph, *graph.glob("*"))
@@ -60,7 +62,7 @@ def place_of(home: Path, *, has_key: bool = True) -> Place:
         remove_abandoned(parent, _PREFIX)
         copy = TemporaryFolder(parent, _PREFIX)
         for path in (*graph.glob("*"), home / "index" / "index.npz") if has_key else ():
-            if path.is_file() and os.access(path, os.R_OK):  # what is missing is made from the journal
+            if path.is_file() and os.access(path, os.R_OK):  # missing files are rebuilt from the journal
                 make_private_folder(copy.path / path.parent.name)
                 shutil.copyfile(path, copy.path / path.parent.name / path.name)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Keeps graph and index where the journal is: applies commits, catches up, rebuilds. Nobody has to ask."""
+"""Projector: keeps graph and index up to date with the journal by applying commits, catching up and rebuilding."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memgraph.ports import GraphEngine, Progress
 from memgraph.store.projection.bulk import in_bulk
 from memgraph.store.projection.index_building import Stale, aside, brought_up, index_of, offset_of, refetch
 from memgraph.store.projection.index_sync import IndexKeeper
-from memgraph.store.projection.read_gate import Turns
+from memgraph.store.projection.read_gate import ReadGate
 from memgraph.store.projection.replayed_rows import replayed, stored
 from memgraph.store.projection.row_cache import RowCache
 from memgraph.store.projection.upkeep import UpkeepFile
@@ -29,30 +29,30 @@ logger = logger_of(__name__)
 
 _BATCH_EVENTS = 1_000
 _REBUILD_FROM_EVENTS = 5_000
-"""A graph further behind than this is rebuilt by COPY rather than brought up by transactions."""
+"""A graph further behind than this is rebuilt by COPY rather than updated by transactions."""
 _REFETCH_LIMIT = 5_000
 _ASIDE_FROM_ROWS = 1_000
-"""So many are brought into a copy of the index, which then takes its place: nobody waits for them."""
+"""From this many changes on, they are applied to a copy of the index, which then replaces it, so that nobody waits."""
 _MOST_ROWS_AT_ONCE = 600_000
-"""Some 45,000 memories: more do not fit into the engine's buffer pool, and are brought in by a rebuild."""
+"""About 45,000 memories: more do not fit into the engine's buffer pool, and require a rebuild."""
 T = TypeVar("T")
 
 
 class Projector:
-    """The one place where journal, graph and index meet. Thread-safe.
+    """Coordinates journal, graph and index. Thread-safe.
 
     Parameters
     ----------
     journal : Journal
     engine : GraphEngine
     index_path : Path
-        Where the index's snapshot lies.
+        Location of the index snapshot.
     """
 
     def __init__(self, journal: Journal, engine: GraphEngine, index_path: Path) -> None:
         self.journal = journal
         self.engine = engine
-        self.turns = Turns()
+        self.gate = ReadGate()
         self.rows = RowCache(self.ask, lambda: len(self._indexes.index or ()))
         self.named = journal.named
         self.after_commit: Callable[[], None] = lambda: None
@@ -65,50 +65,50 @@ class Projector:
 
     @contextmanager
     def holding(self, progress: Progress | None = None) -> Iterator[None]:
-        """Hold the graph, caught up, for a block: inside it nothing changes but by the block itself. Nests.
+        """Hold the graph, caught up, for a block: only the block itself can change it. Nests.
 
-        A graph that cannot be brought to the journal's end is rebuilt; if that fails too, the error comes out.
+        A graph that cannot be brought to the journal's end is rebuilt; if that fails too, the error is raised.
         """
-        if self.turns.is_reading:
+        if self.gate.is_reading:
             raise RuntimeError("the graph was wanted inside a block of reads without it; use frozen(links=True)")
         with self._held(progress):
             yield
 
     @contextmanager
     def reading(self, *, links: bool = False) -> Iterator[None]:
-        """Hold still what the index, and the rows of memories, say for a block. Nests.
+        """Freeze the index and the memory rows for a block. Nests.
 
-        While another thread writes, that may be the state after the last commit that it has finished. With `links` the block
+        While another thread writes, they may show the state after its last completed commit. With `links` the block
         waits for the writer, and holds the graph as `holding` does.
         """
-        if self.turns.is_reading:
+        if self.gate.is_reading:
             if links:
                 raise RuntimeError("links were wanted inside a block of reads without them; use frozen(links=True)")
             yield
             return
-        with self.turns.taken(beside=not links) as is_beside:
+        with self.gate.taken(beside=not links) as is_beside:
             if is_beside:
                 yield
             elif links or self._depth:
                 with self._held():
                     yield
             else:
-                with nullcontext() if self._is_at_hand() else self._held(), self.turns.reading():
+                with nullcontext() if self._is_at_hand() else self._held(), self.gate.reading():
                     yield
 
     def _is_at_hand(self) -> bool:
-        """Whether index and rows are in memory and at the journal's end: what another process does with the graph is the same."""
+        """Return whether index and rows are in memory and current: then what other processes do with the graph is irrelevant."""
         return self._has_all() and self.projection.seq == self.journal.tail.chain.seq and not self.journal.has_changed()
 
     @contextmanager
     def _held(self, progress: Progress | None = None) -> Iterator[None]:
-        with self.turns.guard, ExitStack() as stack:
+        with self.gate.guard, ExitStack() as stack:
             if self._depth == 0:
                 try:
                     stack.enter_context(self.engine.open())
                     self._catch_up(progress)
                 except DiskFullError:
-                    raise  # a rebuild would need more room, not less
+                    raise  # a rebuild would need more space, not less
                 except GraphError as error:
                     stack.close()
                     self._note_damage(error)
@@ -119,30 +119,30 @@ class Projector:
             try:
                 yield
             except GraphError as error:
-                self._has_failed |= type(error) is GraphError  # neither a query's error nor a full disk
+                self._has_failed |= type(error) is GraphError  # not for a query's error or a full disk
                 raise
             finally:
                 self._depth -= 1
 
     def gives_way(self) -> Callable[[], bool] | None:
-        """Return what tells whether another thread waits; None if this thread's block cannot end for it. Inside `holding` only."""
-        return None if self._depth > 1 else lambda: self.turns.guard.is_awaited
+        """Return a function that tells whether another thread waits; None if this block cannot be interrupted. Inside `holding` only."""
+        return None if self._depth > 1 else lambda: self.gate.guard.is_awaited
 
     @property
     def has_graph(self) -> bool:
-        """Whether the graph is held, by this thread's block."""
+        """Whether this thread's block holds the graph."""
         return self._depth > 0
 
     @contextmanager
     def writing(self, *, needs_graph: bool = True) -> Iterator[None]:
         """Hold the writer lock and the graph, caught up. Nests.
 
-        The journal's lock comes before the graph's: who waits for the former must not sit on the latter. A write that need
-        not look anything up does without a graph that is not open: whoever has it next brings it up.
+        The journal's lock is taken before the graph's, so that nobody waiting for the former blocks the latter. A write
+        that needs no look-up does not open the graph: the next holder updates it.
         """
-        if self.turns.is_reading:
+        if self.gate.is_reading:
             raise RuntimeError("a write was begun inside a block of reads")
-        with self.turns.guard:
+        with self.gate.guard:
             if self.journal.holds_lock:
                 yield
                 return
@@ -157,7 +157,7 @@ class Projector:
                 self._mend()
 
     def admit_readers(self) -> None:
-        """Let other threads read beside a write that may take long; inside `writing` only, and of use if it has the graph."""
+        """Allow other threads to read during a long write; inside `writing` only, and effective only if it has the graph."""
         if self.has_graph:
             _ = self.index
             self.rows.load_memories()
@@ -169,19 +169,19 @@ class Projector:
         try:
             yield
         finally:
-            self.turns.close()
+            self.gate.close()
 
     def _admit(self) -> None:
         if self._has_all():
-            self.turns.open()
+            self.gate.open()
 
     def _has_all(self) -> bool:
         return self.rows.has_memories and self.loaded_index is not None
 
     def append(self, drafts: Sequence[CommitDraft], now: str) -> list[Event]:
-        """Append commits and project them; inside `writing` only. Durable when it returns, and visible.
+        """Append commits and project them; inside `writing` only. They are durable and visible when it returns.
 
-        When the graph fails after the journal has taken the commit, the commit stands: the graph is rebuilt.
+        If the graph fails after the journal has accepted the commit, the commit stands, and the graph is rebuilt.
         """
         before = self.journal.tail.chain.seq
         with timed(logger, logging.DEBUG, "appended to the journal") as counts:
@@ -190,25 +190,25 @@ class Projector:
         try:
             if self.has_graph and self.projection.seq == before:
                 self._apply(commits)
-            elif self.has_graph:  # an earlier commit of this block did not get into the graph
+            elif self.has_graph:  # an earlier commit of this block did not reach the graph
                 self._advance(None)
             if self.has_graph:
                 self.after_commit()
         except GraphError as error:
-            self.turns.close()
+            self.gate.close()
             logger.warning("the graph failed after a commit (%s); it will be caught up", error.loggable)
             self._has_failed |= not isinstance(error, DiskFullError)
-            self._generation = -1  # what it says of itself counts, not what it should have come to
+            self._generation = -1  # read its actual state instead of the expected one
         return [event for commit in commits for event in commit.events]
 
     def catch_up(self, progress: Progress | None = None) -> None:
-        """Bring the graph to the journal's end, by rebuilding it if it must be."""
+        """Bring the graph to the journal's end, with a rebuild if necessary."""
         with self.holding(progress):
             pass
 
     @property
     def index(self) -> Index:
-        """The index, at the journal's end; loaded or built at first use."""
+        """The index at the journal's end; loaded or built on first use."""
         with self.reading():
             index = self._indexes.current(self.projection, self._bring_up, self.ask)
             index.use_vectors_of(self.named.model)
@@ -220,9 +220,9 @@ class Projector:
         return self._indexes.loaded(self.projection)
 
     def rebuild(self, progress: Progress | None = None) -> None:
-        """Replay the whole journal, verified, into a new graph; the index is made anew."""
+        """Replay the whole journal, verified, into a new graph and a new index."""
         with ExitStack() as stack:
-            stack.enter_context(self.turns.guard)
+            stack.enter_context(self.gate.guard)
             if self._is_at_hand():
                 stack.enter_context(self._admitting())
             stack.enter_context(in_bulk())
@@ -231,33 +231,33 @@ class Projector:
             self._generation, self._has_failed = -1, False
 
     def ask(self, question: Callable[[GraphEngine], T]) -> T:
-        """Ask the graph; one that cannot answer is rebuilt from the journal and asked once more.
+        """Query the graph; if it fails, rebuild it from the journal and query it once more.
 
-        It is rebuilt as it stood, up to the same event: for who holds it, nothing changes.
+        It is rebuilt up to the same event, so nothing changes for its holder.
         """
         try:
             return question(self.engine)
         except GraphError as error:
             if type(error) is not GraphError or not self._depth:
-                raise  # a query's error and a full disk are no damage
+                raise  # a query's error or a full disk is no damage
             self.restore(error)
             return question(self.engine)
 
     def restore(self, why: GraphError) -> None:
-        """Make graph and index anew as they stand, inside `holding`, because the graph is not what was written to it."""
+        """Rebuild graph and index at their current state, inside `holding`, because the graph deviates from what was written."""
         self._note_damage(why)
         self.projection = self._remake(self.projection.seq)
 
     def _remake(self, until_seq: int, progress: Progress | None = None) -> Projection:
-        """Replay the verified journal up to an event into a new graph and index: what was read from the old one may be wrong."""
+        """Replay the verified journal up to an event into a new graph and index, and drop what was read from the old ones."""
         changes, projection = replayed(self.journal, until_seq, progress)
         index = aside(
             lambda: index_of(changes, projection),
             lambda: self.engine.rebuild(changes, projection.as_row(), progress=progress),
         )
         self.upkeep.note_fresh(size=self.engine.size_bytes(), rows=self.engine.count_rows())
-        with self.turns.view:
-            self.turns.close()
+        with self.gate.view:
+            self.gate.close()
             self.rows.clear()
             self._indexes.index = index
         self._indexes.save()
@@ -269,8 +269,8 @@ class Projector:
             self.upkeep.note_damage(why.loggable)
 
     def close(self) -> None:
-        """Save the index if much has changed, remember how far the journal is verified, and let go of the graph."""
-        with self.turns.guard:
+        """Save the index if much has changed, record how far the journal is verified, and release the graph."""
+        with self.gate.guard:
             try:
                 self._indexes.save_if_changed(self.projection)
                 self.journal.checkpoint()
@@ -290,9 +290,9 @@ class Projector:
         if self.journal.has_changed():
             self.journal.refresh()
         if self.engine.generation != self._generation:
-            # another process may have had the graph, or deleted it: only what it says of itself counts
+            # another process may have changed or deleted the graph: only its own state record counts
             state = self._behind()
-            if state != self.projection:  # else the rows that are known are those of the graph
+            if state != self.projection:  # otherwise the cached rows are the graph's
                 self.rows.clear()
             self.projection = state
             self._generation = self.engine.generation
@@ -303,7 +303,7 @@ class Projector:
         self.named = self.journal.named
 
     def _mend(self) -> None:
-        """Catch up after a commit that the graph failed to take. The commit stands, so a failure here is only told."""
+        """Catch up after a commit that did not reach the graph. The commit stands, so a failure here is only logged."""
         if self.projection.seq != self.journal.tail.chain.seq:
             try:
                 self.catch_up()
@@ -316,7 +316,7 @@ class Projector:
         Raises
         ------
         GraphError
-            The journal cannot bring it up.
+            The journal cannot update it.
         """
         state, tail = stored(self.engine, self.journal.store_id), self.journal.tail.chain
         if state.store_id != self.journal.store_id or state.schema_version != SCHEMA_VERSION:
@@ -340,7 +340,7 @@ class Projector:
                     if progress:
                         progress(self.projection.seq, total)
         except JournalError as error:
-            # either the graph's offset is not of this journal, or the journal is damaged: a full replay tells
+            # the graph's offset is not in this journal, or the journal is damaged: a full replay distinguishes them
             raise GraphError(f"the graph's offset does not fit the journal: {error.loggable}") from error
         if batch:
             self._apply(batch)
@@ -359,11 +359,11 @@ class Projector:
             if index is None or len(changes) < _ASIDE_FROM_ROWS:
                 self.engine.apply(changes, after.as_row())
             else:
-                with self.turns.view:
+                with self.gate.view:
                     copy = index.copy()
                 fresh = aside(lambda: brought_up(copy, changes), lambda: self.engine.apply(changes, after.as_row()))
             absorb = self.rows.absorbing(changes)
-            with self.turns.view:
+            with self.gate.view:
                 if fresh is not None:
                     if fresh is index:
                         fresh.apply(changes)
@@ -372,7 +372,7 @@ class Projector:
                 absorb()
                 self.projection = after
                 if self.named.model not in (None, self.journal.named.model):
-                    self.turns.close()  # queries are still embedded by the model before
+                    self.gate.close()  # queries are still embedded by the previous model
                 self.named = self.journal.named
 
     def _offset(self, state: Projection | IndexOffset) -> Offset:
@@ -381,7 +381,7 @@ class Projector:
         return self.journal.resume_point(state.seq, state.signature, state.segment, state.offset, state.timestamp)
 
     def _bring_up(self, index: Index) -> bool:
-        """Bring the index to the graph's state; False if it must be built anew."""
+        """Update the index to the graph's state; return False if it must be rebuilt."""
         if index.offset.seq >= self.projection.seq:
             return index.offset.seq == self.projection.seq and index.offset.signature == self.projection.signature
         stale = Stale()

@@ -1,4 +1,4 @@
-"""Whose turn it is: one thread at a time writes, and meanwhile others may read what was published last."""
+"""Reader/writer gate: one thread at a time writes, while others may read the last published state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LOOK_S = 0.005
 
 
 class Guard:
-    """A re-entrant lock that knows whether another thread waits for it."""
+    """A re-entrant lock that knows whether another thread is waiting for it."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -18,11 +18,11 @@ class Guard:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether a thread waits for it now."""
+        """Whether a thread is waiting for it now."""
         return bool(self._waiting)
 
     def acquire(self, timeout_s: float = -1.0) -> bool:
-        """Take the lock; return whether it was taken within `timeout_s` seconds (negative: no limit)."""
+        """Acquire the lock; return whether this succeeded within `timeout_s` seconds (negative: no limit)."""
         if self._lock.acquire(blocking=False):
             return True
         here = threading.get_ident()
@@ -43,12 +43,12 @@ class Guard:
         self.release()
 
 
-class Turns:
+class ReadGate:
     """The locks of a projector's threads.
 
-    Who has `guard` has the graph and may write. What readers see (index, cached rows, how far they are) changes only under
-    `view` as well, and only for moments: between them, while the writer says so, other threads read without `guard`. Such a
-    reader is said to be *beside* the writer; it must do without the graph. `guard` is taken before `view`.
+    The holder of `guard` has the graph and may write. The state that readers see (index, cached rows, their position)
+    changes only under `view` as well, and only briefly: in between, if the writer allows it, other threads read without
+    `guard`. Such a reader runs *beside* the writer, and must not use the graph. `guard` is taken before `view`.
     """
 
     def __init__(self) -> None:
@@ -59,27 +59,27 @@ class Turns:
 
     @property
     def is_reading(self) -> bool:
-        """Whether this thread is inside a block that reads and does nothing else, beside a writer or not."""
+        """Whether this thread is inside a read-only block, beside a writer or not."""
         return getattr(self._here, "is_reading", False)
 
     def open(self) -> None:
-        """Let others read beside this thread, which has `guard`: all that they need is in memory and current."""
+        """Let others read beside this thread, which holds `guard`: all that they need is in memory and current."""
         with self.view:
             self._is_open = True
 
     def close(self) -> None:
-        """Let nobody read beside this thread any more; waits for those who do."""
+        """Stop others from reading beside this thread; wait for those that do."""
         with self.view:
             self._is_open = False
 
     @contextmanager
     def taken(self, *, beside: bool) -> Iterator[bool]:
-        """Hold still what readers see for a block; tell whether the block is beside a writer, or has `guard`.
+        """Freeze the readers' state for a block; yield whether the block runs beside a writer, or holds `guard`.
 
         Parameters
         ----------
         beside : bool
-            False: wait for `guard` whatever the writer says.
+            False: wait for `guard`, even if the writer admits readers.
         """
         while not self.guard.acquire(0.0):
             with self.view:
@@ -97,7 +97,7 @@ class Turns:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Mark a block of this thread as one that reads and does nothing else."""
+        """Mark a block of this thread as read-only."""
         self._here.is_reading = True
         try:
             yield

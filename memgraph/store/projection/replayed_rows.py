@@ -1,4 +1,4 @@
-"""Where a graph stands, and the journal as the rows that one is filled with that is made anew."""
+"""State of a graph, and the rows replayed from the journal to fill a new one."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from memgraph.ports import Change, GraphEngine, Progress
 
 
 def replayed(journal: Journal, until: int, progress: Progress | None = None) -> tuple[list[Change], Projection]:
-    """Return all rows as they were after the event of a number, and the projection that they are. Verifies every event.
+    """Return all rows after the event of a number, and their projection. Verifies every event.
 
     Raises
     ------
     JournalError
-        An event is not what was signed.
+        An event does not match its signature.
     """
     workspace = Workspace(EmptyView())
     projection = Projection(journal.store_id)
@@ -32,15 +32,15 @@ def replayed(journal: Journal, until: int, progress: Progress | None = None) -> 
 
 
 def stored(engine: GraphEngine, store_id: str) -> Projection:
-    """Return the state that a graph says it has, wherever the journal is.
+    """Return the state that a graph records for itself, whatever the journal's.
 
     Raises
     ------
     GraphError
-        It cannot be read.
+        The state cannot be read.
     """
     row = engine.state()
-    if row is None:  # a graph that was never written
+    if row is None:  # a new graph
         return Projection(store_id)
     try:
         return Projection.from_row(row)

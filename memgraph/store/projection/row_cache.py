@@ -1,4 +1,4 @@
-"""Rows that this process has read or written while it held the graph."""
+"""Cache of rows that this process has read or written while it held the graph."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from memgraph.ports import Change, GraphEngine, Key, Row
 
 _MOST_ROWS = 20_000
 _SCAN_FROM = 2_000
-"""From so many unknown memories on, one pass over the table beats look-ups by key."""
+"""From this many uncached memories on, one table scan is faster than look-ups by key."""
 _MEMORIES_A_LOOKUP = 150
-"""The engine looks one memory up by its key in 0.3 ms, in which a pass over the table reads so many, as text."""
+"""The engine needs 0.3 ms to look up one memory by key, in which a scan reads this many as text."""
 _READY_FROM = 40
-"""From so many builds, or links, on one pass over a table beats look-ups by key."""
+"""From this many builds or links on, one table scan is faster than look-ups by key."""
 _MOST_RECORDS = 150_000
-"""Some 150 MB: of larger stores single rows are kept."""
+"""About 150 MB: for larger stores only single rows are cached."""
 
 
 class RowCache:
-    """The graph's rows, kept until `clear`: its owner knows when another process may have changed them.
+    """The graph's rows, cached until `clear`: the owner knows when another process may have changed them.
 
-    It spares a commit the look-ups of known tags, agents and projects, and a read the row just written. When as many memories
-    were asked for as could have been looked up while all are read, it reads them all, and keeps them as text. Rows are never modified.
+    The cache saves a commit the look-ups of known tags, agents and projects, and a read the row just written. Once as
+    many memories were requested as could have been scanned in that time, it reads them all, and keeps them as text.
+    Rows are never modified.
 
     Parameters
     ----------
     ask : callable
-        Asks the graph a question, and heals it if it cannot answer.
+        Queries the graph, and repairs it if it fails.
     count : callable
-        Returns how many memories there are, 0 if that is not known.
+        Returns the number of memories, 0 if unknown.
     """
 
     def __init__(self, ask: Callable[[Callable[[GraphEngine], Any]], Any], count: Callable[[], int]) -> None:
@@ -49,11 +50,11 @@ class RowCache:
 
     @property
     def has_memories(self) -> bool:
-        """Whether all memories are here: none is looked up in the graph."""
+        """Whether all memories are cached."""
         return self._records is not None
 
     def load(self, tables: Iterable[str]) -> None:
-        """Read tables whole: from then on no key of theirs is looked up one by one."""
+        """Read whole tables: from then on none of their keys is looked up individually."""
         for table in tables:
             if table not in self._whole:
                 rows = {(table, key): row for key, row in self._scan(table)}
@@ -62,7 +63,7 @@ class RowCache:
                 self._whole.add(table)
 
     def load_memories(self) -> None:
-        """Read all memories, unless there are too many to keep, or nobody knows how many."""
+        """Read all memories, unless there are too many to cache, or their number is unknown."""
         if self._records is None and 0 < self._count() <= _MOST_RECORDS:
             self._records = dict(self._ask(lambda engine: engine.records()))
             self._rows = {place: row for place, row in self._rows.items() if place[0] != "Memory"}
@@ -84,16 +85,18 @@ class RowCache:
         return self._rows[place]
 
     def has(self, table: str, key: Key) -> bool:
-        """Tell whether there is a row."""
+        """Return whether a row exists."""
         if table == "Memory" and self._records is not None:
             return key in self._records
         return self.get(table, key) is not None
 
     def memories(self, memory_ids: Sequence[str]) -> list[Row]:
-        """Return these memories' rows in this order, without those that are gone."""
+        """Return these memories' rows in this order, without deleted ones."""
         if self._records is None:
             unknown = sum(("Memory", key) not in self._rows for key in memory_ids)
-            self._looked_up += len(memory_ids)  # known ones too: only with all at hand others read beside a writer
+            self._looked_up += len(
+                memory_ids
+            )  # cached ones, too: others can read beside a writer only if all are cached
             if self._looked_up * _MEMORIES_A_LOOKUP >= self._count():
                 self.load_memories()
             if unknown >= _SCAN_FROM and self._records is None:
@@ -102,7 +105,7 @@ class RowCache:
         return [row for key in memory_ids if (row := self.get("Memory", key)) is not None]
 
     def ready_for(self, events: Sequence[Event]) -> RowCache:
-        """Read at once what folding many events will ask for, and return itself. Links are kept until what was folded is written."""
+        """Read at once what folding many events will need, and return itself. Links are cached until the result is written."""
         revisions = [event.content for event in events if isinstance(event.payload, MemoryRevised | MemoryMerged)]
         if sum("evidence_build_ids" in told.get("changed", ()) for told in revisions) >= _READY_FROM:
             self.load(("Build",))
@@ -118,12 +121,12 @@ class RowCache:
         return edges
 
     def sources(self, table: str, target: str, limit: int) -> list[str]:
-        """Return at most so many nodes that have an edge of a table to this one."""
+        """Return up to a number of nodes that have an edge of a table to this one."""
         found: list[str] = self._ask(lambda engine: engine.sources(table, target, limit))
         return found
 
     def absorbing(self, changes: Iterable[Change]) -> Callable[[], None]:
-        """Return what takes in rows that were written: in a moment, however many they are."""
+        """Return a function that adds written rows, quickly, however many they are."""
         written: dict[str, str] = {}
         rows: dict[tuple[str, Key], Row | None] = {}
         gone: list[str] = []
@@ -161,7 +164,7 @@ class RowCache:
         return edges
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Clear the cache."""
         self._links = {}
         self._rows, self._whole, self._in_bulk, self._records, self._looked_up = {}, set(), 0, None, 0
 

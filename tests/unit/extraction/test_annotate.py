@@ -49,7 +49,7 @@ def test_a_thing_is_found_with_its_kind(content: str, entity: tuple[str, str]) -
         "GitHub and JavaScript are words",
     ],
 )
-def test_common_words_are_nothing(content: str) -> None:
+def test_common_words_are_no_entities(content: str) -> None:
     assert named(content) == []
 
 

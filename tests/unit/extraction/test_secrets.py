@@ -75,7 +75,7 @@ HARMLESS = (
 
 
 @pytest.mark.parametrize("secret", SECRETS.values(), ids=SECRETS)
-def test_what_is_issued_is_known_by_its_format(secret: str) -> None:
+def test_issued_secrets_are_recognised_by_their_format(secret: str) -> None:
     text, number = redact(f"it said {secret}, and failed")
     assert number == 1
     assert secret not in text
@@ -84,7 +84,7 @@ def test_what_is_issued_is_known_by_its_format(secret: str) -> None:
 
 
 @pytest.mark.parametrize(("template", "secret"), ASSIGNED)
-def test_what_is_assigned_is_known_by_its_name(template: str, secret: str) -> None:
+def test_assigned_secrets_are_recognised_by_their_name(template: str, secret: str) -> None:
     text, number = redact(template.format(secret))
     assert number == 1
     assert secret not in text
@@ -94,12 +94,12 @@ def test_what_is_assigned_is_known_by_its_name(template: str, secret: str) -> No
 
 
 @pytest.mark.parametrize("text", HARMLESS)
-def test_what_only_speaks_of_secrets_stays(text: str) -> None:
+def test_mentions_of_secrets_are_kept(text: str) -> None:
     assert redact(text) == (text, 0)
 
 
 @given(st.lists(st.sampled_from([*SECRETS.values(), *HARMLESS, *(t.format(s) for t, s in ASSIGNED)]), max_size=5))
-def test_again_changes_nothing_and_nothing_grows(parts: list[str]) -> None:
+def test_redaction_is_idempotent_and_never_lengthens(parts: list[str]) -> None:
     text = "\n".join(parts)
     once, _ = redact(text)
     assert redact(once) == (once, 0)
@@ -137,7 +137,7 @@ class TestTheStore:
         folder = Path(store.config.home) / "journal"
         return "".join(path.read_text() for path in folder.glob("*.jsonl"))
 
-    def test_whatever_it_is_in_it_is_not_kept(self, store: Any) -> None:
+    def test_secrets_in_any_field_are_not_stored(self, store: Any) -> None:
         kept = store.insert_memory(
             {
                 "type": "episodic",

@@ -170,7 +170,7 @@ def test_killed_again_and_again_it_ends_as_if_it_had_not_been(
         assert says(store) == rested
 
 
-def test_killed_between_portions_it_ends_as_if_it_had_not_been(
+def test_a_kill_between_portions_does_not_change_the_result(
     opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {"_COMPARED": 1, "_FEWEST": 4, "_BATCH": 1}.items():
@@ -232,7 +232,9 @@ def test_it_stops_when_the_time_is_up_and_goes_on_the_next_time(
         done, reports = list[str](), list[Any]()
         while not reports or not reports[-1].complete:
             asked = iter(range(6))  # time enough to be asked after so often
-            monkeypatch.setattr(MODULE.Night, "is_over", lambda _night, asked=asked: next(asked, None) is None)
+            monkeypatch.setattr(
+                MODULE.SleepContext, "is_time_up", lambda _context, asked=asked: next(asked, None) is None
+            )
             reports.append(sleep(store))
             done += [phase.name for phase in reports[-1].phases if phase.complete]
             assert len(reports) < 20
@@ -241,7 +243,7 @@ def test_it_stops_when_the_time_is_up_and_goes_on_the_next_time(
         assert [report.resumed for report in reports] == [False, *[True] * (len(reports) - 1)]
 
 
-def test_a_run_of_another_day_is_not_gone_on_with(store: Any, clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_of_another_day_is_not_continued(store: Any, clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(store, "commit", dying(store, after=2))
         with pytest.raises(Killed):
@@ -251,7 +253,7 @@ def test_a_run_of_another_day_is_not_gone_on_with(store: Any, clock: Any, monkey
     assert (report.resumed, [phase.name for phase in report.phases]) == (False, NAMES)
 
 
-def test_chosen_phases_alone_in_their_order(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_chosen_phases_run_in_their_order(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     report = sleep(store, phases=["collect", "temporal"])
     assert [phase.name for phase in report.phases] == ["temporal", "collect"]
     with monkeypatch.context() as patch:
@@ -272,14 +274,14 @@ def test_chosen_phases_alone_in_their_order(store: Any, monkeypatch: pytest.Monk
     ],
     ids=str,
 )
-def test_what_makes_no_sense_is_refused_by_name(wrong: dict[str, Any], named: str) -> None:
+def test_invalid_arguments_are_rejected_by_name(wrong: dict[str, Any], named: str) -> None:
     nowhere: Any = None  # it is refused before the store is looked at
     with pytest.raises(InvalidInputError) as refused:
         sleep(nowhere, **wrong)
     assert refused.value.field.startswith(named)
 
 
-def test_a_run_says_how_far_it_has_come(store: Any) -> None:
+def test_a_run_records_its_progress(store: Any) -> None:
     told: list[tuple[int, int | None]] = []
     memgraph.MemGraph(store).maintenance.sleep(progress=lambda done, total: told.append((done, total)))
     assert told[0] == (0, len(NAMES))
@@ -297,12 +299,12 @@ class TestOfItsOwnAccord:
     def slept(self, memory: Any) -> int:
         return sum(isinstance(event.payload, SleepAdvanced) for event in memory.store.reader.events_after(0))
 
-    def test_never_unless_the_setting_asks_for_it(self, store: Any) -> None:
+    def test_automatic_sleep_requires_the_setting(self, store: Any) -> None:
         memory = memgraph.MemGraph(store)
         memory.update_episode_with_feedback(self.episodes(memory, 6)[0], "meh")
         assert self.slept(memory) == 0
 
-    def test_after_five_episodes_and_at_once_when_the_user_is_not_content(self, open_store: Callable[..., Any]) -> None:
+    def test_it_runs_after_five_episodes_or_at_once_after_bad_feedback(self, open_store: Callable[..., Any]) -> None:
         memory = memgraph.MemGraph(open_store(sleep_trigger="auto"))
         ids = self.episodes(memory, 4)
         assert (self.slept(memory), episodes_since(memory.store)) == (0, 4)

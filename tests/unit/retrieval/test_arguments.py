@@ -84,7 +84,7 @@ def test_the_threshold_of_decay_is_the_one_given(store: Any, embedder: Any) -> N
     assert memgraph.MemoryRetrieval(store, embedder).apply_decay().below_threshold == 0
 
 
-def test_ask_tells_nothing_of_a_task(store: Any, embedder: Any) -> None:
+def test_ask_leaves_out_task_memories(store: Any, embedder: Any) -> None:
     store.insert_memory({"type": "episodic", "content": "Working on the parser", "task_id": "t1"})
     kept = store.insert_memory({"type": "episodic", "content": "The parser was released"})
 

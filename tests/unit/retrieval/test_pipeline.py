@@ -137,7 +137,7 @@ def test_the_same_question_has_the_same_answer_to_the_byte(filled: Any, open_sto
     ]
 
 
-def test_each_stage_tells_what_it_did(filled: Any) -> None:
+def test_each_stage_reports_counts(filled: Any) -> None:
     result = memgraph.MemoryRetrieval(filled).retrieve({"task_description": QUERIES[2]})
 
     assert [report.stage for report in result.stages] == [stage.name for stage in STAGES]
@@ -148,7 +148,7 @@ def test_each_stage_tells_what_it_did(filled: Any) -> None:
     assert counts["fuse"] == {"candidates": 9}
 
 
-def test_stages_can_be_watched(filled: Any) -> None:
+def test_stages_can_be_observed(filled: Any) -> None:
     seen: list[StageReport] = []
     with filled.reader.frozen():
         ranking = ranked(filled, QUERIES[0], None, Scope(), memgraph.RetrievalConfig(), watch=seen.append)
@@ -196,7 +196,7 @@ def test_a_result_says_what_found_it(filled: Any, query: str, kind: str) -> None
     assert found.match_type == kind
 
 
-def test_what_the_store_knows_of_is_told_from_what_it_does_not(filled: Any) -> None:
+def test_certainty_separates_known_from_unknown_queries(filled: Any) -> None:
     retrieval = memgraph.MemoryRetrieval(filled)
 
     def certainty(task: str) -> tuple[str, float]:

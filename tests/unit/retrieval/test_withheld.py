@@ -48,7 +48,7 @@ def test_the_names_are_those_of_the_phases() -> None:
     assert {COMPRESSION, ERROR_ANALYSIS, PROCEDURES} == MADE_BY_SLEEP
 
 
-def test_what_tells_of_a_forgotten_episode_is_withheld_until_it_is_made_anew(learned: Any) -> None:
+def test_memories_derived_from_a_forgotten_episode_are_withheld_until_rewritten(learned: Any) -> None:
     store, episodes, made = learned
     store.suppress(episodes[0])
     assert made not in recalled(store)
@@ -66,7 +66,7 @@ def test_what_tells_of_a_forgotten_episode_is_withheld_until_it_is_made_anew(lea
     assert PLACES[0] not in store.get_memory(made).content
 
 
-def test_what_tells_of_an_episode_that_was_made_private_is_withheld_until_it_is_private_itself(learned: Any) -> None:
+def test_memories_derived_from_a_private_episode_are_withheld_until_private(learned: Any) -> None:
     store, episodes, made = learned
     store.update_memory(episodes[0], privacy_tier="private")
     assert made not in recalled(store) + listed(store)
@@ -77,7 +77,7 @@ def test_what_tells_of_an_episode_that_was_made_private_is_withheld_until_it_is_
     assert (made in recalled(store)) == (store.get_memory(made).privacy_tier == "private")
 
 
-def test_what_is_pinned_stays_though_its_evidence_was_forgotten(learned: Any) -> None:
+def test_a_pinned_memory_is_shown_though_its_evidence_was_forgotten(learned: Any) -> None:
     store, episodes, made = learned
     store.update_memory(made, is_pinned=True)
     for one in episodes:
@@ -87,7 +87,7 @@ def test_what_is_pinned_stays_though_its_evidence_was_forgotten(learned: Any) ->
     assert recalled(store) == [made]  # who pinned it has vouched for it
 
 
-def test_what_somebody_wrote_and_linked_is_told(store: Any) -> None:
+def test_handwritten_linked_memories_are_shown(store: Any) -> None:
     source = store.insert_memory({"type": "episodic", "content": "The deploy timed out", "project_id": "shop"}).id
     own = store.insert_memory({"type": "semantic", "content": "Deploy the shop at night", "project_id": "shop"}).id
     store.link(own, "DERIVED_FROM", source)
@@ -98,9 +98,7 @@ def test_what_somebody_wrote_and_linked_is_told(store: Any) -> None:
 class TestExport:
     """An export is a backup, with all that is hidden; one for others is without it, and without what tells of it."""
 
-    def test_one_for_others_is_without_what_is_hidden_and_what_was_made_of_it(
-        self, learned: Any, open_store: Any
-    ) -> None:
+    def test_a_shareable_export_omits_hidden_and_derived_memories(self, learned: Any, open_store: Any) -> None:
         store, episodes, made = learned
         private = store.insert_memory({"type": "semantic", "content": "a private fact", "privacy_tier": "private"}).id
         archived = store.insert_memory({"type": "semantic", "content": "put away"}).id
@@ -121,7 +119,7 @@ class TestExport:
         store.unsuppress(episodes[1])
         assert {made, *episodes} == {memory.id for memory in commands.export_memories(shareable=True).memories}
 
-    def test_a_backup_has_all_and_withholds_it_again_where_it_is_imported(self, learned: Any, open_store: Any) -> None:
+    def test_a_backup_is_complete_and_withholds_after_import(self, learned: Any, open_store: Any) -> None:
         store, episodes, made = learned
         store.suppress(episodes[0])
         export = memgraph.MemoryCommands(store).export_memories()
@@ -133,7 +131,7 @@ class TestExport:
         assert listed(other) == listed(store)
         assert made not in listed(other)
 
-    def test_one_of_the_past_is_without_what_was_deleted_since(self, learned: Any, clock: Any) -> None:
+    def test_an_export_of_the_past_omits_memories_deleted_since(self, learned: Any, clock: Any) -> None:
         store, episodes, _ = learned
         then = store.now()
         clock.advance(days=1)

@@ -47,7 +47,7 @@ with AgentMemoryStore(AgentMemoryConfig(home=home, keys_home=home.parent / "keys
 """
 
 
-def test_a_new_home_opened_by_several_processes_at_once_is_one_store(tmp_path, config, open_store):
+def test_processes_opening_a_new_directory_create_one_store(tmp_path, config, open_store):
     home = tmp_path / "fresh" / "store"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     children = [
@@ -69,7 +69,7 @@ def memgraph_fake():
     return FakeEmbedder()
 
 
-def test_a_graph_deleted_under_an_open_store_comes_back(open_store):
+def test_a_graph_deleted_under_an_open_store_is_rebuilt(open_store):
     with open_store() as store:
         first = store.insert_memory(episode())
         store.digest()  # opens the graph
@@ -82,7 +82,7 @@ def test_a_graph_deleted_under_an_open_store_comes_back(open_store):
         assert store.verify() > 0
 
 
-def test_a_commit_by_another_store_between_two_reads_is_taken_in_once(open_store):
+def test_a_commit_by_another_store_is_applied_once(open_store):
     with open_store() as one:
         memory = one.insert_memory(episode())
         one._projector.engine.release()
@@ -142,7 +142,7 @@ def test_one_log_consolidated_by_threads_at_once_counts_once(store):
     assert len(store.get_all_memories()) == 1
 
 
-def test_searching_beside_a_writer_sees_whole_states(store):
+def test_searching_beside_a_writer_sees_consistent_states(store):
     retrieval = memgraph.MemoryRetrieval(store)
     store.insert_memory(episode())
     is_done = threading.Event()
@@ -193,7 +193,7 @@ def test_a_grown_log_of_many_failures_adds_its_growth(store):
     assert grown.memories_extracted == 3
 
 
-def test_a_vector_of_another_length_is_refused_at_every_door(store):
+def test_a_vector_of_the_wrong_length_is_rejected_everywhere(store):
     memory = store.insert_memory(episode())
     pipeline = ConsolidationPipeline(store)
     before = store.digest()
@@ -206,7 +206,7 @@ def test_a_vector_of_another_length_is_refused_at_every_door(store):
     assert store.verify() > 0
 
 
-def test_a_commit_that_is_interrupted_after_it_was_recorded_counts_its_uses_once(open_store, monkeypatch):
+def test_an_interrupted_recorded_commit_counts_its_uses_once(open_store, monkeypatch):
     with open_store() as store:
         memory = store.insert_memory(episode())
         store.record_access(memory.id)

@@ -56,7 +56,7 @@ def write(clock: Any) -> Callable[[Any], list[str]]:
     return write_to
 
 
-def test_it_is_written_read_recalled_and_verified(
+def test_a_store_on_the_engine_writes_reads_recalls_and_verifies(
     open_on: Callable[..., AgentMemoryStore], write: Callable[[Any], list[str]]
 ) -> None:
     engine = InMemoryEngine()
@@ -76,7 +76,7 @@ def test_it_is_written_read_recalled_and_verified(
     assert not (store.config.home / "graph").exists()
 
 
-def test_it_comes_to_what_the_graph_on_disk_comes_to(
+def test_it_matches_the_graph_on_disk(
     open_on: Callable[..., AgentMemoryStore], write: Callable[[Any], list[str]], clock: Any
 ) -> None:
     digests = set()
@@ -118,7 +118,7 @@ def test_a_graph_of_another_store_is_not_used(
     assert open_on(engine, "other").get_all_memories() == []
 
 
-def test_what_it_cannot_do_is_said(open_on: Callable[..., AgentMemoryStore], tmp_path: Path) -> None:
+def test_unsupported_operations_raise_clear_errors(open_on: Callable[..., AgentMemoryStore], tmp_path: Path) -> None:
     engine = InMemoryEngine()
     with open_on(engine) as store:
         store.insert_memory(SHOP[0])

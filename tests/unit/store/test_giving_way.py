@@ -126,11 +126,11 @@ class TestStores:
         asking.join()
         assert asking.answer == ANSWER
 
-    def test_inside_a_larger_block_it_does_not(self, impatient: Any) -> None:
+    def test_a_query_inside_a_larger_block_is_not_interrupted(self, impatient: Any) -> None:
         impatient.insert_memory({"type": "semantic", "content": "Tokens expire"})
         with impatient.reader.frozen(links=True):
             waiting = Asking(lambda: impatient.cypher("MATCH (m:Memory) RETURN count(*) AS n"))
-            until(lambda: impatient._projector.turns.guard.is_awaited)
+            until(lambda: impatient._projector.gate.guard.is_awaited)
             assert impatient.cypher(LONGISH) == ITS_ANSWER
             assert waiting.answer is None, "the block was not held"
         waiting.join()
@@ -138,13 +138,13 @@ class TestStores:
 
 
 class TestCopies:
-    def test_a_short_query_needs_none(self, tmp_path: Path) -> None:
+    def test_a_short_query_needs_no_copy(self, tmp_path: Path) -> None:
         engine = Engine(tmp_path / "graph")
         engine.apply([Change("Tag", "t", None, {"id": "t", "name": "auth"})], {"seq": 1})
         assert engine.cypher("MATCH (t:Tag) RETURN t.name AS n", {}, gives_way=lambda: True) == [{"n": "auth"}]
         engine.close()
 
-    def test_it_is_what_the_graph_held_when_it_was_asked(self, engine: Engine, tmp_path: Path) -> None:
+    def test_a_copy_has_the_graphs_state_at_the_query(self, engine: Engine, tmp_path: Path) -> None:
         busy = LONGISH.replace("RETURN", "WITH") + " MATCH (t:Tag) RETURN x, count(*) AS tags"
         query = engine.cypher(busy, {}, gives_way=lambda: True)
         assert callable(query)
@@ -154,13 +154,13 @@ class TestCopies:
         assert query() == [ITS_ANSWER[0] | {"tags": 1}]
         assert not copies(tmp_path)
 
-    def test_one_that_nobody_asks_for_is_removed(self, engine: Engine, tmp_path: Path) -> None:
+    def test_an_unused_copy_is_removed(self, engine: Engine, tmp_path: Path) -> None:
         query = engine.cypher(ENDLESS, {}, gives_way=lambda: True)
         assert copies(tmp_path)
         del query
         assert not copies(tmp_path)
 
-    def test_one_that_waits_for_another_query_gives_way_too(self, engine: Engine, tmp_path: Path) -> None:
+    def test_a_waiting_query_gives_way_too(self, engine: Engine, tmp_path: Path) -> None:
         other = Engine(tmp_path / "other" / "graph")
         assert other.cypher("RETURN 1 AS x", {}) == [{"x": 1}]
         asking = Asking(lambda: other.cypher(SUM.format(2), {}))
@@ -172,7 +172,7 @@ class TestCopies:
         asking.join()
         other.close()
 
-    def test_without_room_the_query_goes_on(self, engine: Engine, tmp_path: Path) -> None:
+    def test_without_disk_space_the_query_continues(self, engine: Engine, tmp_path: Path) -> None:
         engine.release()
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (engine.size_bytes(), hard))
@@ -183,7 +183,7 @@ class TestCopies:
         assert answer == ITS_ANSWER
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-    def test_one_whose_process_is_ended_does_not_stay(
+    def test_a_copy_of_a_killed_process_is_removed(
         self, engine: Engine, tmp_path: Path, number: signal.Signals
     ) -> None:
         engine.release()

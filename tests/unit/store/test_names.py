@@ -22,7 +22,7 @@ def seen(store: Any) -> dict[str, str]:
     return found
 
 
-def test_they_go_with_the_last_and_come_back_with_it(store: Any) -> None:
+def test_names_are_removed_with_the_last_memory_and_restored_with_it(store: Any) -> None:
     fields = {
         "type": "episodic",
         "content": "It was kept quiet",

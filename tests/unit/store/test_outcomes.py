@@ -41,7 +41,7 @@ def events(memory: memgraph.MemGraph) -> int:
 
 
 @pytest.mark.parametrize("outcome", ["success", "failure"])
-def test_what_was_used_counts_and_is_reinforced(
+def test_used_memories_are_counted_and_reinforced(
     memory: memgraph.MemGraph, recalled: memgraph.RetrievalResult, outcome: str
 ) -> None:
     used, overridden, other = (one.id for one in recalled.memories)
@@ -58,7 +58,7 @@ def test_what_was_used_counts_and_is_reinforced(
     assert (state(memory, used), memory.store.digest()) == (after, digest)
 
 
-def test_said_twice_it_is_recorded_and_counted_once(
+def test_a_repeated_outcome_is_recorded_and_counted_once(
     memory: memgraph.MemGraph, recalled: memgraph.RetrievalResult
 ) -> None:
     used = recalled.memories[0].id
@@ -70,7 +70,7 @@ def test_said_twice_it_is_recorded_and_counted_once(
     assert (events(memory), state(memory, used)) == (before, known)
 
 
-def test_said_otherwise_the_last_word_holds_and_only_what_is_new_counts(
+def test_a_changed_outcome_replaces_the_last_and_counts_only_new_uses(
     memory: memgraph.MemGraph, recalled: memgraph.RetrievalResult
 ) -> None:
     first, second, third = (one.id for one in recalled.memories)

@@ -87,7 +87,7 @@ def check_read(answers: Answers, memory_id: str, *, of_recall: str) -> None:
     assert "deploy" in network
 
 
-def test_a_store_that_may_not_be_written(made: tuple[Path, str], tmp_path: Path) -> None:
+def test_a_read_only_store(made: tuple[Path, str], tmp_path: Path) -> None:
     home, memory_id = made
     with memgraph.MemGraph.open(home) as memory:  # which need not have the graph: it stays behind
         memory.store.insert_memory({"type": "semantic", "content": "Rollbacks take an hour"})

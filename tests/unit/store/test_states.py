@@ -112,17 +112,17 @@ def house(open_store: Open, fake_embedder: Any, vector_at: Any) -> House:
 
 
 class TestTable:
-    def test_one_in_force_is_seen_by_all(self, house: House) -> None:
+    def test_a_memory_in_force_is_visible_everywhere(self, house: House) -> None:
         assert house.views() == dict.fromkeys(VIEWS, True)
 
-    def test_each_state_and_its_way_back(self, house: House) -> None:
+    def test_each_state_and_its_reversal(self, house: House) -> None:
         for state in TABLE:
             house.enter(state)
             assert house.views() == seen_by((state,)), state
             house.leave(state)
             assert house.views() == dict.fromkeys(VIEWS, True), state
 
-    def test_of_two_states_each_holds(self, house: House) -> None:
+    def test_two_states_both_apply(self, house: House) -> None:
         for states in itertools.combinations(("suppressed", "archived", "invalidated", "superseded"), 2):
             for state in states:
                 house.enter(state)
@@ -132,7 +132,7 @@ class TestTable:
             house.leave(states[1])
             assert house.views() == dict.fromkeys(VIEWS, True), states
 
-    def test_a_deleted_memory_is_back_in_the_states_it_was_in(self, house: House) -> None:
+    def test_an_undeleted_memory_keeps_its_states(self, house: House) -> None:
         states = ("suppressed", "superseded")
         for state in states:
             house.enter(state)
@@ -150,14 +150,14 @@ class TestTable:
             house.leave(state)
             assert house.views(other) == dict.fromkeys(VIEWS, True)
 
-    def test_an_invalidation_in_the_future_holds_from_then_on(self, house: House, clock: Any) -> None:
+    def test_a_future_invalidation_takes_effect_then(self, house: House, clock: Any) -> None:
         house.store.invalidate(house.id, at=LATER)
         assert house.views() == dict.fromkeys(VIEWS, True)
         assert house.store.list_memories(state="invalidated") == []
         clock.advance(days=40)
         assert house.views() == seen_by(("invalidated",))
 
-    def test_archived_memories_can_be_asked_for(self, house: House) -> None:
+    def test_archived_memories_can_be_requested(self, house: House) -> None:
         def found() -> bool:
             hits = house.retrieval.search_memories(TEXT, include_archived=True)
             return any(hit.memory.id == house.id for hit in hits)
@@ -167,7 +167,7 @@ class TestTable:
         house.enter("suppressed")
         assert not found()
 
-    def test_the_way_out_of_the_newer_one_is_the_way_back_of_the_older(self, house: House) -> None:
+    def test_hiding_the_newer_memory_restores_the_older(self, house: House) -> None:
         house.enter("superseded")
         for out, back in (("suppress", "unsuppress"), ("archive", "unarchive"), ("invalidate", "revalidate")):
             getattr(house.store, out)(house.newer)
@@ -175,7 +175,7 @@ class TestTable:
             getattr(house.store, back)(house.newer)
             assert house.views()["recall"] is house.views()["dedup"] is False
 
-    def test_one_in_between_that_is_out_is_passed_over(self, house: House) -> None:
+    def test_a_hidden_memory_in_a_chain_is_skipped(self, house: House) -> None:
         last = house.store.insert_memory({"type": "episodic", "content": "No queue at all", "project_id": "P"}).id
         house.enter("superseded")
         house.store.supersede(house.newer, by=last)
@@ -199,7 +199,7 @@ class TestTable:
 
 
 class TestFields:
-    def test_archiving_says_when_and_why(self, house: House, clock: Any) -> None:
+    def test_archiving_records_time_and_reason(self, house: House, clock: Any) -> None:
         found = house.store.archive(house.id, reason="old")
         assert (found.archived_at, found.archive_reason, found.archive_summary) == (house.store.now(), "old", None)
         clock.advance(days=1)
@@ -212,7 +212,7 @@ class TestFields:
         back = house.store.unarchive(house.id)
         assert (back.archived_at, back.archive_reason, back.archive_summary) == (None, None, None)
 
-    def test_invalidating_says_from_when_and_why(self, house: House, clock: Any) -> None:
+    def test_invalidating_records_time_and_reason(self, house: House, clock: Any) -> None:
         now = house.store.now()
         assert house.store.invalidate(house.id, at=LATER).invalid_at == LATER
         assert house.store.invalidate(house.id).invalid_at == now  # now is before the time that was set
@@ -225,7 +225,7 @@ class TestFields:
         with pytest.raises(memgraph.InvalidInputError, match="at:"):
             house.store.invalidate(house.id, at="soon")
 
-    def test_both_doors_do_the_same(self, house: House) -> None:
+    def test_both_apis_are_equivalent(self, house: House) -> None:
         store = house.store
         store.update_memory(
             house.id, archived_at=EARLIER, archive_reason="old", archive_summary="s", is_suppressed=True
@@ -238,7 +238,7 @@ class TestFields:
         after = store.update_memory(house.id, invalid_at=None)
         assert (after.invalid_at, after.invalidation_reason) == (None, None)
 
-    def test_a_reason_that_is_given_with_the_way_back_stays(self, house: House) -> None:
+    def test_a_reason_given_with_a_reversal_is_kept(self, house: House) -> None:
         house.store.archive(house.id, reason="old", summary="s")
         after = house.store.update_memory(house.id, archived_at=None, archive_reason="it was old")
         assert (after.archive_reason, after.archive_summary) == ("it was old", None)
@@ -246,7 +246,7 @@ class TestFields:
 
 class TestIdempotence:
     @pytest.mark.parametrize("state", TABLE)
-    def test_what_is_done_already_records_nothing(self, house: House, state: str) -> None:
+    def test_repeated_transitions_record_nothing(self, house: House, state: str) -> None:
         def events() -> int:
             return int(house.store._journal.tail.chain.seq)
 
@@ -257,19 +257,19 @@ class TestIdempotence:
             step(state)
             assert (events(), house.store.digest()) == (before, digest)
 
-    def test_unlinking_what_is_not_linked(self, house: House) -> None:
+    def test_unlinking_a_missing_link(self, house: House) -> None:
         before = house.store._journal.tail
         assert house.store.unlink(house.id, "related_to", house.newer) is False
         assert house.store._journal.tail == before
 
     @pytest.mark.parametrize("missing", ["00000000-0000-4000-8000-000000000000", "no id"])
-    def test_a_missing_memory_is_told(self, store: Any, missing: str) -> None:
+    def test_a_missing_memory_raises_an_error(self, store: Any, missing: str) -> None:
         ways = "suppress unsuppress archive unarchive invalidate revalidate undelete unsupersede"
         for way in ways.split():
             with pytest.raises(memgraph.NotFoundError):
                 getattr(store, way)(missing)
 
-    def test_a_missing_end_is_told(self, house: House) -> None:
+    def test_a_missing_end_raises_an_error(self, house: House) -> None:
         gone = "00000000-0000-4000-8000-000000000000"
         for ends in ((house.id, gone), (gone, house.id)):
             with pytest.raises(memgraph.NotFoundError):
@@ -277,7 +277,7 @@ class TestIdempotence:
             with pytest.raises(memgraph.NotFoundError):
                 house.store.unlink(ends[0], "SUPPORTS", ends[1])
 
-    def test_each_way_is_one_commit_in_the_memorys_scope(self, house: House, tmp_path: Path) -> None:
+    def test_each_transition_is_one_commit_in_the_memorys_scope(self, house: House, tmp_path: Path) -> None:
         store = house.store
         own = store.insert_memory({"type": "semantic", "content": "of a task", "task_id": "T"}).id
         other = store.insert_memory({"type": "semantic", "content": "of the same", "task_id": "T"}).id
@@ -296,7 +296,7 @@ class TestIdempotence:
 
 
 class TestLinks:
-    def test_an_unlinked_link_is_gone_everywhere(self, house: House, open_store: Open, seen: See) -> None:
+    def test_a_removed_link_is_gone_everywhere(self, house: House, open_store: Open, seen: See) -> None:
         before = seen(house.store)
         house.store.link(house.id, "CONTRADICTS", house.newer, reason="r", score=0.5)
         other = open_store(embedder=house.store.embedder)
@@ -307,7 +307,7 @@ class TestLinks:
         house.store.rebuild()
         assert seen(house.store) == before
 
-    def test_only_the_named_link_goes(self, house: House) -> None:
+    def test_only_the_named_link_is_removed(self, house: House) -> None:
         for relation in ("SUPPORTS", "RELATED_TO"):
             house.store.link(house.id, relation, house.newer)
             house.store.link(house.newer, relation, house.id)
@@ -317,7 +317,7 @@ class TestLinks:
             (house.newer, "SUPPORTS"), (house.id, "RELATED_TO"), (house.newer, "RELATED_TO"),
         }  # fmt: skip
 
-    def test_support_that_is_taken_back_supports_no_longer(self, house: House) -> None:
+    def test_removed_support_no_longer_counts(self, house: House) -> None:
         ids = [house.id, house.newer]
         general = house.store.insert_memory({"type": "semantic", "content": "G", "supporting_memory_ids": ids}).id
         house.store.unlink(house.id, "SUPPORTS", general)
@@ -328,7 +328,7 @@ class TestLinks:
         with pytest.raises(memgraph.InvalidInputError, match="relation"):
             house.store.unlink(house.id, relation, house.newer)
 
-    def test_superseded_by_is_the_same_turned_round(self, house: House) -> None:
+    def test_superseded_by_is_the_inverse(self, house: House) -> None:
         link = house.store.supersede(house.id, by=house.newer, reason="scaled", score=0.9)
         assert (link.source_id, link.target_id, link.reason, link.score) == (house.newer, house.id, "scaled", 0.9)
         assert house.store.supersede(house.id, by=house.newer) == link
@@ -343,7 +343,7 @@ class TestLinks:
             with pytest.raises(memgraph.InvalidInputError):
                 house.store.supersede(older, by=by)
 
-    def test_unsupersede_takes_back_one_or_all(self, house: House) -> None:
+    def test_unsupersede_undoes_one_or_all(self, house: House) -> None:
         other = house.store.insert_memory({"type": "episodic", "content": "No queue at all"}).id
         house.enter("superseded")
         house.store.supersede(house.id, by=other)
@@ -373,7 +373,7 @@ def chain(store: Any) -> Iterator[tuple[Any, list[str]]]:
 
 class TestUndelete:
     @pytest.mark.parametrize("place", [0, 1, 5])
-    def test_it_is_as_if_it_had_never_been_deleted(self, chain: Any, seen: See, place: int) -> None:
+    def test_undelete_restores_everything(self, chain: Any, seen: See, place: int) -> None:
         store, ids = chain
         before = seen(store)
         vector = store.get_memory(ids[place]).embedding
@@ -386,7 +386,7 @@ class TestUndelete:
         assert seen(store) == before
 
     @pytest.mark.parametrize("order", [(1, 2, 3), (3, 1, 2), (5, 4)])
-    def test_several_come_back_in_any_order(self, chain: Any, seen: See, order: tuple[int, ...]) -> None:
+    def test_several_are_restored_in_any_order(self, chain: Any, seen: See, order: tuple[int, ...]) -> None:
         store, ids = chain
         before, found = seen(store), search(store)
         for place in sorted(order):
@@ -408,7 +408,7 @@ class TestUndelete:
             store.undelete(ids[place])
         assert search(second) == search(store) == found
 
-    def test_who_comes_after_whom_follows_from_who_is_there(self, chain: Any) -> None:
+    def test_the_order_depends_on_existing_memories_only(self, chain: Any) -> None:
         store, ids = chain
 
         def order() -> dict[int, int | None]:
@@ -427,7 +427,7 @@ class TestUndelete:
         store.undelete(ids[2])
         assert order() == {0: None, 2: 0, 3: 2, 4: 3, 5: 4}
 
-    def test_of_two_that_follow_both_are_joined_and_both_come_back(self, chain: Any, open_store: Open) -> None:
+    def test_two_successors_are_both_joined_and_restored(self, chain: Any, open_store: Open) -> None:
         store, ids = chain
         fields = {"type": "episodic", "project_id": "P", "session_id": "s", "previous_id": ids[2]}
         branch = store.insert_memory({**fields, "content": "Event 3b of the night"}).id
@@ -442,7 +442,7 @@ class TestUndelete:
         assert [one.previous_id for one in store.read_memories([ids[3], branch])] == [ids[2]] * 2
         assert search(second) == search(store) == before
 
-    def test_what_came_meanwhile_stays(self, chain: Any) -> None:
+    def test_changes_made_meanwhile_are_kept(self, chain: Any) -> None:
         store, ids = chain
         store.delete_memory(ids[5])
         new = store.insert_memory({"type": "episodic", "content": "Event 7", "project_id": "P", "session_id": "s"})
@@ -455,7 +455,7 @@ class TestUndelete:
         )
         assert following.previous_id == new.id
 
-    def test_a_link_comes_back_with_the_last_of_its_ends(self, chain: Any) -> None:
+    def test_a_link_is_restored_with_its_last_end(self, chain: Any) -> None:
         store, ids = chain
         for key in (ids[0], ids[1]):
             store.delete_memory(key)
@@ -465,14 +465,14 @@ class TestUndelete:
         (link,) = [link for link in store.links(ids[0]) if link.relation == "SUPERSEDES"]
         assert (link.source_id, link.reason, link.score) == (ids[1], "newer", 0.5)
 
-    def test_a_link_that_was_taken_back_stays_away(self, chain: Any) -> None:
+    def test_a_removed_link_is_not_restored(self, chain: Any) -> None:
         store, ids = chain
         store.unlink(ids[1], "SUPERSEDES", ids[0])
         store.delete_memory(ids[1])
         store.undelete(ids[1])
         assert not any(link.relation == "SUPERSEDES" for link in store.links(ids[1]))
 
-    def test_one_added_anew_under_its_id_is_the_later_one(self, chain: Any) -> None:
+    def test_a_memory_added_again_under_its_id_is_the_later_one(self, chain: Any) -> None:
         store, ids = chain
         store.delete_memory(ids[1])
         store.insert_memory({"type": "episodic", "content": "Another", "id": ids[1]})
@@ -510,7 +510,7 @@ class TestUndelete:
         assert (seen(again), search(again)) == (expected, found)
         again.verify()
 
-    def test_accesses_that_wait_are_committed_before(self, chain: Any) -> None:
+    def test_pending_accesses_are_committed_first(self, chain: Any) -> None:
         store, ids = chain
         store.delete_memory(ids[2])
         index = store.reader.index
@@ -520,7 +520,7 @@ class TestUndelete:
         index = store.reader.index
         assert index.column("previous")[index.slot(ids[3])] == index.slot(ids[2])
 
-    def test_only_the_store_makes_the_event(self, chain: Any) -> None:
+    def test_the_event_is_reserved_for_the_store(self, chain: Any) -> None:
         store, ids = chain
         store.delete_memory(ids[2])
         store.undelete(ids[2])
@@ -544,11 +544,11 @@ def search(store: Any) -> list[tuple[str, float]]:
 
 
 class TestFindingIds:
-    def test_a_beginning_stands_for_an_id(self, house: House) -> None:
+    def test_a_prefix_identifies_an_id(self, house: House) -> None:
         for beginning in (house.id[:8], house.id[:13].upper(), f" {house.id} "):
             assert house.store.find_id(beginning) == house.id
 
-    def test_several_are_named(self, store: Any) -> None:
+    def test_ambiguous_prefixes_are_listed(self, store: Any) -> None:
         ids = [f"abcdef01-0000-4000-8000-{n:012d}" for n in range(7)]
         for key in ids:
             store.insert_memory({"type": "semantic", "content": f"memory {key[-2:]}", "id": key})
@@ -560,16 +560,16 @@ class TestFindingIds:
         assert store.find_id(ids[3][:-1] + "3") == ids[3]
 
     @pytest.mark.parametrize("given", ["", "abc", "1234567", "zzzzzzz"])
-    def test_too_short_is_refused(self, store: Any, given: str) -> None:
+    def test_a_short_prefix_is_rejected(self, store: Any, given: str) -> None:
         with pytest.raises(memgraph.InvalidInputError, match="8 characters"):
             store.find_id(given)
 
-    def test_none_is_told(self, house: House) -> None:
+    def test_an_unknown_prefix_raises_an_error(self, house: House) -> None:
         for beginning in ("00000000", "not an id at all"):
             with pytest.raises(memgraph.NotFoundError):
                 house.store.find_id(beginning)
 
-    def test_deleted_ones_are_looked_for_apart(self, house: House) -> None:
+    def test_deleted_ids_are_searched_separately(self, house: House) -> None:
         with pytest.raises(memgraph.NotFoundError):
             house.store.find_id(house.id[:8], deleted=True)
         house.store.delete_memory(house.id)
@@ -579,7 +579,7 @@ class TestFindingIds:
 
 
 class TestForgetting:
-    def test_by_text_and_back_by_text(self, house: House) -> None:
+    def test_forget_and_restore_by_text(self, house: House) -> None:
         forgot = house.commands.forget(TEXT)
         assert forgot.data == {"id": house.id}
         assert f"memgraph unforget {house.id}" in forgot.message
@@ -589,7 +589,7 @@ class TestForgetting:
         assert f"memgraph forget {house.id}" in back.message
         assert house.views() == dict.fromkeys(VIEWS, True)
 
-    def test_by_id_and_by_its_beginning(self, house: House) -> None:
+    def test_forget_by_id_and_by_prefix(self, house: House) -> None:
         assert house.commands.forget(house.id).success
         assert house.store.get_memory(house.id).is_suppressed
         assert house.commands.unforget(house.id[:8]).success
@@ -598,7 +598,7 @@ class TestForgetting:
         assert again.success
         assert "was not forgotten" in again.message
 
-    def test_only_what_is_forgotten_is_found(self, house: House) -> None:
+    def test_restoring_finds_only_forgotten_memories(self, house: House) -> None:
         result = house.commands.unforget(TEXT)
         assert (result.success, result.data) == (False, None)
         assert "suppressed" in result.message

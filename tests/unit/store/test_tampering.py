@@ -69,7 +69,7 @@ def contents(store: Any) -> set[str]:
 
 
 class TestOpenFiles:
-    def test_an_edit_is_not_sealed_by_the_next_checkpoint(self, kept: Any, open_store: Open) -> None:
+    def test_the_next_checkpoint_does_not_sign_an_edit(self, kept: Any, open_store: Open) -> None:
         assert kept.get_memory(kept.get_all_memories()[0].id)
         edit(graph(kept), b"Tuesdays", b"FRIDAYS!")
         with kept._projector.holding(), pytest.raises(GraphError, match="changed while it was open"):
@@ -79,7 +79,7 @@ class TestOpenFiles:
         with open_store() as again:
             assert contents(again) == {TEXT, "Alice knows the deployment", "more"}
 
-    def test_an_edit_is_not_sealed_at_close(self, kept: Any, open_store: Open) -> None:
+    def test_closing_does_not_sign_an_edit(self, kept: Any, open_store: Open) -> None:
         engine = kept._projector.engine
         engine._file._limits = type(engine._file._limits)(short_bytes=0)
         one, other = (memory.id for memory in kept.get_all_memories())
@@ -101,7 +101,7 @@ class TestHalves:
         ids=["no record", "no columns", "a null"],
     )
     @pytest.mark.parametrize("way", ["one", "all"])
-    def test_what_has_lost_its_other_half_is_mended(
+    def test_a_half_missing_pair_is_repaired(
         self, kept: Any, statement: str, way: str, caplog: pytest.LogCaptureFixture
     ) -> None:
         ids = [memory.id for memory in kept.get_all_memories()]
@@ -118,7 +118,7 @@ class TestHalves:
         with pytest.raises(NotFoundError):
             kept.suppress("00000000-0000-4000-8000-000000000000")
 
-    def test_an_index_made_from_a_graph_that_lost_a_link_is_made_anew(self, kept: Any) -> None:
+    def test_an_index_from_a_graph_without_a_link_is_rebuilt(self, kept: Any) -> None:
         one, other = sorted(memory.id for memory in kept.get_all_memories())
         kept.supersede(one, by=other)
         kept._projector.index.relink(one, [])  # what an index says that was brought up from such a graph
@@ -148,7 +148,7 @@ class TestOtherFiles:
 
     @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["a pipe", "a directory"])
     @pytest.mark.parametrize("name", ["graph/opened.json", "graph/upkeep.json", "index/index.npz", "graph.lock.pid"])
-    def test_what_is_no_file_is_replaced(
+    def test_a_non_file_is_replaced(
         self, kept: Any, open_store: Open, name: str, make: Callable[[Path], None], impatient: None
     ) -> None:
         home = kept.config.home
@@ -161,7 +161,7 @@ class TestOtherFiles:
         assert (home / name).is_file()
 
     @pytest.mark.parametrize("name", ["wal", "shadow", "tmp", "wal.checkpoint", "checkpoint.apply.lock"])
-    def test_nothing_beside_the_file_is_believed(self, kept: Any, open_store: Open, name: str) -> None:
+    def test_neighbouring_files_are_not_trusted(self, kept: Any, open_store: Open, name: str) -> None:
         kept.close()
         planted = graph(kept).with_name(f"memgraph.kuzu.{name}")
         planted.write_bytes(b"planted")
@@ -171,7 +171,7 @@ class TestOtherFiles:
 
 
 class TestUpkeepAfterBatches:
-    def test_a_batch_that_was_written_succeeds_when_the_comparison_cannot_be_made(
+    def test_a_written_batch_succeeds_if_the_comparison_fails(
         self, kept: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
         def busy() -> None:
@@ -183,7 +183,7 @@ class TestUpkeepAfterBatches:
         assert any("not compared" in message for message in caplog.messages)
         assert kept.get_stats().total == 3
 
-    def test_a_batch_that_was_broken_off_is_compared_at_close(
+    def test_an_aborted_batch_is_compared_at_close(
         self, kept: Any, open_store: Open, caplog: pytest.LogCaptureFixture
     ) -> None:
         kept.close()
@@ -213,12 +213,12 @@ def test_a_store_without_its_journal_is_refused_on_either_engine(kept: Any, open
         open_store()
 
 
-def test_a_path_that_the_engine_takes_for_a_pattern_is_refused_at_once(open_store: Open) -> None:
+def test_a_path_with_pattern_characters_is_rejected_at_once(open_store: Open) -> None:
     with pytest.raises(ConfigError, match="for patterns"):
         open_store("a store?")
 
 
-def test_without_its_key_a_store_is_read_from_a_copy_made_anew(kept: Any, open_store: Open) -> None:
+def test_without_its_key_a_store_is_read_from_a_rebuilt_copy(kept: Any, open_store: Open) -> None:
     home, keys = kept.config.home, kept.config.keys_home
     kept.close()
     before = {path: path.read_bytes() for path in (home / "graph").iterdir() if path.is_file()}

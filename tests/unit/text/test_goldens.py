@@ -149,7 +149,7 @@ def results() -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("name", [*OF_TEXTS, *OF_PAIRS, *OF_DATES, *OF_MONTHS, *OF_NAMES])
-def test_it_makes_of_difficult_texts_what_it_made(name: str, results: dict[str, list[Any]]) -> None:
+def test_difficult_texts_have_the_recorded_results(name: str, results: dict[str, list[Any]]) -> None:
     assert results[name] == json.loads(KEPT.read_text("utf-8"))[name]
 
 

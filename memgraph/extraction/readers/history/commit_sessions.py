@@ -1,11 +1,12 @@
-"""Commits into builds: one author's sitting is one build, and a revert knows what it undoes.
+"""Commit sessions: one author's sitting becomes one build, and a revert refers to what it undoes.
 
 A build is a run of consecutive commits by one author, each within `MAX_GAP` of the one before, at most `MAX_COMMITS`.
-Its id comes from its first commit, so a log that grows at its end adds tasks to the last build or adds builds, and
-changes nothing else. The rule looks at one commit at a time and holds one build.
+Its id derives from its first commit, so when a log grows at its end, only the last build changes or builds are added.
+One commit is processed at a time, and one build held.
 
-A commit that undoes another is a *failure* of what it undoes: at the time of the original nobody knew, so the evidence
-is the revert's. One that brings the undone back is a success, work in progress is partial, all else is a success.
+A commit that undoes another marks that one as a *failure*: this was unknown when the original was made, so the revert
+is the evidence. A commit that restores what was undone is a success, work in progress is partial, all else is a
+success.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _TRAILER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit as either source gives it; `message` is whole, `when` is its author's time."""
+    """One commit from either source; `message` is complete, `when` is its author's time."""
 
     sha: str
     author: str
@@ -64,7 +65,7 @@ class RecentCommits:
         self._sha_of: dict[str, str] = {}
 
     def add(self, sha: str, subject: str) -> None:
-        """Remember a commit as the latest with its subject."""
+        """Record a commit as the latest with its subject."""
         subject = subject[:_MAX_SUBJECT_CHARS]
         self._sha_of.pop(subject, None)
         self._sha_of[subject] = sha
@@ -76,7 +77,7 @@ class RecentCommits:
                 del self._sha_of[forgotten]
 
     def undone_by(self, commit: Commit) -> str | None:
-        """Return the sha that `commit` says it reverts: by its body, else by the subject it quotes."""
+        """Return the sha that `commit` reverts according to its body, else according to the subject it quotes."""
         if match := _REVERTS_SHA.search(commit.message[:_MAX_BODY_CHARS]):
             named = match[1].lower()
             if named in self._subject_of or len(named) >= 40:
@@ -88,7 +89,7 @@ class RecentCommits:
 
 
 def is_sha(text: str) -> bool:
-    """Whether `text` can be handed to git as a commit id and as nothing else."""
+    """Return whether `text` is a commit id that is safe to pass to git."""
     return _SHA.fullmatch(text) is not None
 
 
@@ -100,14 +101,14 @@ def grouped(
     Parameters
     ----------
     commits : iterable of (Commit or str, str)
-        Oldest first, each with the cursor that means "done up to and with this one". A string says why a commit could
-        not be read.
+        Oldest first, each with the cursor that means "done up to and including this one". A string is the reason why a
+        commit could not be read.
     project_id : str
         Project of the builds.
     cursor : str
         The cursor before the first of them.
     recent : RecentCommits
-        What came before; grows.
+        The preceding commits; extended.
     """
     group: list[Commit] = []
     settled = reached = cursor
@@ -121,7 +122,7 @@ def grouped(
         group.append(commit)
         reached = at
     if group:
-        # the last group may still grow: only a full one is settled
+        # the last group may still grow: only a full one is final
         yield _record(group, reached if len(group) == MAX_COMMITS else settled, project_id, recent)
 
 
@@ -134,7 +135,7 @@ def _continues(group: list[Commit], commit: Commit) -> bool:
 def _record(group: list[Commit], cursor: str, project_id: str, recent: RecentCommits) -> SourceRecord:
     try:
         return SourceRecord(_build(group, project_id, recent), cursor, len(group))
-    except ValueError as error:  # an impossible value costs its own build, not the run
+    except ValueError as error:  # an invalid value costs its own build, not the run
         return SourceRecord(None, cursor, len(group), f"commit {group[0].sha[:12]}: {error}")
 
 
@@ -177,7 +178,7 @@ def _task(commit: Commit, undone: str | None) -> BuildTask:
 
 
 def _body(message: str) -> str:
-    """Return what follows the subject, without trailers: they name people and tools, not what happened."""
+    """Return the text after the subject, without trailers, which name people and tools instead of what happened."""
     _, _, rest = message.strip().partition("\n")
     lines = (line.rstrip() for line in rest.splitlines() if not _TRAILER.match(line.strip()))
     return storable_text(shortened("\n".join(lines).strip(), _MAX_BODY_CHARS))

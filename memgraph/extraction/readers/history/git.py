@@ -1,4 +1,4 @@
-"""A live git repository, read by git itself: never through a shell, a hook, a pager or a network."""
+"""Reader of a live git repository, by running git: never through a shell, a hook, a pager or a network."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memgraph.errors import SourceError
 from memgraph.extraction.readers.history.commit_sessions import RECENT_COMMITS, Commit, RecentCommits, grouped, is_sha
 from memgraph.extraction.readers.source import SourceRecord, project_of
 
-# No code that a repository's or a user's configuration names may run, and no answer may depend on that configuration.
+# No code configured by a repository or user may run, and no answer may depend on such configuration.
 _SAFE = (
     *("-c", "core.fsmonitor="),
     *("-c", "core.hooksPath=/dev/null"),
@@ -37,7 +37,7 @@ _CHUNK_BYTES = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """The commits reachable from `head` and not from `base`, oldest first, behind `done`. Empty strings: all, none."""
+    """The commits reachable from `head` and not from `base`, oldest first, after `done`. Empty strings: all, none."""
 
     base: str
     head: str
@@ -54,17 +54,17 @@ class _Span:
 class GitReader:
     """Reads the history of a repository's checked-out branch.
 
-    A first run reads all of ``HEAD``, oldest first by commit date; a later one what is left of that, then what HEAD has
-    gained. So commits of a branch that is merged later come at the end, whatever their dates, and nothing read before
-    changes its place. A cursor whose commits are gone or no longer in HEAD's history (a rebase, another branch, a
-    shallow clone cut elsewhere) means reading all of it again: consolidating twice changes nothing.
+    A first run reads all of ``HEAD``, oldest first by commit date; a later run reads the rest of that, then what HEAD
+    has gained. So commits of a branch that is merged later come at the end, whatever their dates, and earlier ones keep
+    their places. If the cursor's commits are missing or no longer in HEAD's history (a rebase, another branch, a
+    shallow clone with another depth), all of it is read again: consolidation is idempotent.
 
     Parameters
     ----------
     path : path-like
-        A work tree, a directory in one, or a bare repository.
+        A work tree, a directory inside one, or a bare repository.
     project_id : str, optional
-        By default the name of the repository's directory.
+        Default: the name of the repository's directory.
     """
 
     kind = "git"
@@ -86,13 +86,13 @@ class GitReader:
 
     @property
     def source_id(self) -> str:
-        """``git:`` and the sha of the branch's first commit: the same for every clone."""
+        """``git:`` and the sha of the branch's first commit: equal for every clone."""
         if self._root is None and self._head():
             self._root = self._asked("rev-list", "--max-parents=0", "--first-parent", "HEAD", "--")
         return f"git:{self._root or self._top}"
 
     def count(self) -> int | None:
-        """Return the number of commits that HEAD reaches."""
+        """Return the number of commits reachable from HEAD."""
         return int(self._asked("rev-list", "--count", "HEAD", "--") or 0) if self._head() else 0
 
     def records(self, cursor: str | None) -> Iterator[SourceRecord]:
@@ -113,7 +113,7 @@ class GitReader:
         )
 
     def _spans(self, cursor: str, head: str) -> list[_Span]:
-        """Return what is left of the span that the cursor names, and what HEAD has gained since; else everything."""
+        """Return the rest of the cursor's span, and what HEAD has gained since; otherwise everything."""
         parts = cursor.split(":")
         if len(parts) == 3 and all(not part or is_sha(part) for part in parts) and parts[1] and parts[2]:
             span = _Span(*parts)
@@ -124,7 +124,7 @@ class GitReader:
     def _commits(self, span: _Span) -> Iterator[tuple[Commit | str, str]]:
         if span.base == span.head:
             return
-        # The order is settled by a cheap walk first; only what comes behind `done` is then compared with its parents.
+        # A cheap walk determines the order first; only commits after `done` are compared with their parents.
         with tempfile.TemporaryFile() as shas:
             with self._running("rev-list", "--reverse", "--date-order", *span.revisions, "--") as listing:
                 passed = not span.done
@@ -133,7 +133,7 @@ class GitReader:
                         shas.write(line)
                     passed = passed or line.strip().decode() == span.done
             if not shas.tell():
-                return  # without any commit named, git would take HEAD
+                return  # without an explicit commit, git would use HEAD
             shas.seek(0)
             with self._running("log", "--no-walk=unsorted", "--stdin", *_LOG, _FORMAT, stdin=shas) as output:
                 for commit in _parsed(_tokens(output)):
@@ -141,7 +141,7 @@ class GitReader:
                     yield commit, span.cursor(sha)
 
     def _recall(self, done: str, recent: RecentCommits) -> None:
-        """Tell `recent` the commits up to `done`, without looking at their files."""
+        """Add the commits up to `done` to `recent`, without reading their files."""
         limit = f"--max-count={RECENT_COMMITS}"
         with self._running("log", "-z", limit, "--date-order", "--format=%H%n%s", done, "--") as output:
             earlier = [token.partition("\n") for token in _tokens(output)]
@@ -163,7 +163,7 @@ class GitReader:
         return self._asked("merge-base", "--is-ancestor", sha, head, required=False) is not None
 
     def _asked(self, *arguments: str, required: bool = True) -> str | None:
-        """Return git's answer; None when it says no and need not say yes."""
+        """Return git's answer; None for an expected negative one."""
         try:
             with self._running(*arguments) as output:
                 return output.read().decode("utf-8", errors="replace").strip()
@@ -174,12 +174,12 @@ class GitReader:
 
     @contextmanager
     def _running(self, *arguments: str, stdin: IO[bytes] | None = None) -> Iterator[IO[bytes]]:
-        """Run git and yield its output; a reader that stops early ends it.
+        """Run git and yield its output; it is stopped when the consumer stops early.
 
         Raises
         ------
         SourceError
-            Git is not installed, or refused.
+            Git is not installed, or failed.
         """
         # variables such as GIT_DIR, which hooks set, would make git read another repository
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
@@ -212,7 +212,7 @@ class GitReader:
 
 
 def _tokens(output: IO[bytes]) -> Iterator[str]:
-    """Yield what stands between NULs, each cut at a limit."""
+    """Yield the NUL-separated tokens, each truncated to a limit."""
     held = b""
     while chunk := output.read(_CHUNK_BYTES):
         *whole, rest = chunk.split(b"\0")
@@ -225,7 +225,7 @@ def _tokens(output: IO[bytes]) -> Iterator[str]:
 
 
 def _parsed(tokens: Iterator[str]) -> Iterator[Commit | str]:
-    """Put tokens together: a header is never as short as a status, and what follows a status is a path."""
+    """Group tokens: a header is longer than any status, and a status is followed by a path."""
     header: str | None = None
     files: list[str] = []
     for token in tokens:

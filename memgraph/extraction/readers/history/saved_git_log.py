@@ -1,4 +1,4 @@
-"""A saved ``git log --name-status``: the text a person or a tool put into a file, newest commit first."""
+"""Reader of a saved ``git log --name-status``: a text file with the newest commit first."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _ESCAPED = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f
 class SavedGitLogReader:
     """Reads the text of ``git log --name-status``, in git's default or ISO dates.
 
-    The file is read twice: once for where each commit begins (8 bytes a commit are held), then commit by commit from
-    the oldest. A log saved with ``--reverse`` is recognised by its dates.
+    The file is read twice: once for the offsets of the commits (8 bytes each), then commit by commit from the oldest. A
+    log saved with ``--reverse`` is recognised by its dates.
 
     Parameters
     ----------
     path : path-like
-        The text. Invalid UTF-8 is replaced, lines over 64 kB are cut.
+        The text. Invalid UTF-8 is replaced, lines over 64 kB are truncated.
     project_id : str, optional
-        By default the file's name without its endings.
+        Default: the file's name without its suffixes.
     """
 
     kind = "gitlog"
@@ -55,9 +55,9 @@ class SavedGitLogReader:
 
     @property
     def source_id(self) -> str:
-        """``gitlog:``, project and the oldest commit's sha, which stays when the log grows at its top or moves.
+        """``gitlog:``, project and the oldest commit's sha: it is stable when the log grows at its top or is moved.
 
-        A log that was saved with a limit (``-n``) begins at another commit each time and counts as another source.
+        A log saved with a limit (``-n``) begins at a different commit each time and counts as another source.
         """
         if not self._oldest:
             with self._open() as stream:
@@ -73,8 +73,8 @@ class SavedGitLogReader:
     def records(self, cursor: str | None) -> Iterator[SourceRecord]:
         """Yield one record per group of commits; see `Reader.records`.
 
-        A cursor names the last settled commit and how many lie before it; where these no longer agree the history was
-        rewritten, and all of it is read again.
+        A cursor holds the last final commit and the number of commits before it; if these no longer match, the history
+        was rewritten, and all of it is read again.
         """
         with self._open() as stream:
             offsets = self._offsets(stream)
@@ -99,7 +99,7 @@ class SavedGitLogReader:
             raise SourceError(f"cannot be read: {error.strerror}", path=self._path) from None
 
     def _offsets(self, stream: BinaryIO) -> array[int]:
-        """Return where each commit begins, oldest first."""
+        """Return the offsets of the commits, oldest first."""
         stream.seek(0)
         offsets = array("Q")
         offset = 0
@@ -127,7 +127,7 @@ class SavedGitLogReader:
 
 
 def _lines(stream: BinaryIO) -> Iterator[tuple[bytes, int]]:
-    """Yield (line, its length in the file); a line over the limit is cut, its rest passed over."""
+    """Yield (line, its length in the file); lines over the limit are truncated."""
     while line := stream.readline(MAX_LINE_BYTES):
         length, rest = len(line), line
         while not rest.endswith(b"\n") and (rest := stream.readline(MAX_LINE_BYTES)):
@@ -142,7 +142,7 @@ def _sha_at(stream: BinaryIO, offset: int) -> str:
 
 
 def _commit_at(stream: BinaryIO, offset: int) -> Commit | str:
-    """Read the commit that begins at `offset`; a string says why it cannot be read."""
+    """Read the commit at `offset`; a string is the reason why it cannot be read."""
     sha = _sha_at(stream, offset)
     author, when, read = "", None, 0
     message: list[str] = []

@@ -1,1 +1,1 @@
-"""Readers of agents' trials and trajectories."""
+"""Readers of agent trials and trajectories."""

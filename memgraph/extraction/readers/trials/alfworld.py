@@ -1,4 +1,4 @@
-"""Reflexion on ALFWorld (``env_results_trial_<n>.json``): a trial of an environment is a build."""
+"""Reader of Reflexion on ALFWorld (``env_results_trial_<n>.json``): a trial of an environment is a build."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _TRIAL = re.compile(r"trial_(\d{1,6})")
 class AlfworldReader(TrialReader):
     """Reads the environments of one trial: name, reflections so far, and whether it was solved.
 
-    A failure's lesson is its last reflection: the earlier ones are those of earlier trials, and what this trial acted
-    on (its reasoning) is the last of them. Tasks are called ``env_<i>`` in every trial.
+    A failure's lesson is its last reflection; earlier reflections belong to earlier trials, and the last of those is
+    what this trial acted on (its reasoning). Tasks are named ``env_<i>`` in every trial.
 
     Parameters
     ----------
     path : path-like
-        Its name says which trial it is (``…trial_<n>``), else it is trial 0.
+        Its name gives the trial's number (``…trial_<n>``); otherwise it is trial 0.
     project_id : str, optional
-        By default ``alfworld``.
+        Default: ``alfworld``.
     """
 
     kind = "alfworld"
@@ -59,12 +59,12 @@ class AlfworldReader(TrialReader):
             raise ValueError("not an object that says is_success")
         name = named(environment.get("name"), f"env_{index}")
         is_solved = environment["is_success"]
-        told = environment.get("memory")
-        told = told if isinstance(told, list) else []
-        reflections = [cleaned(text, MAX_SAID_CHARS) for text in told[-2:]]
+        given = environment.get("memory")
+        given = given if isinstance(given, list) else []
+        reflections = [cleaned(text, MAX_SAID_CHARS) for text in given[-2:]]
         lesson = reflections.pop() if reflections and not is_solved else ""
-        # what is solved is not tried again: with fewer reflections than trials before, it was solved in one of those
-        acted_on = reflections[-1] if reflections and (not is_solved or len(told) >= self._trial) else ""
+        # solved environments are not repeated: fewer reflections than trials before mean that an earlier trial solved it
+        acted_on = reflections[-1] if reflections and (not is_solved or len(given) >= self._trial) else ""
         return BuildTask(
             task_id=name,
             agent_name=AGENT,

@@ -1,4 +1,4 @@
-"""Reflexion on HotPotQA, as text: a trial of a question is a build."""
+"""Reader of Reflexion on HotPotQA, as text: a trial of a question is a build."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MAX_QUESTIONS = 100_000
 
 @dataclass
 class _Question:
-    """A question as one trial shows it."""
+    """A question in one trial."""
 
     text: str
     section: str
@@ -61,34 +61,34 @@ class _Question:
             self.last[-1] += f"\n{line}"
 
     def said(self) -> list[str]:
-        """Return what tells it from the same question in another run."""
-        told = (*self.reflections, *self.thoughts, *self.actions, *self.observations)
-        return [self.text, self.section, *(text.strip() for text in told)]
+        """Return the texts that distinguish it from the same question in another run."""
+        texts = (*self.reflections, *self.thoughts, *self.actions, *self.observations)
+        return [self.text, self.section, *(text.strip() for text in texts)]
 
 
 @dataclass
 class _Trial:
-    """A trial and what its head says of it."""
+    """A trial and its header."""
 
     number: int
     questions: list[_Question] = field(default_factory=list)
     unplaced: int = 0
-    """Questions outside of a section: nobody can tell how they ended."""
+    """Questions outside of any section, whose outcome is unknown."""
 
 
 class HotpotqaReader(TrialReader):
-    """Reads trials of questions that are answered by looking things up, in sections of correct, incorrect and halted.
+    """Reads trials of questions answered by lookups, in sections of correct, incorrect and halted ones.
 
-    A question has the same number in all trials: that of its first appearance. The reflection that a failure led to
-    stands in the next trial, as the last of those given there: it is that failure's lesson, and what the next trial
-    acted on (its reasoning). A halted agent failed.
+    A question has the same number in all trials: that of its first appearance. The reflection on a failure is the last
+    one given in the next trial: it is the failure's lesson, and what the next trial acted on (its reasoning). A halted
+    agent failed.
 
     Parameters
     ----------
     path : path-like
         Text.
     project_id : str, optional
-        By default ``hotpotqa``.
+        Default: ``hotpotqa``.
     """
 
     kind = "hotpotqa"
@@ -122,7 +122,7 @@ class HotpotqaReader(TrialReader):
     def _of_trial(
         self, trial: _Trial, index: dict[str, int], solved: set[str], following: dict[str, _Question]
     ) -> Iterator[Part]:
-        """Yield a build per question, and note in `solved` what the trial solved: later ones only show that again."""
+        """Yield a build per question, and record in `solved` what the trial solved, since later trials repeat it."""
         for question in trial.questions:
             said = question.said()
             if question.text in solved:
@@ -163,17 +163,17 @@ def _trials(stream: BinaryIO) -> Iterator[_Trial]:
 def _task(question: _Question, number: int, later: _Question | None, trial: int) -> BuildTask:
     is_correct = question.section == "CORRECT"
     answer = next((match[1] for action in reversed(question.actions) if (match := _ANSWER.search(action))), "")
-    told = [f"Answered: {answer}" if answer else f"Gave no answer in {len(question.actions)} steps"]
-    told += question.thoughts[-1:]
-    told += [question.observations[-1]] if question.observations and answer else []
-    told += [f"Correct answer: {question.correct}"] if question.correct else []
+    texts = [f"Answered: {answer}" if answer else f"Gave no answer in {len(question.actions)} steps"]
+    texts += question.thoughts[-1:]
+    texts += [question.observations[-1]] if question.observations and answer else []
+    texts += [f"Correct answer: {question.correct}"] if question.correct else []
     is_new = later is not None and not is_correct and len(later.reflections) > len(question.reflections)
     return BuildTask(
         task_id=f"question-{number}",
         agent_name=AGENT,
         description=one_line(question.text),
         reasoning=cleaned(question.reflections[-1], MAX_SAID_CHARS) if question.reflections else "",
-        output=cleaned("\n".join(told), MAX_SAID_CHARS),
+        output=cleaned("\n".join(texts), MAX_SAID_CHARS),
         outcome="success" if is_correct else "failure",
         lesson=cleaned(later.reflections[-1], MAX_SAID_CHARS) if is_new and later is not None else "",
         occurred_at=undated(trial),

@@ -1,4 +1,4 @@
-"""Reflexion on MBPP (JSON lines): a problem is a build, each attempt at it a task."""
+"""Reader of Reflexion on MBPP (JSON lines): a problem is a build, each attempt a task."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ _MAX_ATTEMPTS = 1_000
 
 
 class MbppReader(TrialReader):
-    """Reads programming problems with the reflections that followed each failed attempt.
+    """Reads programming problems with a reflection after each failed attempt.
 
-    There is one attempt more than reflections: each reflection is the lesson of the attempt before it and the reasoning
-    of the one after it, and the last attempt is what ``is_solved`` says. Attempt `k` counts as day `k`.
+    There is one more attempt than reflections: each reflection is the lesson of the attempt before it and the reasoning
+    of the one after it, and ``is_solved`` is the outcome of the last attempt. Attempt `k` counts as day `k`.
 
     Parameters
     ----------
     path : path-like
         JSON lines, or an array.
     project_id : str, optional
-        By default ``mbpp``.
+        Default: ``mbpp``.
     """
 
     kind = "mbpp"
 
     def count(self) -> int | None:
-        """Return the number of problems, if they are in lines."""
+        """Return the number of problems, if the file consists of lines."""
         return JsonSource(self._path).count()
 
     def records(self, cursor: str | None) -> Iterator[SourceRecord]:

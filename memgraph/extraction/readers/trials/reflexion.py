@@ -1,4 +1,4 @@
-"""Reflexion's results: which of its three formats a file is in."""
+"""Detection of Reflexion's three result formats."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memgraph.extraction.readers.trials.mbpp import MbppReader
 
 
 def reflexion_reader(path: str | Path, *, project_id: str | None = None) -> Reader:
-    """Return the reader that fits a file of Reflexion's: ALFWorld (an array), MBPP (objects), HotPotQA (text).
+    """Return the reader for a Reflexion file: ALFWorld (an array), MBPP (objects), HotPotQA (text).
 
     Raises
     ------

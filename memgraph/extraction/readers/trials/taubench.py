@@ -1,4 +1,4 @@
-"""tau-bench's results: a trial of a task is a build, each call of a tool a task of it."""
+"""Reader of tau-bench results: a trial of a task is a build, each tool call a task of it."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ _MAX_MESSAGES = 50_000
 
 
 class TauBenchReader:
-    """Reads conversations of an agent with a simulated user, with the reward each got.
+    """Reads conversations between an agent and a simulated user, with the reward of each.
 
-    The first task of a build stands for the whole trial; its outcome is the reward's: 1 is a success, less a failure.
+    The first task of a build stands for the whole trial; its outcome follows the reward: 1 is a success, less a
+    failure.
 
     Parameters
     ----------
     path : path-like
-        JSON lines or an array, packed with gzip or not.
+        JSON lines or an array, optionally gzipped.
     project_id : str, optional
-        By default the file's name without its endings.
+        Default: the file's name without its suffixes.
     """
 
     kind = "tau-bench"
@@ -57,7 +58,7 @@ class TauBenchReader:
         return f"tau-bench:{self._path}"
 
     def count(self) -> int | None:
-        """Return the number of trials, if they are in lines."""
+        """Return the number of trials, if the file consists of lines."""
         return JsonSource(self._path).count()
 
     def records(self, cursor: str | None) -> Iterator[SourceRecord]:
@@ -95,17 +96,17 @@ class TauBenchReader:
 
 
 def _unread(place: str, messages: list[Any]) -> str | None:
-    """Say which messages and calls of a conversation are of another form than is known."""
+    """Return a description of the messages and calls with an unknown form."""
     heard = [message for message in messages if isinstance(message, dict)]
     calls = [call for message in heard for call in _called(message)]
     strange = sum(not isinstance(call, dict) or not isinstance(call.get("function"), dict) for call in calls)
     counts = {"message": len(messages) - len(heard), "tool call": strange}
-    told = [f"{number} {noun}{'s' if number > 1 else ''}" for noun, number in counts.items() if number]
-    return f"{place}: {' and '.join(told)} of another form" if told else None
+    counted = [f"{number} {noun}{'s' if number > 1 else ''}" for noun, number in counts.items() if number]
+    return f"{place}: {' and '.join(counted)} of another form" if counted else None
 
 
 def _called(message: dict[str, Any]) -> list[Any]:
-    """Return what an assistant's message calls."""
+    """Return the tool calls of an assistant's message."""
     calls = message.get("tool_calls") if message.get("role") == "assistant" else None
     return calls if isinstance(calls, list) else []
 
@@ -126,7 +127,7 @@ def _whole(task: str, messages: list[dict[str, Any]], reward: float, outcome: Ta
 
 
 def _calls(messages: list[dict[str, Any]], when: str) -> Iterator[BuildTask]:
-    """Yield a task per call of a tool, with the first answer to it that follows."""
+    """Yield a task per tool call, with the first answer that follows."""
     answers = _answers(messages)
     number = 0
     for place, message in enumerate(messages):
@@ -160,7 +161,7 @@ def _answers(messages: list[dict[str, Any]]) -> dict[str, list[tuple[int, str]]]
 
 
 def _arguments(given: object) -> str:
-    """Return a call's arguments shortly: ``origin="JFK", date="2024-05-20"``."""
+    """Return a call's arguments in short form: ``origin="JFK", date="2024-05-20"``."""
     text = cleaned(given, MAX_OUTPUT_CHARS)
     try:
         fields = given if isinstance(given, dict) else json.loads(text or "{}")

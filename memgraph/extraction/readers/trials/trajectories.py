@@ -1,4 +1,4 @@
-"""SWE-agent's trajectories (``.traj``): a file is a build, a step a task."""
+"""Reader of SWE-agent trajectories (``.traj``): a file is a build, a step a task."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SHOWS = re.compile(
     r"\s*(?:cat|head|tail|open|goto|scroll_\w+|search_\w+|find_file|find|ls|grep|rg|sed -n|decompile|disassemble|"
     r"strings|file|str_replace_editor view|git (?:log|show|diff))\b"
 )
-"""Actions that show what a file holds: an error in it did not happen."""
+"""Actions that display a file: an error in it did not happen."""
 _REFUSED = re.compile(
     r"command not found|No such file or directory|: No such file$|^(?:File \S+ not found|Usage: |"
     r"usage: |Invalid |Permission denied|Error: )|EXECUTION TIMED OUT|EXIT_?CODE\W{1,3}[1-9]",
@@ -49,18 +49,18 @@ _FOLDER = re.compile(r"""['"]working_dir['"]:\s*['"]([^'"]{1,1000})['"]""")
 
 
 class TrajectoryReader:
-    """Reads a trajectory of SWE-agent.
+    """Reads an SWE-agent trajectory.
 
-    A step's outcome is read off what was observed. The build succeeded if something was submitted and nothing else
-    ended it: whether what was submitted is right, the file does not know. It is dated by the file. Its id ends in a
-    digest of the content: an instance is tried again under the same name.
+    A step's outcome is derived from its observation. The build succeeded if something was submitted and nothing else
+    ended it: the file does not say whether the submission is right. It is dated by the file. Its id ends in a digest of
+    the content, since an instance can be tried again under the same name.
 
     Parameters
     ----------
     path : path-like
-        A JSON document with a ``trajectory``, packed with gzip or not.
+        A JSON document with a ``trajectory``, optionally gzipped.
     project_id : str, optional
-        By default the repository that the instance names (``owner__repository-123``), else the file's name.
+        Default: the repository that the instance names (``owner__repository-123``), else the file's name.
     """
 
     kind = "trajectories"
@@ -83,7 +83,7 @@ class TrajectoryReader:
         return f"trajectories:{self._path}"
 
     def count(self) -> int | None:
-        """Return None: a trajectory is read whole."""
+        """Return None: a trajectory is read as a whole."""
         return None
 
     def records(self, cursor: str | None) -> Iterator[SourceRecord]:
@@ -142,7 +142,7 @@ def _task(number: int, step: object, root: str) -> BuildTask:
 
 
 def went_wrong(action: str, observation: str) -> bool:
-    """Tell from what was observed whether an action failed; a file that only shows an error did not."""
+    """Return whether an action failed, judged by its observation; a displayed file that shows an error did not."""
     if not action:
         return True
     if _SHOWS.match(action):
@@ -163,7 +163,7 @@ def _files_changed(action: str, state: object, root: str) -> list[str]:
 
 
 def _asked(history: object) -> str:
-    """Return what the agent was asked to do: the issue's text, else the first thing the user said that shows no demonstration."""
+    """Return the agent's task: the issue's text, else the user's first message that is not a demonstration."""
     for message in history[:20] if isinstance(history, list) else ():
         if isinstance(message, dict) and message.get("role") == "user" and not message.get("is_demo"):
             text = cleaned(message.get("content"), MAX_SAID_CHARS)

@@ -1,4 +1,4 @@
-"""What the readers of Reflexion's three formats share."""
+"""Base of the readers of Reflexion's three formats."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ AGENT = "reflexion"
 
 
 class TrialReader(ABC):
-    """What the readers of trials have in common: a path, and a project that the runs of one benchmark share.
+    """Base of trial readers: a path, and a project shared by all runs of a benchmark.
 
     Parameters
     ----------
     path : path-like
-        Packed with gzip or not.
+        Optionally gzipped.
     project_id : str, optional
-        By default the benchmark's name, so that what one trial taught is found in the next.
+        Default: the benchmark's name, so that later trials find the lessons of earlier ones.
     """
 
     kind = "trials"
@@ -38,11 +38,11 @@ class TrialReader(ABC):
 
     @property
     def source_id(self) -> str:
-        """The kind and the absolute path: such a file says nothing about the run it is from."""
+        """The kind and the absolute path, since such a file does not identify its run."""
         return f"{self.kind}:{self._path}"
 
     def count(self) -> int | None:
-        """Return None: the file is read whole."""
+        """Return None: the file is read as a whole."""
         return None
 
     @abstractmethod
@@ -53,7 +53,7 @@ class TrialReader(ABC):
 def trial_fields(
     build_id: str, project_id: str, tasks: list[BuildTask], *, first: int, last: int | None = None
 ) -> dict[str, Any]:
-    """Return the fields of a build of trials `first` to `last` (else `first` alone)."""
+    """Return the fields of a build for trials `first` to `last` (default: `first` alone)."""
     return {
         "build_id": build_id,
         "project_id": project_id,
@@ -66,6 +66,6 @@ def trial_fields(
 
 
 def with_unread(part: Part, place: str, data: dict[str, Any], *lists: str) -> Part:
-    """Return a build's part that also says which of these fields are there and are no lists."""
+    """Return a build's part that also reports which of these fields are not lists."""
     wrong = [name for name in lists if data.get(name) is not None and not isinstance(data[name], list)]
     return part._replace(problem=f"{place}: {', '.join(wrong)}: not a list") if wrong and part.build else part

@@ -165,7 +165,7 @@ HOSTILE = (
 )
 
 
-def test_a_log_cannot_pose_as_anything_but_data() -> None:
+def test_a_log_cannot_escape_its_fence() -> None:
     log = build([{**TASKS[1], "description": HOSTILE, "output": HOSTILE, "outcome": "success"}])
     _, model = extracted(GOOD.replace('"event_index": 1', '"event_index": 0'), log)
     system, user = (message["content"] for message in model.calls[0][0])
@@ -191,7 +191,7 @@ def test_a_log_cannot_pose_as_anything_but_data() -> None:
         {"source_event_ids": ["forged"]}, {"isPinned": True},
     ],
 )  # fmt: skip
-def test_a_model_that_was_talked_into_it_still_cannot_say_more_than_it_may(taken: dict[str, Any]) -> None:
+def test_a_prompt_injection_cannot_exceed_the_models_fields(taken: dict[str, Any]) -> None:
     served, _ = extracted(reply(found(**taken)), build(trust_class="web"))
     assert served.extractor == "rules"
     served, _ = extracted(reply(found(), delete_everything=True))
@@ -200,7 +200,7 @@ def test_a_model_that_was_talked_into_it_still_cannot_say_more_than_it_may(taken
     assert kept.candidates[0].memory.trust_class == "web"
 
 
-def test_a_long_log_is_shortened_to_fit_and_keeps_what_tells_most() -> None:
+def test_a_long_log_is_shortened_and_keeps_informative_events() -> None:
     routine = [{**TASKS[0], "task_id": f"r{number}", "description": "Tidy " * 80} for number in range(3_000)]
     _, model = extracted(GOOD, build([*routine, TASKS[1]]), prompt_tokens=3_000)
     shown = "".join(message["content"] for message in model.calls[0][0])
@@ -211,7 +211,7 @@ def test_a_long_log_is_shortened_to_fit_and_keeps_what_tells_most() -> None:
 
 
 class TestBudget:
-    def test_when_it_is_spent_the_rules_serve_and_say_so(self) -> None:
+    def test_with_a_spent_budget_the_rules_are_used_and_a_notice_says_so(self) -> None:
         model = Budgeted(FakeLanguageModel(GOOD), meter=UsageMeter(ModelBudget(calls=2)))
         extractor = ModelExtractor(model)
         results = [extractor.extract(build()) for _ in range(4)]
@@ -259,7 +259,7 @@ class TestInAStore:
         again = ConsolidationPipeline(store).consolidate(build())
         assert (len(server.chats), again.usage, again.new_memory_ids) == (1, None, [])
 
-    def test_without_the_server_the_rules_serve_and_the_result_says_so(self, open_store: Any) -> None:
+    def test_without_the_server_the_rules_are_used_and_a_notice_says_so(self, open_store: Any) -> None:
         store = open_store(extractor="ollama", ollama_host=unused_address())
         result = ConsolidationPipeline(store).consolidate(build())
         assert result.new_memory_ids

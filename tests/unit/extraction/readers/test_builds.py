@@ -51,7 +51,7 @@ def test_one_object_or_an_array_in_either_case(tmp_path: Path, indent: int | Non
     assert ids(list(BuildLogReader(many).records(None))) == ["b1", "b2"]
 
 
-def test_what_cannot_be_read_is_skipped_with_its_line(tmp_path: Path) -> None:
+def test_unreadable_lines_are_skipped_with_their_number(tmp_path: Path) -> None:
     path = written(
         tmp_path / "log.jsonl", build("b1"), "{broken", build("b2", buildOutcome="splendid"), "", "[1]", build("b3")
     )

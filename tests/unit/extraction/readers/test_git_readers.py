@@ -191,7 +191,7 @@ def test_no_code_of_the_repository_runs(repository: Repository, tmp_path: Path) 
     assert not (tmp_path / "sprung").exists()
 
 
-def test_variables_that_hooks_set_do_not_lead_elsewhere(
+def test_git_variables_set_by_hooks_are_ignored(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository.commit("Add cart")
@@ -206,7 +206,7 @@ def test_a_repository_without_commits_has_no_records(repository: Repository) -> 
     assert reader.source_id
 
 
-def test_what_is_no_repository_raises(tmp_path: Path) -> None:
+def test_a_directory_without_a_repository_raises(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "absent"):
         with pytest.raises(SourceError) as caught:
             list(GitReader(path).records(None))

@@ -190,7 +190,7 @@ def test_a_failed_command_gives_way_to_the_failures_it_ended_with(tmp_path: Path
     ]
 
 
-def test_what_npm_says_gives_way_to_the_scripts_own_failure(tmp_path: Path) -> None:
+def test_the_scripts_own_failure_replaces_npms(tmp_path: Path) -> None:
     npm = "npm ERR! code ELIFECYCLE\nnpm ERR! errno 1\n"
     log = f"> shop@1.0.0 build\n> tsc\n\nsrc/cart.ts(4,7): error TS2322: No.\n{npm}"
     build = ci(tmp_path / "run.log", log)
@@ -216,7 +216,7 @@ def test_an_undated_report_is_as_old_as_its_file(tmp_path: Path, name: str) -> N
 
 
 @pytest.mark.parametrize("text", ["", "\n", JUNIT])
-def test_what_shows_no_command_and_no_failure_is_no_log(tmp_path: Path, text: str) -> None:
+def test_a_text_without_command_or_failure_is_no_log(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.log").write_text(text, "utf-8")
     with pytest.raises(SourceError, match="no command and no failure recognised"):
         list(CiLogReader(tmp_path / "run.log").records(None))
@@ -229,7 +229,7 @@ def test_a_long_line_of_counts_costs_no_time(tmp_path: Path) -> None:
     assert time.process_time() - started < 1
 
 
-def test_what_commands_printed_is_not_held_whole(tmp_path: Path) -> None:
+def test_command_output_is_held_within_limits(tmp_path: Path) -> None:
     path = tmp_path / "run.log"
     printed = ("x" * 10_000 + "\n") * 40
     path.write_text("".join(f"$ step {n}\n{printed}" for n in range(16)), "utf-8")

@@ -98,12 +98,12 @@ def test_a_session_is_a_build_and_each_use_of_a_tool_a_task(path: Path) -> None:
         ("a task ended", {"origin": {"kind": "task-notification"}}),
     ],
 )
-def test_what_the_program_says_in_the_users_name_is_not_the_users(path: Path, content: str, flags: Any) -> None:
+def test_program_messages_in_the_users_name_are_not_the_users(path: Path, content: str, flags: Any) -> None:
     transcript(path, line("user", "Real", 1), line("user", content, 2, **flags))
     assert [said.action for said in only_build(path).user_interventions] == ["Real"]
 
 
-def test_a_users_words_stand_with_what_they_answer(path: Path) -> None:
+def test_a_users_message_is_stored_with_what_it_answers(path: Path) -> None:
     transcript(
         path,
         line("assistant", [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Shall I use npm?"}], 1),
@@ -211,7 +211,7 @@ def test_a_use_without_a_word_after_a_result_has_no_reason(path: Path) -> None:
     assert [said.context for said in build.user_interventions] == ["First the tests."]
 
 
-def test_of_uses_that_never_end_only_the_last_are_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_latest_unfinished_tool_uses_are_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transcripts_module, "_MAX_RUNNING", 2)
     monkeypatch.setattr(transcripts_module, "_MAX_SEEN", 3)
     ids = ["t1", "t2", "t3"]
@@ -221,7 +221,7 @@ def test_of_uses_that_never_end_only_the_last_are_waited_for(path: Path, monkeyp
 
 
 @pytest.mark.parametrize("text", ['{"foo": 1}\n', "", "\n"])
-def test_what_has_no_entry_of_a_session_is_no_transcript(path: Path, text: str) -> None:
+def test_a_file_without_session_entries_is_no_transcript(path: Path, text: str) -> None:
     path.write_text(text, "utf-8")
     with pytest.raises(SourceError, match="not a transcript"):
         list(TranscriptReader(path).records(None))

@@ -195,7 +195,7 @@ def skipped(reader: Reader) -> tuple[int, list[str]]:
     return sum(record.build is not None for record in records), [one.skipped for one in records if one.skipped]
 
 
-def test_what_is_of_another_form_is_told_beside_what_was_read(tmp_path: Path) -> None:
+def test_unknown_forms_are_reported_beside_the_readable_part(tmp_path: Path) -> None:
     unplaced = HOTPOTQA.replace("------------- BEGIN CORRECT AGENTS -------------\n", "", 1)
     before = skipped(HotpotqaReader(written(tmp_path / "whole.txt", HOTPOTQA)))
     assert skipped(HotpotqaReader(written(tmp_path / "unplaced.txt", unplaced))) == (
@@ -308,7 +308,7 @@ def test_an_observation_says_whether_an_action_failed(action: str, observation: 
     assert went_wrong(action, observation) is failed
 
 
-def test_what_holds_no_trials_is_refused(tmp_path: Path) -> None:
+def test_a_file_without_trials_is_rejected(tmp_path: Path) -> None:
     for reader in (
         TrajectoryReader(written(tmp_path / "a.traj", {"steps": []})),
         AlfworldReader(written(tmp_path / "a.json", {"name": "x"})),

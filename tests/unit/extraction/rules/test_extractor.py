@@ -169,7 +169,7 @@ def test_a_commit_is_kept_as_what_its_subject_says(description: str, kind: str) 
         {"description": ""},
     ],
 )
-def test_junk_is_passed_over(task: dict[str, Any]) -> None:
+def test_noise_is_skipped(task: dict[str, Any]) -> None:
     assert kinds(commits(task)) == []
 
 
@@ -181,7 +181,7 @@ def test_a_decision_keeps_what_was_not_chosen() -> None:
     assert memory.outcome == "positive"
 
 
-def test_a_body_adds_its_reasons_and_not_its_chaff() -> None:
+def test_a_body_adds_only_its_reasons() -> None:
     body = "Closes #12\n\n* fix cart total\n\nDiscounts were applied twice because the cart was priced on every read.\n---------"
     memory = found(commits({"description": "fix: cart total", "output": body}))["fix"].memory
     assert memory.content == (
@@ -252,7 +252,7 @@ def test_a_grown_log_adds_its_growth(store: Any) -> None:
     assert any("currency" in memory.content for memory in store.get_all_memories())
 
 
-def test_hostile_logs_have_an_end() -> None:
+def test_hostile_logs_are_bounded() -> None:
     many: list[dict[str, Any]] = [{"description": f"fix: order {n} is lost on reload {n * 7}"} for n in range(1_500)]
 
     assert len(RuleExtractor().extract(commits(*many)).candidates) == 1_000

@@ -72,7 +72,7 @@ def test_a_command_that_failed_and_worked_after_an_edit_is_a_recovery() -> None:
     assert (memory.source, memory.session_id, memory.trust_class) == ("transcript", "s1", "agent")
 
 
-def test_what_was_done_between_is_the_remedy_however_it_is_run() -> None:
+def test_the_steps_in_between_are_the_remedy() -> None:
     log = session(
         run("python sync.py", "ModuleNotFoundError: No module named 'httpx'", ok=False),
         run("uv add httpx", "added"),
@@ -89,13 +89,13 @@ def test_many_failures_cost_no_more_than_their_number() -> None:
     assert len(found(log)) == 1_000  # the extractor's own limit; each looks no further than forty steps
 
 
-def test_failures_of_one_kind_are_told_once_with_their_number() -> None:
+def test_failures_of_one_kind_are_reported_once_with_their_number() -> None:
     log = session(*(edit("a.py", ok=False, output="SyntaxError: unmatched ')'") for _ in range(3)), edit("a.py"))
     assert "An edit of a.py failed 3 times (SyntaxError: unmatched ')')" in only(log, "recovery").content
     assert len(found(log)) == 1
 
 
-def test_of_two_long_calls_what_differs_is_told() -> None:
+def test_only_the_difference_of_two_long_calls_is_reported() -> None:
     long = ", ".join(f'field_{number}="{number}"' for number in range(30))
     log = session(
         run(f"book(user=1, {long}, amount=255)", "Error: the amount does not add up", ok=False),
@@ -104,7 +104,7 @@ def test_of_two_long_calls_what_differs_is_told() -> None:
     assert "what worked: `… amount=305) …`" in only(log, "recovery").content
 
 
-def test_a_failure_that_stayed_says_what_the_agent_made_of_it() -> None:
+def test_an_unresolved_failure_includes_the_agents_interpretation() -> None:
     log = session(
         run("python solve.py", "EXECUTION TIMED OUT", ok=False),
         run("cat notes.txt", reasoning="The search space is too large for the time limit. Let me look at the notes."),
@@ -123,7 +123,7 @@ def test_looking_around_in_vain_teaches_nothing(command: str) -> None:
     assert found(session(run(command, "No such file or directory", ok=False), run("pwd"))) == []
 
 
-def test_what_was_found_out_is_kept_and_plans_are_not() -> None:
+def test_insights_are_kept_and_plans_are_not() -> None:
     log = session(
         run("ls", reasoning="Let's start by looking at the files. Next, I will run the tests because I want to see."),
         run(
@@ -137,7 +137,7 @@ def test_what_was_found_out_is_kept_and_plans_are_not() -> None:
     assert len(found(log)) == 1
 
 
-def test_a_command_that_worked_again_and_again_is_how_it_is_done() -> None:
+def test_a_repeatedly_successful_command_becomes_a_procedure() -> None:
     log = session(*(run("make check-all", "ok", description="Bash: Run all checks") for _ in range(3)))
     memory = only(log, "procedure")
     assert isinstance(memory, EpisodicMemory)  # one session proposes no procedure
@@ -156,7 +156,7 @@ def test_a_command_that_worked_again_and_again_is_how_it_is_done() -> None:
     ],
     ids=["a thought", "a call with the arguments of one case", "the first line of many", "cut"],
 )
-def test_what_nobody_could_repeat_is_no_procedure(command: str) -> None:
+def test_unrepeatable_commands_are_no_procedure(command: str) -> None:
     assert found(session(*(run(command, "ok", description=command) for _ in range(3)))) == []
 
 
@@ -222,7 +222,7 @@ class TestTheUser:
         assert isinstance(memory, SemanticMemory)
         assert memory.content == f"Instruction by the user: {rule}"
 
-    def test_what_was_pasted_is_not_read_for_rules(self) -> None:
+    def test_pasted_text_is_not_searched_for_rules(self) -> None:
         assert found(session(said=[told("log line, never mind\n" * 400)])) == []
 
 

@@ -28,7 +28,7 @@ def archived(store: Any) -> list[str]:
     return sorted(memory.id for memory in store.list_memories(state="archived"))
 
 
-def test_the_last_that_tells_of_a_failure_stays(store: Any) -> None:
+def test_the_last_memory_of_a_failure_is_kept(store: Any) -> None:
     kept = [store.insert_memory(episode(number, relevance_score=number / 100)) for number in (3, 1, 2)]
     result = run(store)
     assert (result.archived, result.landmarks, result.negatives, result.landmark_share) == (2, 1, 1, 1.0)
@@ -37,7 +37,7 @@ def test_the_last_that_tells_of_a_failure_stays(store: Any) -> None:
     ]  # fmt: skip
 
 
-def test_of_a_pair_that_was_merged_the_one_that_was_replaced_goes(store: Any) -> None:
+def test_of_a_merged_pair_the_superseded_memory_goes(store: Any) -> None:
     kept, replaced = store.insert_memory(episode(1, relevance_score=0.01)), store.insert_memory(episode(2))
     alone = store.insert_memory(episode(3, tags=["export"]))
     store.supersede(replaced.id, by=kept.id)
@@ -47,7 +47,7 @@ def test_of_a_pair_that_was_merged_the_one_that_was_replaced_goes(store: Any) ->
     assert (result.landmarks, store.get_memory(kept.id).floor) == (1, 0.1)
 
 
-def test_only_what_is_listed_is_counted_as_a_landmark_and_gets_a_floor(store: Any) -> None:
+def test_only_listed_memories_count_as_landmarks_and_get_a_floor(store: Any) -> None:
     for number, out in enumerate((store.suppress, store.invalidate), start=1):
         store.insert_memory(episode(number, tags=[f"t{number}"], relevance_score=1.0))
         run(store)
@@ -61,7 +61,7 @@ def test_only_what_is_listed_is_counted_as_a_landmark_and_gets_a_floor(store: An
     assert run(store).floors_set == 1
 
 
-def test_who_is_a_landmark_no_longer_loses_the_floor_and_may_go(store: Any) -> None:
+def test_a_former_landmark_loses_its_floor_and_may_go(store: Any) -> None:
     first = store.insert_memory(episode(1))
     run(store)
     assert store.get_memory(first.id).floor == 0.1
@@ -72,7 +72,7 @@ def test_who_is_a_landmark_no_longer_loses_the_floor_and_may_go(store: Any) -> N
     assert (run(store).floors_cleared, store.get_memory(fresh.id).floor) == (1, 0.0)
 
 
-def test_a_floor_of_the_user_is_left_alone(store: Any) -> None:
+def test_a_floor_set_by_the_user_is_kept(store: Any) -> None:
     kept = store.insert_memory(episode(1, outcome="positive", floor=0.3))
     low = store.insert_memory(episode(2, outcome="positive", floor=0.05))
     result = run(store)
@@ -81,7 +81,7 @@ def test_a_floor_of_the_user_is_left_alone(store: Any) -> None:
     assert store.get_memory(low.id).archived_at
 
 
-def test_task_memories_go_in_commits_of_their_own(store: Any) -> None:
+def test_task_memories_are_collected_in_separate_commits(store: Any) -> None:
     for number in range(1, 7):
         task = {0: None, 1: "T1", 2: "T2"}[number % 3]
         store.insert_memory(episode(number, outcome="positive", **({"task_id": task} if task else {})))
@@ -99,7 +99,7 @@ class TestGeneralisations:
         return store.insert_memory({**base, "relevance_score": 0.01, "supporting_memory_ids": sources, **fields})
 
     @pytest.mark.parametrize("setting", ["archive", "delete"])
-    def test_what_is_left_of_episodes_stays_and_they_stay_as_evidence(self, open_store: Any, setting: str) -> None:
+    def test_the_last_trace_of_episodes_is_kept_and_evidence_is_archived(self, open_store: Any, setting: str) -> None:
         store = open_store(garbage_collection=setting)
         sources = self.sources(store)
         general = self.general(store, sources)
@@ -108,11 +108,11 @@ class TestGeneralisations:
         assert store.get_memory(general.id).supporting_memory_ids == sources
         assert run(store).last_traces == 1
 
-    def test_it_may_go_while_its_episodes_are_there(self, store: Any) -> None:
+    def test_a_generalisation_may_go_while_its_episodes_exist(self, store: Any) -> None:
         general = self.general(store, self.sources(store, relevance_score=0.5))
         assert (run(store).archived, archived(store)) == (1, [general.id])
 
-    def test_one_that_is_superseded_or_from_one_episode_is_no_last_trace(self, store: Any) -> None:
+    def test_superseded_or_single_source_memories_are_no_last_trace(self, store: Any) -> None:
         old = self.general(store, self.sources(store))
         newer = self.general(store, [], content="Tokens fail", relevance_score=1.0)
         store.supersede(old.id, by=newer.id)
@@ -120,7 +120,7 @@ class TestGeneralisations:
         assert run(store).archived == 5
         assert {old.id, single.id} <= set(archived(store))
 
-    def test_one_episode_that_several_builds_bear_out_is_enough(self, store: Any) -> None:
+    def test_one_episode_with_several_builds_makes_a_last_trace(self, store: Any) -> None:
         merged = store.insert_memory(episode(1, outcome="neutral", evidence_build_ids=["b1", "b2", "b3"]))
         self.general(store, [merged.id])
         result = run(store)
@@ -128,7 +128,7 @@ class TestGeneralisations:
 
 
 class TestSummaries:
-    def test_after_30_days_without_access(self, store: Any, clock: Any) -> None:
+    def test_episodes_are_summarised_after_30_days_without_access(self, store: Any, clock: Any) -> None:
         told = store.insert_memory(episode(1, content=LONG, relevance_score=1.0))
         used = store.insert_memory(episode(2, content=LONG, relevance_score=1.0))
         short = store.insert_memory(episode(3, relevance_score=1.0))
@@ -145,7 +145,7 @@ class TestSummaries:
         assert [store.get_memory(one.id).archive_summary for one in (used, short, known)] == [None] * 3
         assert run(store).summarised == 0
 
-    def test_one_goes_with_its_text(self, store: Any, clock: Any) -> None:
+    def test_a_summary_is_cleared_with_its_text(self, store: Any, clock: Any) -> None:
         told = store.insert_memory(episode(1, content=LONG, relevance_score=1.0))
         clock.advance(days=30)
         run(store)
@@ -153,7 +153,7 @@ class TestSummaries:
         assert store.update_memory(told.id, content=f"Again. {LONG}").archive_summary is None
         assert run(store).summarised == 1
 
-    def test_it_stays_when_the_memory_comes_back(self, store: Any, clock: Any) -> None:
+    def test_a_summary_survives_unarchiving(self, store: Any, clock: Any) -> None:
         told = store.insert_memory(episode(1, content=LONG, relevance_score=1.0))
         clock.advance(days=30)
         run(store)
@@ -167,7 +167,7 @@ class TestSummaries:
 
 @pytest.mark.embedded
 class TestPreview:
-    def test_it_writes_nothing_and_is_what_the_run_does(self, store: Any, clock: Any) -> None:
+    def test_a_preview_writes_nothing_and_matches_the_run(self, store: Any, clock: Any) -> None:
         store.insert_memories([episode(number) for number in range(1, 5)])
         store.insert_memory(episode(9, content=LONG, relevance_score=1.0, tags=["a", "b"]))
         clock.advance(days=30)
@@ -182,7 +182,7 @@ class TestPreview:
         assert (done.archived, done.summarised, done.floors_set) == (3, 1, 2)
         assert sorted(foreseen.memory_ids) == archived(store)
 
-    def test_recalls_that_it_would_have_changed(self, store: Any, clock: Any) -> None:
+    def test_a_preview_lists_recalls_it_would_have_changed(self, store: Any, clock: Any) -> None:
         store.insert_memory(episode(1, content="The proxy strips the header", relevance_score=0.3, outcome="neutral"))
         store.insert_memory(episode(2, content="Sessions hold behind the proxy", relevance_score=1.0, is_pinned=True))
         memory = memgraph.MemGraph(store)
@@ -205,7 +205,7 @@ class TestPreview:
         assert run(store) == CollectionResult()
 
 
-def test_a_use_that_is_not_recorded_yet_keeps_a_memory(store: Any) -> None:
+def test_a_pending_use_keeps_a_memory(store: Any) -> None:
     store.insert_memory(episode(1, outcome="neutral"))
     store.record_access(str(UUID(int=1)))
     assert run(store).archived == 0
@@ -223,7 +223,7 @@ def test_a_run_records_what_it_did(store: Any) -> None:
     assert result.floors_set == 1
 
 
-def test_progress_is_told(store: Any) -> None:
+def test_progress_is_reported(store: Any) -> None:
     store.insert_memories([episode(number, outcome="neutral") for number in range(1, 4)])
     told: list[tuple[int, int]] = []
     memgraph.MemGraph(store).maintenance.collect(progress=lambda done, total: told.append((done, total)))

@@ -32,14 +32,16 @@ def negative(tags: list[str], **fields: Any) -> dict[str, Any]:
         (["auth"], ["deploy"], True),
     ],
 )
-def test_what_counts_as_company(store: Any, tags: list[str], other: list[str], expected: bool) -> None:
+def test_memories_that_share_enough_tags_are_company(
+    store: Any, tags: list[str], other: list[str], expected: bool
+) -> None:
     memory = store.insert_memory(negative(tags))
     store.insert_memory(negative(other, outcome="positive"))
     assert is_landmark(store, memory) is expected
     assert memgraph.ConsolidationPipeline(store).is_landmark(memory) is expected
 
 
-def test_company_is_listed_and_of_the_same_project(store: Any) -> None:
+def test_company_must_be_listed_and_in_the_same_project(store: Any) -> None:
     memory = store.insert_memory(negative(["auth"]))
     store.insert_memory(negative(["auth"], project_id="bank"))
     store.insert_memory(negative(["auth"], project_id=None))
@@ -54,13 +56,13 @@ def test_company_is_listed_and_of_the_same_project(store: Any) -> None:
     assert is_landmark(store, memory)
 
 
-def test_what_is_forgotten_is_no_landmark(store: Any) -> None:
+def test_a_forgotten_memory_is_no_landmark(store: Any) -> None:
     memory = store.insert_memory(negative(["auth"]))
     assert is_landmark(store, memory)
     assert not is_landmark(store, store.suppress(memory.id))
 
 
-def test_what_is_superseded_is_no_company_and_no_landmark_itself(store: Any) -> None:
+def test_a_superseded_memory_is_neither_company_nor_landmark(store: Any) -> None:
     old, new = (store.insert_memory(negative(tags)) for tags in (["auth", "jwt"], ["auth", "jwt", "proxy"]))
     store.supersede(old.id, by=new.id)
     assert [is_landmark(store, one) for one in (old, new)] == [False, True]
@@ -68,13 +70,13 @@ def test_what_is_superseded_is_no_company_and_no_landmark_itself(store: Any) -> 
     assert [is_landmark(store, one) for one in (old, new)] == [False, False]
 
 
-def test_only_negative_ones_unless_a_tag_says_so(store: Any) -> None:
+def test_only_negative_memories_are_landmarks_unless_tagged(store: Any) -> None:
     assert not is_landmark(store, store.insert_memory(negative(["auth"], outcome="positive")))
     for tag in ("critical-failure", "data-loss", "security-incident", "user-escalation", "Data-Loss"):
         assert is_landmark(store, store.insert_memory(negative(["auth", tag], outcome="positive")))
 
 
-def test_one_that_is_not_kept_is_told_too(store: Any) -> None:
+def test_an_unstored_memory_can_be_checked(store: Any) -> None:
     store.insert_memory(negative(["auth", "jwt"]))
     assert not is_landmark(store, memgraph.parse_memory(negative(["auth", "jwt"])))
     assert is_landmark(store, memgraph.parse_memory(negative(["auth", "unheard of"])))
@@ -119,7 +121,7 @@ def test_counting_agrees_with_comparing_all_pairs(memories: Any, leaving: list[i
             assert company.is_alone(place) == alone[place] == expected[place]
 
 
-def test_a_tag_of_all_costs_no_more_than_another() -> None:
+def test_a_tag_on_every_memory_costs_no_more_than_another() -> None:
     """Linear, not quadratic: memories that all share one tag are counted in well under a second."""
     import time
 
@@ -131,7 +133,7 @@ def test_a_tag_of_all_costs_no_more_than_another() -> None:
     assert not alone.any()  # each shares "all" and a second tag with five others
 
 
-def test_of_very_many_tags_the_rarest_are_compared() -> None:
+def test_only_the_rarest_of_many_tags_are_compared() -> None:
     many = [f"m{number}" for number in range(400)]
     memories = [(many, "P", True, True), ([*many, "x"], "P", True, True), (["x", "y"], "P", True, True)]
     index, members, asking = built(memories)  # type: ignore[arg-type]

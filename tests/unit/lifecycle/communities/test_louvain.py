@@ -33,20 +33,20 @@ def drawn(number: int, *, seed: int = 0, tags: int = 60) -> list[list[str]]:
     return [sorted(set(chance.choices(names, weights, k=chance.randint(1, 6)))) for _ in range(number)]
 
 
-def test_a_shared_tag_weighs_the_more_the_rarer_it_is() -> None:
+def test_rarer_shared_tags_weigh_more() -> None:
     weights = tag_weights([["a", "b"], ["a", "c"], ["a"], ["a", "b"]])
     assert weights == pytest.approx({"a": log(2), "b": log(3), "c": log(5)})
 
 
 @pytest.mark.parametrize(("many", "is_left_out"), [(LARGE_FROM - 1, False), (LARGE_FROM, True)])
-def test_in_a_large_project_a_tag_of_most_episodes_says_nothing(many: int, is_left_out: bool) -> None:
+def test_in_a_large_project_a_tag_on_most_episodes_is_ignored(many: int, is_left_out: bool) -> None:
     weights = tag_weights([["all", f"t{n % 2}"] for n in range(many)])
     assert ("all" not in weights) is is_left_out
     assert "t1" in weights  # on half of them, and no more
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_graph_is_the_one_that_is_written_out(seed: int) -> None:
+def test_the_sparse_graph_equals_the_explicit_one(seed: int) -> None:
     tag_sets = drawn(120, seed=seed)
     weights = tag_weights(tag_sets)
     graph, expected = overlap(tag_sets, weights), written_out(tag_sets, weights)
@@ -60,7 +60,7 @@ def test_the_graph_is_the_one_that_is_written_out(seed: int) -> None:
         assert dense[vertex, vertex] == pytest.approx(2 * inside)
 
 
-def test_of_many_tags_the_rarest_are_compared() -> None:
+def test_only_the_rarest_tags_of_an_episode_are_compared() -> None:
     many = [f"m{n}" for n in range(MOST_TAGS + 8)]
     tag_sets = [[*many, "rare", "rarer"], ["rare", "rarer"], *([many[n % 20]] for n in range(40))]
     graph = overlap(tag_sets, tag_weights(tag_sets))
@@ -69,7 +69,7 @@ def test_of_many_tags_the_rarest_are_compared() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_what_hangs_together_is_divided_as_well_as_networkx_does(seed: int) -> None:
+def test_components_are_divided_as_well_as_by_networkx(seed: int) -> None:
     """Before it is divided further for want of something to say, a part has no less modularity than networkx's best."""
     chance = random.Random(seed)
     topics = [[f"{topic}{n}" for n in range(5)] for topic in "abcdefgh"]
@@ -82,12 +82,12 @@ def test_what_hangs_together_is_divided_as_well_as_networkx_does(seed: int) -> N
     assert sum(len(members) > 1 for members in found) == 8
 
 
-def test_what_shares_less_than_two_tags_stands_alone() -> None:
+def test_episodes_that_share_fewer_than_two_tags_are_singletons() -> None:
     tag_sets = [["a", "b"], ["a", "c"], ["b", "c"], [], ["a"]]
     assert communities(tag_sets, tag_weights(tag_sets)) == [[0], [1], [2], [3], [4]]
 
 
-def test_every_episode_is_in_one_community_and_the_order_of_the_rest_does_not_matter() -> None:
+def test_communities_partition_the_episodes_whatever_the_order() -> None:
     tag_sets = drawn(300)
     weights = tag_weights(tag_sets)
     found = communities(tag_sets, weights)
@@ -95,7 +95,7 @@ def test_every_episode_is_in_one_community_and_the_order_of_the_rest_does_not_ma
     assert communities(tag_sets, weights) == found
 
 
-def test_a_community_has_something_to_say() -> None:
+def test_a_community_has_a_common_topic() -> None:
     """Most of its episodes have two tags in common, one of them a rare one; what is small cannot be divided."""
     tag_sets = drawn(2_000, tags=300)
     for members in communities(tag_sets, tag_weights(tag_sets), is_large=True):
@@ -106,7 +106,7 @@ def test_a_community_has_something_to_say() -> None:
         assert len({tuple(tag_sets[place]) for place in members}) <= 6 or common[1] * 2 > len(members)
 
 
-def test_what_belongs_together_stays_so_and_is_joined_only_if_nothing_is_lost() -> None:
+def test_settled_groups_stay_and_merge_only_without_loss() -> None:
     tag_sets = [["a", "b", "c"]] * 3 + [["a", "b", "c", "e"], ["a", "b", "d", "f"]] + [["a", "b", "d"]] * 3
     weights = tag_weights(tag_sets)
     one, other = [0, 1, 2], [5, 6, 7]
@@ -117,7 +117,7 @@ def test_what_belongs_together_stays_so_and_is_joined_only_if_nothing_is_lost() 
     assert communities(alike, tag_weights(alike), settled=[one, other]) == [list(range(8))]  # joined
 
 
-def test_who_is_linked_with_the_others_stays_where_it_is() -> None:
+def test_a_member_linked_with_the_others_stays() -> None:
     """A community is not written anew because another one would be as near."""
     tag_sets = [["a", "b", "c", "d"], ["a", "b", "c"], ["a", "b", "c"], ["a", "d", "x", "y"]] + [["x", "y", "z"]] * 3
     first, other = [0, 1, 2], [4, 5, 6]
@@ -127,7 +127,7 @@ def test_who_is_linked_with_the_others_stays_where_it_is() -> None:
     assert communities(tag_sets, tag_weights(tag_sets), settled=[[*first, 3], other]) == [first, [3, *other]]
 
 
-def test_what_has_nothing_in_common_any_more_is_divided() -> None:
+def test_a_group_without_a_common_topic_is_divided() -> None:
     tag_sets = [["a", "b"]] * 3 + [["c", "d"]] * 3
     assert communities(tag_sets, tag_weights(tag_sets), settled=[list(range(6))]) == [[0, 1, 2], [3, 4, 5]]
     moved = [["a", "b"]] * 4 + [["c", "d"]] * 3
@@ -139,7 +139,7 @@ def test_the_same_two_tags_on_everything_are_one_community() -> None:
     assert len(communities(tag_sets, {"a": 0.7, "b": 0.7})) == 1
 
 
-def test_frequent_tags_are_no_quadratic_matter() -> None:
+def test_frequent_tags_cost_no_quadratic_time() -> None:
     """Ten thousand episodes of five tags with the same two among them: written out, that is fifty million pairs."""
     chance = random.Random(1)
     tag_sets = [["a", "b", *(f"t{chance.randrange(500)}" for _ in range(3))] for _ in range(10_000)]
@@ -171,7 +171,7 @@ def test_a_hundred_thousand_episodes() -> None:
     assert took[100_000] < 13 * max(took[10_000], 0.5)
 
 
-def test_what_is_left_beside_the_groups_and_shares_nothing_stands_alone() -> None:
+def test_leftovers_that_share_nothing_are_singletons() -> None:
     tags = ["abe", "bd", "bc", "ade", "be", "bcd", "ad", "ab", "acd", "ade"]
     found = communities([list(one) for one in tags], tag_weights(tags), settled=[[8], [2, 6, 9]])
     assert sorted(place for members in found for place in members) == list(range(len(tags)))

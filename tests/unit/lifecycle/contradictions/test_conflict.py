@@ -64,7 +64,7 @@ ALIKE = [
 
 
 @pytest.mark.parametrize(("older", "newer", "kind"), CONFLICTING)
-def test_what_cannot_both_be_so_conflicts_whichever_comes_first(older: str, newer: str, kind: str) -> None:
+def test_exclusive_statements_conflict_in_either_order(older: str, newer: str, kind: str) -> None:
     for pair in ((older, newer), (newer, older)):
         found = conflict_of(*(SemanticMemory(content=text) for text in pair))
         assert found is not None
@@ -73,18 +73,18 @@ def test_what_cannot_both_be_so_conflicts_whichever_comes_first(older: str, newe
 
 
 @pytest.mark.parametrize(("one", "other"), ALIKE)
-def test_what_is_merely_alike_does_not(one: str, other: str) -> None:
+def test_merely_similar_statements_do_not_conflict(one: str, other: str) -> None:
     for pair in ((one, other), (other, one)):
         assert conflict_of(*(SemanticMemory(content=text) for text in pair)) is None
 
 
-def test_the_reason_tells_both_values() -> None:
+def test_the_reason_names_both_values() -> None:
     found = conflict_of(*(SemanticMemory(content=text) for text in CONFLICTING[0][:2]))
     assert found is not None
     assert found.reason == "says “9090” where the older one says “8080”"
 
 
-def test_what_they_are_about_must_be_the_same_where_both_say_so() -> None:
+def test_stated_subjects_must_be_equal() -> None:
     def told(text: str, file: str) -> SemanticMemory:
         return SemanticMemory.parse({"content": text, "entities": [{"name": file, "kind": "file", "about": True}]})
 
@@ -93,7 +93,7 @@ def test_what_they_are_about_must_be_the_same_where_both_say_so() -> None:
     assert conflict_of(told(older, "a.toml"), told(newer, "b.toml")) is None
 
 
-def test_a_users_word_is_a_rule_without_saying_so() -> None:
+def test_a_users_statement_counts_as_a_rule() -> None:
     texts = ("Use pytest for the unit tests", "Use unittest for the unit tests")
     assert conflict_of(*(SemanticMemory(content=text) for text in texts)) is None
     assert conflict_of(*(SemanticMemory(content=text, trust_class="user") for text in texts)) is not None
@@ -115,7 +115,7 @@ def change(text: str, **fields: Any) -> EpisodicMemory:
         ("Add the importer.", "Remove the exporter.", False),
     ],
 )  # fmt: skip
-def test_a_change_conflicts_with_the_one_that_takes_it_back(older: str, newer: str, does: bool) -> None:
+def test_a_change_conflicts_with_its_reversal(older: str, newer: str, does: bool) -> None:
     assert (conflict_of(change(older), change(newer)) is not None) is does
 
 
@@ -132,7 +132,7 @@ def test_a_failed_trial_and_a_later_success_are_a_recovery() -> None:
     assert found.kind == "outcome"
 
 
-def test_of_events_that_merely_differ_in_a_number_none_is_wrong() -> None:
+def test_events_that_differ_in_a_number_do_not_conflict() -> None:
     texts = ("The import ended at 9090 rows", "The import ended at 8080 rows")
     assert conflict_of(*(EpisodicMemory(content=text) for text in texts)) is None
 
@@ -144,7 +144,7 @@ def test_equal_claims_of_opposite_outcome_conflict() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "?!", "a" * 800, "= = = to to", "not not", "set to", "n't", "“”()", "is " * 200])
-def test_any_text_is_read(text: str) -> None:
+def test_any_text_is_accepted(text: str) -> None:
     claims_of(text)
     if text:
         assert conflict_of(SemanticMemory(content=text), SemanticMemory(content=text)) is None

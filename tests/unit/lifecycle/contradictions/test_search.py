@@ -49,7 +49,7 @@ def recalled(memory: memgraph.MemGraph, text: str) -> list[str]:
     return [one.memory.id for one in memory.search_memories(text)]
 
 
-def test_a_surer_value_that_is_stated_later_replaces_the_older_one(
+def test_a_later_value_with_higher_confidence_supersedes_the_older_one(
     memory: memgraph.MemGraph, say: Callable[..., str]
 ) -> None:
     old, new = say(OLD), say(NEW, confidence=0.9)
@@ -71,9 +71,7 @@ def test_a_surer_value_that_is_stated_later_replaces_the_older_one(
     assert pairs(memory) == [(new, old)], "what the user took back stays taken back"
 
 
-def test_what_an_agent_denies_stays_open_and_both_are_recalled(
-    memory: memgraph.MemGraph, say: Callable[..., str]
-) -> None:
+def test_an_agents_denial_stays_open_and_both_are_recalled(memory: memgraph.MemGraph, say: Callable[..., str]) -> None:
     old, new = say(YES), say(NO)
 
     assert pairs(memory) == [(new, old)]
@@ -108,7 +106,9 @@ def test_a_run_reads_each_memory_once_and_judges_each_pair_once(
     assert memory.contradictions.find().found == 1
 
 
-def test_the_notice_of_an_observation_says_so(memory: memgraph.MemGraph, say: Callable[..., str], clock: Any) -> None:
+def test_an_observations_notice_reports_the_contradiction(
+    memory: memgraph.MemGraph, say: Callable[..., str], clock: Any
+) -> None:
     say(YES)
     say(OLD)
     clock.advance(days=1)
@@ -133,7 +133,7 @@ def test_the_notice_of_an_observation_says_so(memory: memgraph.MemGraph, say: Ca
     ],
     ids=str,
 )
-def test_who_may_replace_whom(
+def test_when_the_newer_memory_supersedes_the_older_one(
     memory: memgraph.MemGraph, say: Callable[..., str], older: dict[str, Any], newer: dict[str, Any], is_decided: bool
 ) -> None:
     old, new = say(OLD, **older), say(NEW, **newer)
@@ -143,7 +143,7 @@ def test_who_may_replace_whom(
     assert relations(memory, new, old) == {"CONTRADICTS", *(["SUPERSEDES"] if is_decided else [])}
 
 
-def test_what_is_pinned_gives_way_to_the_users_word_alone(
+def test_a_pinned_memory_yields_only_to_the_user(
     memory: memgraph.MemGraph, say: Callable[..., str], clock: Any
 ) -> None:
     old = say(OLD)
@@ -156,7 +156,7 @@ def test_what_is_pinned_gives_way_to_the_users_word_alone(
     assert [one.content for one in memory.store.list_memories(state="superseded")] != []
 
 
-def test_what_was_of_use_since_is_confirmed(memory: memgraph.MemGraph, say: Callable[..., str]) -> None:
+def test_a_successful_use_confirms_a_memory(memory: memgraph.MemGraph, say: Callable[..., str]) -> None:
     old, new = say(YES), say(NO)
     memory.contradictions.find()
     result = memory.recall("does the importer handle empty files", project="shop")
@@ -166,7 +166,7 @@ def test_what_was_of_use_since_is_confirmed(memory: memgraph.MemGraph, say: Call
     assert relations(memory, new, old) == {"CONTRADICTS", "SUPERSEDES"}
 
 
-def test_only_a_rise_of_the_newer_ones_confidence_decides(memory: memgraph.MemGraph, say: Callable[..., str]) -> None:
+def test_only_a_rise_in_the_newer_ones_confidence_settles(memory: memgraph.MemGraph, say: Callable[..., str]) -> None:
     old, new = say(OLD, confidence=0.8), say(NEW, confidence=0.8)
     for lowered in ({"confidence": 0.1}, {"trust_class": "tool"}, {"valid_at": "2026-01-01"}, {"confidence": 0.7}):
         memory.store.update_memory(new, **lowered)
@@ -183,7 +183,7 @@ def test_only_a_rise_of_the_newer_ones_confidence_decides(memory: memgraph.MemGr
     assert memory.contradictions.find().superseded == 1
 
 
-def test_to_merge_copies_in_sleep_confirms_nothing(memory: memgraph.MemGraph, clock: Any) -> None:
+def test_merging_copies_in_sleep_confirms_nothing(memory: memgraph.MemGraph, clock: Any) -> None:
     for text, confidence in ((OLD, 0.9), (NEW, 0.6), (NEW.lower(), 0.2)):
         clock.advance(days=1)
         memory.store.insert_memory(SemanticMemory(content=text, project_id="shop", confidence=confidence))
@@ -193,7 +193,7 @@ def test_to_merge_copies_in_sleep_confirms_nothing(memory: memgraph.MemGraph, cl
     assert len(pairs(memory)) == 1
 
 
-def test_the_link_holds_the_kind_alone_and_is_worded_where_both_are_shown(
+def test_the_link_stores_the_kind_and_the_wording_is_made_on_display(
     memory: memgraph.MemGraph, say: Callable[..., str]
 ) -> None:
     old, new = say("The deploy key of the shop is hunter2"), say("The deploy key of the shop is now blue42")
@@ -208,9 +208,7 @@ def test_the_link_holds_the_kind_alone_and_is_worded_where_both_are_shown(
     assert memory.contradictions.list(decided=True)[0].reason == "another value"  # its text tells it no more
 
 
-def test_a_run_finds_what_was_written_without_looking_and_a_second_one_writes_nothing(
-    memory: memgraph.MemGraph, clock: Any
-) -> None:
+def test_a_run_finds_earlier_writes_and_is_idempotent(memory: memgraph.MemGraph, clock: Any) -> None:
     for text in (OLD, YES, "The shop sells shoes", NEW, NO):
         clock.advance(days=1)
         confidence = 0.9 if text == NEW else 0.5
@@ -227,7 +225,7 @@ def test_a_run_finds_what_was_written_without_looking_and_a_second_one_writes_no
     assert memory.store.verify(deep=True) > 0
 
 
-def test_a_run_that_is_stopped_goes_on_where_it_was(
+def test_an_interrupted_run_continues_where_it_stopped(
     memory: memgraph.MemGraph, open_store: Callable[..., Any], clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memgraph.lifecycle.contradictions.changes._BATCH", 2)
@@ -257,7 +255,9 @@ def test_a_run_that_is_stopped_goes_on_where_it_was(
     [{"project_id": "bank"}, {"project_id": None}, {"task_id": "T"}, {"privacy_tier": "private"}, {"domain": "travel"}],
     ids=str,
 )
-def test_other_scopes_never_meet(memory: memgraph.MemGraph, elsewhere: dict[str, Any], clock: Any) -> None:
+def test_memories_of_different_scopes_are_not_compared(
+    memory: memgraph.MemGraph, elsewhere: dict[str, Any], clock: Any
+) -> None:
     here = {"project_id": "shop", "domain": "work"}
     memory.store.insert_memory(SemanticMemory(content=OLD, **here))
     clock.advance(days=1)
@@ -266,14 +266,14 @@ def test_other_scopes_never_meet(memory: memgraph.MemGraph, elsewhere: dict[str,
     assert memory.contradictions.find().found == 0
 
 
-def test_within_a_task_they_do(memory: memgraph.MemGraph, clock: Any) -> None:
+def test_memories_of_one_task_are_compared(memory: memgraph.MemGraph, clock: Any) -> None:
     for text, confidence in ((OLD, 0.5), (NEW, 0.9)):
         clock.advance(days=1)
         memory.store.insert_memory(SemanticMemory(content=text, task_id="T", confidence=confidence))
     assert memory.contradictions.find().superseded == 1
 
 
-def test_what_has_its_own_time_contradicts_nothing(memory: memgraph.MemGraph, say: Callable[..., str]) -> None:
+def test_facts_valid_at_different_times_do_not_conflict(memory: memgraph.MemGraph, say: Callable[..., str]) -> None:
     memory.store.invalidate(say(OLD), at="2026-03-01")
     say(NEW, valid_at="2026-03-01")
     assert pairs(memory) + pairs(memory, decided=True) == []
@@ -284,9 +284,7 @@ class TestClosing:
     def both(self, say: Callable[..., str]) -> tuple[str, str]:
         return say(YES), say(NO)
 
-    def test_to_invalidate_a_side_closes_it_until_that_is_taken_back(
-        self, memory: memgraph.MemGraph, both: tuple[str, str]
-    ) -> None:
+    def test_invalidating_a_side_closes_it_until_undone(self, memory: memgraph.MemGraph, both: tuple[str, str]) -> None:
         for out, back in (
             (lambda one: memory.invalidate_memory(one, reason="tried it"), memory.store.revalidate),
             (memory.store.suppress, memory.store.unsuppress),
@@ -297,7 +295,7 @@ class TestClosing:
             back(both[0])
             assert pairs(memory) == [both[::-1]]
 
-    def test_the_user_decides_and_may_think_again(self, memory: memgraph.MemGraph, both: tuple[str, str]) -> None:
+    def test_the_user_resolves_and_may_reverse_it(self, memory: memgraph.MemGraph, both: tuple[str, str]) -> None:
         old, new = both
         link = memory.contradictions.resolve(old, new, keep=old, reason="it was the wrong file")
         assert (link.source_id, link.target_id, link.reason) == (old, new, "it was the wrong file")
@@ -308,7 +306,7 @@ class TestClosing:
         memory.store.unsupersede(old)
         assert pairs(memory) == [(new, old)]
 
-    def test_what_is_dismissed_is_not_proposed_again(
+    def test_a_dismissed_contradiction_is_not_proposed_again(
         self, memory: memgraph.MemGraph, both: tuple[str, str], say: Callable[..., str]
     ) -> None:
         old, new = both
@@ -321,9 +319,7 @@ class TestClosing:
         memory.store.link(new, "CONTRADICTS", old)
         assert pairs(memory) == [(new, old)]
 
-    def test_to_dismiss_lets_the_older_one_count_again(
-        self, memory: memgraph.MemGraph, say: Callable[..., str]
-    ) -> None:
+    def test_dismissing_restores_the_older_memory(self, memory: memgraph.MemGraph, say: Callable[..., str]) -> None:
         old, new = say(OLD), say(NEW)
         memory.contradictions.dismiss(new, old)
         assert sorted(recalled(memory, "deploy port")) == sorted([old, new])
@@ -357,7 +353,7 @@ class Said:
         return memgraph.ExtractionResult(candidates=[Candidate(memory=fact) for fact in facts])
 
 
-def test_a_build_that_tells_another_value_is_no_duplicate_and_replaces_it(store: Any) -> None:
+def test_a_build_with_another_value_is_no_duplicate_and_supersedes(store: Any) -> None:
     memory = memgraph.MemGraph(store, extractor=Said())
     memory.consolidation.consolidate(log("b1", 5, OLD))
     memory.consolidation.consolidate(log("b2", 6, NEW))
@@ -369,7 +365,7 @@ def test_a_build_that_tells_another_value_is_no_duplicate_and_replaces_it(store:
     assert store.digest() == digest
 
 
-def test_a_trial_that_failed_is_not_retired_by_one_that_succeeded(memory: memgraph.MemGraph, clock: Any) -> None:
+def test_a_failed_trial_is_not_retired_by_a_success(memory: memgraph.MemGraph, clock: Any) -> None:
     for outcome in ("failure", "success"):
         clock.advance(days=1)
         text = f"Trial of the import: it ended in {outcome}"
@@ -377,7 +373,7 @@ def test_a_trial_that_failed_is_not_retired_by_one_that_succeeded(memory: memgra
     assert memory.contradictions.find().found == 0
 
 
-def test_what_compression_made_is_left_to_its_episodes(memory: memgraph.MemGraph, clock: Any) -> None:
+def test_generalisations_are_not_compared(memory: memgraph.MemGraph, clock: Any) -> None:
     for text in (OLD, NEW):
         clock.advance(days=1)
         memory.store.insert_memory(SemanticMemory(content=text, source="compression"))

@@ -28,7 +28,7 @@ SAID = "2026-02-01T09:00:00.000Z"
         ("Reads are free until 2026-03-31. Writes are free until 2026-02-28.", "2026-04-01"),
     ],
 )
-def test_an_end_that_is_stated(text: str, day_after: str) -> None:
+def test_a_stated_end_is_recognised(text: str, day_after: str) -> None:
     assert stated_end(text, SAID) == f"{day_after}T00:00:00.000Z"
 
 
@@ -50,7 +50,7 @@ def test_an_end_that_is_stated(text: str, day_after: str) -> None:
         "We wait until 2026-03-311",
     ],
 )
-def test_no_end_without_doubt(text: str) -> None:
+def test_ambiguous_text_states_no_end(text: str) -> None:
     assert stated_end(text, SAID) is None
 
 
@@ -62,7 +62,7 @@ def listed(store: Any) -> set[str]:
     return {memory.id for memory in store.get_all_memories()}
 
 
-def test_a_fact_is_invalid_from_its_own_end_on_and_not_before(store: Any, clock: Any) -> None:
+def test_a_fact_becomes_invalid_at_its_stated_end(store: Any, clock: Any) -> None:
     ending, lasting = fact(store, "The freeze holds until 2026-03-31"), fact(store, "Deploys run on Tuesdays")
     clock.set("2026-03-31T23:00:00Z")
     assert validate_facts(store).expired == 0
@@ -75,7 +75,7 @@ def test_a_fact_is_invalid_from_its_own_end_on_and_not_before(store: Any, clock:
     assert (validate_facts(store).expired, store.digest()) == (0, digest)
 
 
-def test_what_is_pinned_stays_and_is_counted(store: Any, clock: Any) -> None:
+def test_a_pinned_fact_stays_and_is_counted(store: Any, clock: Any) -> None:
     kept = fact(store, "The freeze holds until 2026-03-31", is_pinned=True)
     fact(store, "The other freeze holds until 2026-03-31")
     clock.set("2026-04-02")
@@ -85,7 +85,7 @@ def test_what_is_pinned_stays_and_is_counted(store: Any, clock: Any) -> None:
     assert (validate_facts(store).expired, listed(store)) == (0, {kept})  # whoever changed it after its end knew better
 
 
-def test_what_happened_is_not_retired_and_the_fields_say_more_than_the_text(store: Any, clock: Any) -> None:
+def test_events_are_not_retired_and_fields_override_the_text(store: Any, clock: Any) -> None:
     kept = {
         fact(store, "The freeze holds until 2026-03-31", type="episodic"),
         fact(store, "The freeze is on until 2026-03-31", invalid_at="2028-01-01"),
@@ -96,7 +96,7 @@ def test_what_happened_is_not_retired_and_the_fields_say_more_than_the_text(stor
     assert listed(store) == kept
 
 
-def test_who_says_later_that_it_holds_is_believed(store: Any, clock: Any) -> None:
+def test_a_later_confirmation_overrides_the_stated_end(store: Any, clock: Any) -> None:
     ending = fact(store, "The freeze holds until 2026-03-31")
     clock.set("2026-04-02")
     validate_facts(store)
@@ -115,7 +115,7 @@ def test_each_write_scope_has_its_own_commit(store: Any, clock: Any) -> None:
     assert not listed(store)
 
 
-def test_a_newer_fact_replaces_the_older_one_when_its_time_has_come(store: Any, clock: Any) -> None:
+def test_a_newer_fact_supersedes_once_it_becomes_valid(store: Any, clock: Any) -> None:
     older = fact(store, "The billing service listens on port 8080", trust_class="user")
     newer = fact(store, "The billing service listens on port 9090", trust_class="user", valid_at="2026-03-01")
     sleep(store)

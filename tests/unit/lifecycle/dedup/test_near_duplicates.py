@@ -43,7 +43,7 @@ def keep(store: Any, *memories: dict[str, Any]) -> None:
 
 
 class TestMerged:
-    def test_the_first_stays_with_the_longer_text_and_supersedes_the_other(self, store: Any) -> None:
+    def test_the_first_memory_takes_the_longer_text_and_supersedes_the_other(self, store: Any) -> None:
         first, second = (
             memory(1, confidence=0.9, relevance_score=0.4),
             memory(2, LONGER, confidence=0.6, relevance_score=0.7),
@@ -70,20 +70,20 @@ class TestMerged:
         assert merge_near_duplicates(store).merged == 0
         assert store.digest() == digest
 
-    def test_what_is_pinned_stays_with_its_text(self, store: Any) -> None:
+    def test_a_pinned_memory_keeps_its_text(self, store: Any) -> None:
         keep(store, memory(1, LONGER), memory(2, is_pinned=True))
         assert merge_near_duplicates(store).merged == 1
         assert gone(store) == [1]
         assert store.get_memory(id_of(2)).content == TEXT
 
-    def test_a_pair_that_was_parted_stays_apart(self, store: Any) -> None:
+    def test_a_separated_pair_is_not_merged_again(self, store: Any) -> None:
         keep(store, memory(1), memory(2, LONGER))
         merge_near_duplicates(store)
         store.unsupersede(id_of(2))
         assert merge_near_duplicates(store).merged == 0
         assert gone(store) == []
 
-    def test_a_text_that_was_taken_in_is_compared_with_what_came_before(self, store: Any) -> None:
+    def test_an_adopted_text_is_compared_with_earlier_memories(self, store: Any) -> None:
         def at(degrees: float) -> list[float]:
             return [np.cos(np.radians(degrees)), np.sin(np.radians(degrees)), *[0.0] * 62]
 
@@ -97,7 +97,7 @@ class TestMerged:
         assert merge_near_duplicates(store).merged == 2
         assert gone(store) == [2, 3]
 
-    def test_a_text_only_store_goes_by_the_words(self, open_store: Callable[..., Any]) -> None:
+    def test_a_text_only_store_compares_words(self, open_store: Callable[..., Any]) -> None:
         store = open_store(embedder=NoEmbedder())
         keep(store, memory(1), memory(2, LONGER), memory(3, "Deploys of the shop are done by hand on Tuesdays"))
         result = merge_near_duplicates(store)
@@ -117,7 +117,7 @@ class TestMerged:
         assert merge_near_duplicates(store).merged == 119
         assert len(store.get_memory(id_of(1)).source_event_ids) == 119
 
-    def test_of_two_that_each_say_something_the_newer_one_tells(self, store: Any) -> None:
+    def test_of_two_with_own_content_the_newer_text_wins(self, store: Any) -> None:
         older, newer = (
             "Nightly builds are stored for about a month or so",
             "The nightly builds are stored for about one week",
@@ -132,14 +132,14 @@ class TestMerged:
         kept = store.get_memory(id_of(1))
         assert (kept.content, kept.occurred_at[:10], gone(store)) == (newer, "2026-01-09", [2])
 
-    def test_a_value_that_differs_is_never_merged_away(self, store: Any) -> None:
+    def test_different_values_are_never_merged(self, store: Any) -> None:
         texts = ("The standup of the shop team is at 9:30", "The standup of the shop team is at 10:00")
         others = ("Deploy the shop to the staging server first", "Deploy the shop to the production server first")
         for number, text in enumerate((*texts, *others), start=1):
             keep(store, memory(number, text, embedding=np.ones(64)))
         assert merge_near_duplicates(store).merged == 0
 
-    def test_many_are_looked_at_in_portions_and_a_run_that_is_stopped_goes_on_behind_the_last(
+    def test_work_is_done_in_portions_and_an_interrupted_run_continues(
         self, store: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("memgraph.lifecycle.dedup.near_duplicates._COMPARED", 1)
@@ -149,7 +149,7 @@ class TestMerged:
             keep(store, memory(number, f"Fact {number % 5} stands alone" if number % 2 else TEXT))
         seen: list[int] = []
         asked = iter([False] * 5)
-        result = merge_near_duplicates(store, is_time_up=lambda: next(asked, True), looked_through=seen.append)
+        result = merge_near_duplicates(store, is_time_up=lambda: next(asked, True), on_portion=seen.append)
         assert (result.complete, len(seen)) == (False, 2)
         store.commit(
             "system",
@@ -160,7 +160,7 @@ class TestMerged:
             ],
             actor="system",
         )
-        left = merge_near_duplicates(store, looked_through=seen.append)
+        left = merge_near_duplicates(store, on_portion=seen.append)
         assert left.complete
         assert seen == sorted(set(seen))
         assert gone(store) == [4, 6, 8, 10, 11, 12]  # 11 says what 1 does
@@ -195,7 +195,7 @@ APART: list[tuple[dict[str, Any], dict[str, Any]]] = [
 ]
 
 
-def test_kin_alone_are_merged_and_only_what_says_the_same(store: Any) -> None:
+def test_only_comparable_memories_with_equal_meaning_are_merged(store: Any) -> None:
     for number, (one, other) in enumerate(APART):
         project = f"p{number}"
         keep(store, {**memory(2 * number + 1, project_id=project), **one})
@@ -205,7 +205,7 @@ def test_kin_alone_are_merged_and_only_what_says_the_same(store: Any) -> None:
     assert store.digest() == digest
 
 
-def test_two_that_are_pinned_or_contradict_each_other_stay(store: Any) -> None:
+def test_pinned_or_contradicting_pairs_are_not_merged(store: Any) -> None:
     keep(store, memory(1, is_pinned=True), memory(2, LONGER, is_pinned=True))
     keep(store, memory(3, project_id="bank"), memory(4, LONGER, project_id="bank"))
     store.link(id_of(4), "CONTRADICTS", id_of(3))
@@ -216,7 +216,7 @@ def test_two_that_are_pinned_or_contradict_each_other_stay(store: Any) -> None:
     assert merge_near_duplicates(store).merged == 1  # said twice in equal words
 
 
-def test_an_episode_counts_by_its_builds_and_without_any_by_itself(store: Any) -> None:
+def test_episodes_without_a_build_are_not_merged(store: Any) -> None:
     keep(store, memory(1, **EPISODE), memory(2, LONGER, type="episodic", build_id="b2"))
     keep(store, *(memory(number, type="episodic", project_id="bank") for number in (3, 4, 5)))
     assert merge_near_duplicates(store).merged == 1
@@ -224,13 +224,13 @@ def test_an_episode_counts_by_its_builds_and_without_any_by_itself(store: Any) -
     assert gone(store) == [2]
 
 
-def test_parts_of_longer_texts_stay(store: Any) -> None:
+def test_parts_of_longer_texts_are_not_merged(store: Any) -> None:
     for first in (1, 3):
         store.insert_parts([parse_memory(memory(first)), parse_memory(memory(first + 1, "It is so since the outage"))])
     assert merge_near_duplicates(store).merged == 0
 
 
-def test_what_others_write_meanwhile_is_seen(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_writes_are_respected(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     keep(store, memory(1), memory(2, LONGER), memory(3, project_id="bank"))
 
     def judged(one: Any, other: Any) -> bool:

@@ -31,9 +31,7 @@ ERROR = "KeyError: 'currency' in checkout/totals.py:88"
         ("Failed trial: Q. Lesson: I assumed both were the same. I should search each.", "I assumed both were the same.", None),
     ],
 )  # fmt: skip
-def test_what_was_tried_and_what_helped_are_read_from_what_an_episode_says(
-    content: str, tried: str, remedy: str | None
-) -> None:
+def test_attempts_and_remedies_are_read_from_an_episodes_text(content: str, tried: str, remedy: str | None) -> None:
     outcome = "positive" if remedy else "negative"
     row = {"id": "i", "content": content, "outcome": outcome, **attempt_in(content)}
     assert (tried_in(row), remedy_of(row)) == (tried, remedy)
@@ -61,7 +59,7 @@ def antipatterns(store: Store) -> list[Any]:
 
 
 class TestAntiPatterns:
-    def test_an_error_of_three_builds_becomes_one_with_what_helped(self, store: Store) -> None:
+    def test_an_error_in_three_builds_becomes_an_antipattern_with_its_remedy(self, store: Store) -> None:
         ids = learn(store, failed(1), failed(2), mended(3))
         result = analyse_errors(store)
         assert (result.failures, result.internal, result.created) == (2, 2, 1)
@@ -75,11 +73,11 @@ class TestAntiPatterns:
         (error,) = result.repeated
         assert (error.builds, error.remedy, error.memory_id) == (3, "edit checkout/totals.py", made.id)
 
-    def test_two_builds_are_no_pattern_nor_is_the_same_one_thrice(self, store: Store) -> None:
+    def test_three_different_builds_are_required(self, store: Store) -> None:
         learn(store, failed(1), failed(2), failed(2, content="Again."))
         assert (analyse_errors(store).created, antipatterns(store)) == (0, [])
 
-    def test_what_helped_later_in_the_same_build_counts_without_naming_the_error(self, store: Store) -> None:
+    def test_a_later_remedy_in_the_same_build_counts(self, store: Store) -> None:
         about = {"title": "checkout/totals.py"}
         helped = {
             "content": "`pytest` failed (E); what worked: `pytest --currency EUR`.",
@@ -90,7 +88,7 @@ class TestAntiPatterns:
         analyse_errors(store)
         assert antipatterns(store)[0].correct_approach == "`pytest --currency EUR`"
 
-    def test_a_lesson_that_was_drawn_again_and_again_did_not_help(self, store: Store) -> None:
+    def test_a_repeated_lesson_is_no_remedy(self, store: Store) -> None:
         told = "Failed trial: env_4. Lesson: I will look in the drawer first."
         learn(store, failed(1, content=told, errors_encountered=[], evidence_build_ids=["b1", "b2", "b3"]))
         analyse_errors(store)
@@ -101,7 +99,7 @@ class TestAntiPatterns:
             "acting on this lesson alone: “I will look in the drawer first.”",
         )
 
-    def test_what_differs_from_time_to_time_is_left_out(self, store: Store) -> None:
+    def test_variable_parts_are_left_out(self, store: Store) -> None:
         def call(n: int) -> dict[str, Any]:
             error = {"type": "Error", "message": f"Error: paid {n}05, price (in ${n}5)."}
             told = f"`book(user='u{n}', paid={n}05)` failed: {error['message']}"
@@ -115,7 +113,7 @@ class TestAntiPatterns:
             == "“Error: paid …, price (in $…).” came up in 3 builds, and stayed each time. Seen when: `book(…)`."
         )
 
-    def test_services_and_settings_are_told_apart(self, store: Store) -> None:
+    def test_services_and_settings_are_distinguished(self, store: Store) -> None:
         down = {"type": "e", "message": "connect ECONNREFUSED 10.0.0.1"}
         learn(store, *(failed(n, errors_encountered=[down]) for n in range(3)))
         result = analyse_errors(store)
@@ -125,7 +123,7 @@ class TestAntiPatterns:
         assert "not one's own" in made.content
 
 
-def test_failures_of_a_ci_run_are_told_apart(store: Store, tmp_path: Path) -> None:
+def test_failures_of_a_ci_run_are_distinguished(store: Store, tmp_path: Path) -> None:
     failing = {
         "pip install -r requirements.txt": "ERROR: Could not find a version that satisfies the requirement torch==9.9",
         "docker pull app": "Error response from daemon: toomanyrequests: You have reached your pull rate limit.",
@@ -147,7 +145,7 @@ def test_failures_of_a_ci_run_are_told_apart(store: Store, tmp_path: Path) -> No
 
 
 class TestAgain:
-    def test_unchanged_nothing_is_written_and_grown_it_is_brought_up(self, store: Store) -> None:
+    def test_a_run_writes_nothing_unless_the_evidence_has_grown(self, store: Store) -> None:
         learn(store, failed(1), failed(2), failed(3))
         analyse_errors(store)
         before = store.digest(), store._journal.tail.chain.seq
@@ -163,7 +161,7 @@ class TestAgain:
         store.rebuild()
         assert store.digest() == digest
 
-    def test_what_was_put_away_is_not_made_again_and_what_was_disproved_is_taken_back(self, store: Store) -> None:
+    def test_hidden_ones_are_not_made_again_and_disproved_ones_are_retired(self, store: Store) -> None:
         ids = learn(store, failed(1), failed(2), failed(3))
         analyse_errors(store)
         (made,) = antipatterns(store)
@@ -180,7 +178,7 @@ class TestAgain:
 class TestWithdrawn:
     """What was forgotten, deleted or hidden is told by no anti-pattern."""
 
-    def test_a_forgotten_remedy_is_told_no_longer_and_with_too_little_left_nothing_is(self, store: Store) -> None:
+    def test_a_forgotten_remedy_is_dropped_and_too_little_evidence_retires(self, store: Store) -> None:
         ids = learn(store, failed(1), failed(2), failed(3), mended(4), mended(4, build_id="b3", content="So."))
         analyse_errors(store)
         (made,) = antipatterns(store)
@@ -210,7 +208,7 @@ class TestWithdrawn:
         assert store.digest() == digest
 
     @pytest.mark.parametrize("reason", [None, "faded"], ids=["by somebody", "because it had faded"])
-    def test_deleted_it_is_not_made_again(self, store: Store, reason: str | None) -> None:
+    def test_a_deleted_one_is_not_made_again(self, store: Store, reason: str | None) -> None:
         learn(store, failed(1), failed(2), failed(3))
         analyse_errors(store)
         (made,) = antipatterns(store)
@@ -226,7 +224,7 @@ class TestWithdrawn:
             analyse_errors(store)
             assert [one.confidence for one in antipatterns(store)] == [0.8]
 
-    def test_it_outlasts_evidence_that_only_faded_and_no_other(self, store: Store) -> None:
+    def test_it_outlasts_faded_evidence_only(self, store: Store) -> None:
         ids = learn(store, failed(1), failed(2), failed(3))
         analyse_errors(store)
         (made,) = antipatterns(store)
@@ -243,7 +241,7 @@ class TestWithdrawn:
         analyse_errors(store)
         assert antipatterns(store) == []
 
-    def test_with_some_evidence_faded_and_some_forgotten_it_is_taken_back(self, store: Store) -> None:
+    def test_with_some_evidence_forgotten_it_is_retired(self, store: Store) -> None:
         ids = learn(store, failed(1), failed(2), failed(3))
         analyse_errors(store)
         (made,) = antipatterns(store)
@@ -254,7 +252,7 @@ class TestWithdrawn:
         assert store.get_memory(made.id).supporting_memory_ids == [ids[2]]
 
     @pytest.mark.parametrize("is_pinned", [True, False], ids=["pinned", "not"])
-    def test_it_becomes_stricter_and_never_laxer(self, store: Store, is_pinned: bool) -> None:
+    def test_its_tier_and_trust_only_become_stricter(self, store: Store, is_pinned: bool) -> None:
         ids = learn(store, *(failed(n) for n in (1, 2, 3)), failed(4, privacy_tier="private", trust_class="web"))
         analyse_errors(store)
         (made,) = antipatterns(store)
@@ -281,7 +279,7 @@ class TestBesideCompression:
         ]
         return made
 
-    def test_its_generalisation_is_told_what_to_avoid_instead_of_a_second_one(self, store: Store) -> None:
+    def test_a_covering_generalisation_is_extended_instead(self, store: Store) -> None:
         learn(store, *(failed(n, tags=["checkout", "totals"]) for n in (1, 2, 3)), mended(9, tags=["other"]))
         made = self.compressed(store)
         result = analyse_errors(store)
@@ -308,7 +306,7 @@ class TestBesideCompression:
         assert store.get_memory(made.id).correct_approach is None
         assert made.id in {one.id for one in MemoryRetrieval(store).retrieve(asked).memories}
 
-    def test_what_it_comes_to_cover_is_superseded(self, store: Store) -> None:
+    def test_an_antipattern_covered_later_is_superseded(self, store: Store) -> None:
         ids = learn(store, failed(1), failed(2), failed(3))
         analyse_errors(store)
         (own,) = antipatterns(store)
@@ -322,7 +320,7 @@ class TestBesideCompression:
 
 
 class TestTrials:
-    def test_one_set_of_evidence_is_told_once(self, store: Store) -> None:
+    def test_one_set_of_evidence_yields_one_memory(self, store: Store) -> None:
         """Lessons that say different things of one task are one generalisation, and no anti-pattern besides."""
         places = ["the drawer by the door", "all cabinets of the kitchen", "a shelf over the sink", "the fridge"]
 

@@ -76,11 +76,11 @@ LABELLED = {
 @pytest.mark.parametrize(
     ("error", "kind"), [(line.strip(), kind) for kind, lines in LABELLED.items() for line in lines.strip().splitlines()]
 )
-def test_whose_fault_an_error_is(error: str, kind: str) -> None:
+def test_the_class_of_an_error(error: str, kind: str) -> None:
     assert kind_of(error) == kind
 
 
-def test_what_was_asked_or_mended_is_no_error() -> None:
+def test_questions_and_fixes_are_no_errors() -> None:
     asked = "Failed trial: Who was overloaded after the connection was lost? Lesson: I should have searched each film."
     assert kind_of(error_text({"content": asked, **attempt_in(asked)})) == "internal"
     failed = f"{asked} Last error: HTTP 503: Service Unavailable"

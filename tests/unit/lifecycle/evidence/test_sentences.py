@@ -20,7 +20,7 @@ from memgraph.lifecycle.evidence.sentences import in_general, most_central, requ
         ("", []),
     ],
 )
-def test_whole_sentences_of_language(text: str, told: list[str]) -> None:
+def test_only_whole_sentences_of_prose_are_kept(text: str, told: list[str]) -> None:
     assert sentences_of(text) == told
 
 
@@ -34,11 +34,11 @@ def test_whole_sentences_of_language(text: str, told: list[str]) -> None:
         ("Kitchen env_77 and version 3.11 stay.", "Kitchen env_77 and version 3.11 stay."),
     ],
 )
-def test_what_only_one_case_has_goes_or_is_named_by_its_kind(sentence: str, told: str) -> None:
+def test_details_of_one_case_are_removed_or_replaced_with_their_kind(sentence: str, told: str) -> None:
     assert in_general([sentence]) == [told]
 
 
-def test_a_sentence_that_names_nothing_of_the_kind_is_preferred() -> None:
+def test_sentences_without_such_details_are_preferred() -> None:
     assert in_general(["My user is ann_li_3668.", "I want to book a flight."]) == ["I want to book a flight."]
 
 
@@ -66,7 +66,7 @@ def test_the_most_central_and_the_advice_about_it() -> None:
     assert most_central(told, room=5) == []
 
 
-def test_requests_are_told_rather_than_small_talk() -> None:
+def test_requests_are_preferred_to_small_talk() -> None:
     said = [
         "I don't remember the number of it.",
         "I'd like to know my balance.",

@@ -70,14 +70,14 @@ def learn(store: Store, *numbers: int, topic: str = "jwt", **fields: Any) -> lis
 
 
 class TestAgain:
-    def test_unchanged_nothing_is_written(self, store: Store) -> None:
+    def test_an_unchanged_store_is_not_written(self, store: Store) -> None:
         learn(store, 1, 2, 3)
         run(store)
         before, events = store.digest(), store._journal.tail.chain.seq
         assert counts(run(store)) == (0, 0, 0, 0)
         assert (store.digest(), store._journal.tail.chain.seq) == (before, events)
 
-    def test_uses_and_other_projects_leave_it_alone(self, store: Store) -> None:
+    def test_uses_and_other_projects_change_nothing(self, store: Store) -> None:
         ids = learn(store, 1, 2, 3)
         run(store)
         store.record_access(ids[0])
@@ -85,7 +85,7 @@ class TestAgain:
         result = run(store)
         assert (counts(result), result.episodes) == ((1, 0, 0, 0), 3)
 
-    def test_grown_it_is_brought_up(self, store: Store) -> None:
+    def test_more_evidence_updates_it(self, store: Store) -> None:
         ids = learn(store, 1, 2, 3)
         run(store)
         (before,) = in_force(store)
@@ -99,7 +99,7 @@ class TestAgain:
         assert "in 5 builds" in after.content
         assert {link.relation for link in store.links(ids[4])} == {"NEXT", "DERIVED_FROM", "SUPPORTS"}
 
-    def test_a_memory_of_three_builds_is_a_pattern_alone_and_grows_by_merging(self, store: Store) -> None:
+    def test_a_single_memory_with_three_builds_is_a_pattern(self, store: Store) -> None:
         (one,) = learn(store, 1, evidence_build_ids=["b1", "b2", "b3"])
         run(store)
         store.update_memory(one, evidence_build_ids=["b1", "b2", "b3", "b4"])
@@ -124,7 +124,7 @@ class TestJoinedAndSplit:
         assert run(store).compressed == 2
         return one, other, in_force(store)
 
-    def test_joined_a_new_one_supersedes_both(self, store: Store, two: Any) -> None:
+    def test_a_joined_generalisation_supersedes_both(self, store: Store, two: Any) -> None:
         one, other, old = two
         for memory_id in [*one, *other]:
             store.update_memory(memory_id, tags=["auth", "jwt", "login", "oauth"])
@@ -134,7 +134,7 @@ class TestJoinedAndSplit:
         replaced = [link.target_id for link in store.links(made.id) if link.relation == "SUPERSEDES"]
         assert sorted(replaced) == sorted(known.id for known in old)
 
-    def test_split_new_ones_supersede_it_and_may_join_again(self, store: Store, two: Any) -> None:
+    def test_split_generalisations_supersede_it_and_may_join_again(self, store: Store, two: Any) -> None:
         one, other, _ = two
         for memory_id in [*one, *other]:
             store.update_memory(memory_id, tags=["auth", "jwt", "login", "oauth"])
@@ -152,7 +152,7 @@ class TestJoinedAndSplit:
         assert [made.supporting_memory_ids for made in in_force(store)] == [sorted([*one, *other])]
         assert joined.id not in {made.id for made in in_force(store)}
 
-    def test_an_episode_that_changes_sides_makes_no_new_one(self, store: Store, two: Any) -> None:
+    def test_an_episode_that_changes_communities_makes_no_new_one(self, store: Store, two: Any) -> None:
         one, _, old = two
         learn(store, 7)
         run(store)
@@ -164,7 +164,7 @@ class TestJoinedAndSplit:
 
 class TestGone:
     @pytest.mark.parametrize("way", ["archive", "delete_memory"])
-    def test_what_faded_is_evidence_still(self, store: Store, way: str) -> None:
+    def test_faded_episodes_are_still_evidence(self, store: Store, way: str) -> None:
         ids = learn(store, 1, 2, 3, 4)
         run(store)
         (made,) = in_force(store)
@@ -181,7 +181,7 @@ class TestGone:
         run(store)
         assert [(made.id, made.content) for made in in_force(store)] == [(after.id, after.content)]
 
-    def test_what_somebody_deleted_is_evidence_no_more(self, store: Store) -> None:
+    def test_deleted_episodes_are_no_evidence(self, store: Store) -> None:
         ids = learn(store, 1, 2, 3, 4)
         model = FakeLanguageModel(json.dumps({"text": "Every attempt at jwt failed in 4 builds, first with E1."}))
         run(store, model=model)
@@ -202,7 +202,7 @@ class TestGone:
         assert store.digest() == digest
 
     @pytest.mark.parametrize("reason", [None, FADED], ids=["by somebody", "because it had faded"])
-    def test_what_is_left_of_it_has_only_faded(self, store: Store, reason: str | None) -> None:
+    def test_remaining_evidence_may_be_faded(self, store: Store, reason: str | None) -> None:
         """Told anew by those that are kept; where none is, nothing can be told that the deleted one did not say."""
         ids = learn(store, 1, 2, 3, 4, 5)
         run(store)
@@ -216,9 +216,7 @@ class TestGone:
         assert (after.id, len(after.evidence_build_ids)) == (made.id, 5 if reason else 4)
         assert ("E5" in after.content, counts(run(store))) == (bool(reason) and "E5" in made.content, (0, 0, 0, 0))
 
-    def test_the_journal_is_read_once_for_all_that_was_deleted(
-        self, store: Store, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_journal_is_read_once_for_all_deletions(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         ids = [
             one for topic in ("jwt", "oauth", "smtp") for one in learn(store, 1, 2, 3, topic=topic, project_id=topic)
         ]
@@ -235,7 +233,7 @@ class TestGone:
         assert sorted(reads) == ["deleted_of", "reasons_of_deletion", "reasons_of_deletion"]
 
     @pytest.mark.parametrize("way", ["suppress", "invalidate"])
-    def test_what_is_forgotten_or_untrue_is_evidence_no_more(self, store: Store, way: str) -> None:
+    def test_forgotten_or_invalid_episodes_are_no_evidence(self, store: Store, way: str) -> None:
         ids = learn(store, 1, 2, 3, 4)
         run(store)
         getattr(store, way)(ids[0])
@@ -248,7 +246,7 @@ class TestGone:
         assert in_force(store) == []
         assert "b1" not in store.get_memory(made.id).evidence_build_ids
 
-    def test_evidence_that_comes_back_makes_it_anew(self, store: Store) -> None:
+    def test_restored_evidence_makes_it_again(self, store: Store) -> None:
         ids = learn(store, 1, 2, 3)
         run(store)
         store.suppress(ids[0])
@@ -258,7 +256,7 @@ class TestGone:
         assert len(in_force(store)) == 1
 
     @pytest.mark.parametrize("way", ["suppress", "invalidate", "delete_memory"])
-    def test_a_generalisation_that_was_forgotten_or_deleted_stays_so(self, store: Store, way: str) -> None:
+    def test_a_forgotten_or_deleted_generalisation_is_not_made_again(self, store: Store, way: str) -> None:
         learn(store, 1, 2, 3)
         run(store)
         getattr(store, way)(in_force(store)[0].id)
@@ -267,7 +265,7 @@ class TestGone:
         assert counts(run(store)) == (0, 0, 0, 0)
         assert in_force(store) == []
 
-    def test_deleted_it_comes_back_only_when_it_is_asked_back(self, store: Store) -> None:
+    def test_a_deleted_one_returns_only_by_undelete(self, store: Store) -> None:
         ids = learn(store, 1, 2, 3)
         run(store)
         (made,) = in_force(store)
@@ -278,7 +276,7 @@ class TestGone:
         assert counts(run(store)) == (0, 1, 0, 0)
         assert [(one.id, one.supporting_memory_ids) for one in in_force(store)] == [(made.id, sorted(ids))]
 
-    def test_one_that_was_replaced_and_then_deleted_forbids_nothing(self, store: Store) -> None:
+    def test_a_superseded_then_deleted_one_blocks_nothing(self, store: Store) -> None:
         one, other = learn(store, 1, 2, 3), learn(store, 4, 5, 6, topic="oauth", tags=["login", "oauth"])
         run(store)
         old = in_force(store)
@@ -291,7 +289,7 @@ class TestGone:
             store.update_memory(memory_id, tags=["mail", "smtp"])
         assert counts(run(store)) == (2, 0, 1, 0)
 
-    def test_one_that_was_collected_comes_back_with_new_evidence(self, store: Store) -> None:
+    def test_a_collected_one_returns_with_new_evidence(self, store: Store) -> None:
         learn(store, 1, 2, 3)
         run(store)
         (made,) = in_force(store)
@@ -300,7 +298,7 @@ class TestGone:
         learn(store, 4)
         assert counts(run(store)) == (1, 0, 0, 0)
 
-    def test_one_that_faded_comes_back_with_new_evidence(self, store: Store) -> None:
+    def test_a_faded_one_returns_with_new_evidence(self, store: Store) -> None:
         learn(store, 1, 2, 3)
         run(store)
         store.archive(in_force(store)[0].id)
@@ -312,7 +310,7 @@ class TestGone:
 
 
 @pytest.mark.embedded
-def test_links_and_builds_are_not_looked_up_one_by_one(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_links_and_builds_are_read_in_bulk(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     learn(store, *range(3))
     run(store)
     learn(store, *range(3, 46))
@@ -328,7 +326,7 @@ def test_links_and_builds_are_not_looked_up_one_by_one(store: Store, monkeypatch
 
 
 class TestUntilWhen:
-    def test_what_will_cease_to_be_true_counts_until_then(self, store: Store, clock: Any) -> None:
+    def test_evidence_counts_until_it_becomes_invalid(self, store: Store, clock: Any) -> None:
         ids = learn(store, 1, 2, 3)
         run(store)
         (made,) = in_force(store)
@@ -349,7 +347,7 @@ class TestHowOpenItIs:
     """A run makes what it made stricter, and never laxer."""
 
     @pytest.mark.parametrize("name", ["privacy_tier", "trust_class"])
-    def test_what_somebody_made_stricter_stays_so(self, store: Store, name: str) -> None:
+    def test_a_stricter_tier_set_by_a_user_is_kept(self, store: Store, name: str) -> None:
         strict, lax = {"privacy_tier": ("private", "public"), "trust_class": ("web", "agent")}[name]
         learn(store, 1, 2, 3)
         run(store)
@@ -366,7 +364,7 @@ class TestHowOpenItIs:
 
     @pytest.mark.parametrize("way", ["suppress", "delete_memory"])
     @pytest.mark.parametrize("is_pinned", [True, False], ids=["pinned", "not"])
-    def test_the_words_of_what_was_private_stay_private(self, store: Store, way: str, is_pinned: bool) -> None:
+    def test_words_of_private_episodes_stay_private(self, store: Store, way: str, is_pinned: bool) -> None:
         learn(store, 1, 2, 3)
         (private,) = learn(store, 4, privacy_tier="private", trust_class="web")
         run(store)
@@ -378,7 +376,7 @@ class TestHowOpenItIs:
         assert (after.privacy_tier, after.trust_class) == ("private", "web")
         assert (after.content == made.content) == is_pinned
 
-    def test_what_replaces_it_is_as_strict(self, store: Store) -> None:
+    def test_its_replacement_is_as_strict(self, store: Store) -> None:
         ids = [*learn(store, 1, 2, 3), *learn(store, 4, 5, 6, topic="oauth", tags=["login", "oauth"])]
         run(store)
         store.update_memory(in_force(store)[0].id, privacy_tier="private")
@@ -405,7 +403,7 @@ class TestWhatItInherits:
         run(store)
         assert [(made.task_id, len(made.supporting_memory_ids)) for made in in_force(store)] == [("t1", 3)]
 
-    def test_of_a_large_community_some_are_linked(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_only_some_of_a_large_community_are_linked(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(drafting, "MOST_LINKED", 4)
         learn(store, *range(6))
         run(store)
@@ -436,14 +434,14 @@ class TestWording:
     @pytest.mark.parametrize(
         "text", ["", "x" * 801, "Use `redis_cache.py` instead of tokens, as in 3 builds.", "See PR-991 for all of it."]
     )
-    def test_what_it_makes_up_is_not_kept(self, store: Store, text: str) -> None:
+    def test_invented_names_are_rejected(self, store: Store, text: str) -> None:
         learn(store, 1, 2, 3)
         result = run(store, model=FakeLanguageModel(json.dumps({"text": text})))
         (made,) = in_force(store)
         assert made.content == made.pattern
         assert "own words served" in result.notice
 
-    def test_it_is_not_asked_while_others_wait_nor_twice_the_same(self, store: Store) -> None:
+    def test_the_model_is_not_asked_under_the_lock_nor_twice(self, store: Store) -> None:
         waiting: list[bool] = []
 
         class Talking(FakeLanguageModel):
@@ -461,7 +459,7 @@ class TestWording:
         assert "others wrote meanwhile" in result.notice
         assert sorted(len(made.supporting_memory_ids) for made in in_force(store)) == [3, 6]
 
-    def test_once_the_time_is_up_the_episodes_own_words_serve(self, store: Store) -> None:
+    def test_after_the_time_limit_the_episodes_words_are_used(self, store: Store) -> None:
         learn(store, 1, 2, 3)
         learn(store, 1, 2, 3, topic="smtp", tags=["mail", "smtp"])
         model = FakeLanguageModel(json.dumps({"text": self.GOOD}))
@@ -470,7 +468,7 @@ class TestWording:
         assert "the time was up" in result.notice
 
 
-def test_a_build_count_sets_it_off(open_store: Callable[..., Store]) -> None:
+def test_the_build_count_triggers_compression(open_store: Callable[..., Store]) -> None:
     from memgraph.testing import FakeExtractor
 
     store = open_store(compression_cycle_interval=3)
@@ -503,7 +501,7 @@ def test_a_build_count_sets_it_off(open_store: Callable[..., Store]) -> None:
     assert made == [0, 0, 1, 0]
 
 
-def test_what_was_written_meanwhile_is_in_it(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_writes_are_included(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     learn(store, 1, 2, 3)
     planned = compressing.plans
 
@@ -517,7 +515,7 @@ def test_what_was_written_meanwhile_is_in_it(store: Store, monkeypatch: pytest.M
     assert [len(made.supporting_memory_ids) for made in in_force(store)] == [4]
 
 
-def test_killed_between_commits_the_next_run_ends_the_same(
+def test_after_a_kill_the_next_run_has_the_same_result(
     open_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compressing, "_BATCH_ROWS", 1)
@@ -588,7 +586,7 @@ class TestTrialsOfATask:
         content = f"Solved after a failed trial: Kitchen {task}. What it acted on: {acted}"
         return self.trial(store, task, number, content, "positive", **fields)
 
-    def test_a_success_that_arrives_is_told_and_forgotten_it_is_told_no_more(self, store: Store) -> None:
+    def test_a_later_success_is_quoted_until_it_is_forgotten(self, store: Store) -> None:
         failures = [self.failed(store, number) for number in range(3)]
         run(store)
         (before,) = in_force(store)
@@ -611,7 +609,7 @@ class TestTrialsOfATask:
         assert told.content.startswith("Failed in 3 trials of Kitchen env_7. The lesson")
         assert set(told.supporting_memory_ids) == set(failures)
 
-    def test_a_success_that_is_less_public_is_not_told(self, store: Store) -> None:
+    def test_a_less_public_success_is_not_quoted(self, store: Store) -> None:
         for number in range(3):
             self.failed(store, number)
         self.solved(store, 3, privacy_tier="private")
@@ -629,7 +627,7 @@ class TestTrialsOfATask:
             f"Never solved in 3 trials of Kitchen env_{task}" for task in (1, 2)
         ]
 
-    def test_a_call_that_was_accepted_at_last_did_not_save_the_builds(self, store: Store) -> None:
+    def test_a_recovered_call_does_not_make_failed_builds_succeed(self, store: Store) -> None:
         for n in range(3):
             ended = {"completed_at": f"2000-01-0{n + 1}T00:00:00.000Z", "consolidated_at": "2026-03-01T00:00:00.000Z"}
             counted = {"task_count": 1, "complete": True, "extractor": "rules", "extracted": 1, "merged": 0}
@@ -648,7 +646,7 @@ class TestTrialsOfATask:
             "Failed at first and worked later in 3 builds, 2 of which failed all the same: `book` failed (the amount does not add up)."
         ]
 
-    def test_an_episode_that_comes_to_be_a_success_leaves(self, store: Store) -> None:
+    def test_an_episode_that_becomes_a_success_leaves(self, store: Store) -> None:
         ids = learn(store, 1, 2, 3, 4)
         run(store)
         store.update_memory(ids[0], outcome="love")

@@ -61,7 +61,7 @@ def revisions(store: Store) -> list[Any]:
     return [event for event in store.reader.history(learned(store).id) if event.type == "memory.revised"]
 
 
-def test_it_holds_from_the_third_build_on_and_grows(store: Store) -> None:
+def test_a_generalisation_is_valid_from_the_third_build_and_grows(store: Store) -> None:
     learn(store, *range(5))
     run(store)
     assert [known_on(store, number) for number in (1, 3)] == [None, (4, 4, 0.8)]
@@ -76,7 +76,7 @@ def test_it_holds_from_the_third_build_on_and_grows(store: Store) -> None:
     assert learned(store).embedding is not None
 
 
-def test_an_episode_says_then_what_it_said_then(store: Store) -> None:
+def test_a_stage_uses_the_episodes_words_of_its_time(store: Store) -> None:
     (one,) = learn(store, 0)
     store.commit("global", [build(store, 0)])
     for number in range(1, 4):
@@ -91,7 +91,7 @@ def test_an_episode_says_then_what_it_said_then(store: Store) -> None:
     assert "E3" in learned(store).content
 
 
-def test_of_many_builds_not_each_is_told(store: Store) -> None:
+def test_not_every_one_of_many_builds_is_a_stage(store: Store) -> None:
     learn(store, *range(45))
     run(store)
     assert [len(event.content["changed"]["evidence_build_ids"]) for event in revisions(store)] == [
@@ -107,7 +107,7 @@ def test_what_is_recorded_first_may_have_happened_last(store: Store) -> None:
     assert [known_on(store, number) for number in (1, 2)] == [None, (3, 3, 0.7)]
 
 
-def test_it_waits_for_the_episode_that_tells_of_builds_before_it(store: Store) -> None:
+def test_a_stage_waits_for_the_episode_of_earlier_builds(store: Store) -> None:
     (one,) = learn(store, 4)
     for number in range(4):
         builds = ["b4", *(f"b{n}" for n in range(number + 1))]
@@ -117,7 +117,7 @@ def test_it_waits_for_the_episode_that_tells_of_builds_before_it(store: Store) -
     assert [known_on(store, number) for number in (3, 4)] == [None, (5, 1, 0.9)]
 
 
-def test_further_builds_that_are_read_at_once_are_told_one_by_one(store: Store) -> None:
+def test_builds_imported_together_become_separate_stages(store: Store) -> None:
     learn(store, *range(3))
     run(store)
     learn(store, *range(3, 6))
@@ -126,7 +126,7 @@ def test_further_builds_that_are_read_at_once_are_told_one_by_one(store: Store) 
     assert [event.content["changed"]["occurred_at"] for event in revisions(store)] == [day(3), day(4), day(5)]
 
 
-def test_one_whose_evidence_is_in_part_gone_is_told_as_it_is_now(store: Store) -> None:
+def test_with_partly_lost_evidence_only_the_latest_stage_is_written(store: Store) -> None:
     ids = learn(store, *range(4))
     run(store)
     store.suppress(ids[0])
@@ -136,7 +136,7 @@ def test_one_whose_evidence_is_in_part_gone_is_told_as_it_is_now(store: Store) -
     assert [event.content["changed"]["occurred_at"] for event in revisions(store)[1:]] == [day(5)]
 
 
-def test_a_model_words_what_is_told_now(store: Store) -> None:
+def test_a_model_words_the_latest_stage(store: Store) -> None:
     learn(store, *range(5))
     model = FakeLanguageModel(json.dumps({"text": "Every attempt failed with an error of its own."}))
     run(store, model=model)
@@ -147,7 +147,7 @@ def test_a_model_words_what_is_told_now(store: Store) -> None:
 
 
 @pytest.mark.parametrize("is_withdrawn", [True, False], ids=["withdrawn", "divided"])
-def test_it_ends_with_what_ended_it(store: Store, is_withdrawn: bool) -> None:
+def test_it_ends_at_the_time_of_what_ended_it(store: Store, is_withdrawn: bool) -> None:
     ids = learn(store, 0, 1, 2)
     run(store)
     made = learned(store)
@@ -161,7 +161,7 @@ def test_it_ends_with_what_ended_it(store: Store, is_withdrawn: bool) -> None:
     assert store.get_memory(made.id).invalid_at == (store.now() if is_withdrawn else day(9))
 
 
-def test_one_that_joins_others_whose_episodes_faded_is_told_as_it_is_now(store: Store) -> None:
+def test_joining_with_faded_episodes_writes_only_the_latest_stage(store: Store) -> None:
     first, second = learn(store, 0, 1, 2), learn(store, 3, 4, 5)
     for one in second:
         store.update_memory(one, tags=["login", "oauth"])
@@ -177,7 +177,7 @@ def test_one_that_joins_others_whose_episodes_faded_is_told_as_it_is_now(store: 
     assert len(store.reader.history(made.id)) == 4  # it came, with its links, and replaced two
 
 
-def test_an_anti_pattern_holds_from_the_third_build_that_met_its_error(store: Store) -> None:
+def test_an_antipattern_is_valid_from_the_third_build_with_its_error(store: Store) -> None:
     met = {"type": "episodic", "project_id": "shop", "outcome": "negative", "failure_fingerprint": "f1"}
     for number in range(5):
         error = {"type": "TimeoutError", "message": f"TimeoutError: gave up after {number} s"}

@@ -76,7 +76,7 @@ def test_only_memories_of_the_same_kind_are_duplicates(store, other):
 
 
 @pytest.mark.parametrize("has_vector", [True, False])
-def test_nor_are_those_of_another_task(embedder, has_vector):
+def test_memories_of_another_task_are_no_duplicates(embedder, has_vector):
     vector = embedder.embed([TEXT])[0] if has_vector else None
     of_none, of_task = (
         memgraph.EpisodicMemory(id=new_id(), content=TEXT, embedding=vector, task_id=task) for task in (None, "t1")
@@ -109,7 +109,7 @@ def test_confidence_and_relevance_of_a_merge(store, clock):
     assert memory.relevance_score == pytest.approx(0.8)
 
 
-def test_the_same_log_twice_writes_nothing_and_asks_nobody(store):
+def test_a_repeated_log_writes_nothing_and_calls_no_model(store):
     extractor = FakeExtractor([episode(TEXT)])
     consolidate = ConsolidationPipeline(store, extractor=extractor)
     consolidate.consolidate(log())
@@ -275,7 +275,7 @@ NEAR_BUT_OTHER = (
 
 
 @pytest.mark.parametrize(("one", "other"), NEAR_BUT_OTHER)
-def test_what_denies_it_or_names_something_else_is_no_duplicate(open_store, fake_embedder, vector_at, one, other):
+def test_negations_and_other_names_are_no_duplicates(open_store, fake_embedder, vector_at, one, other):
     vectors = {one: vector_at(1.0), other: vector_at(0.97)}
     store = open_store("near", embedder=fake_embedder(vectors))
     for place, text in enumerate((one, other)):

@@ -41,7 +41,7 @@ def events(memory: memgraph.MemGraph) -> int:
     ("word", "outcome"),
     [("success", "positive"), ("failure", "negative"), ("partial", "neutral"), ("pending", "unknown")],
 )
-def test_it_is_kept_with_its_parts_and_reads_well(memory: memgraph.MemGraph, word: str, outcome: str) -> None:
+def test_an_episode_keeps_its_parts_and_composes_a_text(memory: memgraph.MemGraph, word: str, outcome: str) -> None:
     where = {"project": "trips", "session_id": "s", "build_id": "b", "mission_id": "m", "context": "dining"}
     kept = saved(memory, word, agent_name="dining", user_feedback="hm", tags=["lisbon"], **where)
 
@@ -63,7 +63,7 @@ def test_episodes_follow_one_another_and_are_never_merged(memory: memgraph.MemGr
     assert second.previous_id == first.id
 
 
-def test_a_tasks_episode_is_the_tasks_own(memory: memgraph.MemGraph) -> None:
+def test_a_tasks_episode_belongs_to_the_task(memory: memgraph.MemGraph) -> None:
     kept = saved(memory, task_id="T")
 
     assert memory.recall(TOLD["situation"]).memories == []
@@ -71,7 +71,7 @@ def test_a_tasks_episode_is_the_tasks_own(memory: memgraph.MemGraph) -> None:
     assert memory.update_episode_with_feedback(kept.id, "like").outcome == "positive"
 
 
-def test_however_long_its_parts_are_each_is_told(memory: memgraph.MemGraph) -> None:
+def test_every_part_appears_however_long(memory: memgraph.MemGraph) -> None:
     for long in (["situation"], ["reasoning", "action"], ["situation", "reasoning", "action"]):
         for feedback in (None, "f" * 5000):
             parts = TOLD | {name: f"{name} {'é🙂 ' * 2500}".strip()[:8000] for name in long}
@@ -205,7 +205,7 @@ REFUSED = [
 ]
 
 
-def test_what_is_refused_names_its_field_and_writes_nothing(memory: memgraph.MemGraph) -> None:
+def test_a_rejection_names_its_field_and_writes_nothing(memory: memgraph.MemGraph) -> None:
     before = events(memory)
     for field, values in REFUSED:
         for value in values:
@@ -216,7 +216,7 @@ def test_what_is_refused_names_its_field_and_writes_nothing(memory: memgraph.Mem
     assert events(memory) == before
 
 
-def test_secrets_are_taken_out_before_anything_is_cut(memory: memgraph.MemGraph) -> None:
+def test_secrets_are_redacted_before_truncation(memory: memgraph.MemGraph) -> None:
     key = "ghp_" + "a1B2" * 9
     said = memory.save_episode(f"{'x ' * 380}{key}", "b", "c", "failure", user_feedback=f"stop using {key}")
     after = memory.update_episode_with_feedback(said.episode_id, "meh", comment=f"{'y' * 130} {key}")
@@ -226,7 +226,7 @@ def test_secrets_are_taken_out_before_anything_is_cut(memory: memgraph.MemGraph)
 
 
 class TestInvalidate:
-    def test_it_is_kept_and_no_longer_recalled(self, memory: memgraph.MemGraph) -> None:
+    def test_an_invalidated_episode_is_kept_but_not_recalled(self, memory: memgraph.MemGraph) -> None:
         memory_id = memory.save_observation("The office is in Lisbon").memory_id or ""
         gone = memory.invalidate_memory(memory_id, reason="they moved", invalid_at="2026-01-15")
 

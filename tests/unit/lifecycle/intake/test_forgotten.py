@@ -36,7 +36,7 @@ def forgotten(store: Any) -> str:
     return str(memory_id)
 
 
-def test_a_log_that_says_it_again_does_not_bring_it_back(store: Any, forgotten: str) -> None:
+def test_a_log_that_repeats_it_does_not_restore_it(store: Any, forgotten: str) -> None:
     digest = store.digest()
     result = pipeline(store, [episode(), episode("The cache was cold")]).consolidate(log())
 
@@ -54,12 +54,12 @@ def test_a_log_that_says_it_again_does_not_bring_it_back(store: Any, forgotten: 
     [{"type": "semantic"}, {"privacy_tier": "private"}, {"trust_class": "web"}],
     ids=lambda one: next(iter(one)),
 )
-def test_whatever_kind_of_memory_says_it(store: Any, forgotten: str, other: dict[str, Any]) -> None:
+def test_a_repetition_of_any_type_is_left_out(store: Any, forgotten: str, other: dict[str, Any]) -> None:
     assert pipeline(store, [episode() | other]).consolidate(log()).memories_forgotten == 1
 
 
 @pytest.mark.parametrize("other", [{"outcome": "positive"}, {"project_id": "bank"}], ids=lambda one: next(iter(one)))
-def test_another_outcome_or_project_says_something_else(store: Any, forgotten: str, other: dict[str, Any]) -> None:
+def test_another_outcome_or_project_is_not_a_repetition(store: Any, forgotten: str, other: dict[str, Any]) -> None:
     result = pipeline(store, [episode() | other]).consolidate(log())
 
     assert (result.memories_forgotten, len(result.new_memory_ids)) == (0, 1)
@@ -71,14 +71,14 @@ def test_shared_knowledge_is_forgotten_in_every_project(store: Any) -> None:
     assert pipeline(store, [episode()]).consolidate(log()).memories_forgotten == 1
 
 
-def test_it_stays_so_when_it_is_archived_too(store: Any, forgotten: str) -> None:
+def test_it_stays_forgotten_when_archived_too(store: Any, forgotten: str) -> None:
     store.archive(forgotten)
 
     assert pipeline(store, [episode()]).consolidate(log()).memories_forgotten == 1
 
 
 @pytest.mark.parametrize("way", ["archive", "invalidate", "delete_memory"])
-def test_what_is_out_in_another_way_may_come_anew(store: Any, forgotten: str, way: str) -> None:
+def test_memories_hidden_otherwise_may_be_added_again(store: Any, forgotten: str, way: str) -> None:
     store.unsuppress(forgotten)
     getattr(store, way)(forgotten)
     result = pipeline(store, [episode()]).consolidate(log())
@@ -86,7 +86,7 @@ def test_what_is_out_in_another_way_may_come_anew(store: Any, forgotten: str, wa
     assert (result.memories_forgotten, len(result.new_memory_ids)) == (0, 1)
 
 
-def test_the_nearer_one_decides(store: Any, vector_at: Any) -> None:
+def test_the_nearer_match_decides(store: Any, vector_at: Any) -> None:
     def kept(content: str, vector: np.ndarray) -> str:
         return str(store.insert_memory(episode(content, project_id="shop", embedding=vector)).id)
 
@@ -99,7 +99,7 @@ def test_the_nearer_one_decides(store: Any, vector_at: Any) -> None:
     assert store.get_memory(live).evidence_build_ids == ["b2"]
 
 
-def test_once_taken_back_it_takes_duplicates_again(store: Any, forgotten: str) -> None:
+def test_after_unsuppress_duplicates_are_merged_again(store: Any, forgotten: str) -> None:
     store.unsuppress(forgotten)
     result = pipeline(store, [episode()]).consolidate(log())
 
@@ -107,7 +107,7 @@ def test_once_taken_back_it_takes_duplicates_again(store: Any, forgotten: str) -
     assert store.get_memory(forgotten).evidence_build_ids == ["b0", "b1"]
 
 
-def test_who_remembers_it_on_purpose_has_it_back(store: Any, forgotten: str) -> None:
+def test_remembering_it_explicitly_restores_it(store: Any, forgotten: str) -> None:
     memgraph.MemoryCommands(store).remember(TEXT)
 
     assert [memory.content for memory in store.get_all_memories()] == [TEXT]

@@ -66,7 +66,7 @@ def test_a_grown_file_adds_its_growth(store, log):
     assert len(store.cypher("MATCH (b:Build) RETURN b.id AS id")) == 5
 
 
-def test_what_cannot_be_read_is_skipped_with_a_count_and_a_reason(store, log):
+def test_unreadable_records_are_skipped_with_a_count_and_a_reason(store, log):
     report = read(store, log(2, tail='{"buildId": "b9"}\nnot json\n'))
 
     assert report.skipped == 2
@@ -121,7 +121,7 @@ def test_an_unreadable_source_is_an_error_and_changes_nothing(store, tmp_path):
     assert store.digest() == before
 
 
-def test_switched_off_it_reads_nothing_and_forgets_nothing(open_store, log):
+def test_disabled_consolidation_reads_nothing_and_keeps_the_cursor(open_store, log):
     with open_store(consolidation_enabled=False) as store:
         report = read(store, log(3))
 
@@ -145,7 +145,7 @@ def test_builds_that_run_out_of_time_are_finished_before_the_cursor_moves(open_s
         assert slow.digest() == expected
 
 
-def test_what_is_beyond_the_best_of_a_build_is_counted(store, tmp_path):
+def test_candidates_beyond_the_limit_are_counted(store, tmp_path):
     tasks = [
         {
             "taskId": f"t{n}",

@@ -40,7 +40,7 @@ def relations(memory: memgraph.MemGraph, memory_id: str) -> list[tuple[str, str,
     return [(link.source_id, link.relation, link.target_id) for link in memory.store.links(memory_id)]
 
 
-def test_a_new_one_is_created_with_all_that_was_said(memory: memgraph.MemGraph) -> None:
+def test_a_new_observation_is_stored_with_all_its_fields(memory: memgraph.MemGraph) -> None:
     said = {"confidence": 0.6, "valid_at": "2026-01-01", "privacy_tier": "sensitive", "outcome": "success"}
     saved = memory.save_observation(
         FACT, context="travel", project="trips", session_id="s1", tags=["seat"], trust_class="tool", **said
@@ -57,7 +57,7 @@ def test_a_new_one_is_created_with_all_that_was_said(memory: memgraph.MemGraph) 
     assert kept.reason
 
 
-def test_it_is_so_from_now_on_and_public_and_an_agents_where_nothing_else_is_said(memory: memgraph.MemGraph) -> None:
+def test_defaults_are_valid_from_now_public_and_trust_of_an_agent(memory: memgraph.MemGraph) -> None:
     kept = memory.store.get_memory(memory.save_observation(FACT).memory_id or "")
 
     assert kept is not None
@@ -65,7 +65,7 @@ def test_it_is_so_from_now_on_and_public_and_an_agents_where_nothing_else_is_sai
     assert (kept.confidence, kept.privacy_tier, kept.trust_class, kept.outcome) == (0.7, "public", "agent", "unknown")
 
 
-def test_twenty_times_the_same_is_one_memory_that_follows_the_formulas(memory: memgraph.MemGraph, clock: Any) -> None:
+def test_twenty_repetitions_are_one_memory_that_follows_the_formulas(memory: memgraph.MemGraph, clock: Any) -> None:
     (first, *others) = [memory.save_observation(FACT, confidence=0.2)]
     confidence, relevance = 0.2, 1.0
     for _ in range(19):
@@ -116,7 +116,7 @@ OF_ANOTHER_KIND: list[dict[str, Any]] = [
 ]
 
 
-def test_what_is_of_another_kind_is_never_merged(memory: memgraph.MemGraph) -> None:
+def test_observations_of_another_kind_are_never_merged(memory: memgraph.MemGraph) -> None:
     same: dict[str, Any] = {"project": "trips", "context": "travel", "outcome": "pending"}
     kinds = [same, *(same | other for other in OF_ANOTHER_KIND)]
     first = [memory.save_observation(FACT, **kind) for kind in kinds]
@@ -128,7 +128,7 @@ def test_what_is_of_another_kind_is_never_merged(memory: memgraph.MemGraph) -> N
     assert len({one.memory_id for one in first}) == len(kinds)
 
 
-def test_what_is_out_of_force_takes_none(memory: memgraph.MemGraph) -> None:
+def test_memories_out_of_force_take_no_duplicates(memory: memgraph.MemGraph) -> None:
     for out in (memory.store.archive, memory.store.invalidate, memory.store.delete_memory):
         saved = memory.save_observation(FACT)
         assert saved.action == "created"
@@ -145,7 +145,7 @@ class TestFromAnEpisode:
         assert (kept.id, "DERIVED_FROM", episode_id) in relations(memory, episode_id)
         assert kept.project_id == "trips"
 
-    def test_a_later_one_supports_what_was_known_and_only_once(
+    def test_a_later_episode_supports_the_known_observation_once(
         self, memory: memgraph.MemGraph, episode_id: str
     ) -> None:
         known = memory.save_observation(FACT, project="trips").memory_id
@@ -167,7 +167,7 @@ class TestFromAnEpisode:
         assert kept is not None
         assert (kept.privacy_tier, kept.trust_class) == ("private", "web")
 
-    def test_that_of_a_tasks_episode_is_the_tasks_own(self, memory: memgraph.MemGraph) -> None:
+    def test_an_observation_from_a_tasks_episode_belongs_to_the_task(self, memory: memgraph.MemGraph) -> None:
         source = memory.save_episode("a", "b", "c", "success", task_id="T").episode_id
         shared, own = memory.save_observation(FACT), memory.save_observation(FACT, episode_id=source)
         again = memory.save_observation(FACT, episode_id=source)
@@ -190,7 +190,7 @@ class TestFromAnEpisode:
         ],
         ids=str,
     )
-    def test_what_cannot_be_is_refused_whole(
+    def test_invalid_input_is_rejected_as_a_whole(
         self, memory: memgraph.MemGraph, episode_id: str, wrong: dict[str, str], error: type[Exception]
     ) -> None:
         ids = {"fact": memory.save_observation(CLOSE).memory_id, "episode": episode_id}
@@ -202,7 +202,7 @@ class TestFromAnEpisode:
 
 
 class TestForgotten:
-    def test_it_is_left_out_and_said(self, memory: memgraph.MemGraph) -> None:
+    def test_forgotten_content_is_left_out_and_reported(self, memory: memgraph.MemGraph) -> None:
         forgotten = memory.save_observation(FACT).memory_id or ""
         memory.commands.forget(forgotten)
         before = events(memory)
@@ -215,7 +215,7 @@ class TestForgotten:
         assert memory.save_observation(FACT).action == "consolidated"
 
     @pytest.mark.parametrize("outcome", [None, "success"])
-    def test_what_the_user_had_remembered_and_forgotten_too(
+    def test_content_remembered_and_forgotten_by_the_user_is_left_out(
         self, memory: memgraph.MemGraph, outcome: str | None
     ) -> None:
         memory.commands.forget(memory.commands.remember(FACT).data["ids"][0])  # kept as something positive
@@ -223,7 +223,7 @@ class TestForgotten:
         assert memory.save_observation(FACT, outcome=outcome).action == "forgotten"
         assert memory.save_observation(FACT, outcome="failure").action == "created"
 
-    def test_of_a_long_one_only_that_part_is_left_out(self, memory: memgraph.MemGraph) -> None:
+    def test_only_the_forgotten_part_of_a_long_one_is_left_out(self, memory: memgraph.MemGraph) -> None:
         texts = [" ".join(f"{word}{n}" for n in range(90)) + "." for word in ("alpha", "beta", "gamma")]
         first = memory.save_observation(" ".join(texts))
         assert len(first.part_ids) == 3
@@ -249,7 +249,7 @@ class TestLong:
         again = memory.save_observation(text, episode_id=episode_id)
         assert (again.action, again.part_ids) == ("consolidated", saved.part_ids)
 
-    def test_half_known_is_not_known(self, memory: memgraph.MemGraph) -> None:
+    def test_a_partly_known_observation_is_new(self, memory: memgraph.MemGraph) -> None:
         known, new = (" ".join(f"{word}{n}" for n in range(90)) + "." for word in ("alpha", "beta"))
         memory.save_observation(known)
         saved = memory.save_observation(f"{known} {new}")
@@ -298,7 +298,7 @@ REFUSED = [
 ]
 
 
-def test_what_is_refused_names_its_field_and_writes_nothing(memory: memgraph.MemGraph) -> None:
+def test_a_rejection_names_its_field_and_writes_nothing(memory: memgraph.MemGraph) -> None:
     before = events(memory)
     for field, values in REFUSED:
         for value in values:
@@ -319,7 +319,7 @@ class TestWithoutVectors:
         memory.store.suppress(saved.memory_id or "")
         assert memory.save_observation(FACT).action == "forgotten"
 
-    def test_one_that_awaits_its_vector_takes_duplicates_too(self, open_store: Any) -> None:
+    def test_a_memory_awaiting_its_vector_takes_duplicates(self, open_store: Any) -> None:
         class Failing(FakeEmbedder):
             fails = True
 
@@ -339,7 +339,7 @@ class TestWithoutVectors:
         assert memory.save_observation(FACT).memory_id == saved[0].memory_id
 
 
-def test_secrets_are_taken_out_before_anything_is_compared_or_kept(memory: memgraph.MemGraph) -> None:
+def test_secrets_are_redacted_before_comparison_and_storage(memory: memgraph.MemGraph) -> None:
     key = "ghp_" + "a1B2" * 9
     saved = memory.save_observation(f"The deploy key is {key} for the staging server")
 

@@ -50,7 +50,7 @@ def recalled(store: Store) -> list[str]:
 
 
 class TestLearned:
-    def test_what_three_builds_did_the_same_way(self, store: Store, proposed: Any) -> None:
+    def test_the_same_steps_in_three_builds_are_proposed(self, store: Store, proposed: Any) -> None:
         made = store.get_memory(proposed.id)
         assert made.steps == STEPS
         assert set(made.trigger_pattern.split()) == {"refund", "broken", "order", "customer"}
@@ -73,18 +73,16 @@ class TestLearned:
         ],
         ids=["same build", "failed", "other project", "other steps"],
     )
-    def test_less_is_no_pattern(self, store: Store, third: dict[str, Any]) -> None:
+    def test_fewer_builds_are_no_pattern(self, store: Store, third: dict[str, Any]) -> None:
         learn(store, solved(1), solved(2), third)
         assert learn_procedures(store).proposed == 0
 
-    def test_a_way_that_fails_more_often_is_none_and_else_failures_lower_the_rate(
-        self, store: Store, proposed: Any
-    ) -> None:
+    def test_frequent_failures_prevent_a_proposal_and_others_lower_the_rate(self, store: Store, proposed: Any) -> None:
         learn(store, *(solved(n, outcome="negative") for n in (4, 5)))
         assert learn_procedures(store).updated == 1
         assert store.get_memory(proposed.id).success_rate == 0.6
 
-    def test_half_the_builds_at_least_must_have_gone_well(self, store: Store) -> None:
+    def test_at_least_half_of_the_builds_must_have_succeeded(self, store: Store) -> None:
         learn(store, *(solved(n, outcome="positive" if n < 3 else "negative") for n in range(7)))
         assert learn_procedures(store).proposed == 0
 
@@ -101,13 +99,13 @@ class TestLearned:
         assert found.steps == ["create reproduce.py (to reproduce the issue)", "edit src/a.py", "`python reproduce.py`"]
         assert found.trigger == "rounding wrong"
 
-    def test_it_is_strict_narrow_and_cautious_as_its_evidence(self, store: Store) -> None:
+    def test_it_inherits_the_strictest_fields_of_its_evidence(self, store: Store) -> None:
         learn(store, solved(1), solved(2, privacy_tier="private"), solved(3, trust_class="web"))
         learn_procedures(store)
         made = store.get_memory(list_proposals(store)[0].id)
         assert (made.privacy_tier, made.trust_class, made.project_id) == ("private", "web", "shop")
 
-    def test_errors_met_on_the_way_come_with_what_helped(self, store: Store) -> None:
+    def test_errors_on_the_way_are_listed_with_remedies(self, store: Store) -> None:
         def met(build: str, key: str) -> dict[str, Any]:
             error = {"type": "KeyError", "message": f"KeyError: '{key}'", "resolution": "ask for the order first"}
             base = {"type": "episodic", "project_id": "shop", "outcome": "positive", "content": f"Mended {build}."}
@@ -134,19 +132,19 @@ class TestLearned:
 
 
 class TestAgain:
-    def test_unchanged_nothing_is_written(self, store: Store, proposed: Any) -> None:
+    def test_an_unchanged_store_is_not_written(self, store: Store, proposed: Any) -> None:
         before = store.digest(), store._journal.tail.chain.seq
         assert not any(learn_procedures(store).model_dump(exclude={"complete"}).values())
         assert (store.digest(), store._journal.tail.chain.seq) == before
 
-    def test_grown_it_is_brought_up(self, store: Store, proposed: Any) -> None:
+    def test_more_evidence_updates_it(self, store: Store, proposed: Any) -> None:
         learn(store, solved(4))
         result = learn_procedures(store)
         assert (result.proposed, result.updated) == (0, 1)
         (after,) = list_proposals(store)
         assert (after.id, after.builds, after.confidence) == (proposed.id, 4, 0.8)
 
-    def test_in_force_it_keeps_what_was_approved(self, store: Store, proposed: Any) -> None:
+    def test_in_force_it_keeps_the_approved_text(self, store: Store, proposed: Any) -> None:
         approve_proposal(store, proposed.id)
         store.update_memory(proposed.id, evidence_build_ids=["b1", "b2", "b3", "merged"])
         longer = [*STEPS, "ask_for_a_rating"]
@@ -155,20 +153,20 @@ class TestAgain:
         made = store.get_memory(proposed.id)
         assert (made.steps, len(made.evidence_build_ids), made.confidence) == (STEPS, 9, 0.9)
 
-    def test_a_proposal_whose_evidence_was_forgotten_no_longer_holds(self, store: Store, proposed: Any) -> None:
+    def test_a_proposal_with_forgotten_evidence_lapses(self, store: Store, proposed: Any) -> None:
         store.suppress(store.get_memory(proposed.id).supporting_memory_ids[0])
         assert learn_procedures(store).retired == 1
         assert store.get_memory(proposed.id).archive_reason == LAPSED_PROPOSAL
         assert list_proposals(store, state=None) == []
         assert not learn_procedures(store).retired
 
-    def test_what_faded_is_evidence_still(self, store: Store, proposed: Any) -> None:
+    def test_faded_episodes_are_still_evidence(self, store: Store, proposed: Any) -> None:
         for one in store.get_memory(proposed.id).supporting_memory_ids:
             store.archive(one, reason="faded")
         learn_procedures(store)
         assert [one.id for one in list_proposals(store)] == [proposed.id]
 
-    def test_with_too_little_time_for_all_each_project_has_its_turn(self, store: Store) -> None:
+    def test_with_limited_time_every_project_gets_its_turn(self, store: Store) -> None:
         for n in range(3):
             learn(store, *(solved(n, project_id=project) for project in "abc"))
         learn_procedures(store)
@@ -202,7 +200,7 @@ class TestAgain:
         assert learn_procedures(store).proposed == 3
         assert len(reads) == 1
 
-    def test_killed_between_two_projects_it_ends_as_if_it_had_not_been(
+    def test_a_kill_between_two_projects_does_not_change_the_result(
         self, open_store: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         ids = (f"00000000-0000-4000-8000-{n:012d}" for n in range(100))
@@ -227,7 +225,7 @@ class TestWithdrawn:
         told = {"content": f"Mended {n}.", "build_id": f"b{n}", "errors_encountered": [error], "outcome": "positive"}
         return {"type": "episodic", "project_id": "shop", **told}
 
-    def test_with_too_little_evidence_left_it_lapses_and_comes_back_with_it(self, store: Store, proposed: Any) -> None:
+    def test_it_lapses_with_too_little_evidence_and_returns_with_it(self, store: Store, proposed: Any) -> None:
         approve_proposal(store, proposed.id)
         before = store.get_memory(proposed.id)
         store.suppress(before.supporting_memory_ids[0])
@@ -262,7 +260,7 @@ class TestWithdrawn:
         learn_procedures(store)
         assert [one.steps for one in list_proposals(store)] == [STEPS]
 
-    def test_told_by_those_that_are_left_other_steps_are_approved_anew(self, store: Store) -> None:
+    def test_changed_steps_from_remaining_evidence_need_approval(self, store: Store) -> None:
         ids = learn(store, *(solved(n, [*STEPS, "whisper"] if n < 4 else STEPS) for n in range(1, 6)))
         learn_procedures(store)
         (found,) = list_proposals(store)
@@ -284,7 +282,7 @@ class TestWithdrawn:
         ],
         ids=["deleted", "collected", "no success after all", "not true"],
     )
-    def test_whatever_way_it_is_withdrawn_but_fading(
+    def test_every_withdrawal_except_fading_counts(
         self, store: Store, proposed: Any, withdraw: Callable[[Store, str], Any], lapses: int
     ) -> None:
         approve_proposal(store, proposed.id)
@@ -292,7 +290,7 @@ class TestWithdrawn:
         assert learn_procedures(store).retired == lapses
         assert len(list_proposals(store, state="in force")) == 1 - lapses
 
-    def test_evidence_that_becomes_private_makes_it_private(self, store: Store) -> None:
+    def test_private_evidence_makes_it_private(self, store: Store) -> None:
         ids = learn(store, solved(1), solved(2), solved(3), solved(4))
         learn_procedures(store)
         (found,) = list_proposals(store)
@@ -302,7 +300,7 @@ class TestWithdrawn:
         made = store.get_memory(found.id)
         assert (made.privacy_tier, made.archived_at) == ("private", None)
 
-    def test_somebody_else_than_a_run_makes_it_laxer(self, store: Store, proposed: Any) -> None:
+    def test_only_a_person_relaxes_its_tier(self, store: Store, proposed: Any) -> None:
         approve_proposal(store, proposed.id)
         store.update_memory(proposed.id, privacy_tier="private", trust_class="web")
         learn(store, solved(4))
@@ -315,7 +313,7 @@ class TestWithdrawn:
         made = store.get_memory(proposed.id)
         assert (made.privacy_tier, made.trust_class, len(made.evidence_build_ids)) == ("public", "agent", 5)
 
-    def test_pinned_it_keeps_its_words_and_stays_as_private_as_they_are(self, store: Store) -> None:
+    def test_a_pinned_one_keeps_its_words_and_their_tier(self, store: Store) -> None:
         ids = learn(store, solved(1), solved(2), solved(3), solved(4, privacy_tier="private"))
         learn_procedures(store)
         (found,) = list_proposals(store)
@@ -326,7 +324,7 @@ class TestWithdrawn:
         made = store.get_memory(found.id)
         assert (made.privacy_tier, made.steps, len(made.evidence_build_ids)) == ("private", STEPS, 3)
 
-    def test_what_it_quotes_beside_its_evidence_it_is_linked_with(self, store: Store, proposed: Any) -> None:
+    def test_it_is_linked_with_quoted_memories(self, store: Store, proposed: Any) -> None:
         helped = learn(store, self.met(1, "ask the customer"), self.met(2, "ask the customer"))
         learn_procedures(store)
         approve_proposal(store, proposed.id)
@@ -345,7 +343,7 @@ class TestWithdrawn:
         assert (recalled(store), told_from()) == ([proposed.id], set())
         assert "ask the customer" not in store.get_memory(proposed.id).content
 
-    def test_a_forgotten_remedy_is_told_no_longer(self, store: Store, proposed: Any) -> None:
+    def test_a_forgotten_remedy_is_dropped(self, store: Store, proposed: Any) -> None:
         helped = learn(store, self.met(1, "ask the customer"), self.met(2, "ask the customer"))
         learn_procedures(store)
         approve_proposal(store, proposed.id)
@@ -357,7 +355,7 @@ class TestWithdrawn:
         assert (made.steps, made.common_errors, made.archived_at) == (STEPS, [], None)
         assert "ask the customer" not in made.model_dump_json()
 
-    def test_deleted_it_is_never_made_again_but_undeleted(self, store: Store, proposed: Any) -> None:
+    def test_a_deleted_one_returns_only_by_undelete(self, store: Store, proposed: Any) -> None:
         store.delete_memory(proposed.id)
         learn(store, *(solved(n) for n in range(4, 9)))
         learn_procedures(store)
@@ -366,7 +364,7 @@ class TestWithdrawn:
         learn_procedures(store)
         assert [(one.id, one.builds) for one in list_proposals(store)] == [(proposed.id, 8)]
 
-    def test_collected_it_comes_back_with_new_evidence(self, store: Store, proposed: Any) -> None:
+    def test_a_collected_one_returns_with_new_evidence(self, store: Store, proposed: Any) -> None:
         store.delete_memory(proposed.id, reason="faded")
         learn(store, {"type": "episodic", "content": "Something else.", "project_id": "shop"})
         assert learn_procedures(store).proposed == 0
@@ -375,7 +373,9 @@ class TestWithdrawn:
 
 
 class TestProposals:
-    def test_only_what_is_in_force_is_recalled_and_each_has_its_way_back(self, store: Store, proposed: Any) -> None:
+    def test_only_procedures_in_force_are_recalled_and_decisions_can_be_undone(
+        self, store: Store, proposed: Any
+    ) -> None:
         assert recalled(store) == []
         assert approve_proposal(store, proposed.id).state == "in force"
         assert recalled(store) == [proposed.id]
@@ -394,7 +394,7 @@ class TestProposals:
         approve_proposal(store, proposed.id)
         assert store._journal.tail.chain.seq == seq
 
-    def test_rejected_it_is_proposed_again_only_with_as_much_new_evidence(self, store: Store, proposed: Any) -> None:
+    def test_a_rejected_one_needs_as_much_new_evidence(self, store: Store, proposed: Any) -> None:
         reject_proposal(store, proposed.id)
         learn(store, solved(4), solved(5))
         assert learn_procedures(store).proposed == 0
@@ -404,7 +404,7 @@ class TestProposals:
         assert learn_procedures(store).proposed == 0
 
     @pytest.mark.parametrize("approval", ["user", "evidence"])
-    def test_later_successes_bring_it_into_force_where_evidence_may(
+    def test_later_successes_bring_it_into_force_if_configured(
         self, open_store: Callable[..., Any], clock: Any, approval: str
     ) -> None:
         store = open_store(procedure_approval=approval)
@@ -417,7 +417,7 @@ class TestProposals:
             learn_procedures(store)
         assert len(list_proposals(store, state="in force")) == (1 if approval == "evidence" else 0)
 
-    def test_others_are_refused(self, store: Store) -> None:
+    def test_other_memories_are_rejected(self, store: Store) -> None:
         (other,) = learn(store, {"type": "procedural", "content": "Mine.", "steps": ["a", "b"]})
         with pytest.raises(InvalidInputError, match="no procedure that was learned"):
             approve_proposal(store, other)
@@ -434,7 +434,7 @@ class TestPractice:
         store.record_outcome(query_id, outcome, **said)
         return str(query_id)
 
-    def test_uses_move_the_rate_and_the_last_word_counts(self, store: Store, proposed: Any) -> None:
+    def test_uses_change_the_rate_and_the_last_outcome_counts(self, store: Store, proposed: Any) -> None:
         approve_proposal(store, proposed.id)
         query_id = self.told(store, "failure", used=[proposed.id])
         made = store.get_memory(proposed.id)
@@ -447,7 +447,7 @@ class TestPractice:
         store.rebuild()
         assert store.digest() == before
 
-    def test_learning_keeps_what_use_has_shown(self, store: Store, proposed: Any) -> None:
+    def test_learning_keeps_the_usage_counts(self, store: Store, proposed: Any) -> None:
         approve_proposal(store, proposed.id)
         self.told(store, "failure", used=[proposed.id])
         learn(store, solved(4))
@@ -457,7 +457,7 @@ class TestPractice:
         assert made.confidence == pytest.approx(0.8 * 2 / 3)
         assert not learn_procedures(store).updated
 
-    def test_overridden_and_never_used_it_is_put_away_and_comes_back(self, store: Store, proposed: Any) -> None:
+    def test_an_overridden_unused_one_is_archived_and_can_return(self, store: Store, proposed: Any) -> None:
         approve_proposal(store, proposed.id)
         for _ in range(3):
             self.told(store, "success", overridden=[proposed.id])
@@ -471,7 +471,7 @@ class TestPractice:
         store.unarchive(proposed.id)
         assert recalled(store) == [proposed.id]
 
-    def test_all_of_that_through_the_public_doors(self, tmp_path: Path) -> None:
+    def test_usage_outcomes_through_the_public_api(self, tmp_path: Path) -> None:
         with MemGraph.open(tmp_path / "store", embedder=FakeEmbedder(dimension=64)) as memory:
             learn(
                 memory.store,
@@ -499,7 +499,7 @@ class TestPractice:
             memory.store.rebuild()
             assert memory.store.digest() == before
 
-    def test_once_used_it_stays(self, store: Store, proposed: Any) -> None:
+    def test_a_used_procedure_is_not_archived(self, store: Store, proposed: Any) -> None:
         approve_proposal(store, proposed.id)
         self.told(store, "success", used=[proposed.id])
         for _ in range(9):
@@ -507,7 +507,7 @@ class TestPractice:
         assert store.get_memory(proposed.id).confidence < 0.3
         assert learn_procedures(store).retired == 0
 
-    def test_a_procedure_that_nobody_learned_is_measured_too(self, store: Store) -> None:
+    def test_usage_of_a_handwritten_procedure_is_measured(self, store: Store) -> None:
         rule = {
             "type": "procedural",
             "project_id": "shop",
@@ -521,7 +521,7 @@ class TestPractice:
         self.told(store, "failure", used=[memory_id])
         assert store.get_memory(memory_id).success_rate == 0.5
 
-    def test_what_somebody_wrote_is_not_put_away_however_unsure(self, store: Store) -> None:
+    def test_a_handwritten_procedure_is_not_archived(self, store: Store) -> None:
         rule = {"type": "procedural", "project_id": "shop", "content": "To refund: ask Anna.", "confidence": 0.2}
         (memory_id,) = learn(store, rule)
         assert learn_procedures(store).retired == 0

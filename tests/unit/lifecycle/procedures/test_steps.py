@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.lifecycle.procedures.steps import common_way, follows, step_of, steps_of, told
+from memgraph.lifecycle.procedures.steps import common_way, follows, rendered, step_of, steps_of
 
 ways = st.lists(st.lists(st.sampled_from("abcdef"), max_size=8), min_size=1, max_size=6)
 
@@ -29,11 +29,11 @@ def test_steps_that_differ_in_what_changes_are_the_same(one: str, other: str) ->
 @pytest.mark.parametrize(
     ("one", "other"), [("git commit", "git push"), ("edit a.py", "`python a.py`"), ("e.g. this", "a.py this")]
 )
-def test_others_are_not(one: str, other: str) -> None:
+def test_other_steps_differ(one: str, other: str) -> None:
     assert step_of(one).key != step_of(other).key
 
 
-def test_the_way_is_what_most_share_in_its_order() -> None:
+def test_the_common_way_is_the_shared_steps_in_order() -> None:
     found = common_way(["xabcd", "abcyd", "abzcd", "qqqq"])
     assert found is not None
     backbone, *places = found
@@ -41,28 +41,28 @@ def test_the_way_is_what_most_share_in_its_order() -> None:
     assert common_way(["ab", "ba", "cd"]) is None
 
 
-def test_short_ways_are_gone_whole_and_long_ones_for_the_most_part() -> None:
+def test_short_ways_must_be_followed_completely_and_long_ones_mostly() -> None:
     assert follows("xaybzc", "abc")
     assert not follows("axb", "abc")
     assert follows("abcde", "abcdef")
     assert not follows("abcd", "abcdef")
 
 
-def test_a_step_is_told_as_most_wrote_it_or_without_what_differs() -> None:
+def test_a_step_has_the_common_wording_or_no_variable_parts() -> None:
     same = steps_of(["run `make`"] * 1)[0]
-    assert told([same, same, step_of("`make`")], same) == "run `make`"
+    assert rendered([same, same, step_of("`make`")], same) == "run `make`"
     differ = [
         step_of("create a.py (reproduce the bug)"),
         step_of("create b/c.py (reproduce the bug at once)"),
         step_of("create d.py"),
     ]
-    assert told(differ, differ[0]) == "create a file (to reproduce the bug)"
+    assert rendered(differ, differ[0]) == "create a file (to reproduce the bug)"
     commands = [step_of("`python a.py`"), step_of("`python b.py`"), step_of("`python c.py`")]
-    assert told(commands, commands[0]) == "`python <file>`"
+    assert rendered(commands, commands[0]) == "`python <file>`"
 
 
 @given(ways)
-def test_most_ways_go_the_common_way(drawn: list[list[str]]) -> None:
+def test_most_inputs_follow_the_common_way(drawn: list[list[str]]) -> None:
     found = common_way(drawn)
     if found is not None:
         backbone, *places = found
@@ -74,5 +74,5 @@ def test_most_ways_go_the_common_way(drawn: list[list[str]]) -> None:
 @pytest.mark.parametrize(
     ("written", "told_as"), [("2. Tag the release.", "Tag the release"), ("run `ls .`", "run `ls .`"), ("ls .", "ls .")]
 )
-def test_a_step_is_told_without_its_number_and_its_full_stop(written: str, told_as: str) -> None:
+def test_a_step_is_rendered_without_number_and_full_stop(written: str, told_as: str) -> None:
     assert step_of(written).text == told_as

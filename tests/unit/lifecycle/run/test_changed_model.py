@@ -57,7 +57,9 @@ def assert_all_of(memory: memgraph.MemGraph, new: FakeEmbedder) -> None:
 
 
 @pytest.mark.parametrize("is_empty", [False, True])
-def test_an_observation_is_refused_and_then_goes_well(memory: memgraph.MemGraph, old: Watched, is_empty: bool) -> None:
+def test_an_observation_is_rejected_and_its_retry_succeeds(
+    memory: memgraph.MemGraph, old: Watched, is_empty: bool
+) -> None:
     if not is_empty:
         memory.store.insert_memory({"type": "semantic", "content": "Deploy on Tuesdays only"})
     new = changes_beside(memory, old)
@@ -68,7 +70,7 @@ def test_an_observation_is_refused_and_then_goes_well(memory: memgraph.MemGraph,
     assert_all_of(memory, new)
 
 
-def test_feedback_is_refused_and_then_goes_well(memory: memgraph.MemGraph, old: Watched) -> None:
+def test_feedback_is_rejected_and_its_retry_succeeds(memory: memgraph.MemGraph, old: Watched) -> None:
     episode_id = memory.save_episode("Book a flight", "Asked for the seat", "Booked 12A", "success").episode_id
     new = changes_beside(memory, old)
     with pytest.raises(ModelMismatchError):
@@ -78,7 +80,7 @@ def test_feedback_is_refused_and_then_goes_well(memory: memgraph.MemGraph, old: 
     assert_all_of(memory, new)
 
 
-def test_consolidation_goes_on_with_the_new_model(memory: memgraph.MemGraph) -> None:
+def test_consolidation_continues_with_the_new_model(memory: memgraph.MemGraph) -> None:
     memory.store.insert_memory({"type": "semantic", "content": "Deploy on Tuesdays only"})
     new = FakeEmbedder(32, "new")
     memory.store.reembed(new)
@@ -88,7 +90,7 @@ def test_consolidation_goes_on_with_the_new_model(memory: memgraph.MemGraph) -> 
     assert memory.store.verify() > 0
 
 
-def test_a_log_is_refused_while_it_changes_and_then_goes_well(memory: memgraph.MemGraph, old: Watched) -> None:
+def test_a_log_is_rejected_during_the_change_and_its_retry_succeeds(memory: memgraph.MemGraph, old: Watched) -> None:
     new = changes_beside(memory, old)
     with pytest.raises(ModelMismatchError):
         memory.consolidation.consolidate(LOG)

@@ -33,7 +33,7 @@ def test_a_new_memory_has_the_vector_of_its_text(store: Any) -> None:
     assert kept.embedding == pytest.approx(store.embedder.embed([FACT])[0])
 
 
-def test_what_others_wrote_is_planned_anew_at_last_under_the_lock(store: Any) -> None:
+def test_a_stale_plan_is_made_again_and_finally_under_the_lock(store: Any) -> None:
     views: list[View] = []
     embedded: list[str] = []
 
@@ -59,7 +59,7 @@ def test_what_others_wrote_is_planned_anew_at_last_under_the_lock(store: Any) ->
     assert embedded == [FACT], "no text is embedded twice"
 
 
-def test_what_a_plan_does_not_rest_on_leaves_it_as_it_is(store: Any) -> None:
+def test_irrelevant_writes_do_not_make_a_plan_stale(store: Any) -> None:
     plans = []
 
     def plan(_view: View) -> Plan[int]:
@@ -77,7 +77,7 @@ def test_a_plan_that_fails_writes_nothing(store: Any) -> None:
     assert store.reader.index.offset.seq == before
 
 
-def test_changes_come_in_batches_and_leave_out_what_is_ignored(store: Any) -> None:
+def test_changes_come_in_batches_without_ignored_events(store: Any) -> None:
     ids = [store.insert_memory({"type": "semantic", "content": f"Fact number {n}"}).id for n in range(3)]
     since = store.reader.index.offset.seq
     for one in ids:

@@ -84,7 +84,7 @@ def test_an_agent_context_holds_every_memory_by_type_in_the_order_of_the_recall(
     assert context.query_id == "q"
 
 
-def test_what_failed_is_to_be_avoided_and_the_rest_is_of_use_by_its_type() -> None:
+def test_failures_are_listed_to_avoid_and_the_rest_by_type() -> None:
     task = memgraph.task_context(recalled(*EVERY))
 
     assert ids(task.relevant_patterns) == [TYPES.id]
@@ -101,7 +101,7 @@ def test_what_failed_is_to_be_avoided_and_the_rest_is_of_use_by_its_type() -> No
     assert memgraph.task_context(agent_context(recalled(*EVERY))) == task
 
 
-def test_a_lesson_prevents_and_is_nothing_to_avoid() -> None:
+def test_a_lesson_is_a_prevention_not_something_to_avoid() -> None:
     lesson = "I should have cleaned the plate, then gone to countertop 2."
     told = f"Failed trial: Kitchen 2. Lesson: {lesson}"
     trial = EpisodicMemory(id=IDS[0], content=told, outcome="failure", asked="Kitchen 2.", lesson=lesson)
@@ -119,7 +119,7 @@ def test_a_lesson_prevents_and_is_nothing_to_avoid() -> None:
     ]
 
 
-def test_what_was_solved_since_is_not_to_be_avoided() -> None:
+def test_failures_solved_since_are_not_listed_to_avoid() -> None:
     solved = SemanticMemory(
         id=IDS[0],
         content="Failed in 4 trials of Kitchen 2, solved in the fifth. The trial that solved it acted on this: “Clean it first.”",
@@ -152,7 +152,7 @@ def test_what_was_solved_since_is_not_to_be_avoided() -> None:
     assert alone.prevention == "Clean it first."
 
 
-def test_entries_say_what_an_agent_needs() -> None:
+def test_entries_contain_what_an_agent_needs() -> None:
     task = memgraph.task_context(recalled(*EVERY))
     (pattern,), (skill,), (episode,) = task.relevant_patterns, task.applicable_skills, task.similar_episodes
 
@@ -163,7 +163,7 @@ def test_entries_say_what_an_agent_needs() -> None:
     assert (episode.outcome, episode.feedback) == ("success", None)
 
 
-def test_an_error_that_the_content_tells_is_not_told_again_unless_it_was_resolved() -> None:
+def test_an_error_in_the_content_is_repeated_only_if_resolved() -> None:
     error = {"type": "OSError", "message": "OSError: disk full"}
     told = EpisodicMemory(id=IDS[0], content="Failed with OSError: disk full", errors_encountered=[error])
     untold = EpisodicMemory(id=IDS[1], content="Failed", errors_encountered=[error])
@@ -220,11 +220,11 @@ def test_sections_keep_the_seeds_headings_for_what_is_about_the_user() -> None:
         ("if a < b and list[int], my__name", "if a < b and list[int], my__name"),
     ],
 )
-def test_sections_let_no_text_make_tags_links_or_outcomes(text: str, told: str) -> None:
+def test_sections_escape_tags_links_and_outcomes(text: str, told: str) -> None:
     assert f"- {told} (confidence: 1)" in text_of("sections", SemanticMemory(id=IDS[0], content=text))
 
 
-def test_every_format_but_the_seeds_list_says_which_contradicts_which_and_which_is_newer() -> None:
+def test_formats_except_the_seeds_list_mark_contradictions() -> None:
     older = SemanticMemory(id=IDS[0], content="The deploy port is 8080")
     newer = SemanticMemory(id=IDS[1], content="The deploy port is 9090")
     result = recalled(older, newer, TYPES).model_copy(
@@ -246,7 +246,7 @@ def test_every_format_but_the_seeds_list_says_which_contradicts_which_and_which_
     assert told["prefix"] == text_of("prefix", older, newer, TYPES)
 
 
-def test_sections_say_who_may_know_and_who_did_not_say_it_here() -> None:
+def test_sections_note_privacy_tier_and_outside_sources() -> None:
     tip = SemanticMemory(id=IDS[0], content="Tip", privacy_tier="sensitive", trust_class="web", confidence=0.7)
     assert "- Tip (confidence: 0.7, sensitive, source: web)" in text_of("sections", tip)
 
@@ -289,7 +289,7 @@ def test_the_prefix_is_that_of_the_recall(store: Any) -> None:
     assert told == result.injected_prompt_prefix
 
 
-def test_of_nothing_comes_no_text_but_a_document() -> None:
+def test_without_memories_only_the_document_format_has_a_text() -> None:
     assert {name: text_of(name) for name in FORMATS if name != "context"} == dict.fromkeys(
         ["prefix", "sections", "delimited"], ""
     )
@@ -326,7 +326,7 @@ def test_a_recall_is_formatted_as_its_context_is(format: Any) -> None:
 
 
 @pytest.mark.parametrize("format", sorted(FORMATS.keys() - {"prefix"}))
-def test_what_is_told_beside_a_content_is_bounded(format: str) -> None:
+def test_additional_fields_are_bounded(format: str) -> None:
     """The budget of a recall counts contents: a memory's other texts may be a thousand times as long."""
     long = "word " * 1_500
     memories = [
@@ -340,7 +340,7 @@ def test_what_is_told_beside_a_content_is_bounded(format: str) -> None:
     assert len(text_of(format, *memories)) < parts * MAX_CONTENT_CHARS + frame
 
 
-def test_steps_that_are_left_out_are_counted() -> None:
+def test_omitted_steps_are_counted() -> None:
     long = ProceduralMemory(id=IDS[0], content="Many steps", steps=[f"step {number}" for number in range(30)])
     (skill,) = memgraph.task_context(recalled(long)).applicable_skills
 

@@ -33,7 +33,7 @@ def episode(content: str, **fields: Any) -> memgraph.EpisodicMemory:
     return memgraph.EpisodicMemory(content=content, project_id="shop", **fields)
 
 
-def test_what_the_named_one_said_is_preferred(store: Any, why: Any) -> None:
+def test_statements_of_a_named_speaker_are_preferred(store: Any, why: Any) -> None:
     store.insert_memories([episode("I went camping", speaker="Ann"), episode("I went camping too", speaker="Bob")])
 
     found = why("Where did Bob's tent stand when camping?")
@@ -42,7 +42,7 @@ def test_what_the_named_one_said_is_preferred(store: Any, why: Any) -> None:
     assert found["I went camping too"].speaker > 0 == found["I went camping"].speaker
 
 
-def test_two_that_are_named_share_the_preference(store: Any, why: Any) -> None:
+def test_two_named_speakers_share_the_preference(store: Any, why: Any) -> None:
     store.insert_memories(
         [episode("camping", speaker="Ann"), episode("tent", speaker="Bob"), episode("lake", speaker="Eve")]
     )
@@ -54,7 +54,7 @@ def test_two_that_are_named_share_the_preference(store: Any, why: Any) -> None:
 
 
 @pytest.mark.parametrize("query", ["Who directed Bloody Moon?", "who directed bloody moon", "the BLOODY MOON's end"])
-def test_what_is_about_a_named_thing_is_preferred(store: Any, why: Any, query: str) -> None:
+def test_memories_about_a_named_entity_are_preferred(store: Any, why: Any, query: str) -> None:
     store.insert_memories(
         [episode("Filmed in Spain", title="Bloody Moon (film)"), episode("Moon over Spain", title="Spain")]
     )
@@ -66,7 +66,7 @@ def test_what_is_about_a_named_thing_is_preferred(store: Any, why: Any, query: s
     assert found["Moon over Spain"].named == 0
 
 
-def test_a_name_that_two_share_says_less_of_each(store: Any, why: Any) -> None:
+def test_a_shared_name_weighs_less(store: Any, why: Any) -> None:
     store.insert_memories(
         [episode("an actor", title="James Scott (actor)"), episode("a poet", title="James Scott (poet)")]
     )
@@ -112,7 +112,7 @@ def test_a_procedure_is_found_by_its_trigger(store: Any, why: Any) -> None:
     assert found["p3"].trigger == 0, "less than half of its words are there"
 
 
-def test_what_happened_in_a_named_time_is_preferred(store: Any, why: Any) -> None:
+def test_events_in_a_named_time_are_preferred(store: Any, why: Any) -> None:
     store.insert_memories([episode("hiking", occurred_at="2023-07-05"), episode("sailing", occurred_at="2023-09-05")])
 
     found = why("What was done in July 2023?")
@@ -153,7 +153,7 @@ def test_a_time_is_a_span_of_days(text: str, start: str, end: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "it may fail", "31 February 2023", "version 2023.5", "marching", "1 in 10"])
-def test_what_is_no_time_names_none(text: str) -> None:
+def test_invalid_dates_name_no_time(text: str) -> None:
     assert spans_in(text, NOW) == []
 
 

@@ -29,7 +29,7 @@ def test_the_best_are_those_of_a_full_sort(count: int, levels: int) -> None:
     assert best(index, scores, np.flatnonzero(mask), count) == every[:count]
 
 
-def test_what_differs_by_less_than_rounding_is_ordered_by_id() -> None:
+def test_scores_equal_after_rounding_are_ordered_by_id() -> None:
     index: Any = SimpleNamespace(ids=SimpleNamespace(names=["b", "a", "c"]))
     scores = np.array([0.5 + 1e-9, 0.5, 0.1])
 

@@ -27,7 +27,7 @@ def found(store: Any, query: str, **given: Any) -> dict[str, Explanation]:
     return {content[why.memory_id]: why for why in result.explanations}
 
 
-def test_what_replaces_a_known_answer_is_as_certain(store: Any) -> None:
+def test_the_replacement_of_an_answer_is_as_certain(store: Any) -> None:
     old = store.insert_memory(episode("the deploy target is heroku"))
     retrieval = memgraph.MemoryRetrieval(store)
     before = retrieval.retrieve({"task_description": "deploy target heroku"}).certainty_score
@@ -50,7 +50,7 @@ def test_a_name_of_another_project_hides_none(store: Any) -> None:
     assert found(store, "New York Times readers")["a city"] == before
 
 
-def test_how_many_others_there_are_moves_nothing(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_other_memories_does_not_matter(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seed, "_MANY", 5)
     store.insert_memories([episode(f"deploy {word}", session_id="s") for word in ("alpha", "beta", "gamma", "delta")])
     before = found(store, "deploy alpha")
@@ -112,7 +112,7 @@ def test_equal_memories_are_in_the_order_of_their_ids(store: Any) -> None:
         "march on",
     ],
 )
-def test_what_only_looks_like_a_month_names_no_time(text: str) -> None:
+def test_words_that_resemble_months_name_no_time(text: str) -> None:
     assert spans_in(text, 20_000.0) == []
 
 
@@ -127,7 +127,7 @@ def test_a_contradiction_is_raised_to_a_share_and_no_further(store: Any) -> None
     assert why["messages are carried by kafka"].score <= 0.95 * why["the queue is rabbit"].score + 1e-6
 
 
-def test_the_edge_that_was_walked_is_told(store: Any) -> None:
+def test_the_explanation_names_the_edge(store: Any) -> None:
     rule = store.insert_memory(memgraph.SemanticMemory(content="disks fill up", project_id="A"))
     seen = store.insert_memory(episode("the queue stood still"))
     store.link(rule.id, "DERIVED_FROM", seen.id)
@@ -135,7 +135,7 @@ def test_the_edge_that_was_walked_is_told(store: Any) -> None:
     assert [hop.relation for hop in found(store, "queue stood still")["disks fill up"].path] == ["DERIVED_FROM"]
 
 
-def test_what_is_told_again_by_what_was_made_of_it_alone_leaves_its_place(store: Any) -> None:
+def test_a_restated_single_source_is_left_out(store: Any) -> None:
     seen = store.insert_memory(episode("the queue of the till stood still"))
     rule = memgraph.SemanticMemory(
         content="Failed in 3 trials: the queue of the till stood still, on 1 February 2026", project_id="A"

@@ -38,7 +38,7 @@ def found(store: Any, embedder: Any) -> Any:
     return search
 
 
-def test_the_newest_stands_for_all(chain: Any, found: Any) -> None:
+def test_the_newest_memory_replaces_all(chain: Any, found: Any) -> None:
     chain(OLD, NEW, NEWEST)
 
     assert found() == {NEWEST}
@@ -56,13 +56,13 @@ def test_the_newest_stands_for_all(chain: Any, found: Any) -> None:
     ],
     ids=lambda fields: next(iter(fields)),
 )
-def test_a_newer_one_that_may_not_be_seen_hides_nothing(chain: Any, found: Any, fields: dict[str, Any]) -> None:
+def test_an_invisible_newer_memory_hides_nothing(chain: Any, found: Any, fields: dict[str, Any]) -> None:
     chain(OLD, NEW, NEWEST, **fields)
 
     assert found(privacy_tiers=["public"], trust_classes=["agent"]) == {NEW}
 
 
-def test_a_newer_one_of_another_project_hides_nothing(store: Any, chain: Any, found: Any) -> None:
+def test_a_newer_memory_of_another_project_hides_nothing(store: Any, chain: Any, found: Any) -> None:
     old = chain(OLD)[0]
     other = store.insert_memory(memgraph.EpisodicMemory(content=NEW, project_id="bank")).id
     store.link(other, "SUPERSEDES", old)
@@ -71,7 +71,7 @@ def test_a_newer_one_of_another_project_hides_nothing(store: Any, chain: Any, fo
     assert found(project_id="bank") == {NEW}
 
 
-def test_what_may_not_be_seen_in_between_is_passed_over(store: Any, chain: Any, found: Any) -> None:
+def test_invisible_memories_in_a_chain_are_skipped(store: Any, chain: Any, found: Any) -> None:
     _, middle, _ = chain(OLD, NEW, NEWEST)
     store.update_memory(middle, is_suppressed=True)
 
@@ -99,7 +99,7 @@ def test_of_several_newer_ones_the_last_recorded_takes_the_score(store: Any, cha
     assert [scored.memory.id for scored in best] == [last, first]
 
 
-def test_ask_tells_the_older_one_if_the_newer_may_not_be_told(store: Any, chain: Any, embedder: Any) -> None:
+def test_ask_returns_the_older_memory_if_the_newer_is_not_visible(store: Any, chain: Any, embedder: Any) -> None:
     ids = chain(OLD, NEW)
     commands = memgraph.MemoryCommands(store, embedder)
 

@@ -47,14 +47,14 @@ def test_an_answer_is_found_by_its_question(store: Any, recalled: Any) -> None:
     assert found[QUERY].question < 0, "a question tells little itself"
 
 
-def test_what_stands_in_another_session_is_no_neighbour(store: Any, recalled: Any) -> None:
+def test_memories_of_another_session_are_no_neighbours(store: Any, recalled: Any) -> None:
     turns(store, "the parser of the billing import")
     turns(store, "Let us eat", session="s2")
 
     assert recalled(QUERY)["Let us eat"].neighbour == 0
 
 
-def test_words_that_two_turns_hold_together_are_found_together(store: Any, recalled: Any) -> None:
+def test_words_spread_over_two_turns_are_found_together(store: Any, recalled: Any) -> None:
     turns(store, "we talked of the parser", "and of billing")
     turns(store, "a parser again", "nothing of it", session="s2")
 
@@ -63,7 +63,7 @@ def test_words_that_two_turns_hold_together_are_found_together(store: Any, recal
     assert found["we talked of the parser"].text > found["a parser again"].text
 
 
-def test_what_a_text_names_is_reached(store: Any, recalled: Any) -> None:
+def test_named_entities_are_reached(store: Any, recalled: Any) -> None:
     film, _ = store.insert_memories(
         [
             episode("Payment On Demand was directed by Curtis Bernhardt", title="Payment On Demand"),
@@ -87,7 +87,7 @@ def test_a_name_of_one_word_learned_later_is_reached(store: Any, recalled: Any) 
     assert recalled("Where is the seat of Mountrail County?")["A town with a lake"].mention > 0
 
 
-def test_evidence_and_what_rests_on_it_come_together(store: Any, recalled: Any) -> None:
+def test_evidence_and_derived_memories_are_returned_together(store: Any, recalled: Any) -> None:
     fact = store.insert_memory(memgraph.SemanticMemory(content="Imports break on a byte order mark", project_id="shop"))
     seen = store.insert_memory(episode("the parser of the billing import met U+FEFF"))
     store.link(seen.id, "SUPPORTS", fact.id)
@@ -99,7 +99,7 @@ def test_evidence_and_what_rests_on_it_come_together(store: Any, recalled: Any) 
     assert recalled("byte order mark")["the parser of the billing import met U+FEFF"].evidence > 0
 
 
-def test_a_name_that_is_an_ordinary_word_says_little(store: Any, recalled: Any) -> None:
+def test_a_name_that_is_a_common_word_weighs_little(store: Any, recalled: Any) -> None:
     store.insert_memory(episode("Dana wrote the parser for one run of stanley", title="billing import"))
     store.insert_memories([episode("The runner was rewritten", title="run"), episode("A town", title="Stanley")])
     store.insert_memories([episode(f"a run on day {day}", project_id="shop") for day in range(8)])
@@ -109,7 +109,7 @@ def test_a_name_that_is_an_ordinary_word_says_little(store: Any, recalled: Any) 
     assert 0 < found["The runner was rewritten"].mention < found["A town"].mention / 2
 
 
-def test_of_what_rests_on_many_each_gains_less(store: Any, recalled: Any) -> None:
+def test_each_of_many_sources_gains_less(store: Any, recalled: Any) -> None:
     few = store.insert_memory(memgraph.SemanticMemory(content="apples keep for a year in straw", project_id="shop"))
     many = store.insert_memory(memgraph.SemanticMemory(content="apples keep for a year in sand", project_id="shop"))
     for fact, count in ((few, 1), (many, 9)):
@@ -122,7 +122,7 @@ def test_of_what_rests_on_many_each_gains_less(store: Any, recalled: Any) -> Non
     assert found["cellar 0 of 9"].evidence == pytest.approx(found["cellar 0 of 1"].evidence / 3, rel=0.1)
 
 
-def test_both_sides_of_a_contradiction_come_together(store: Any, recalled: Any) -> None:
+def test_both_sides_of_a_contradiction_are_returned_together(store: Any, recalled: Any) -> None:
     one = store.insert_memory(episode("the queue is rabbit"))
     other = store.insert_memory(episode("no: kafka carries all messages"))
     store.insert_memories([episode(f"the queue was full on day {day}") for day in range(10)])
@@ -133,7 +133,7 @@ def test_both_sides_of_a_contradiction_come_together(store: Any, recalled: Any) 
     assert list(found)[:2] == ["the queue is rabbit", "no: kafka carries all messages"]
 
 
-def test_a_contradiction_that_was_settled_leaves_one(store: Any, recalled: Any) -> None:
+def test_a_settled_contradiction_returns_one_side(store: Any, recalled: Any) -> None:
     one = store.insert_memory(episode("the queue is rabbit"))
     other = store.insert_memory(episode("no: kafka carries all messages"))
     store.link(other.id, "CONTRADICTS", one.id)
@@ -147,7 +147,7 @@ def test_a_contradiction_that_was_settled_leaves_one(store: Any, recalled: Any) 
     ]
 
 
-def test_a_landmark_comes_with_what_shares_its_tags(store: Any, recalled: Any) -> None:
+def test_a_landmark_is_returned_with_memories_that_share_its_tags(store: Any, recalled: Any) -> None:
     lost = episode("all rows were lost", outcome="negative", tags=["import", "billing"], floor=0.1)
     other = episode("a pool ran dry", outcome="negative", tags=["import", "search"], floor=0.1)
     store.insert_memories([lost, other, episode("the parser reads CSV", tags=["import", "billing"])])

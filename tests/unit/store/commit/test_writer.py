@@ -51,7 +51,7 @@ def heads(folder: Path) -> list[dict[str, Any]]:
 
 
 class TestScopes:
-    def test_mixed_scopes_are_refused_before_anything_is_written(self, store: Any, files: Any) -> None:
+    def test_mixed_scopes_are_rejected_before_any_write(self, store: Any, files: Any) -> None:
         known = store.insert_memory(EPISODE)
         before, digest = files(), store.digest()
         for memories in (
@@ -75,7 +75,7 @@ class TestScopes:
         assert files() == before
         assert store.digest() == digest
 
-    def test_scope_none_does_nothing_at_all(self, store: Any, files: Any, embedder: Any, embedded_texts: Any) -> None:
+    def test_scope_none_writes_nothing(self, store: Any, files: Any, embedder: Any, embedded_texts: Any) -> None:
         known = store.insert_memory(EPISODE)
         before, texts = files(), embedded_texts(embedder)
         assert store.commit("none", [MemoryDeleted(id=known.id), memgraph.EpisodicMemory(content="never")]) == []
@@ -84,13 +84,13 @@ class TestScopes:
         assert embedded_texts(embedder) == texts
         assert store.get_memory(known.id) is not None
 
-    def test_an_empty_commit_does_nothing(self, store: Any, files: Any) -> None:
+    def test_an_empty_commit_writes_nothing(self, store: Any, files: Any) -> None:
         before = files()
         assert store.commit("global", []) == []
         assert store.insert_memories([]) == []
         assert files() == before
 
-    def test_what_belongs_to_a_task_is_written_in_its_scope(self, store: Any, tmp_path: Path) -> None:
+    def test_task_memories_are_written_in_the_tasks_scope(self, store: Any, tmp_path: Path) -> None:
         memory = store.insert_memory({**EPISODE, "task_id": "T"})
         store.update_memory(memory.id, confidence=0.5)
         store.delete_memory(memory.id)
@@ -133,7 +133,7 @@ class TestRefusals:
         assert store.get_stats().total == 1
 
     @pytest.mark.parametrize("value", [2**31, 2**63 - 1, 2**63, 2**64])
-    def test_a_number_that_cannot_be_kept_is_refused_and_bricks_nothing(self, open_store: Open, value: int) -> None:
+    def test_an_unstorable_number_is_rejected_without_damage(self, open_store: Open, value: int) -> None:
         store = open_store()
         store.insert_memory(EPISODE)
         assert store.get_stats().total == 1
@@ -155,7 +155,7 @@ class TestRefusals:
         with pytest.raises(InvalidInputError, match="occurred"):
             store.insert_memory({**EPISODE, "occurred_at": time})
 
-    def test_an_event_that_says_nothing_is_refused(self) -> None:
+    def test_an_empty_event_is_rejected(self) -> None:
         with pytest.raises(InvalidInputError, match="accesses"):
             AccessRecorded(accesses=[])
 
@@ -198,7 +198,7 @@ class TestLinks:
             return
         assert len(store.links(known.id)) == 1
 
-    def test_the_chain_never_names_what_is_gone(self, store: Any) -> None:
+    def test_the_chain_never_names_deleted_memories(self, store: Any) -> None:
         ids = [store.insert_memory({**EPISODE, "project_id": "P"}).id for _ in range(3)]
         store.delete_memory(ids[1])
         store.delete_memory(ids[2])
@@ -238,7 +238,7 @@ class TestAccess:
         assert again.digest() != before
         again.verify()
 
-    def test_it_rides_with_the_next_commit(self, open_store: Open, tmp_path: Path) -> None:
+    def test_pending_uses_join_the_next_commit(self, open_store: Open, tmp_path: Path) -> None:
         store, other = open_store(), open_store()
         known = store.insert_memory(EPISODE)
         store.record_access(known.id)
@@ -247,12 +247,12 @@ class TestAccess:
         types = [head["type"] for head in heads(tmp_path / "store")]
         assert types[-2:] == ["access.recorded", "memory.added"]
 
-    def test_cypher_and_digest_see_it(self, store: Any) -> None:
+    def test_cypher_and_digest_include_pending_uses(self, store: Any) -> None:
         known = store.insert_memory(EPISODE)
         store.record_access(known.id)
         assert store.cypher("MATCH (m:Memory) RETURN m.access_count AS n") == [{"n": 1}]
 
-    def test_an_access_to_what_was_deleted_since_is_dropped(self, open_store: Open) -> None:
+    def test_an_access_to_a_deleted_memory_is_dropped(self, open_store: Open) -> None:
         store = open_store()
         known = store.insert_memory(EPISODE)
         store.record_access(known.id)
@@ -329,14 +329,14 @@ class TestThreads:
 
 
 @pytest.mark.parametrize("payload", [StoreCreated(created_by="x"), EmbeddingSwitched(model="m", dimension=3)])
-def test_what_the_store_alone_may_say_nobody_else_may(store: Any, payload: Any) -> None:
+def test_events_reserved_for_the_store_are_rejected(store: Any, payload: Any) -> None:
     digest = store.digest()
     with pytest.raises(InvalidInputError, match="by the store alone"):
         store.commit("system", [payload])
     assert store.digest() == digest
 
 
-def test_a_text_to_remember_needs_no_graph(open_store: Any, tmp_path: Path) -> None:
+def test_remembering_a_text_needs_no_graph(open_store: Any, tmp_path: Path) -> None:
     """It is recorded without opening the graph, or waiting for who has it, and whoever has it next brings it up."""
     hook = open_store(lock_timeout_s=0.1)
     first = memgraph.MemoryCommands(hook).remember("Deploy on Tuesdays only")

@@ -81,7 +81,7 @@ def check_all(store: Any) -> None:
 
 
 class TestEmbedding:
-    def test_every_live_memory_has_its_texts_vector(self, textual: Any, open_store: Open) -> None:
+    def test_every_live_memory_gets_its_texts_vector(self, textual: Any, open_store: Open) -> None:
         digest, before = textual.digest(), {memory.id: memory for memory in textual.every_memory()}
         textual.close()
         store = open_store()
@@ -97,7 +97,7 @@ class TestEmbedding:
             assert memory.model_dump(exclude=given) == before[memory.id].model_dump(exclude=given)
         assert store.embed_awaiting() == 0
 
-    def test_the_events_say_nothing_but_the_vector(self, textual: Any, open_store: Open, tmp_path: Path) -> None:
+    def test_the_events_contain_only_the_vector(self, textual: Any, open_store: Open, tmp_path: Path) -> None:
         known = len(revisions(tmp_path / "store"))
         textual.close()
         with open_store() as store:
@@ -123,18 +123,18 @@ class TestEmbedding:
         again = open_store()
         assert {content: vector.tobytes() for content, vector in vectors_of(again).items()} == expected
 
-    def test_at_most_so_many(self, textual: Any, open_store: Open) -> None:
+    def test_at_most_limits_the_number(self, textual: Any, open_store: Open) -> None:
         textual.close()
         store = open_store()
         assert [store.embed_awaiting(at_most=3, batch=2) for _ in range(4)] == [3, 3, 2, 0]
         check_all(store)
 
     @pytest.mark.parametrize("batch", [0, -1])
-    def test_a_batch_of_nothing_is_refused(self, textual: Any, batch: int) -> None:
+    def test_a_batch_size_of_zero_is_rejected(self, textual: Any, batch: int) -> None:
         with pytest.raises(InvalidInputError, match="batch"):
             textual.embed_awaiting(batch=batch)
 
-    def test_changed_text_waits_again_when_the_model_is_away(self, open_store: Open) -> None:
+    def test_changed_text_awaits_a_vector_when_the_model_is_unavailable(self, open_store: Open) -> None:
         embedder = Whimsical()
         store = open_store(embedder=embedder)
         memory = store.insert_memory(episodes(1)[0])
@@ -148,7 +148,7 @@ class TestEmbedding:
 
 
 class TestFailures:
-    def test_a_model_that_is_away_says_so_and_nothing_is_lost(self, textual: Any, open_store: Open) -> None:
+    def test_an_unavailable_model_is_reported_and_nothing_is_lost(self, textual: Any, open_store: Open) -> None:
         with pytest.raises(EmbeddingError, match="embedding_model"):
             textual.embed_awaiting()
         textual.close()
@@ -162,7 +162,7 @@ class TestFailures:
         assert store.embed_awaiting() == 8
         assert store.notices == []
 
-    def test_a_model_that_goes_away_keeps_what_was_embedded(self, textual: Any, open_store: Open) -> None:
+    def test_finished_vectors_are_kept_when_the_model_fails(self, textual: Any, open_store: Open) -> None:
         textual.close()
         embedder = Whimsical()
 
@@ -177,7 +177,7 @@ class TestFailures:
         assert store.embed_awaiting() == 6
         check_all(store)
 
-    def test_a_bad_text_is_named_and_blocks_nobody(self, textual: Any, open_store: Open) -> None:
+    def test_a_failing_text_is_named_and_blocks_no_other(self, textual: Any, open_store: Open) -> None:
         textual.close()
         store = open_store(embedder=Whimsical(bad=["try 0 of the build"]))
         bad = {memory.id for memory in store.every_memory() if memory.content == "try 0 of the build"}
@@ -195,7 +195,7 @@ class TestFailures:
         check_all(store)
 
     @pytest.mark.parametrize("works", [True, False])
-    def test_an_insert_is_kept_whatever_the_model_makes_of_it(self, open_store: Open, works: bool) -> None:
+    def test_an_insert_is_kept_whatever_the_model_returns(self, open_store: Open, works: bool) -> None:
         store = open_store(embedder=Whimsical(works=works, bad=["try 1 of the build"]))
         store.insert_memories(episodes(3))
         store.insert_memory({"type": "semantic", "content": "try 1 of the build"})
@@ -207,7 +207,7 @@ class TestFailures:
             store.embed_awaiting()
             check_all(store)
 
-    def test_the_same_failure_is_told_once(self, open_store: Open) -> None:
+    def test_the_same_failure_is_reported_once(self, open_store: Open) -> None:
         store = open_store(embedder=Whimsical(works=False))
         for memory in episodes(5):
             store.insert_memory(memory)
@@ -215,7 +215,7 @@ class TestFailures:
 
 
 class TestBesideOthers:
-    def test_a_text_changed_meanwhile_is_not_given_the_old_ones_vector(self, textual: Any, open_store: Open) -> None:
+    def test_a_text_changed_meanwhile_does_not_get_the_old_vector(self, textual: Any, open_store: Open) -> None:
         first = next(iter(textual.every_memory()))
         textual.close()
         other = open_store(embedder=NoEmbedder(), graph_idle_s=0.0)
@@ -228,7 +228,7 @@ class TestBesideOthers:
         assert store.embed_awaiting() == 1
         check_all(store)
 
-    def test_what_another_deleted_or_embedded_meanwhile_is_left_alone(self, textual: Any, open_store: Open) -> None:
+    def test_memories_deleted_or_embedded_meanwhile_are_skipped(self, textual: Any, open_store: Open) -> None:
         ids = [memory.id for memory in textual.every_memory()]
         textual.close()
         other = open_store(graph_idle_s=0.0)
@@ -251,7 +251,7 @@ class TestBesideOthers:
         assert sum(counts) == 8
         check_all(store)
 
-    def test_a_store_that_got_another_model_meanwhile_keeps_to_it(self, textual: Any, open_store: Open) -> None:
+    def test_a_model_changed_meanwhile_is_respected(self, textual: Any, open_store: Open) -> None:
         textual.close()
         other = open_store(embedder=FakeEmbedder(DIMENSION, name="other"), graph_idle_s=0.0)
         store = open_store(embedder=Whimsical(before=lambda: other.embed_awaiting(at_most=1)), graph_idle_s=0.0)
@@ -289,14 +289,14 @@ class TestGivenVectors:
         with open_store() as store:
             assert store.get_memory(given.id).embedding.tobytes() == vector.tobytes()
 
-    def test_a_store_without_a_model_says_what_to_do(self, textual: Any) -> None:
+    def test_a_store_without_a_model_explains_what_to_do(self, textual: Any) -> None:
         total = textual.get_stats().total
         with pytest.raises(InvalidInputError, match="embedding_model"):
             textual.insert_memory({"type": "episodic", "content": "x", "embedding": [1.0] * DIMENSION})
         assert textual.get_stats().total == total
         assert textual.vector_model.dimension == 0
 
-    def test_a_model_named_without_a_vector_is_not_believed(self, open_store: Open) -> None:
+    def test_a_model_name_without_a_vector_is_ignored(self, open_store: Open) -> None:
         store = open_store(embedder=NoEmbedder())
         memory = store.insert_memory({**episodes(1)[0], "embedding_model": "fake", "embedded_at": "2026-01-01"})
         assert (memory.embedding_model, memory.embedded_at) == (None, None)

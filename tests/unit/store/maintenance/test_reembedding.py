@@ -114,7 +114,7 @@ def lines(home: Path) -> list[dict[str, Any]]:
 
 
 class TestChanging:
-    def test_all_memories_change_in_one_commit_and_nothing_else_does(self, store: Any, tmp_path: Path) -> None:
+    def test_one_commit_changes_all_vectors_and_nothing_else(self, store: Any, tmp_path: Path) -> None:
         digest, before = store.digest(), {memory.id: memory for memory in store.every_memory()}
         known, told = len(lines(tmp_path / "store")), []
         model = Model()
@@ -135,7 +135,7 @@ class TestChanging:
         assert len({event["head"]["commit_id"] for event in events}) == 1
         assert not list((tmp_path / "store" / "journal" / "vectors").glob("*.jsonl"))
 
-    def test_it_is_found_before_meanwhile_and_after(self, store: Any, beside: Open) -> None:
+    def test_memories_are_found_before_during_and_after_the_change(self, store: Any, beside: Open) -> None:
         other, seen = beside(), []
         model = Model()
         model.beside = [lambda: seen.append(found(other, text_of(4)))] * 2
@@ -144,7 +144,7 @@ class TestChanging:
         assert seen == [(text_of(4), pytest.approx(1.0))] * 2
         assert found(store, text_of(4)) == (text_of(4), pytest.approx(1.0))
 
-    def test_what_is_derived_can_be_made_anew(self, store: Any, open_store: Open, tmp_path: Path) -> None:
+    def test_projections_can_be_rebuilt_after_the_change(self, store: Any, open_store: Open, tmp_path: Path) -> None:
         model = Model()
         store.reembed(model)
         digest = store.digest()
@@ -160,14 +160,14 @@ class TestChanging:
         again.insert_memory({"type": "episodic", "content": "one more"})
         check(again, model)
 
-    def test_back_again_and_forth(self, store: Any) -> None:
+    def test_changing_back_and_forth(self, store: Any) -> None:
         old, new = FakeEmbedder(OLD), Model()
         for model in (new, old, new):
             store.reembed(model)
             store.insert_memory({"type": "episodic", "content": f"written with {model.name}, {len(new.texts)}"})
             check(store, model)
 
-    def test_the_model_it_has_embeds_only_what_waits(self, store: Any, beside: Open) -> None:
+    def test_the_current_model_embeds_only_missing_vectors(self, store: Any, beside: Open) -> None:
         textual = beside(embedder=NoEmbedder())
         textual.insert_memory({"type": "episodic", "content": "waits"})
         assert store.reembed(FakeEmbedder(OLD)).embedded == 1
@@ -185,7 +185,7 @@ class TestChanging:
         store.insert_memory({"type": "episodic", "content": "one"})
         check(store, Model(name="newer"))
 
-    def test_what_cannot_be_changed_to_is_refused(self, store: Any, open_store: Open) -> None:
+    def test_an_unusable_embedder_is_rejected(self, store: Any, open_store: Open) -> None:
         for model, problem in ((NoEmbedder(), "makes no vectors"), (FakeEmbedder(NEW), "64 by that name")):
             with pytest.raises(InvalidInputError, match=problem):
                 store.reembed(model)
@@ -196,7 +196,7 @@ class TestChanging:
         with pytest.raises(InvalidInputError, match="64 by that name"):  # what it was called before counts, too
             again.reembed(FakeEmbedder(NEW))
 
-    def test_more_memories_than_an_event_names(self, open_store: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_more_memories_than_fit_one_event(self, open_store: Open, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("memgraph.store.maintenance.reembedding.MAX_ITEMS", 2)
         store = open_store()
         store.insert_memories([{"type": "episodic", "content": text_of(n)} for n in range(5)])
@@ -205,7 +205,7 @@ class TestChanging:
 
 
 class TestStopped:
-    def test_it_goes_on_and_makes_nothing_twice(self, store: Any, open_store: Open) -> None:
+    def test_an_interrupted_change_continues_without_repetition(self, store: Any, open_store: Open) -> None:
         def stop() -> None:
             raise KeyboardInterrupt
 
@@ -223,7 +223,7 @@ class TestStopped:
         assert len(model.texts) == len(set(model.texts)) == 8
         check(store, model, deep=True)
 
-    def test_a_model_that_goes_away_says_how_to_go_on(self, store: Any) -> None:
+    def test_a_failing_model_explains_how_to_continue(self, store: Any) -> None:
         model = Model()
         model.beside = [lambda: None, lambda: setattr(model, "works", False)]
         with pytest.raises(EmbeddingError, match=r"is away.*\(3 now\).*run it again"):
@@ -233,7 +233,7 @@ class TestStopped:
         assert store.reembed(model).reused == 3
         check(store, model)
 
-    def test_what_an_earlier_change_left_fits_nothing(self, store: Any, tmp_path: Path) -> None:
+    def test_leftovers_of_an_earlier_change_are_not_used(self, store: Any, tmp_path: Path) -> None:
         model = Model()
         left = tmp_path / "store" / "journal" / "vectors" / "new.rows.jsonl"
         model.beside = [lambda: None, lambda: shutil.copy(left, tmp_path / "kept")]
@@ -243,7 +243,7 @@ class TestStopped:
         assert store.reembed(model).reused == 0
         check(store, model)
 
-    def test_a_text_that_the_model_refuses_waits_and_is_named(self, store: Any, open_store: Open) -> None:
+    def test_a_text_that_the_model_rejects_awaits_and_is_named(self, store: Any, open_store: Open) -> None:
         model = Model(bad=[text_of(4)])
         result = store.reembed(model, batch=3)
         assert (result.embedded, result.awaiting) == (7, 1)
@@ -261,7 +261,7 @@ class TestStopped:
 
 
 class TestBesideOthers:
-    def test_what_others_write_meanwhile_is_theirs_and_gets_new_vectors(self, store: Any, beside: Open) -> None:
+    def test_concurrent_writes_get_new_vectors(self, store: Any, beside: Open) -> None:
         other = beside()
         ids = {memory.content: memory.id for memory in store.every_memory()}
         gone = next(
@@ -280,7 +280,7 @@ class TestBesideOthers:
         assert store.get_memory(ids[text_of(0)]).content == "changed"
         assert store.get_memory(ids[text_of(7)]) is None
 
-    def test_many_that_came_meanwhile_are_made_before_the_change(
+    def test_many_concurrent_writes_are_embedded_before_the_change(
         self, store: Any, beside: Open, tmp_path: Path
     ) -> None:
         other = beside()
@@ -296,7 +296,7 @@ class TestBesideOthers:
         ]
         assert named == [15]
 
-    def test_who_has_it_open_with_the_old_model_is_told(self, store: Any, open_store: Open, beside: Open) -> None:
+    def test_a_store_open_with_the_old_model_raises_an_error(self, store: Any, open_store: Open, beside: Open) -> None:
         other = beside()
         asked, commands = MemoryRetrieval(other), MemoryCommands(other)
         assert asked.search_memories(text_of(4))
@@ -322,13 +322,13 @@ class TestBesideOthers:
         with pytest.raises(ModelMismatchError, match="memgraph reembed"):
             open_store()
 
-    def test_what_was_made_over_the_store_goes_on_with_it(self, store: Any) -> None:
+    def test_objects_made_from_the_store_use_the_new_model(self, store: Any) -> None:
         asked, commands = MemoryRetrieval(store), MemoryCommands(store)
         store.reembed(Model())
         assert asked.search_memories(text_of(4), limit=1)[0].memory.content == text_of(4)
         assert commands.forget(text_of(4)).success
 
-    def test_what_is_just_being_written_with_the_old_model_is_refused(self, store: Any) -> None:
+    def test_a_concurrent_write_with_the_old_model_is_rejected(self, store: Any) -> None:
         waiting = store.insert_memory({"type": "episodic", "content": "one"})
         writes = [
             lambda: store.insert_memory({"type": "episodic", "content": "two"}),
@@ -360,7 +360,7 @@ class TestBesideOthers:
         assert len(refused) == 1
         check(store, model)
 
-    def test_a_memory_deleted_before_comes_back_without_the_old_vector(self, store: Any) -> None:
+    def test_an_undeleted_memory_does_not_get_its_old_vector(self, store: Any) -> None:
         memory = next(memory for memory in store.every_memory() if memory.content == text_of(0))
         store.delete_memory(memory.id)
         store.reembed(Model())
@@ -372,7 +372,7 @@ class TestBesideOthers:
         assert store.undelete(memory.id).embedding is not None
         check(store, Model())
 
-    def test_another_process_goes_on_with_the_new_model(self, store: Any, run: Any) -> None:
+    def test_another_process_uses_the_new_model(self, store: Any, run: Any) -> None:
         store.reembed(FakeEmbedder(64, "second"))
         done = run(
             """
@@ -393,7 +393,7 @@ except memgraph.errors.ModelMismatchError:
         assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
         check(store, FakeEmbedder(64, "second"))
 
-    def test_an_export_is_of_the_new_model(self, store: Any, open_store: Open) -> None:
+    def test_an_export_has_vectors_of_the_new_model(self, store: Any, open_store: Open) -> None:
         model = Model(bad=[text_of(4)])
         store.reembed(model)
         export = MemoryCommands(store).export_memories()
@@ -406,7 +406,7 @@ except memgraph.errors.ModelMismatchError:
 
 class TestUnfitModel:
     @pytest.mark.parametrize("good", [0, 3])
-    def test_a_model_that_fails_on_most_memories_is_not_changed_to(self, store: Any, tmp_path: Path, good: int) -> None:
+    def test_a_model_that_fails_on_most_memories_is_rejected(self, store: Any, tmp_path: Path, good: int) -> None:
         before, digest = len(lines(tmp_path / "store")), store.digest()
         old = store.embedder
         unfit = Model(bad=[text_of(number) for number in range(9) if number not in range(good)])
@@ -425,7 +425,7 @@ class TestUnfitModel:
         check(store, model, but=bad)
 
     @pytest.mark.parametrize("works", [True, False])
-    def test_nor_is_it_gone_on_with_where_there_were_no_vectors(self, open_store: Open, works: bool) -> None:
+    def test_such_a_model_is_rejected_for_a_store_without_vectors(self, open_store: Open, works: bool) -> None:
         with open_store(embedder=NoEmbedder()) as store:
             store.insert_memory({"type": "semantic", "content": text_of(0)})
             unfit = Model(bad=[text_of(0)])

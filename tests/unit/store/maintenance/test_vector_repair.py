@@ -139,7 +139,9 @@ def sound(store: Any) -> None:
 
 
 @pytest.mark.parametrize("harm", HARMS)
-def test_texts_are_served_and_a_repair_heals(open_store: Open, ids: list[str], path: Path, harm: str) -> None:
+def test_damaged_vectors_fall_back_to_text_until_repaired(
+    open_store: Open, ids: list[str], path: Path, harm: str
+) -> None:
     damage, damaged, shows = HARMS[harm]
     was = path.read_bytes()
     damage(path)
@@ -172,7 +174,7 @@ def test_texts_are_served_and_a_repair_heals(open_store: Open, ids: list[str], p
 
 
 @pytest.mark.parametrize("harm", [name for name in HARMS if name.startswith(("the file", "cut"))])
-def test_a_write_beyond_a_short_file_leaves_no_silent_hole(
+def test_writing_to_a_truncated_file_reports_the_gap(
     open_store: Open, ids: list[str], path: Path, harm: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     HARMS[harm][0](path)
@@ -188,7 +190,7 @@ def test_a_write_beyond_a_short_file_leaves_no_silent_hole(
         sound(store)
 
 
-def test_a_store_that_is_open_while_its_file_is_damaged_and_healed(
+def test_an_open_store_notices_damage_and_repair(
     open_store: Open, ids: list[str], path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     reader, writer = open_store(), open_store()
@@ -230,9 +232,7 @@ def test_many_rows_are_searched_past_a_damaged_one(open_store: Open, path: Path)
         assert memgraph.MemoryRetrieval(store).search_memories(texts[8], limit=1)[0].memory.content == texts[8]
 
 
-def test_what_compares_memories_goes_by_words_where_a_vector_is_lost(
-    open_store: Open, ids: list[str], path: Path
-) -> None:
+def test_comparisons_use_words_where_a_vector_is_lost(open_store: Open, ids: list[str], path: Path) -> None:
     path.unlink()
     with open_store() as store:
         memory = memgraph.MemGraph(store)
@@ -249,7 +249,7 @@ def test_what_compares_memories_goes_by_words_where_a_vector_is_lost(
         assert store.damaged_vectors() == 0
 
 
-def test_a_given_vector_is_replaced_by_the_models_and_the_journal_says_so(
+def test_a_given_vector_is_replaced_by_the_models_with_an_event(
     open_store: Open, ids: list[str], path: Path, tmp_path: Path
 ) -> None:
     put(path, 6, bytes(ROW_BYTES))
@@ -264,7 +264,7 @@ def test_a_given_vector_is_replaced_by_the_models_and_the_journal_says_so(
     assert (lost["head"]["type"], lost["payload"]["rows"]) == ("vectors.lost", [6])
 
 
-def test_rows_that_no_memory_uses_are_told_apart_and_need_no_model(
+def test_unused_rows_are_reported_apart_and_need_no_model(
     open_store: Open, ids: list[str], path: Path, tmp_path: Path
 ) -> None:
     for row in (3, 4):
@@ -279,7 +279,7 @@ def test_rows_that_no_memory_uses_are_told_apart_and_need_no_model(
     assert events(tmp_path / "store")[-1]["payload"]["rows"] == [3, 4]
 
 
-def test_what_is_lost_at_the_end_of_the_file_is_missed_by_nobody(
+def test_lost_unused_rows_at_the_end_are_harmless(
     open_store: Open, ids: list[str], path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with open_store() as store:
@@ -292,9 +292,7 @@ def test_what_is_lost_at_the_end_of_the_file_is_missed_by_nobody(
         sound(store)
 
 
-def test_what_was_deleted_comes_back_without_a_vector_that_is_lost(
-    open_store: Open, ids: list[str], path: Path
-) -> None:
+def test_an_undeleted_memory_does_not_get_a_lost_vector(open_store: Open, ids: list[str], path: Path) -> None:
     with open_store() as store:
         gone = store.insert_memory({"type": "episodic", "content": "Deleted once"})
         kept = store.insert_memory({"type": "episodic", "content": "Deleted, and sound"})
@@ -309,7 +307,7 @@ def test_what_was_deleted_comes_back_without_a_vector_that_is_lost(
         sound(store)
 
 
-def test_a_row_that_is_lost_and_named_again_counts_again(open_store: Open, ids: list[str], path: Path) -> None:
+def test_a_lost_row_that_is_used_again_is_verified_again(open_store: Open, ids: list[str], path: Path) -> None:
     with open_store() as store:
         gone = store.insert_memory({"type": "episodic", "content": "Deleted once"})
         store.delete_memory(gone.id)
@@ -324,7 +322,7 @@ def test_a_row_that_is_lost_and_named_again_counts_again(open_store: Open, ids: 
 
 
 class TestWithoutAModel:
-    def test_nothing_is_changed_and_the_reason_is_told(
+    def test_nothing_changes_and_the_reason_is_given(
         self, open_store: Open, ids: list[str], path: Path, tmp_path: Path
     ) -> None:
         cut(path, 2 * ROW_BYTES)
@@ -333,7 +331,7 @@ class TestWithoutAModel:
             store.repair_vectors()
         assert (path.read_bytes(), events(tmp_path / "store")) == before
 
-    def test_a_text_that_the_model_fails_on_is_named_and_the_others_are_healed(
+    def test_a_failing_text_is_named_and_the_others_are_repaired(
         self, open_store: Open, ids: list[str], path: Path
     ) -> None:
         class Fastidious(FakeEmbedder):
@@ -354,7 +352,7 @@ class TestWithoutAModel:
             sound(store)
 
 
-def test_a_repair_that_was_interrupted_goes_on(open_store: Open, ids: list[str], path: Path) -> None:
+def test_an_interrupted_repair_continues(open_store: Open, ids: list[str], path: Path) -> None:
     path.unlink()
 
     def stop(done: int, _total: int | None) -> None:
@@ -385,7 +383,7 @@ class Watched(FakeEmbedder):
         return super().embed(texts)
 
 
-def test_what_is_written_while_the_model_works_stays(open_store: Open, ids: list[str], path: Path) -> None:
+def test_writes_during_embedding_are_kept(open_store: Open, ids: list[str], path: Path) -> None:
     embedder = Watched(DIMENSION)
     with open_store(embedder=embedder) as store:
         other = open_store()
@@ -463,7 +461,7 @@ class TestReadOnly:
                 store.repair_vectors()
         assert path.stat().st_size == 2 * ROW_BYTES
 
-    def test_a_store_as_it_was(self, open_store: Open, ids: list[str], path: Path, clock: Any, caplog: Any) -> None:
+    def test_a_view_of_the_past(self, open_store: Open, ids: list[str], path: Path, clock: Any, caplog: Any) -> None:
         with open_store() as store:
             then = store.now()
             clock.advance(days=1)

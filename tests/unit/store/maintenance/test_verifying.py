@@ -77,7 +77,7 @@ def lived(lived: tuple[Any, list[str]]) -> tuple[Any, str]:
     return store, ids[0]
 
 
-def test_whatever_is_corrupted_in_the_graph_is_named(lived: tuple[Any, str]) -> None:
+def test_any_corruption_of_the_graph_is_reported(lived: tuple[Any, str]) -> None:
     store, memory_id = lived
     projector = store._projector
     assert store.verification(deep=True).differing == 0
@@ -98,7 +98,7 @@ def test_whatever_is_corrupted_in_the_graph_is_named(lived: tuple[Any, str]) -> 
     assert store.verification(deep=True).differing == 0
 
 
-def test_a_rebuild_mends_the_graph(lived: tuple[Any, str]) -> None:
+def test_a_rebuild_repairs_the_graph(lived: tuple[Any, str]) -> None:
     store, _ = lived
     with store._projector.holding(), store._projector.engine._session.use() as connection:
         connection.run("MATCH (m:Memory) SET m.title = 'x'")
@@ -108,7 +108,7 @@ def test_a_rebuild_mends_the_graph(lived: tuple[Any, str]) -> None:
     store.verify(deep=True)
 
 
-def test_a_state_that_is_not_the_journals(lived: tuple[Any, str]) -> None:
+def test_a_state_that_deviates_from_the_journal(lived: tuple[Any, str]) -> None:
     store, _ = lived
     projector = store._projector
     projector.engine.apply([], {**projector.projection.as_row(), "digest": "0" * 64})
@@ -150,7 +150,7 @@ SPOILT: list[tuple[str, Callable[[Any, int], object]]] = [
 ]
 
 
-def test_whatever_is_corrupted_in_the_index_is_named(lived: tuple[Any, str]) -> None:
+def test_any_corruption_of_the_index_is_reported(lived: tuple[Any, str]) -> None:
     store, memory_id = lived
     for part, spoil in SPOILT:
         index = store.reader.index
@@ -167,7 +167,7 @@ def test_whatever_is_corrupted_in_the_index_is_named(lived: tuple[Any, str]) -> 
     store.verify(deep=True)
 
 
-def test_an_index_that_was_brought_up_loaded_or_built_is_one(open_store: Open, lived: tuple[Any, str]) -> None:
+def test_updated_loaded_and_built_indexes_are_equal(open_store: Open, lived: tuple[Any, str]) -> None:
     store, memory_id = lived
     assert store.reader.index
     store.update_memory(memory_id, content="Another text", tags=["new"])
@@ -185,7 +185,7 @@ class TestVectors:
             file.seek(4 * store.embedder.dimension * row)
             file.write(b"\x01\x02\x03\x04")
 
-    def test_each_is_compared_and_named(self, lived: tuple[Any, str]) -> None:
+    def test_every_vector_is_compared_and_named(self, lived: tuple[Any, str]) -> None:
         store, memory_id = lived
         self.spoil(store, 0)
         self.spoil(store, 7)
@@ -198,7 +198,7 @@ class TestVectors:
             store.verify()
         assert (refused.value.row, refused.value.memory_id) == (0, memory_id)
 
-    def test_that_of_an_earlier_text_counts_too(self, lived: tuple[Any, str]) -> None:
+    def test_vectors_of_earlier_texts_are_verified_too(self, lived: tuple[Any, str]) -> None:
         """The memory may come back from its history."""
         store, _ = lived
         rows = {row["row"] for row in store.cypher("MATCH (m:Memory) RETURN m.vector_row AS row")}
@@ -206,7 +206,7 @@ class TestVectors:
         self.spoil(store, unused)
         assert [one.key for one in store.verification().first] == [str(unused)]
 
-    def test_a_file_that_is_short_or_gone(self, lived: tuple[Any, str]) -> None:
+    def test_a_truncated_or_missing_file(self, lived: tuple[Any, str]) -> None:
         store, _ = lived
         file = store._journal.vectors(store.embedder.name, store.embedder.dimension)
         count = store.verification().vectors
@@ -219,7 +219,7 @@ class TestVectors:
         assert store.verification().differing == count
 
 
-def test_what_was_verified_is_counted(lived: tuple[Any, str]) -> None:
+def test_verified_items_are_counted(lived: tuple[Any, str]) -> None:
     store, _ = lived
     told: list[tuple[int, int | None]] = []
     plain, deep = store.verification(lambda done, total: told.append((done, total))), store.verification(deep=True)
@@ -236,7 +236,7 @@ def test_what_was_verified_is_counted(lived: tuple[Any, str]) -> None:
     assert told
 
 
-def test_a_payload_that_fits_no_schema_and_a_broken_chain_end_it(lived: tuple[Any, str]) -> None:
+def test_invalid_payloads_and_broken_chains_stop_it(lived: tuple[Any, str]) -> None:
     store, _ = lived
     segment = max(store._journal.folder.glob("*.jsonl"))
     segment.write_bytes(segment.read_bytes().replace(b"try 1", b"try 7", 1))
@@ -245,7 +245,7 @@ def test_a_payload_that_fits_no_schema_and_a_broken_chain_end_it(lived: tuple[An
             store.verify(deep=deep)
 
 
-def test_a_torn_tail_is_told_and_left(lived: tuple[Any, str]) -> None:
+def test_a_torn_tail_is_reported_and_left(lived: tuple[Any, str]) -> None:
     store, _ = lived
     segment = max(store._journal.folder.glob("*.jsonl"))
     data = segment.read_bytes() + b'{"head":{"ca'
@@ -255,7 +255,7 @@ def test_a_torn_tail_is_told_and_left(lived: tuple[Any, str]) -> None:
     assert segment.read_bytes() == data
 
 
-def test_vectors_are_read_as_they_were_written(lived: tuple[Any, str]) -> None:
+def test_vectors_are_read_in_the_order_of_writing(lived: tuple[Any, str]) -> None:
     store, _ = lived
     file = store._journal.vectors(store.embedder.name, store.embedder.dimension)
     rows = np.fromfile(file.path, dtype="<f4").reshape(-1, store.embedder.dimension)

@@ -92,14 +92,14 @@ def told(store: AgentMemoryStore) -> dict[Any, dict[str, Any]]:
     return {memory.id: memory.model_dump(include=fields) for memory in store.every_memory()}
 
 
-def test_history_shows_what_was_known_then(then: Callable[[str], AgentMemoryStore]) -> None:
+def test_a_view_shows_what_was_known_then(then: Callable[[str], AgentMemoryStore]) -> None:
     assert contents(then("2021-03-01")) == {FAILED, f"{PORT} is 8080"}
     assert contents(then("2022-03-01")) == {f"{FAILED} once again", f"{PORT} is 8080"}
     (failure,) = then("2022-03-01").query_by_type("episodic")
     assert failure.evidence_build_ids == ["build of 2021-03-01", "build of 2022-03-01"]
 
 
-def test_what_was_derived_came_with_its_latest_source(then: Callable[[str], AgentMemoryStore]) -> None:
+def test_a_derived_memory_dates_from_its_latest_source(then: Callable[[str], AgentMemoryStore]) -> None:
     before, after = then("2022-03-01"), then("2023-03-01")
     assert [memory for memory in before.query_by_type("semantic") if memory.supporting_memory_ids] == []
     (learned,) = [memory for memory in after.query_by_type("semantic") if memory.supporting_memory_ids]
@@ -111,7 +111,7 @@ def test_what_was_derived_came_with_its_latest_source(then: Callable[[str], Agen
     assert TEAM not in contents(after)
 
 
-def test_it_is_what_a_store_knew_that_lived_through_it(then: Callable[[str], AgentMemoryStore], tmp_path: Path) -> None:
+def test_a_view_equals_a_store_recorded_live(then: Callable[[str], AgentMemoryStore], tmp_path: Path) -> None:
     clock = FakeClock("2021-01-01T00:00:00Z")
     with opened(tmp_path, clock) as store:
         living = pipeline(store)
@@ -131,7 +131,7 @@ def test_it_is_what_a_store_knew_that_lived_through_it(then: Callable[[str], Age
             ]
 
 
-def test_now_is_the_store_itself(ingested: AgentMemoryStore, then: Callable[[str], AgentMemoryStore]) -> None:
+def test_a_view_of_now_equals_the_store(ingested: AgentMemoryStore, then: Callable[[str], AgentMemoryStore]) -> None:
     with ingested.at(ingested.now()) as now:
         assert now.digest() == ingested.digest()
         assert now.verify(deep=True) == ingested.verify(deep=True)
@@ -139,7 +139,7 @@ def test_now_is_the_store_itself(ingested: AgentMemoryStore, then: Callable[[str
     assert then("2022-03-01").digest() != ingested.digest()
 
 
-def test_recorded_is_another_question(ingested: AgentMemoryStore) -> None:
+def test_recorded_views_differ(ingested: AgentMemoryStore) -> None:
     with ingested.at(TODAY, recorded=True) as past:
         assert past.is_recorded
         assert past.digest() == ingested.digest()
@@ -149,7 +149,7 @@ def test_recorded_is_another_question(ingested: AgentMemoryStore) -> None:
         ingested.at("2025-01-01", recorded=True)
 
 
-def test_everything_that_reads_works_on_it(then: Callable[[str], AgentMemoryStore]) -> None:
+def test_all_read_operations_work(then: Callable[[str], AgentMemoryStore]) -> None:
     past = then("2022-03-01")
     (failure,) = past.query_by_type("episodic")
     assert past.get_memory(failure.id) == failure
@@ -167,7 +167,7 @@ def test_everything_that_reads_works_on_it(then: Callable[[str], AgentMemoryStor
         assert (later.as_of, later.digest()) == (past.as_of, past.digest())
 
 
-def test_recall_is_by_the_same_vectors_and_leaves_no_trace(
+def test_recall_uses_the_same_vectors_and_leaves_no_trace(
     ingested: AgentMemoryStore, then: Callable[[str], AgentMemoryStore]
 ) -> None:
     home, past = ingested.config.home, then("2022-03-01")
@@ -205,7 +205,7 @@ def test_recall_is_by_the_same_vectors_and_leaves_no_trace(
         lambda store, one: memgraph.MemoryCommands(store).remember("this"),
     ],
 )
-def test_what_writes_is_refused(then: Callable[[str], AgentMemoryStore], write: Any) -> None:
+def test_writes_are_rejected(then: Callable[[str], AgentMemoryStore], write: Any) -> None:
     past = then("2022-03-01")
     (one,) = past.query_by_type("episodic")
     before = past.digest()
@@ -229,7 +229,7 @@ def test_relevance_is_that_of_the_moment(tmp_path: Path) -> None:
                 assert memgraph.MemoryCommands(past).list()[0].relevance_score == pytest.approx(relevance)
 
 
-def test_it_stays_as_it_is_whatever_is_written_meanwhile(tmp_path: Path) -> None:
+def test_a_view_does_not_change_with_later_writes(tmp_path: Path) -> None:
     clock = FakeClock(TODAY)
     store = opened(tmp_path, clock)
     one = store.insert_memory({"type": "episodic", "content": "first"})
@@ -246,7 +246,7 @@ def test_it_stays_as_it_is_whatever_is_written_meanwhile(tmp_path: Path) -> None
         past.get_all_memories()
 
 
-def test_vectors_are_those_of_today_where_the_text_was_the_same(tmp_path: Path) -> None:
+def test_current_vectors_are_used_where_the_text_was_the_same(tmp_path: Path) -> None:
     clock = FakeClock(TODAY)
     with opened(tmp_path, clock) as store:
         same, other = (
@@ -278,7 +278,7 @@ def test_a_day_means_its_end_and_an_offset_counts() -> None:
 @pytest.mark.parametrize(
     "when", ["", "soon", "2024-02-30", "2024-06-01T25:00", "June", 20240601, None, "0001-01-01T00:00+05:00"]
 )
-def test_what_is_no_time_is_refused(ingested: AgentMemoryStore, when: Any) -> None:
+def test_an_invalid_time_is_rejected(ingested: AgentMemoryStore, when: Any) -> None:
     with pytest.raises(memgraph.InvalidInputError, match="when: is not a date"):
         ingested.at(when)
 
@@ -293,7 +293,7 @@ def test_a_view_of_a_view_keeps_its_filter(ingested: AgentMemoryStore, then: Cal
             recorded.at("2022-03-01", recorded=True)
 
 
-def test_before_the_beginning_it_is_said_when_that_was(ingested: AgentMemoryStore) -> None:
+def test_a_moment_before_the_beginning_is_rejected_with_its_time(ingested: AgentMemoryStore) -> None:
     begins = r"before everything that is remembered, which begins at 2021-03-01T12:00:00\.000Z"
     with pytest.raises(memgraph.InvalidInputError, match=begins):
         ingested.at("2021-03-01T11:59:59.999Z")
@@ -301,7 +301,7 @@ def test_before_the_beginning_it_is_said_when_that_was(ingested: AgentMemoryStor
         assert past.get_stats().total == 2
 
 
-def test_the_future_is_now(ingested: AgentMemoryStore, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_future_moment_means_now(ingested: AgentMemoryStore, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "memgraph"), ingested.at("2030-01-01") as past:
         assert (past.as_of, past.digest()) == (ingested.now(), ingested.digest())
     assert "lies in the future" in caplog.text
@@ -317,9 +317,7 @@ def made(caplog: pytest.LogCaptureFixture) -> int:
     return count
 
 
-def test_the_same_moment_is_there_at_once_until_something_is_written(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_view_is_cached_until_the_next_write(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "memgraph")
     clock = FakeClock(TODAY)
     with opened(tmp_path, clock) as store:
@@ -345,7 +343,7 @@ def _used(past: Any) -> int:
     return (past._lease.folder / "used").stat().st_ino
 
 
-def test_a_few_views_are_kept_and_none_is_removed_that_is_in_use(tmp_path: Path) -> None:
+def test_a_few_views_are_cached_and_used_ones_are_not_removed(tmp_path: Path) -> None:
     past = tmp_path / "past"
     views, begun = KeptViews(past), []
 
@@ -371,7 +369,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_view_is_there_wholly_or_not_at_all(tmp_path: Path) -> None:
+def test_creating_a_view_is_atomic(tmp_path: Path) -> None:
     past = tmp_path / "past"
     views, said = KeptViews(past), ""
 
@@ -396,7 +394,7 @@ def test_a_view_is_there_wholly_or_not_at_all(tmp_path: Path) -> None:
     lease.release()
 
 
-def test_a_process_that_is_killed_while_it_makes_one_leaves_nothing_that_counts(
+def test_a_killed_creation_leaves_no_view(
     tmp_path: Path, run: Callable[[str], Any], open_store: Callable[..., Any]
 ) -> None:
     program = """
@@ -412,7 +410,7 @@ with opened() as store:
         past.verify(deep=True)
 
 
-def test_makers_of_one_view_do_not_meet(tmp_path: Path) -> None:
+def test_concurrent_creations_of_a_view_do_not_interfere(tmp_path: Path) -> None:
     past = tmp_path / "past"
     views, together, leases = KeptViews(past), threading.Barrier(4), list[Lease]()
 
@@ -435,7 +433,7 @@ def test_makers_of_one_view_do_not_meet(tmp_path: Path) -> None:
         lease.release()
 
 
-def test_a_view_that_was_removed_while_it_was_open_says_so(tmp_path: Path) -> None:
+def test_a_view_removed_while_open_raises_an_error(tmp_path: Path) -> None:
     with opened(tmp_path, FakeClock(TODAY)) as store:
         store.insert_memory({"type": "episodic", "content": "the cache was cold"})
         kept = tmp_path / "store" / "past"

@@ -83,7 +83,7 @@ def in_time(future: Future[Any]) -> Any:
 
 @pytest.mark.parametrize("part", ["journal.append", "engine.apply"])
 @pytest.mark.parametrize("count", [NEW, 3])
-def test_every_way_of_reading_goes_on_and_sees_the_state_before(
+def test_reads_beside_a_writer_see_the_previous_state(
     stocked: Any, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch, part: str, count: int
 ) -> None:
     owner, name = part.split(".")
@@ -125,7 +125,7 @@ def shown_count(store: Any) -> int:
     return total
 
 
-def test_updates_and_deletions_are_seen_whole_too(
+def test_updates_and_deletions_are_atomic_for_readers(
     stocked: Any, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = stocked.get_all_memories()[:2]
@@ -147,7 +147,7 @@ def test_updates_and_deletions_are_seen_whole_too(
     assert "Rolled back by hand" in searched(stocked, "rolled back by hand")
 
 
-def test_a_use_that_is_being_committed_is_counted_once(
+def test_a_use_being_committed_is_counted_once(
     stocked: Any, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory_id = stocked.get_all_memories()[0].id
@@ -171,7 +171,7 @@ def test_a_use_that_is_being_committed_is_counted_once(
     stocked.verify(deep=True)
 
 
-def test_a_write_that_fails_in_the_graph_leaves_readers_the_state_before_until_it_is_mended(
+def test_after_a_failed_graph_write_readers_see_the_previous_state(
     stocked: Any, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine, real, calls = stocked._projector.engine, stocked._projector.engine.apply, []
@@ -193,9 +193,7 @@ def test_a_write_that_fails_in_the_graph_leaves_readers_the_state_before_until_i
     stocked.verify(deep=True)
 
 
-def test_recall_goes_on_beside_a_rebuild(
-    stocked: Any, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_recall_works_during_a_rebuild(stocked: Any, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
     before = searched(stocked)
     with held_up(monkeypatch, stocked._projector.engine, "rebuild") as arrived:
         rebuilding = pool.submit(stocked.rebuild)
@@ -205,7 +203,7 @@ def test_recall_goes_on_beside_a_rebuild(
     assert searched(stocked) == before
 
 
-def test_recall_needs_no_graph_that_another_store_has_while_nothing_has_changed(open_store: Open) -> None:
+def test_recall_needs_no_graph_while_nothing_has_changed(open_store: Open) -> None:
     reader, other = open_store(lock_timeout_s=0.1), open_store()
     reader.insert_memories(episodes(OLD, "old"))
     reader._projector.rows.clear()
@@ -219,7 +217,7 @@ def test_recall_needs_no_graph_that_another_store_has_while_nothing_has_changed(
     assert len(searched(reader)) == OLD + 3
 
 
-def test_links_wait_for_the_writer_and_are_read_in_blocks_that_say_so(
+def test_reading_links_waits_for_the_writer(
     stocked: Any, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory_id = stocked.get_all_memories()[0].id
@@ -244,7 +242,7 @@ def test_links_wait_for_the_writer_and_are_read_in_blocks_that_say_so(
         assert len(stocked.links(memory_id)) == in_time(waiting)[0]
 
 
-def test_threads_that_write_read_and_count_uses_agree_in_the_end(open_store: Open) -> None:
+def test_concurrent_writes_reads_and_uses_are_consistent(open_store: Open) -> None:
     store = open_store()
     store.insert_memories(episodes(OLD, "old"))
     ids = [memory.id for memory in store.get_all_memories()]
@@ -268,7 +266,7 @@ def test_threads_that_write_read_and_count_uses_agree_in_the_end(open_store: Ope
 
 
 class TestRows:
-    def test_after_as_much_looking_up_as_reading_all_would_take_nothing_is_looked_up(self, stocked: Any) -> None:
+    def test_after_enough_look_ups_all_memories_are_cached(self, stocked: Any) -> None:
         rows, engine = RowCache(stocked._projector.ask, lambda: 450), stocked._projector.engine
         ids = [memory.id for memory in stocked.get_all_memories()]
         with stocked._projector.holding():
@@ -281,14 +279,14 @@ class TestRows:
             assert rows.get("Memory", "unknown") is None
             assert rows.get("Tag", "unknown") is None
 
-    def test_a_store_too_large_to_keep_is_looked_up(self, stocked: Any) -> None:
+    def test_memories_of_a_large_store_are_looked_up(self, stocked: Any) -> None:
         rows = RowCache(stocked._projector.ask, lambda: 1_000_000)
         with stocked._projector.holding():
             rows.load_memories()
             assert len(rows.memories([memory.id for memory in stocked.get_all_memories()])) == OLD
         assert not rows.has_memories
 
-    def test_what_is_kept_outlives_a_turn_in_which_nobody_else_wrote(self, open_store: Open) -> None:
+    def test_the_cache_survives_if_no_other_process_wrote(self, open_store: Open) -> None:
         one, other = open_store(), open_store()
         one.insert_memories(episodes(OLD, "old"))
         one._projector.rows.clear()
@@ -301,7 +299,7 @@ class TestRows:
         assert one.get_memory(changed.id).content == "Changed elsewhere"
 
 
-def test_a_bulk_gives_other_threads_their_turn_and_leaves_the_interpreter_as_it_was() -> None:
+def test_bulk_work_yields_to_threads_and_restores_the_interpreter() -> None:
     before = sys.getswitchinterval()
     with in_bulk():
         assert sys.getswitchinterval() < before

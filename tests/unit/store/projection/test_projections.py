@@ -70,9 +70,7 @@ class TestCatchingUp:
         index = one.reader.index
         assert not one.reader.superseded()[index.slot(old.id)], "a link that was deleted is back with its memory's id"
 
-    def test_a_graph_that_is_behind_is_brought_up(
-        self, open_store: Open, seen: See, live: Live, tmp_path: Path
-    ) -> None:
+    def test_a_graph_that_is_behind_is_updated(self, open_store: Open, seen: See, live: Live, tmp_path: Path) -> None:
         first = open_store()
         first.insert_memory({"type": "episodic", "content": "early"})
         first.digest()  # opens the graph
@@ -89,7 +87,7 @@ class TestCatchingUp:
         assert seen(again) == expected
         again.verify()
 
-    def test_one_far_behind_is_rebuilt(
+    def test_a_graph_far_behind_is_rebuilt(
         self, open_store: Open, seen: See, lived: Lived, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         store, _ = lived
@@ -99,7 +97,7 @@ class TestCatchingUp:
         monkeypatch.setattr(module, "_REBUILD_FROM_EVENTS", 5)
         assert seen(open_store()) == expected
 
-    def test_bringing_up_in_small_batches_is_the_same(
+    def test_updating_in_small_batches_is_equivalent(
         self, open_store: Open, seen: See, lived: Lived, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         store, _ = lived
@@ -114,7 +112,7 @@ class TestCatchingUp:
 
 class TestRebuilding:
     @pytest.mark.parametrize("gone", [["graph"], ["index"], ["graph", "index"]])
-    def test_what_is_deleted_comes_back_the_same(
+    def test_deleted_projections_are_rebuilt_identically(
         self, open_store: Open, seen: See, lived: Lived, tmp_path: Path, gone: list[str]
     ) -> None:
         store, _ = lived
@@ -318,7 +316,7 @@ for name in sys.argv[2:]:
             again.close()
 
 
-def test_a_commit_that_the_graph_refused_is_not_passed_over(open_store: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_rejected_by_the_graph_is_not_skipped(open_store: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within one block the next commit must not be put on a graph that lacks the one before."""
     store = open_store()
     store.insert_memory({"type": "episodic", "content": "before", "project_id": "P"})
@@ -342,9 +340,7 @@ def test_a_commit_that_the_graph_refused_is_not_passed_over(open_store: Open, mo
     store.verify(deep=True)
 
 
-def test_a_graph_that_failed_in_the_midst_of_a_write_is_made_anew(
-    open_store: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_graph_that_failed_during_a_write_is_rebuilt(open_store: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its transaction was committed, bringing it into the file failed: it says that it is at the end, and its rows are garbage."""
     store = open_store()
     kept = store.insert_memory({"type": "episodic", "content": "before", "project_id": "P"})
@@ -367,7 +363,7 @@ def test_a_graph_that_failed_in_the_midst_of_a_write_is_made_anew(
     store.verify(deep=True)
 
 
-def test_a_graph_whose_rows_cannot_be_read_is_made_anew_at_once(open_store: Open) -> None:
+def test_an_unreadable_graph_is_rebuilt_at_once(open_store: Open) -> None:
     store = open_store()
     kept = store.insert_memory({"type": "episodic", "content": "before", "project_id": "P"})
     with store._projector.engine._session.use() as connection:

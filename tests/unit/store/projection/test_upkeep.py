@@ -134,7 +134,7 @@ def test_a_flipped_cell_in_any_column_is_caught_after_the_next_batch(
     assert "does not hold what was written" in found["last_damage"]["why"]
 
 
-def test_commits_one_by_one_are_followed_by_a_comparison_too(
+def test_single_commits_are_followed_by_a_comparison_too(
     open_store: Open, clock: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "memgraph")
@@ -153,7 +153,7 @@ def test_commits_one_by_one_are_followed_by_a_comparison_too(
 
 
 @pytest.mark.parametrize("made_by", ["release 0.1.0", "an older schema"])
-def test_a_graph_that_was_made_before_is_made_anew_at_first_use_with_one_notice(
+def test_a_graph_of_an_earlier_release_is_rebuilt_with_one_notice(
     open_store: Open,
     tmp_path: Path,
     doctor: Callable[[], Any],
@@ -195,7 +195,7 @@ class TestPolicy:
         assert not upkeep.is_check_due(seq=10, rows=100, is_first=True)  # nothing was written since
         assert not upkeep.is_check_due(seq=11, rows=10_000_000, is_first=True)
 
-    def test_later_batches_pay_for_it_together(self) -> None:
+    def test_comparisons_take_a_share_of_the_time_of_batches(self) -> None:
         upkeep = Upkeep()
         upkeep.checked(seq=10, rows=1_000_000, seconds=1.0)
         upkeep.unchecked_s = 49.0
@@ -203,20 +203,20 @@ class TestPolicy:
         upkeep.unchecked_s = 51.0
         assert upkeep.is_check_due(seq=11, rows=1_000_000, is_first=False)
 
-    def test_what_a_small_graph_took_says_nothing_of_a_large_one(self) -> None:
+    def test_timings_of_a_small_graph_are_not_extrapolated(self) -> None:
         upkeep = Upkeep()
         upkeep.checked(seq=10, rows=100, seconds=0.1)  # nearly all of it to plan the statements
         upkeep.unchecked_s = 60.0
         assert upkeep.is_check_due(seq=5_000, rows=1_000_000, is_first=False)
 
-    def test_between_batches_it_takes_so_many_events(self) -> None:
+    def test_between_batches_a_number_of_events_is_required(self) -> None:
         upkeep = Upkeep(checked_seq=1_000)
         assert not upkeep.is_check_due_between(seq=1_499, rows=1_000)
         assert upkeep.is_check_due_between(seq=1_500, rows=1_000)
         assert not upkeep.is_check_due_between(seq=1_500, rows=1_000_000)
         assert upkeep.is_check_due_between(seq=14_000, rows=1_000_000)
 
-    def test_after_so_many_events_it_is_compared_whatever_it_takes(self) -> None:
+    def test_after_enough_events_it_is_always_compared(self) -> None:
         upkeep = Upkeep(check_s_a_row=1.0, unchecked_s=0.0)
         assert not upkeep.is_check_due(seq=50_000, rows=1_000_000, is_first=False)
         assert upkeep.is_check_due(seq=50_001, rows=1_000_000, is_first=False)
@@ -253,20 +253,20 @@ class TestCompaction:
         assert again.digest() == digest
         again.verify(deep=True)
 
-    def test_sleep_does(self, open_store: Open, tmp_path: Path) -> None:
+    def test_sleep_compacts_the_graph(self, open_store: Open, tmp_path: Path) -> None:
         store = open_store()
         path = self.grown(store, tmp_path, batch=False)
         MemGraph(store).maintenance.sleep()
         assert path.stat().st_size < self.HOLE / 3
         store.verify(deep=True)
 
-    def test_one_without_a_batch_leaves_it(self, open_store: Open, tmp_path: Path) -> None:
+    def test_closing_without_a_batch_does_not_compact(self, open_store: Open, tmp_path: Path) -> None:
         store = open_store()
         path = self.grown(store, tmp_path, batch=False)
         store.close()
         assert path.stat().st_size == self.HOLE
 
-    def test_less_than_three_times_its_fresh_size_is_left(self) -> None:
+    def test_a_graph_below_three_times_its_fresh_size_is_not_compacted(self) -> None:
         upkeep = Upkeep()
         upkeep.rebuilt(size=400 << 20, rows=1_000_000)
         assert not upkeep.is_bloated(size=1_100 << 20, rows=1_000_000)

@@ -1,4 +1,4 @@
-"""Laws of the ways out and back: any sequence of them, seen by whom it may be, and undone in any order."""
+"""Laws of state transitions: any sequence of them, seen from any scope, and undone in any order."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_rebuilt_incremental_and_another_process_are_one(taken: list[tuple[Any, 
 @given(
     taken=steps, gone=st.lists(places, min_size=1, max_size=COUNT, unique=True), order=st.randoms(use_true_random=False)
 )
-def test_what_is_deleted_comes_back_as_it_was_in_any_order(
+def test_deleted_memories_are_restored_unchanged_in_any_order(
     taken: list[tuple[Any, ...]], gone: list[int], order: Any
 ) -> None:
     with stores() as (one, _, clock, ids):
