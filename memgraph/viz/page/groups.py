@@ -1,4 +1,4 @@
-"""Which memories the page draws together, and what is written beside them."""
+"""Groups the memories that the page draws together, and labels the groups."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _FEWEST_OF_TAG = 4
 
 
 def grouped(memories: Sequence[AgentMemory], evidence: Sequence[tuple[int, int]]) -> tuple[list[Group], list[str]]:
-    """Return the discs of the picture and a label for each.
+    """Return the discs of the map and a label for each.
 
-    What is evidence stands around the generalisation with the most evidence; everything else with what shares its project's most
-    frequent tag that is not on more than half of them.
+    Evidence is placed around its generalisation with the most evidence; every other memory is grouped with those that share its
+    project's most frequent tag, ignoring tags that more than half of them have.
     """
     weight = Counter(target for _, target in evidence)
     hub_of: dict[int, int] = {}
@@ -30,7 +30,7 @@ def grouped(memories: Sequence[AgentMemory], evidence: Sequence[tuple[int, int]]
         hub = hub_of.get(place)
         if hub is not None:
             members.setdefault(hub, [hub]).append(place)
-    for hub, own in list(members.items()):  # a hub that is itself evidence of another stays the centre of its own
+    for hub, own in list(members.items()):  # a hub that is itself evidence of another hub keeps its own group
         if hub in hub_of and len(own) > 1:
             members[hub_of[hub]].remove(hub)
     inside = {place for own in members.values() if len(own) > 1 for place in own}
@@ -63,14 +63,14 @@ def _by_tag(memories: Sequence[AgentMemory], places: Sequence[int]) -> dict[str,
 
 
 def _common_tag(memories: Sequence[AgentMemory], places: Sequence[int]) -> str:
-    """Return the tag that most memories have; empty where half of them or more have none in common."""
+    """Return the tag of more than half of the memories, or an empty string."""
     counts = Counter(tag for place in places for tag in memories[place].tags)
     tag, many = min(counts.items(), key=lambda item: (-item[1], item[0]), default=("", 0))
     return tag if 2 * many > len(places) else ""
 
 
 def _label(memory: AgentMemory) -> str:
-    """Return a few words for what a generalisation is about."""
+    """Return a short label for a generalisation."""
     named = [entity for entity in memory.entities if entity.kind not in ("commit", "url")]
     about = [entity.name for entity in named if entity.about] or [entity.name for entity in named]
     name = memory.title or (about[0] if about else " · ".join(memory.tags[:2]))
@@ -82,7 +82,7 @@ def _clipped(name: str) -> str:
 
 
 def areas(groups: Sequence[Group], discs: Places) -> list[list[Any]]:
-    """Return where the name of each project is written, if there are several: x of the middle, y of the upper end, how wide it is."""
+    """Return the label position of each project if there are several: centre x, top y, name, width."""
     by_project: dict[str, list[int]] = {}
     for number, group in enumerate(groups):
         by_project.setdefault(group.project, []).append(number)
