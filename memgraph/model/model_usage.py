@@ -16,12 +16,15 @@ from memgraph.model.base import Count, Model
 
 
 class ModelBudget(Model):
-    """What one run (reading sources one after the other, consolidating one log) may ask of a model's server."""
+    """Limits on the use of a model server in one run (one ingestion of sources, or one consolidation of a log)."""
 
-    calls: Count = Field(default=100, description="Calls of a model's server in one run, at most.")
-    tokens: Count = Field(default=200_000, description="Tokens that models read and write in one run, at most.")
+    calls: Count = Field(default=100, description="Maximum number of requests to a model server in one run.")
+    tokens: Count = Field(default=200_000, description="Maximum number of prompt and completion tokens in one run.")
     seconds: float = Field(
-        default=300.0, ge=0.0, allow_inf_nan=False, description="Seconds waited for models in one run, at most."
+        default=300.0,
+        ge=0.0,
+        allow_inf_nan=False,
+        description="Maximum time spent waiting for models in one run, in seconds.",
     )
 
 
