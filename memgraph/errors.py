@@ -1,4 +1,4 @@
-"""Every error memgraph raises, drawn as one tree with ``MemGraphError`` at its root.
+"""All errors that memgraph raises: one class tree with ``MemGraphError`` at its root.
 
 Leaves carry what a program needs as attributes (path, seq, field, pid), so no caller parses a message; the message
 says what happened, where, and what to do next.
@@ -16,16 +16,16 @@ class MemGraphError(Exception):
     """Root of all errors raised by memgraph."""
 
     _names_places_only: ClassVar[bool] = False
-    """Whether the message holds nothing but paths, numbers and ids."""
+    """Whether the message contains only paths, numbers and ids."""
 
     @property
     def loggable(self) -> str:
-        """What a log may say of it: its kind, or its message where nothing that is remembered can be in it."""
+        """The text that a log may contain: the message if it cannot contain memory text, otherwise the class name."""
         return str(self) if self._names_places_only else type(self).__name__
 
 
 class InvalidInputError(MemGraphError, ValueError):
-    """A value given by the caller is refused; nothing was stored.
+    """A value given by the caller was refused; nothing was stored.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class NotFoundError(MemGraphError, KeyError):
     def __init__(self, kind: str, key: str) -> None:
         self.kind = kind
         self.key = key
-        super().__init__(f"no {kind} with id {_shown(key)}; `memgraph list` shows what is there")
+        super().__init__(f"no {kind} with id {_shown(key)}; `memgraph list` shows the ids")
 
     def __str__(self) -> str:  # KeyError would quote the message
         return str(self.args[0])
@@ -65,7 +65,7 @@ class DuplicateIdError(MemGraphError):
 
 
 class ScopeError(MemGraphError):
-    """Events of one commit do not share one write scope."""
+    """The events of one commit have different write scopes."""
 
 
 class ConfigError(MemGraphError):
@@ -79,7 +79,7 @@ class NotAStoreError(MemGraphError):
         self.path = path
         super().__init__(
             f"{path} is not a memgraph store: it holds files but no journal/manifest.json; "
-            "name an empty or new directory, or the store's own"
+            "give an empty or new directory, or the directory of a store"
         )
 
 
@@ -94,7 +94,7 @@ class StorageError(MemGraphError):
 
 
 class BusyError(MemGraphError):
-    """Another process holds the store's lock for longer than the timeout."""
+    """Another process held the store's lock for longer than the timeout."""
 
     _names_places_only = True
 
@@ -112,19 +112,19 @@ class ClosedError(MemGraphError):
 
 
 class ReadOnlyError(MemGraphError):
-    """The store, as it is open here, can be read and not written."""
+    """The store is open read-only here."""
 
     _names_places_only = True
 
 
 class JournalError(MemGraphError):
-    """The journal cannot be trusted or written; the store refuses to serve."""
+    """The journal cannot be trusted or written; the store refuses to open."""
 
     _names_places_only = True
 
 
 class DamagedJournalError(JournalError):
-    """Bytes of the journal are not what was signed.
+    """Bytes of the journal differ from what was signed.
 
     Attributes
     ----------
@@ -163,14 +163,14 @@ class TruncatedJournalError(JournalError):
         self.seq = seq
         self.head_seq = head_seq
         super().__init__(
-            f"the journal under {path} ends {'too soon' if seq is None else f'at event {seq}'}, but {witness} says {head_seq} were written: it was truncated or is "
-            "an old copy; restore the journal from a backup or, to go on from what is there, run "
+            f"the journal under {path} ends {'too early' if seq is None else f'at event {seq}'}, but {witness} says {head_seq} were written: it was truncated or is "
+            "an old copy; restore the journal from a backup or, to continue with the events it has, run "
             "`memgraph repair --accept-head`"
         )
 
 
 class KeyMissingError(JournalError):
-    """No signing key is to be had for this store."""
+    """The store's signing key is missing."""
 
     def __init__(self, message: str, *, key_id: str | None = None) -> None:
         self.key_id = key_id
@@ -186,7 +186,7 @@ class PayloadError(JournalError):
 
 
 class VectorDamageError(MemGraphError):
-    """Bytes of a vector file are not those that the journal recorded."""
+    """Bytes of a vector file differ from what the journal recorded."""
 
     _names_places_only = True
 
@@ -195,7 +195,7 @@ class VectorDamageError(MemGraphError):
         self.row = row
         self.memory_id = memory_id
         super().__init__(
-            f"{path}, row {row} (memory {memory_id}) differs from what the journal recorded; make it again with "
+            f"{path}, row {row} (memory {memory_id}) differs from what the journal recorded; recompute it with "
             "`memgraph embed --repair`, or restore it from a backup"
         )
 
@@ -215,12 +215,12 @@ class GraphError(MemGraphError):
 
     @property
     def loggable(self) -> str:
-        """What happened, without the engine's words."""
+        """The message without the engine's own text."""
         return self._own_words
 
 
 class OutdatedGraphError(GraphError):
-    """The graph is of another release, another store or another point of the journal: it is made anew, and nothing is wrong with it."""
+    """The graph belongs to another release, store or journal position: it is rebuilt, but it is not damaged."""
 
 
 class QueryError(GraphError):
@@ -228,16 +228,18 @@ class QueryError(GraphError):
 
     @property
     def loggable(self) -> str:
-        """Its kind: the message may quote the query."""
+        """The class name: the message may quote the query."""
         return type(self).__name__
 
 
 class DiskFullError(GraphError):
-    """There is no room for what the graph has to write. The journal holds all that was acknowledged."""
+    """There is not enough disk space for the graph. The journal holds everything that was acknowledged."""
 
     def __init__(self, problem: str, *, path: Path) -> None:
         self.path = path
-        super().__init__(f"{path}: {problem}; free some space and go on: the journal holds all that was acknowledged")
+        super().__init__(
+            f"{path}: {problem}; free some disk space and try again: the journal holds everything that was acknowledged"
+        )
 
 
 class EmbeddingError(MemGraphError):
@@ -247,7 +249,7 @@ class EmbeddingError(MemGraphError):
 
 
 class ModelMismatchError(EmbeddingError):
-    """The store's vectors were made by another model or have another dimension.
+    """The store's vectors come from another model or have another dimension.
 
     Parameters
     ----------
@@ -261,15 +263,15 @@ class ModelMismatchError(EmbeddingError):
         self.stored = stored
         self.given = given
         self.setting = setting
-        way = f"set embedding_model to {setting}" if setting else "open it with the former"
+        remedy = f"set embedding_model to {setting}" if setting else "open it with the former model"
         super().__init__(
             f"this store's vectors are {stored[0]} with {stored[1]} dimensions, the embedder given is "
-            f"{given[0]} with {given[1]}: {way}, or change the store's model with `memgraph reembed`"
+            f"{given[0]} with {given[1]}: {remedy}, or switch the store's model with `memgraph reembed`"
         )
 
 
 class ProviderError(MemGraphError):
-    """A model's server cannot be reached, refused a request, or answered with what no answer looks like.
+    """A model server cannot be reached, refused a request, or returned an invalid answer.
 
     Parameters
     ----------
@@ -294,12 +296,12 @@ class ProviderError(MemGraphError):
 
     @property
     def loggable(self) -> str:
-        """What happened, without the server's words."""
+        """The message without the server's own text."""
         return self._own_words
 
 
 class BudgetSpentError(MemGraphError):
-    """A run has used up what it may ask of models: `what` is ``calls``, ``tokens`` or ``seconds``."""
+    """A run has spent its model budget: `what` is ``calls``, ``tokens`` or ``seconds``."""
 
     _names_places_only = True
 
@@ -307,12 +309,12 @@ class BudgetSpentError(MemGraphError):
         self.what = what
         self.most = most
         super().__init__(
-            f"the budget of {most:,.12g} {what} for models is spent; raise model_budget.{what} to ask for more"
+            f"the budget of {most:,.12g} {what} for models is spent; raise model_budget.{what} to allow more"
         )
 
 
 class MissingExtraError(MemGraphError):
-    """A package that only some uses need is not installed.
+    """An optional package is not installed.
 
     Attributes
     ----------
@@ -344,7 +346,7 @@ _REPR.maxother = sys.maxsize
 
 
 def _shown(value: object, limit: int = 80) -> str:
-    """Short, one-line, encodable rendering of a refused value."""
+    """Return a short, one-line, encodable rendering of a refused value."""
     text = _REPR.repr_instance(value, 1)  # repr(), or the type's name where that fails: nested too deeply, too long
     if len(text) > limit:
         text = f"{text[:limit]}… ({len(text)} characters)"

@@ -23,7 +23,7 @@ def need(path: Path, needed: int) -> None:
     """
     if (free := room_left(path)) < needed:
         raise DiskFullError(
-            f"there is room for {free / 1e6:,.1f} MB, the graph may need {needed / 1e6:,.0f} MB", path=path
+            f"{free / 1e6:,.1f} MB of disk space are free, but the graph may need {needed / 1e6:,.0f} MB", path=path
         )
 
 

@@ -30,7 +30,7 @@ _DAMAGE = (
 )  # fmt: skip
 """What reading a file that is not what was written may raise."""
 _CODE_BYTES = 64
-_DAMAGED = "the index snapshot %s is damaged, or another store's, and will be made anew"
+_DAMAGED = "the index snapshot %s is damaged, or another store's, and will be rebuilt"
 _LEFT_AFTER_S = 3600.0
 """A half-written snapshot this old has no writer any more."""
 

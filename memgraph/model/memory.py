@@ -71,9 +71,9 @@ def to_vector(value: object) -> Vector:
     if vector.ndim != 1 or vector.size == 0:
         raise ValueError(f"must be a non-empty one-dimensional vector, not one of shape {vector.shape}")
     if not np.isfinite(vector).all():
-        raise ValueError("holds NaN or infinity")
+        raise ValueError("contains NaN or infinity")
     if not vector.any():
-        raise ValueError("is all zero and has no direction")
+        raise ValueError("is all zeros, so it has no direction")
     if vector.flags.writeable:
         vector = vector.copy()
         vector.flags.writeable = False

@@ -27,11 +27,11 @@ def check_outcome(payload: OutcomeRecorded, reader: Reader) -> None:
     if reader.record("Recall", payload.query_id) is None:
         raise NotFoundError("retrieval", payload.query_id)
     if both := sorted(set(payload.used) & set(payload.overridden)):
-        raise InvalidInputError("is said to be used as well", field="overridden", value=both[0])
+        raise InvalidInputError("is also listed as used", field="overridden", value=both[0])
     for field in ("used", "overridden"):
         for memory_id in getattr(payload, field):
             if reader.record("RECALLED", (payload.query_id, memory_id)) is None:
-                raise InvalidInputError("was not among the results of that retrieval", field=field, value=memory_id)
+                raise InvalidInputError("was not a result of that retrieval", field=field, value=memory_id)
 
 
 def is_recorded(payload: OutcomeRecorded, reader: Reader) -> bool:

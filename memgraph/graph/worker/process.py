@@ -229,7 +229,7 @@ class EngineProcess:
         """
         process = self._process
         if process is None:
-            raise ClosedError("this process ends")
+            raise ClosedError("this process is shutting down")
         pipe: int = getattr(process, name).fileno()
         until = time.monotonic() + limits.silence_s
         with selectors.DefaultSelector() as selector:
@@ -256,7 +256,7 @@ class EngineProcess:
     def _ended(self) -> EndedError:
         code = self._process.wait() if self._process else 0
         how = f"crashed ({signal.Signals(-code).name})" if code < 0 else f"ended (exit code {code})"
-        return EndedError(f"the engine {how}; it ran in a process of its own, so nothing else is harmed")
+        return EndedError(f"the engine {how}; it ran in a separate process, so nothing else is affected")
 
 
 def _search_path() -> list[str]:

@@ -103,7 +103,7 @@ def _compress(store: AgentMemoryStore, embedder: Embedder, wording: Wording) -> 
                 store.check_embedder(embedder)
                 if is_last or not _has_moved(store, seq):
                     return _commit(store, made, groups, vectors, wording)
-    raise AssertionError("the last time nothing can move")  # pragma: no cover
+    raise AssertionError("unreachable: the last pass is forced")  # pragma: no cover
 
 
 def _has_moved(store: AgentMemoryStore, seq: int) -> bool:

@@ -76,7 +76,7 @@ class PastStore(AgentMemoryStore):
             Somebody has removed this view from the disk.
         """
         if not self._lease.is_there:
-            problem = "this view of the past was removed while it was open; open it anew"
+            problem = "this view of the past was removed while it was open; open it again"
             raise StorageError(problem, path=self._lease.folder)
         return super().cypher(query, **params)
 
@@ -89,7 +89,9 @@ class PastStore(AgentMemoryStore):
             As of a store; or `recorded` is not what it is here, for no view is of both kinds.
         """
         if recorded != self.is_recorded:
-            problem = f"must be {self.is_recorded} here, as in the view that is asked; ask the store itself"
+            problem = (
+                f"must be {self.is_recorded}, as in this view; to change it, open another view from the store itself"
+            )
             raise InvalidInputError(problem, field="recorded", value=recorded)
         return super().at(when, recorded=recorded, progress=progress)
 

@@ -223,7 +223,7 @@ def test_of_uses_that_never_end_only_the_last_are_waited_for(path: Path, monkeyp
 @pytest.mark.parametrize("text", ['{"foo": 1}\n', "", "\n"])
 def test_what_has_no_entry_of_a_session_is_no_transcript(path: Path, text: str) -> None:
     path.write_text(text, "utf-8")
-    with pytest.raises(SourceError, match="not a transcript"):
+    with pytest.raises(SourceError, match="not a Claude Code transcript"):
         list(TranscriptReader(path).records(None))
 
 

@@ -136,7 +136,7 @@ class TestEngine:
     def test_nothing_is_written_without_room(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         with monkeypatch.context() as patched:
             self.crowd(patched, 20 * MB)
-            with pytest.raises(DiskFullError, match=r"room for 21\.0 MB.*34 MB") as refused:
+            with pytest.raises(DiskFullError, match=r"21\.0 MB of disk space.*34 MB") as refused:
                 engine.apply([Change("Tag", "u", None, {"id": "u"})], {"seq": 2})
             assert refused.value.path.name == "memgraph.kuzu"
             with pytest.raises(DiskFullError):

@@ -331,7 +331,7 @@ class TestThreads:
 @pytest.mark.parametrize("payload", [StoreCreated(created_by="x"), EmbeddingSwitched(model="m", dimension=3)])
 def test_what_the_store_alone_may_say_nobody_else_may(store: Any, payload: Any) -> None:
     digest = store.digest()
-    with pytest.raises(InvalidInputError, match="by the store alone"):
+    with pytest.raises(InvalidInputError, match="by the store itself"):
         store.commit("system", [payload])
     assert store.digest() == digest
 

@@ -142,9 +142,7 @@ def test_recorded_is_another_question(ingested: AgentMemoryStore) -> None:
     with ingested.at(TODAY, recorded=True) as past:
         assert past.is_recorded
         assert past.digest() == ingested.digest()
-    with pytest.raises(
-        memgraph.InvalidInputError, match=f"before everything that was recorded, which begins at {TODAY}"
-    ):
+    with pytest.raises(memgraph.InvalidInputError, match=f"is before the first recorded event, at {TODAY}"):
         ingested.at("2025-01-01", recorded=True)
 
 
@@ -208,9 +206,7 @@ def test_what_writes_is_refused(then: Callable[[str], AgentMemoryStore], write: 
     past = then("2022-03-01")
     (one,) = past.query_by_type("episodic")
     before = past.digest()
-    with pytest.raises(
-        memgraph.ReadOnlyError, match=r"as it was at 2022-03-01T23:59:59\.999Z: it can be read, not written"
-    ):
+    with pytest.raises(memgraph.ReadOnlyError, match=r"as it was at 2022-03-01T23:59:59\.999Z, which is read-only"):
         write(past, one.id)
     assert past.digest() == before
 
@@ -285,17 +281,17 @@ def test_what_is_no_time_is_refused(ingested: AgentMemoryStore, when: Any) -> No
 
 
 def test_a_view_of_a_view_keeps_its_filter(ingested: AgentMemoryStore, then: Callable[[str], AgentMemoryStore]) -> None:
-    with pytest.raises(memgraph.InvalidInputError, match=r"recorded: must be False here.*ask the store itself"):
+    with pytest.raises(memgraph.InvalidInputError, match=r"recorded: must be False, as in this view"):
         then("2022-03-01").at("2021-06-01", recorded=True)
     with ingested.at(TODAY, recorded=True) as recorded:
-        with pytest.raises(memgraph.InvalidInputError, match=r"recorded: must be True here"):
+        with pytest.raises(memgraph.InvalidInputError, match=r"recorded: must be True, as in this view"):
             recorded.at("2022-03-01")
-        with pytest.raises(memgraph.InvalidInputError, match="before everything that was recorded"):
+        with pytest.raises(memgraph.InvalidInputError, match="is before the first recorded event"):
             recorded.at("2022-03-01", recorded=True)
 
 
 def test_before_the_beginning_it_is_said_when_that_was(ingested: AgentMemoryStore) -> None:
-    begins = r"before everything that is remembered, which begins at 2021-03-01T12:00:00\.000Z"
+    begins = r"is before the first remembered event, at 2021-03-01T12:00:00\.000Z"
     with pytest.raises(memgraph.InvalidInputError, match=begins):
         ingested.at("2021-03-01T11:59:59.999Z")
     with ingested.at("2021-03-01T12:00:00.000Z") as past:
@@ -305,7 +301,7 @@ def test_before_the_beginning_it_is_said_when_that_was(ingested: AgentMemoryStor
 def test_the_future_is_now(ingested: AgentMemoryStore, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "memgraph"), ingested.at("2030-01-01") as past:
         assert (past.as_of, past.digest()) == (ingested.now(), ingested.digest())
-    assert "lies in the future" in caplog.text
+    assert "is in the future" in caplog.text
     caplog.clear()
     with caplog.at_level(logging.WARNING, "memgraph"), ingested.at(TODAY[:10]):
         assert caplog.text == ""  # of a day that is not over, nobody means its end
@@ -443,10 +439,10 @@ def test_a_view_that_was_removed_while_it_was_open_says_so(tmp_path: Path) -> No
         with store.at(TODAY) as past:
             assert len(past.cypher("MATCH (m:Memory) RETURN m.id")) == 1
             shutil.rmtree(kept)
-            with pytest.raises(StorageError, match="removed while it was open; open it anew"):
+            with pytest.raises(StorageError, match="removed while it was open; open it again"):
                 past.cypher("MATCH (m:Memory) RETURN m.id")
         shutil.rmtree(kept, ignore_errors=True)
         kept.write_text("mine")
-        with pytest.raises(StorageError, match=r"past: is no directory") as refused:
+        with pytest.raises(StorageError, match=r"past: is not a directory") as refused:
             store.at(TODAY)
         assert (refused.value.path, kept.read_text()) == (kept, "mine")
