@@ -26,7 +26,7 @@ def folder(name: AssetFolder) -> Traversable:
     for candidate in candidates:
         if candidate.is_dir():
             return candidate
-    raise MemGraphError(f"the folder {name}/ is missing from this installation; install memgraph-kuzu again")
+    raise MemGraphError(f"the folder {name}/ is missing from this installation; reinstall memgraph-kuzu")
 
 
 def texts(name: AssetFolder, suffix: str) -> dict[str, str]:

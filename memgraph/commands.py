@@ -126,7 +126,7 @@ class MemoryCommands:
         memory = self._store.unsuppress(memory_id)
         shown = f"'{preview(memory.content)}'"
         if known is not None and not known.is_suppressed:
-            message = f"{shown} was not forgotten."
+            message = f"{shown} is not forgotten."
         else:
             message = f"No longer forgotten: {shown}; undo: memgraph forget {memory.id}"
         return MemoryCommandResult(command="unforget", success=True, message=message, data={"id": memory.id})
@@ -238,7 +238,7 @@ class MemoryCommands:
         links = self._new_links(export)
         self._store.import_memories([_bare(memory, keep_vector=is_same_model) for memory in new], links)
         skipped = len(export.memories) - len(new)
-        message = f"Imported {len(new)} memories, skipped {skipped} that were known."
+        message = f"Imported {len(new)} memories, skipped {skipped} that already existed."
         return MemoryCommandResult(
             command="import", success=True, message=message, data={"imported": len(new), "skipped": skipped}
         )
@@ -254,7 +254,7 @@ class MemoryCommands:
             for name in ("source_id", "target_id"):
                 end = getattr(link, name)
                 if end not in ends and self._store.get_memory(end) is None:
-                    problem = "is the end of a link, and neither the export nor the store has a memory of this id"
+                    problem = "is the end of a link, but no memory in the export or the store has this id"
                     raise InvalidInputError(problem, field=f"links.{place}.{name}", value=end)
                 ends.add(end)
             if (key := (link.source_id, link.relation, link.target_id)) not in known:
@@ -296,7 +296,7 @@ class MemoryCommands:
             self._store.check_embedder(embedder)
             return embed_query(embedder, text) if embedder.dimension else None
         except EmbeddingError as error:
-            logger.warning("words alone are compared: %s", error.loggable)
+            logger.warning("comparing words only: %s", error.loggable)
             return None
 
     def _told(self, memory: StoredMemory) -> str:

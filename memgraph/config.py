@@ -1,8 +1,4 @@
-"""Settings: from arguments, then ``MEMGRAPH_*``, then the store's ``config.toml``, then the defaults.
-
-pydantic-settings does not read them: it merges a table over several sources, passes over a ``config.toml`` that is a directory,
-names no file when one is not TOML, does not say where a value came from, and its import costs each command about 40 ms.
-"""
+"""Settings, in order of precedence: arguments, ``MEMGRAPH_*``, the store's ``config.toml``, the defaults."""
 
 from __future__ import annotations
 
@@ -32,7 +28,7 @@ _OLLAMA_MODEL = re.compile(r"ollama:[\w.:/@-]{1,200}")
 def _known_model(name: str) -> str:
     if name in {"minilm", "none"} or _OLLAMA_MODEL.fullmatch(name):
         return name
-    raise ValueError("must be minilm, none, or ollama: and a model's name, as in ollama:nomic-embed-text")
+    raise ValueError("must be minilm, none or ollama:NAME, such as ollama:nomic-embed-text")
 
 
 EmbeddingModel = Annotated[Name, AfterValidator(_known_model)]
@@ -58,39 +54,39 @@ _ENVIRONMENT = {
     "MEMGRAPH_OLLAMA_EMBEDDING_DIMENSION": "ollama_embedding_dimension",
 }
 _NO_STORE_YET = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
-"""There is no file because `home` is not there, or no directory: opening the store says so."""
+"""Errors that mean `home` is missing or not a directory; opening the store reports that."""
 _environment: ContextVar[Mapping[str, str] | None] = ContextVar("memgraph_environment", default=None)
 
 
 class RetrievalBudget(Model):
-    """How much of each type, and how many tokens of content, a prompt gets."""
+    """Limits on what a recall returns: memories of each type, and tokens of content."""
 
-    episodic: Count = Field(default=5, description="Memories of what happened, at most.")
-    semantic: Count = Field(default=3, description="Memories of what is so, at most.")
-    procedural: Count = Field(default=2, description="Memories of how to do something, at most.")
-    max_tokens: Count = Field(default=800, description="Tokens of content in all, at most.")
+    episodic: Count = Field(default=5, description="Maximum number of episodic memories (what happened).")
+    semantic: Count = Field(default=3, description="Maximum number of semantic memories (what is true).")
+    procedural: Count = Field(default=2, description="Maximum number of procedural memories (how to do something).")
+    max_tokens: Count = Field(default=800, description="Maximum number of tokens of content in total.")
 
 
 class AgentMemoryConfig(Model):
-    """Settings of a store: what is not given comes from ``MEMGRAPH_*``, then from the store's ``config.toml``.
+    """Settings of a store. Values that are not given come from ``MEMGRAPH_*``, then from the store's ``config.toml``.
 
     Attributes
     ----------
     home : Path
         The store's directory; one store is one tenant.
     keys_home : Path
-        Where keys and heads lie, outside the store.
+        Directory of signing keys and head files, outside the store.
     security_mode : {"prod", "dev"}
-        In ``dev`` a store whose key is missing is served read-only; anything unknown counts as ``prod``.
+        In ``dev`` a store whose key is missing opens read-only; an unknown value means ``prod``.
     engine : {"kuzu", "ladybug"}
-        Which engine keeps the graph. The journal is the way from one to the other.
+        The graph engine. Switching engines rebuilds the graph from the journal.
     lock_timeout_s, graph_idle_s : float
-        How long a lock is waited for; how long an idle graph stays open to this process alone.
+        Seconds to wait for a lock; seconds an idle graph stays locked by this process.
     embedding_model : str
-        What makes vectors: ``minilm``, the packaged model; ``ollama:`` and a model's name, that model of an Ollama server; or
-        ``none``, and memories are found by text alone.
+        The embedding model: ``minilm``, the packaged model; ``ollama:NAME``, a model of an Ollama server; or ``none``, which
+        finds memories by text alone.
     extractor : {"rules", "ollama"}
-        What finds memories in build logs: the rules; or a model of an Ollama server, for which the rules step in.
+        What extracts memories from build logs: rules, or a model of an Ollama server with the rules as fallback.
 
     Raises
     ------
@@ -108,86 +104,90 @@ class AgentMemoryConfig(Model):
     keys_home: Path = Field(
         default_factory=lambda: Path(platformdirs.user_config_dir("memgraph")),
         validate_default=True,
-        description="Where signing keys and head files lie, outside the store.",
+        description="Directory of signing keys and head files, outside the store.",
     )
     redact_secrets: bool = Field(
-        default=True, description="Whether keys, tokens and passwords are taken out of what is kept."
+        default=True, description="Whether keys, tokens and passwords are redacted before anything is stored."
     )
-    consolidation_enabled: bool = Field(default=True, description="Whether build logs become memories.")
+    consolidation_enabled: bool = Field(default=True, description="Whether memories are extracted from build logs.")
     retrieval_budget: RetrievalBudget = Field(
-        default_factory=RetrievalBudget, description="What a prompt gets of each type of memory."
+        default_factory=RetrievalBudget, description="Limits on what a recall returns."
     )
     forgetting_curve: ForgettingCurveConfig = Field(
-        default_factory=ForgettingCurveConfig, description="How fast memories fade, and what brings them back."
+        default_factory=ForgettingCurveConfig, description="How fast memories lose relevance, and what restores it."
     )
     compression_cycle_interval: int = Field(
-        default=10, ge=1, description="Builds after which what was learned is compressed into generalisations."
+        default=10, ge=1, description="Number of builds after which memories are generalised."
     )
     garbage_collection: Literal["archive", "delete"] = Field(
-        default="archive", description="What becomes of memories that have faded, when `memgraph collect` is run."
+        default="archive", description="What `memgraph collect` does with faded memories."
     )
     procedure_approval: Literal["user", "evidence"] = Field(
         default="user",
-        description="Who brings a learned procedure into force: the user (`memgraph proposals`), or the evidence of later successes.",
+        description="What approves a learned procedure: the user (`memgraph proposals`), or evidence from later successes.",
     )
     sleep_trigger: Literal["manual", "auto"] = Field(
         default="manual",
-        description="When the store sleeps: when `memgraph sleep` is run; or also of its own accord, for a few seconds, after five "
-        "new episodes, and at once when the user was not content.",
+        description="When the store consolidates memories: only when `memgraph sleep` runs; or also automatically, for a few "
+        "seconds, after five new episodes and immediately after negative user feedback.",
     )
     security_mode: Literal["prod", "dev"] = Field(
         default="prod",
-        description="In dev a store whose key is missing is served, read-only. Anything unknown counts as prod.",
+        description="In dev a store whose key is missing opens read-only. An unknown value means prod.",
     )
     engine: Literal["kuzu", "ladybug"] = Field(
         default="kuzu",
-        description="Which engine keeps the graph: kuzu; or ladybug, its maintained fork (the extra `ladybug` installs it). "
-        "`memgraph rebuild --engine NAME` moves a store.",
+        description="The graph engine: kuzu, or ladybug, its maintained fork (installed by the extra `ladybug`). "
+        "`memgraph rebuild --engine NAME` switches a store.",
     )
     lock_timeout_s: float = Field(
-        default=10.0, ge=0.0, allow_inf_nan=False, description="How long another process is waited for, in seconds."
+        default=10.0,
+        ge=0.0,
+        allow_inf_nan=False,
+        description="How long to wait for a lock that another process holds, in seconds.",
     )
     graph_idle_s: float = Field(
         default=2.0,
         ge=0.0,
         allow_inf_nan=False,
-        description="How long an idle graph stays open to this process alone, in seconds.",
+        description="How long this process keeps an idle graph locked, in seconds.",
     )
     embedding_model: EmbeddingModel = Field(
         default="minilm",
-        description="What makes vectors: minilm, the packaged model; ollama: and a name, as in ollama:nomic-embed-text, that "
-        "model of an Ollama server; or none, and memories are found by text alone. A store that has vectors is changed to "
-        "another model by `memgraph reembed`.",
+        description="The embedding model: minilm, the packaged model; ollama:NAME, such as ollama:nomic-embed-text, a model "
+        "of an Ollama server; or none, which finds memories by text alone. `memgraph reembed` switches a store that has "
+        "vectors to another model.",
     )
     extractor: Literal["rules", "ollama"] = Field(
         default="rules",
-        description="What finds memories in build logs: rules; or a model of an Ollama server, for which the rules step in "
-        "when it fails or its budget is spent.",
+        description="What extracts memories from build logs: rules; or ollama, a model of an Ollama server, with the rules as "
+        "fallback when it fails or its budget is spent.",
     )
     ollama_host: Text = Field(
-        default="", description="The Ollama server's address. Empty: OLLAMA_HOST, else http://127.0.0.1:11434."
+        default="", description="Address of the Ollama server. Empty: OLLAMA_HOST, else http://127.0.0.1:11434."
     )
-    ollama_model: Name = Field(default="llama3.2", description="The Ollama server's model that finds memories.")
+    ollama_model: Name = Field(default="llama3.2", description="The Ollama model that extracts memories.")
     ollama_timeout_s: float = Field(
         default=60.0,
         gt=0.0,
         allow_inf_nan=False,
-        description="How long the Ollama server may take to answer, in seconds.",
+        description="Timeout of a request to the Ollama server, in seconds.",
     )
     ollama_context_tokens: int = Field(
         default=8192,
         ge=2048,
         le=1_048_576,
-        description="Tokens that ollama_model takes in and writes at a time; longer logs are shortened to fit.",
+        description="Context length of ollama_model in tokens, prompt and answer together; longer logs are shortened to fit.",
     )
     ollama_embedding_dimension: int = Field(
         default=0,
         ge=0,
         le=65_536,
-        description="Length of the embedding model's vectors. 0: what is known of it, or it is asked.",
+        description="Dimension of the Ollama embedding model's vectors. 0: use the known dimension, or ask the server.",
     )
     model_budget: ModelBudget = Field(
-        default_factory=ModelBudget, description="What one run may ask of Ollama; when it is spent, the rules serve."
+        default_factory=ModelBudget,
+        description="Limits on one run's use of Ollama; when they are reached, rules do the rest.",
     )
 
     @model_validator(mode="before")
@@ -201,7 +201,7 @@ class AgentMemoryConfig(Model):
         try:
             path = _absolute(Path(home))
         except (TypeError, ValueError):
-            return upper  # the field's own check says what is wrong
+            return upper  # the field's own validation reports the error
         return {**_by_field(_read_toml(path / "config.toml")), **upper}
 
     @field_validator("home", "keys_home")
@@ -221,8 +221,8 @@ class ConsolidationConfig(Model):
     Attributes
     ----------
     max_duration_ms : float
-        So long may what is consolidated together be extracted and embedded, and so long may the candidates of each build be
-        compared and kept. What there is no time for is left to the next call with the same logs.
+        Time limit for extracting and embedding one batch, and for comparing and storing the candidates of each build. What
+        does not fit is left to the next call with the same logs.
     """
 
     deduplication_threshold: Unit = 0.82
@@ -234,7 +234,7 @@ class ConsolidationConfig(Model):
 def load_config(
     overrides: Mapping[str, Any] | None = None, *, environment: Mapping[str, str] | None = None
 ) -> AgentMemoryConfig:
-    """Return the settings in force.
+    """Return the effective settings.
 
     Parameters
     ----------
@@ -258,14 +258,14 @@ def load_config(
 
 
 class Setting(NamedTuple):
-    """One setting, and where its value comes from.
+    """One setting and the source of its value.
 
     Attributes
     ----------
     name : str
         Dotted: ``retrieval_budget.episodic``.
     value, default : Any
-        In force; without any source.
+        The effective value; the value without any source.
     source : {"argument", "environment", "file", "default"}
     variable : str or None
         The environment variable that sets it.
@@ -280,12 +280,12 @@ class Setting(NamedTuple):
 
 
 def config_path(home: str | Path | None = None, *, environment: Mapping[str, str] | None = None) -> Path:
-    """Return where a store's settings file lies, without reading it.
+    """Return the path of a store's settings file, without reading it.
 
     Raises
     ------
     ConfigError
-        `home` names no directory.
+        `home` is not a valid path.
     """
     named = home or _from_environment(environment).get("home", DEFAULT_HOME)
     try:
@@ -297,7 +297,7 @@ def config_path(home: str | Path | None = None, *, environment: Mapping[str, str
 def settings_in_force(
     overrides: Mapping[str, Any] | None = None, *, environment: Mapping[str, str] | None = None
 ) -> list[Setting]:
-    """Return every setting with its value and where that comes from, in the order of the model.
+    """Return every setting with its value and its source, in the order of the model.
 
     Parameters
     ----------
@@ -320,7 +320,7 @@ def settings_in_force(
         name, _, inner = setting.name.partition(".")
         source = next((kind for kind, given in sources.items() if name in given), "default")
         value = getattr(config, name)
-        if inner:  # a table is taken as a whole from where it is given first
+        if inner:  # a table comes as a whole from its first source
             given = sources[source][name] if source != "default" else {}
             if not isinstance(given, Model) and inner not in _by_field(given, type(value)):
                 source = "default"
@@ -350,7 +350,7 @@ def _from_environment(environment: Mapping[str, str] | None) -> dict[str, Any]:
 
 
 def _by_field(data: Mapping[str, Any], model: type[Model] | None = None) -> dict[str, Any]:
-    """Return settings under their fields' names, whichever of the two spellings was used."""
+    """Return settings by field name; accepts snake_case and camelCase."""
     names = {to_camel(name): name for name in (model or AgentMemoryConfig).model_fields}
     return {names.get(name, name): value for name, value in data.items()}
 
@@ -360,22 +360,24 @@ def _absolute(path: Path) -> Path:
     try:
         return path.expanduser().absolute()
     except RuntimeError as error:
-        raise ValueError(f"names a home directory that is not known ({error})") from None
+        raise ValueError(f"names an unknown home directory ({error})") from None
     except FileNotFoundError:
-        raise ValueError("is relative to the current directory, which is no longer there; name it in full") from None
+        raise ValueError(
+            "is relative to the current directory, which no longer exists; give an absolute path"
+        ) from None
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        if not path.is_file() and not path.is_dir() and path.exists():  # a pipe would be waited for
-            raise ConfigError(f"{path} is no regular file; put one in its place, or remove it")
+        if not path.is_file() and not path.is_dir() and path.exists():  # reading a pipe would block
+            raise ConfigError(f"{path} is not a regular file; replace or remove it")
         settings = tomllib.loads(path.read_text("utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"{path} is not TOML: {error}; mend it or remove it") from None
+        raise ConfigError(f"{path} is not TOML: {error}; fix or remove it") from None
     except OSError as error:
         if error.errno in _NO_STORE_YET:
             return {}
-        raise ConfigError(f"{path} cannot be read: {error.strerror}; mend it or remove it") from None
+        raise ConfigError(f"{path} cannot be read: {error.strerror}; fix or remove it") from None
     if "home" in settings:
-        raise ConfigError(f"{path} sets home, which is where this file was found; remove the line")
+        raise ConfigError(f"{path} sets home, but home is the directory that holds this file; remove the line")
     return settings

@@ -16,7 +16,7 @@ class MemGraphError(Exception):
     """Root of all errors raised by memgraph."""
 
     _names_places_only: ClassVar[bool] = False
-    """Whether the message holds nothing but paths, numbers and ids."""
+    """Whether the message contains only paths, numbers and ids."""
 
     @property
     def loggable(self) -> str:
@@ -50,7 +50,7 @@ class NotFoundError(MemGraphError, KeyError):
     def __init__(self, kind: str, key: str) -> None:
         self.kind = kind
         self.key = key
-        super().__init__(f"no {kind} with id {_shown(key)}; `memgraph list` shows what is there")
+        super().__init__(f"no {kind} with id {_shown(key)}; `memgraph list` shows the ids")
 
     def __str__(self) -> str:  # KeyError would quote the message
         return str(self.args[0])
@@ -65,7 +65,7 @@ class DuplicateIdError(MemGraphError):
 
 
 class ScopeError(MemGraphError):
-    """Events of one commit do not share one write scope."""
+    """The events of one commit have different write scopes."""
 
 
 class ConfigError(MemGraphError):
@@ -79,7 +79,7 @@ class NotAStoreError(MemGraphError):
         self.path = path
         super().__init__(
             f"{path} is not a memgraph store: it holds files but no journal/manifest.json; "
-            "name an empty or new directory, or the store's own"
+            "give an empty or new directory, or the directory of a store"
         )
 
 
@@ -118,7 +118,7 @@ class ReadOnlyError(MemGraphError):
 
 
 class JournalError(MemGraphError):
-    """The journal cannot be trusted or written; the store refuses to serve."""
+    """The journal cannot be trusted or written; the store refuses to open."""
 
     _names_places_only = True
 
@@ -163,8 +163,8 @@ class TruncatedJournalError(JournalError):
         self.seq = seq
         self.head_seq = head_seq
         super().__init__(
-            f"the journal under {path} ends {'too soon' if seq is None else f'at event {seq}'}, but {witness} says {head_seq} were written: it was truncated or is "
-            "an old copy; restore the journal from a backup or, to go on from what is there, run "
+            f"the journal under {path} ends {'too early' if seq is None else f'at event {seq}'}, but {witness} says {head_seq} were written: it was truncated or is "
+            "an old copy; restore the journal from a backup or, to continue with the events it has, run "
             "`memgraph repair --accept-head`"
         )
 
@@ -195,7 +195,7 @@ class VectorDamageError(MemGraphError):
         self.row = row
         self.memory_id = memory_id
         super().__init__(
-            f"{path}, row {row} (memory {memory_id}) differs from what the journal recorded; make it again with "
+            f"{path}, row {row} (memory {memory_id}) differs from what the journal recorded; recompute it with "
             "`memgraph embed --repair`, or restore it from a backup"
         )
 
@@ -238,7 +238,7 @@ class DiskFullError(GraphError):
     def __init__(self, problem: str, *, path: Path) -> None:
         self.path = path
         super().__init__(
-            f"{path}: {problem}; free some space and try again; the journal holds everything that was acknowledged"
+            f"{path}: {problem}; free some disk space and try again: the journal holds everything that was acknowledged"
         )
 
 
@@ -249,7 +249,7 @@ class EmbeddingError(MemGraphError):
 
 
 class ModelMismatchError(EmbeddingError):
-    """The store's vectors were made by another model or have another dimension.
+    """The store's vectors come from another model or have another dimension.
 
     Parameters
     ----------
@@ -263,10 +263,10 @@ class ModelMismatchError(EmbeddingError):
         self.stored = stored
         self.given = given
         self.setting = setting
-        way = f"set embedding_model to {setting}" if setting else "open it with the former"
+        remedy = f"set embedding_model to {setting}" if setting else "open it with the former model"
         super().__init__(
             f"this store's vectors are {stored[0]} with {stored[1]} dimensions, the embedder given is "
-            f"{given[0]} with {given[1]}: {way}, or change the store's model with `memgraph reembed`"
+            f"{given[0]} with {given[1]}: {remedy}, or switch the store's model with `memgraph reembed`"
         )
 
 
@@ -309,7 +309,7 @@ class BudgetSpentError(MemGraphError):
         self.what = what
         self.most = most
         super().__init__(
-            f"the budget of {most:,.12g} {what} for models is spent; raise model_budget.{what} to ask for more"
+            f"the budget of {most:,.12g} {what} for models is spent; raise model_budget.{what} to allow more"
         )
 
 

@@ -156,26 +156,24 @@ class OllamaConnection:
         except ResponseError as error:
             raise self._refused(model, error) from error
         except (ConnectionError, httpx.ConnectError, httpx.ConnectTimeout) as error:
-            remedy = "start it with `ollama serve`, or set ollama_host to where it runs"
+            remedy = "start it with `ollama serve`, or set ollama_host to its address"
             raise self._no_answer(model, f"no Ollama server answers at {self.host}; {remedy}") from error
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-            said = f"{self.host} is no address of an Ollama server; set ollama_host to one like {DEFAULT_HOST}"
+            said = f"{self.host} is not the address of an Ollama server; set ollama_host to an address such as {DEFAULT_HOST}"
             raise self._failed(model, said) from error
         except httpx.TimeoutException as error:
-            remedy = "raise ollama_timeout_s, or take a smaller model"
+            remedy = "raise ollama_timeout_s, or use a smaller model"
             said = f"the Ollama server at {self.host} did not answer for {model} within {self.timeout_s:g} s; {remedy}"
             raise self._no_answer(model, said) from error
         except httpx.HTTPError as error:
-            said = (
-                f"the Ollama server at {self.host} broke off its answer for {model} ({type(error).__name__}); try again"
-            )
+            said = f"the Ollama server at {self.host} closed the connection while answering for {model} ({type(error).__name__}); try again"
             raise self._failed(model, said) from error
         except (ImportError, OSError) as error:
             raise self._unusable(model, error) from error
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             # not JSON, JSON of another shape, invalid bytes: the client raises a different error for each
             said = (
-                f"what answers at {self.host} did not answer for {model} as Ollama does ({type(error).__name__}); "
+                f"the server at {self.host} returned an invalid answer for {model} ({type(error).__name__}); "
                 "set ollama_host to the address of an Ollama server"
             )
             raise self._failed(model, said) from error
@@ -186,9 +184,9 @@ class OllamaConnection:
         if status == 404 and "page not found" not in said:
             problem = f"the Ollama server at {self.host} has no model {model}; run `ollama pull {model}`"
         elif status == 404:
-            problem = f"the server at {self.host} does not know the call; update Ollama, or correct ollama_host"
+            problem = f"the server at {self.host} does not support this request; update Ollama, or correct ollama_host"
         elif 300 <= status < 400:
-            problem = f"the server at {self.host} answered with a redirect; set ollama_host to where that leads"
+            problem = f"the server at {self.host} answered with a redirect; set ollama_host to its target"
         else:
             problem = f"the Ollama server at {self.host} refused a request for {model} with status {status}"
         return self._failed(model, problem, status=status, server_says=said)

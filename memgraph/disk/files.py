@@ -34,7 +34,9 @@ def make_private_folder(path: Path) -> None:
             folder.mkdir(mode=0o700, exist_ok=True)
         path.mkdir(exist_ok=True)  # raises where the path is a file
     except OSError as error:
-        raise StorageError(f"the directory cannot be made: {error.strerror}; name another place", path=path) from None
+        raise StorageError(
+            f"the directory cannot be created: {error.strerror}; choose another path", path=path
+        ) from None
 
 
 def write_private(path: Path, data: bytes) -> None:
@@ -145,7 +147,7 @@ def refused_writes(*paths: Path) -> str | None:
 
 def read_only_message(refused: str) -> str:
     """Return the error message for a store that may not be written, given the message of `refused_writes`."""
-    return f"{refused}: the store can be read, not written; give this user write access to it, or use a copy of it"
+    return f"{refused}: the store is read-only; give this user write access to it, or use a copy of it"
 
 
 def free_bytes(path: Path) -> int:

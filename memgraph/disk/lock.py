@@ -13,7 +13,7 @@ from memgraph.logs import logger_of
 
 logger = logger_of(__name__)
 
-FORKED = "the store was opened in another process, which this one was forked off; open it again here"
+FORKED = "the store was opened before this process was forked; open it again in this process"
 
 
 class ProcessLock:

@@ -151,9 +151,9 @@ class OllamaEmbedder:
         values = np.array(rows, dtype=np.float64)
         largest = np.abs(values).max(axis=1, keepdims=True)
         if not np.isfinite(largest).all():
-            raise EmbeddingError(f"{self.name} returned a vector that is not finite")
+            raise EmbeddingError(f"{self.name} returned a vector with NaN or infinity")
         if not largest.all():
-            raise EmbeddingError(f"{self.name} returned a vector that is all zero and has no direction")
+            raise EmbeddingError(f"{self.name} returned an all-zero vector, which has no direction")
         values /= largest  # so that no square overflows
         unit: NDArray[np.float32] = (values / np.linalg.norm(values, axis=1, keepdims=True)).astype(np.float32)
         return unit
@@ -162,7 +162,7 @@ class OllamaEmbedder:
         try:
             found = len(self._asked([_PLAIN_TEXT])[0])
         except EmbeddingError as error:
-            remedy = "or set ollama_embedding_dimension, and memories will wait for their vectors"
+            remedy = "or set ollama_embedding_dimension to store memories now and embed them later"
             raise EmbeddingError(f"{error}; {remedy}") from error
         if not found:
             raise EmbeddingError(f"{self.name} returned an empty vector; is it an embedding model?")

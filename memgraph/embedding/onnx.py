@@ -242,12 +242,12 @@ def _verified(path: Path, sha256: str, what: str, remedy: str) -> bytes:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise EmbeddingError(f"{what} cannot be read from {path} ({error}); install it again: `{remedy}`") from error
+        raise EmbeddingError(f"{what} cannot be read from {path} ({error}); reinstall it: `{remedy}`") from error
     found = hashlib.sha256(content).hexdigest()
     if found != sha256:
         raise EmbeddingError(
             f"{path} is not {what} that memgraph was built for: its SHA-256 is {found}, expected {sha256}; "
-            f"install it again: `{remedy}`"
+            f"reinstall it: `{remedy}`"
         )
     return content
 

@@ -53,7 +53,7 @@ class Vendor:
         """
         if others := sorted((VENDORS.keys() - {self.name}) & sys.modules.keys()):
             raise ConfigError(
-                f"this process uses the engine {others[0]!r} already; use {self.name!r} in another process"
+                f"this process already uses the engine {others[0]!r}; use {self.name!r} in another process"
             )
         try:
             return import_module(self.name)
@@ -144,7 +144,7 @@ class Connection:
             finally:
                 database.close()
         except ENGINE_ERRORS as error:
-            raise GraphError("the graph did not close", engine_says=str(error)) from None
+            raise GraphError("the graph could not be closed", engine_says=str(error)) from None
 
     def _opened(self, path: Path, **options: Any) -> Any:
         until = time.monotonic() + _ORPHAN_S
@@ -155,7 +155,7 @@ class Connection:
             except ENGINE_ERRORS as error:
                 if "Could not set lock" not in str(error):
                     shown = str(path).encode("utf-8", "backslashreplace").decode()
-                    problem = f"the graph at {shown} cannot be opened and can be rebuilt from the journal"
+                    problem = f"the graph at {shown} cannot be opened; it can be rebuilt from the journal"
                     raise GraphError(problem, engine_says=str(error)) from None
             if time.monotonic() > until:
                 raise BusyError("the graph's file", pid=None, timeout_s=_ORPHAN_S)

@@ -68,11 +68,11 @@ def check_read_only(query: str) -> str:
         The query is not text.
     """
     if not isinstance(query, str):
-        raise InvalidInputError("must be Cypher, as text", field="query", value=query)
+        raise InvalidInputError("must be a Cypher statement (str)", field="query", value=query)
     if len(query) > MAX_QUERY_CHARS:
         raise QueryError(f"the query has {len(query):,} characters, the limit is {MAX_QUERY_CHARS:,}")
     if re.search("[\0\ud800-\udfff]", query):
-        raise QueryError("the query holds a NUL or half a surrogate pair, which no text has")
+        raise QueryError("the query contains a NUL or an unpaired surrogate")
     header = _HEADER.match(query)
     start = header.end() if header else 0
     _check_tokens(query, start)
@@ -91,9 +91,9 @@ def check_parameters(query: str, given: Collection[str]) -> None:
     """
     named = {match[0][1:] for match in _TOKEN.finditer(query) if match.lastgroup == "parameter"}
     if lacking := sorted(named - set(given)):
-        raise QueryError(f"the query names ${', $'.join(lacking)}, which is not given")
+        raise QueryError(f"the query uses ${', $'.join(lacking)}, but no value is given")
     if unknown := sorted(set(given) - named):
-        raise QueryError(f"{', '.join(unknown)!a} is given, but the query does not name it")
+        raise QueryError(f"{', '.join(unknown)!a} is given, but the query does not use it")
 
 
 def check_values(values: Mapping[str, Any]) -> None:
@@ -111,7 +111,7 @@ def check_values(values: Mapping[str, Any]) -> None:
             problem = "is not UTF-8 text" if "UTF-8" in str(error) else str(error)
             raise QueryError(f"the parameter {name!a} {problem}") from None
         if not _fits(value):
-            raise QueryError(f"the parameter {name!a} is too large: a whole number has 64 bits at most")
+            raise QueryError(f"the parameter {name!a} is too large: integers have at most 64 bits")
 
 
 def _fits(value: Any) -> bool:
@@ -136,10 +136,12 @@ def _check_tokens(query: str, position: int) -> None:
         kind, token = str(match.lastgroup), match[0]
         is_atom = kind in {"quoted", "parameter", "word", "number"}
         if is_atom and was_atom:
-            raise QueryError(f"`{token[:20]}` at position {position} has no space before it; put one there")
+            raise QueryError(
+                f"`{token[:20]}` at position {position} must be separated by a space from what precedes it"
+            )
         if kind == "word" and token.upper() in _REFUSED:
             raise QueryError(
-                f"the query holds {token.upper()}; only read-only statements are run (as a name, put it in backticks)"
+                f"the query contains {token.upper()}; only read-only statements are allowed (quote a name with backticks)"
             )
         if kind in {"quoted", "word"} and _FUNCTION.match(query, match.end()):
             _check_function(query, token, match.end())
@@ -158,9 +160,9 @@ def _check_tokens(query: str, position: int) -> None:
         was_atom = is_atom
         position = match.end()
     if open_ones:
-        raise QueryError(f"the query ends before its {open_ones[-1].rstrip(_LAMBDA)} does")
+        raise QueryError(f"the query ends before its {open_ones[-1].rstrip(_LAMBDA)} is closed")
     if not first:
-        raise QueryError(f"the query starts with nothing; it must start with {_starts()}")
+        raise QueryError(f"the query is empty; it must start with {_starts()}")
 
 
 def _check_distinct(query: str) -> None:
@@ -229,12 +231,12 @@ def _nest_lambda(open_ones: list[str], position: int) -> None:
 
 def _check_function(query: str, name: str, position: int) -> None:
     if name[0] in "'\"`":
-        raise QueryError(f"the query holds {name[:20]} before a bracket; a function's name has no quotes")
+        raise QueryError(f"the query contains {name[:20]} before a bracket; a function name must not be quoted")
     if name.upper() == "RANGE":
         found = _RANGE.match(query, position)
         low, high, step = (int(part or 1) for part in found.groups()) if found else (0, 0, 0)
         if not step or (high - low) // step > MAX_RANGE:
-            raise QueryError(f"range takes integer literals and makes at most {MAX_RANGE:,} items")
+            raise QueryError(f"range takes literal integers and returns at most {MAX_RANGE:,} items")
 
 
 def _nest(token: str, open_ones: list[str], position: int, *, is_name: bool) -> None:
@@ -245,12 +247,12 @@ def _nest(token: str, open_ones: list[str], position: int, *, is_name: bool) -> 
         if cases > MAX_CASE_DEPTH or len(open_ones) - cases > MAX_BRACKET_DEPTH:
             raise QueryError(
                 f"the query nests too deep at position {position}: {MAX_BRACKET_DEPTH} brackets and {MAX_CASE_DEPTH} CASEs "
-                "are the most that may be nested"
+                "may be nested"
             )
     elif token in _CLOSERS.values() and (
         is_name or not open_ones or _CLOSERS[open_ones.pop().rstrip(_LAMBDA)] != token
     ):
-        raise QueryError(f"the query holds {token} at position {position}, where nothing opened it")
+        raise QueryError(f"the query contains {token} at position {position} without an opening counterpart")
 
 
 def _not_understood(query: str, position: int) -> str:

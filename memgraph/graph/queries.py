@@ -227,7 +227,7 @@ def value_of(type_: str, text: str) -> Any:
         case "INT64":
             text = text.strip()
             if re.fullmatch(r"[+-]?[0-9]+", text, re.ASCII) is None:
-                raise ValueError("must be a whole number")
+                raise ValueError("must be an integer")
             is_negative, digits = text[0] == "-", text.lstrip("+-0") or "0"
             if len(digits) > _INT64_DIGITS:
                 raise ValueError(f"is too {'small' if is_negative else 'large'}: must be {_MUST_BE[type_]}")
@@ -278,7 +278,7 @@ def _parameter(name: str, line: int, match: re.Match[str]) -> Parameter:
     if least is not None and most is not None and least > most:
         raise _ill_formed(name, line, "has an empty range")
     if allowed and parameter.type != "STRING":
-        raise _ill_formed(name, line, "has a list of texts, but is not a text")
+        raise _ill_formed(name, line, "has a list of allowed texts, but is not a text")
     if parameter.default is not REQUIRED:
         try:
             _default(parameter, "2000-01-01T00:00:00.000Z")
@@ -291,7 +291,7 @@ def _default(parameter: Parameter, now: str) -> Any:
     text = str(parameter.default)
     is_quoted = text.startswith("'")
     if is_quoted != (parameter.type == "STRING"):
-        raise InvalidInputError(f"is no {parameter.type}", field=parameter.name, value=text)
+        raise InvalidInputError(f"is not a {parameter.type}", field=parameter.name, value=text)
     try:
         value = value_of(parameter.type, text[1:-1] if is_quoted else text)
     except ValueError as error:
@@ -338,7 +338,7 @@ def _of_type(parameter: Parameter, value: Any, now: str) -> Any:
 
 _MUST_BE = {
     "STRING": "text",
-    "INT64": "a whole number of 64 bits",
+    "INT64": "a 64-bit integer",
     "DOUBLE": "a finite number",
     "BOOLEAN": "true or false",
     "TIMESTAMP": "a time, such as 2026-02-19 or 2026-02-19T08:30:00Z",

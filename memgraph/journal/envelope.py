@@ -64,13 +64,13 @@ class CommitDraft:
             if self.write_scope not in payload.SCOPES:
                 raise ScopeError(
                     f"{payload.TYPE} may be committed in scope {' or '.join(sorted(payload.SCOPES))}, not in "
-                    f"{self.write_scope!r}; commit it by itself"
+                    f"{self.write_scope!r}; commit it separately"
                 )
             memory = getattr(payload, "memory", None)
             if memory is not None and memory.task_id != self.task_id:
                 raise ScopeError(
                     f"memory {memory.id} belongs to task {memory.task_id!r}, the commit to {self.task_id!r}: one commit "
-                    "has one write scope; commit each task's memories by themselves"
+                    "has one write scope; commit each task's memories separately"
                 )
 
 
@@ -201,20 +201,20 @@ def unseal(line: bytes, chain: Chain, key: SigningKey | None) -> tuple[Event, Ch
     except orjson.JSONDecodeError:
         raise LineError("the line is not JSON") from None
     if not isinstance(envelope, dict) or envelope.keys() != {"head", "payload", "salt", "signature"}:
-        raise LineError("the line is not an envelope of head, payload, salt and signature")
+        raise LineError("the line is not an envelope with head, payload, salt and signature")
     head, content, salt, signature = (envelope[name] for name in ("head", "payload", "salt", "signature"))
     if not isinstance(head, dict) or head.keys() != _HEAD_FIELDS.keys():
         raise LineError("the head's fields are not those of an event")
     if wrong := next((name for name, kinds in _HEAD_FIELDS.items() if type(head[name]) not in kinds), None):
-        raise LineError(f"the head's {wrong} is not of its kind")
+        raise LineError(f"the head's {wrong} has the wrong type")
     if not is_canonical(head["timestamp"]):
-        raise LineError("the head's timestamp is no time")
+        raise LineError("the head's timestamp is not a valid time")
     try:
         front, body = canonical(head), canonical(content)
         if _line(front, body, salt, signature) != line:
             raise LineError("the bytes are not in canonical form")
     except orjson.JSONEncodeError:
-        raise LineError("the line is nested too deep") from None
+        raise LineError("the line is nested too deeply") from None
     if head["envelope_version"] != ENVELOPE_VERSION or head["signature_version"] != SIGNATURE_VERSION:
         raise LineError(
             f"envelope version {head['envelope_version']}, signature version {head['signature_version']} are unknown "
@@ -224,13 +224,13 @@ def unseal(line: bytes, chain: Chain, key: SigningKey | None) -> tuple[Event, Ch
         if head["key_id"] != key.key_id:
             raise ForeignKeyError(f"it was signed with key {head['key_id']}, not with the key given, {key.key_id}")
         if not isinstance(signature, str) or not hmac.compare_digest(_sign(key, front).encode(), signature.encode()):
-            raise LineError("the signature does not fit")
+            raise LineError("the signature is invalid")
     if head["store_id"] != chain.store_id:
         raise LineError(f"the event belongs to store {head['store_id']}")
     if head["seq"] != chain.seq + 1 or head["prev_signature"] != chain.signature:
         raise LineError(f"event {head['seq']} does not follow event {chain.seq}")
     if not isinstance(content, dict) or not isinstance(salt, str):
-        raise LineError("the payload is gone and no purge names it")
+        raise LineError("the payload is missing and no purge names it")
     try:
         raw_salt = bytes.fromhex(salt)
     except ValueError:

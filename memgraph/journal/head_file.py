@@ -48,7 +48,7 @@ class HeadFile:
             stored = json.loads(self.path.read_text("utf-8"))
             head = Head(int(stored["seq"]), str(stored["signature"]))
             if head.seq < 0 or len(bytes.fromhex(head.signature)) != _SIGNATURE_BYTES:
-                raise ValueError("is no head")
+                raise ValueError("is not a head")
             return head
         except FileNotFoundError:
             return None

@@ -125,7 +125,7 @@ class Journal:
             The journal can be read but not written.
         """
         if self._key is None:
-            raise KeyMissingError("the signing key of this store is missing: it can be read, not written")
+            raise KeyMissingError("the signing key of this store is missing, so the store is read-only")
         if refused := self.refused_writes():
             raise ReadOnlyError(read_only_message(refused))
         if not self._lock.try_acquire():
@@ -333,7 +333,7 @@ class Journal:
                     path=self.folder, seq=self.tail.chain.seq, head_seq=checkpoint.chain.seq, witness=witness
                 )
             if is_usable:
-                self._notice("the checkpoint did not match; all events were verified again")
+                self._notice("the checkpoint did not match the journal; all events were verified")
             self._checkpoint_seq = 0
             self._maybe_checkpoint()
         if head is None:
@@ -387,11 +387,11 @@ class Journal:
 
     def _other_head(self, position: Position, seq: int) -> DamagedJournalError:
         return DamagedJournalError(
-            "the head file names another event of this number",
+            "the head file names a different event with this number",
             path=self._segments.path(position),
             offset=position.offset,
             seq=seq,
-            advice="restore the journal and its head file from one backup or, to go on from this journal, run "
+            advice="restore the journal and its head file from one backup or, to continue with this journal, run "
             "`memgraph repair --accept-head`",
         )
 

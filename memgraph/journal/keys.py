@@ -48,9 +48,9 @@ class FileKeys:
         except OSError as error:
             raise StorageError(f"the key cannot be read: {error.strerror}", path=path) from None
         except (ValueError, KeyError, TypeError, RecursionError):
-            raise KeyMissingError(f"{path} holds no key; restore it from a backup") from None
+            raise KeyMissingError(f"{path} contains no key; restore it from a backup") from None
         if stored.get("key_id") != key.key_id:
-            raise KeyMissingError(f"{path} holds a damaged key; restore it from a backup", key_id=key.key_id)
+            raise KeyMissingError(f"{path} contains a damaged key; restore it from a backup", key_id=key.key_id)
         return key
 
     def create(self, store_id: str) -> SigningKey:

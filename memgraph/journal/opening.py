@@ -105,7 +105,7 @@ def identify(home: Path, keys: KeyProvider, *, keys_home: Path) -> tuple[str, Si
     path = home / "journal" / _MANIFEST
     if not path.exists():
         refuse_foreign(home)
-        raise StorageError("there is no store yet; the first `memgraph remember` makes it", path=home)
+        raise StorageError("there is no store yet; the first `memgraph remember` creates it", path=home)
     store_id = read_manifest(path)
     key = keys.key(store_id)
     if key is None:
@@ -115,7 +115,7 @@ def identify(home: Path, keys: KeyProvider, *, keys_home: Path) -> tuple[str, Si
 
 def _key_missing(home: Path, store_id: str, keys_home: Path) -> KeyMissingError:
     return KeyMissingError(
-        f"the signing key of the store at {home} (id {store_id}) is missing: put its key file back as "
+        f"the signing key of the store at {home} (id {store_id}) is missing: restore its key file as "
         f"{keys_home / 'keys' / store_id}.json, or set MEMGRAPH_KEY"
     )
 
@@ -182,7 +182,7 @@ def lost_journal(home: Path, made: Sequence[Path]) -> JournalError:
     were = "was" if len(made) == 1 else "were"
     return JournalError(
         f"the journal under {home / 'journal'} holds no events, but {names} {were} made from some: restore the journal "
-        f"from a backup or, to begin anew, remove {names}"
+        f"from a backup or, to start over, remove {names}"
     )
 
 
@@ -206,7 +206,7 @@ def refuse_foreign(home: Path) -> None:
     except FileNotFoundError:
         return
     except NotADirectoryError:
-        raise StorageError("is a file, not a directory; name another place for the store", path=home) from None
+        raise StorageError("is a file, not a directory; choose another directory for the store", path=home) from None
     except OSError as error:
         raise StorageError(f"cannot be read: {error.strerror}", path=home) from None
     unfinished = {name for name in begun if name in _BEGUN or name.startswith(f".{_MANIFEST}.")}

@@ -145,7 +145,7 @@ def accept(
     if found != expected:
         raise _changed(journal)
     if not found.contradicting:
-        raise JournalError(f"the journal under {journal.folder} ends where its head file says: nothing to accept")
+        raise JournalError(f"the journal under {journal.folder} matches its head file: there is nothing to accept")
     with journal.locked():  # which also removes a torn final commit
         if journal.tail.chain.seq != found.seq or journal.witnesses() != found.witnesses:
             raise _changed(journal)
@@ -247,7 +247,7 @@ def _examined(journal: _Unwitnessed, *, by_checkpoint: bool = False) -> Conditio
 
 
 def _changed(journal: Journal) -> JournalError:
-    return JournalError(f"the journal under {journal.folder} has changed meanwhile; check it again")
+    return JournalError(f"the journal under {journal.folder} has changed in the meantime; run `memgraph repair` again")
 
 
 def _record(found: Condition, now: str, accepted_by: str, reason: str | None) -> JournalRepaired:

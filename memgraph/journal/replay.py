@@ -54,7 +54,7 @@ def walk(segments: Segments, after: Offset, key: SigningKey | None) -> Iterator[
             if isinstance(error, ForeignKeyError) and chain.seq == 0:
                 # even the first event: the key is wrong, not the journal
                 raise KeyMissingError(
-                    f"the journal at {segments.folder} is not this key's: {error}; put the store's own key back, or set "
+                    f"the journal at {segments.folder} is not this key's: {error}; restore the store's own key, or set "
                     "MEMGRAPH_KEY to it"
                 ) from None
             raise damaged(segments, str(error), line.start, chain.seq + 1) from None

@@ -131,8 +131,8 @@ class Segments:
         path = self.path(tail)
         if (free := free_bytes(path)) < len(data) + RESERVE_BYTES:
             raise StorageError(
-                f"nothing was recorded: {free / 1e6:,.1f} MB are free, and {RESERVE_BYTES / 1e6:.0f} MB are kept "
-                "free for the graph; make room and try again",
+                f"nothing was recorded: there is room for {free / 1e6:,.1f} MB, and {RESERVE_BYTES / 1e6:.0f} MB are kept "
+                "free for the graph; free some disk space and try again",
                 path=path,
             )
         try:
@@ -150,7 +150,9 @@ class Segments:
             if tail.offset == 0:  # the file is new, or a killed process left it empty
                 sync_folder(self.folder)
         except OSError as error:
-            raise StorageError(f"nothing was recorded: {error.strerror}; make room and try again", path=path) from None
+            raise StorageError(
+                f"nothing was recorded: {error.strerror}; free some disk space and try again", path=path
+            ) from None
         return Position(tail.segment, tail.offset + len(data))
 
     def cut(self, tail: Position) -> int:
@@ -175,9 +177,7 @@ class Segments:
                         os.fsync(file.fileno())
             sync_folder(self.folder)
         except OSError as error:
-            reason = (
-                f"its torn final commit cannot be cut off: {error.strerror}; see to the file's permissions and the disk"
-            )
+            reason = f"its incomplete final commit cannot be removed: {error.strerror}; check the file's permissions and the disk"
             raise StorageError(reason, path=path) from None
         return removed
 

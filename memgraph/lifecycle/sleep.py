@@ -210,7 +210,7 @@ def sleep_if_due(store: AgentMemoryStore, *, at_once: bool = False) -> SleepRepo
         if at_once or episodes_since(store) >= EPISODES_BETWEEN:
             return sleep(store, max_seconds=AUTO_SECONDS)
     except MemGraphError as error:
-        logger.warning("the store could not sleep: %s; `memgraph sleep` tries again", error)
+        logger.warning("automatic sleep failed: %s; run `memgraph sleep` to try again", error)
     return None
 
 

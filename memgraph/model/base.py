@@ -38,7 +38,7 @@ def storable(text: str) -> str:
         return text
     if found := _UNSTORABLE.search(text):
         code = ord(found.group())
-        raise ValueError(f"holds the character U+{code:04X} at position {found.start()}, which cannot be stored")
+        raise ValueError(f"contains the character U+{code:04X} at position {found.start()}, which cannot be stored")
     return text
 
 
@@ -179,7 +179,7 @@ def refused(model: str, error: ValidationError) -> InvalidInputError:
         )
     problem = _complaint(first)
     if error.error_count() > 1:
-        problem += f"; {error.error_count() - 1} more are wrong"
+        problem += f"; {error.error_count() - 1} more errors"
     place = first["loc"]
     if first["type"] == "invalid_key":  # the last part of its location is the key itself
         place, problem = place[:-1] or ("keys",), "must have strings as its keys"

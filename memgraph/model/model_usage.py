@@ -16,17 +16,15 @@ from memgraph.model.base import Count, Model
 
 
 class ModelBudget(Model):
-    """Limits on the model calls of one run (reading sources one after the other, consolidating one log)."""
+    """Limits on the use of a model server in one run (one ingestion of sources, or one consolidation of a log)."""
 
-    calls: Count = Field(default=100, description="Maximum number of calls of a model's server in one run.")
-    tokens: Count = Field(
-        default=200_000, description="Maximum number of tokens that models read and write in one run."
-    )
+    calls: Count = Field(default=100, description="Maximum number of requests to a model server in one run.")
+    tokens: Count = Field(default=200_000, description="Maximum number of prompt and completion tokens in one run.")
     seconds: float = Field(
         default=300.0,
         ge=0.0,
         allow_inf_nan=False,
-        description="Maximum number of seconds waited for models in one run.",
+        description="Maximum time spent waiting for models in one run, in seconds.",
     )
 
 

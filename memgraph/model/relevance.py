@@ -62,17 +62,17 @@ class ForgettingCurveConfig(Model):
 
     preset: Preset = Field(
         default="relevance",
-        description="Defaults of the other values: relevance, up to 1; or strength, which fades slowly, grows with each use "
-        "and goes up to 5.",
+        description="Defaults of the other values: relevance, with a maximum of 1; or strength, which fades slowly, grows with "
+        "each access and has a maximum of 5.",
     )
-    decay_rate: Rate = Field(default=0.05, description="Rate per day at which episodic memories fade.")
+    decay_rate: Rate = Field(default=0.05, description="Exponential decay rate of episodic memories, per day.")
     knowledge_decay_rate: Rate = Field(
-        default=WEEKLY, description="Rate per day at which other memories fade (default: 5 % a week)."
+        default=WEEKLY, description="Exponential decay rate of other memories, per day (default: 5 % per week)."
     )
-    deletion_threshold: Unit = Field(default=0.1, description="Below this relevance a memory may be collected.")
-    reinforcement_boost: Unit = Field(default=0.2, description="Added to relevance by a use.")
+    deletion_threshold: Unit = Field(default=0.1, description="Relevance below which a memory may be collected.")
+    reinforcement_boost: Unit = Field(default=0.2, description="Relevance that an access adds.")
     confirmation_boost: Annotated[float, Field(ge=0.0, le=5.0, allow_inf_nan=False)] = Field(
-        default=0.0, description="Added to relevance by a confirmation; 0: relevance moves half the way to 1."
+        default=0.0, description="Relevance that a confirmation adds; 0: half of the difference to 1."
     )
     max_relevance: Annotated[float, Field(gt=0.0, le=5.0, allow_inf_nan=False)] = Field(
         default=1.0, description="Maximum relevance."

@@ -63,5 +63,5 @@ def _vector(value: object, name: str) -> NDArray[np.float64]:
     if vector.ndim != 1:
         raise InvalidInputError(f"must be one-dimensional, not of shape {vector.shape}", field=name, value=value)
     if not np.isfinite(vector).all():
-        raise InvalidInputError("holds NaN or infinity", field=name, value=value)
+        raise InvalidInputError("contains NaN or infinity", field=name, value=value)
     return vector

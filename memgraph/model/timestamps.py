@@ -34,7 +34,7 @@ def to_iso(value: object) -> str:
     try:
         utc = aware.astimezone(UTC)
     except OverflowError:
-        raise ValueError("lies outside the years 1 to 9999 in UTC") from None
+        raise ValueError("is outside the years 1 to 9999 in UTC") from None
     return utc.strftime("%Y-%m-%dT%H:%M:%S.").rjust(20, "0") + f"{utc.microsecond // 1000:03d}Z"
 
 

@@ -89,7 +89,7 @@ class MemoryRetrieval:
         text = query.task_description[:MAX_SEARCHED_CHARS]
         vector, notice = self._vector(text, query.task_embedding)
         if len(text) < len(query.task_description):
-            said = f"the task is long: its first {MAX_SEARCHED_CHARS:,} characters were searched with"
+            said = f"the task is long: only its first {MAX_SEARCHED_CHARS:,} characters were used for the search"
             notice = f"{said}; {notice}" if notice else said
         most = self._most(query)
         scope = Scope(
@@ -182,7 +182,7 @@ class MemoryRetrieval:
         """
         text, limit = checked(QueryText, text, "text"), checked(Limit, limit, "limit")
         if not text.strip() and embedding is None:
-            raise InvalidInputError("is empty: say what to search for", field="text", value=text)
+            raise InvalidInputError("is empty: give a text to search for", field="text", value=text)
         scope = Scope(
             project_id=checked(Name | None, project_id, "project_id"),
             task_id=checked(Name | None, task_id, "task_id"),

@@ -238,7 +238,7 @@ class Reader:
         if by not in ORDERS:
             raise InvalidInputError(f"must be one of {', '.join(ORDERS)}", field="by", value=by)
         if limit is not None and (not isinstance(limit, int) or limit < 0):
-            raise InvalidInputError("must be a whole number, 0 or more", field="limit", value=limit)
+            raise InvalidInputError("must be an integer of at least 0", field="limit", value=limit)
         order = self.relevance() if by == "relevance" else self.index.column(f"{by}_days")
         return self.index.live_ids(mask, np.round(order, 9), limit)
 

@@ -109,9 +109,7 @@ class Transitions:
         with self._writer.exclusive():
             older, newer = self._reader.known(older_id).id, self._reader.known(by).id
             if older != newer and older in self._newer_than(newer):
-                raise InvalidInputError(
-                    "is itself superseded by that memory; take that back first", field="by", value=by
-                )
+                raise InvalidInputError("is itself superseded by that memory; undo that first", field="by", value=by)
             known = self._reader.record("SUPERSEDES", (newer, older)) or {}
             said = {**known, **_given(reason=reason, score=score)}
             if known == said and known:
@@ -211,7 +209,7 @@ class Transitions:
         if whole := stored_form(given):
             return whole
         if len(given) < MIN_ID_CHARS:
-            problem = f"must be an id, or its first {MIN_ID_CHARS} characters or more"
+            problem = f"must be an id, or at least its first {MIN_ID_CHARS} characters"
             raise InvalidInputError(problem, field="id", value=beginning)
         with self._reader.frozen():
             if deleted:
@@ -222,7 +220,9 @@ class Transitions:
             raise NotFoundError("memory", beginning)
         if len(found) > 1:
             shown = ", ".join(sorted(found)[:_SHOWN_IDS]) + (", …" if len(found) > _SHOWN_IDS else "")
-            raise InvalidInputError(f"begins {len(found)} ids ({shown}); give more of it", field="id", value=beginning)
+            raise InvalidInputError(
+                f"matches {len(found)} ids ({shown}); give more characters", field="id", value=beginning
+            )
         return found[0]
 
     def _set(self, id: str, changes: Callable[[Row, str], Mapping[str, Any]]) -> StoredMemory:

@@ -41,7 +41,7 @@ def shown(reader: Reader, *, project_id: str | None = None, include: Collection[
     """
     named = {include} if isinstance(include, str) else set(include)
     if unknown := sorted(named - {*INCLUDABLE, "public"}):
-        raise InvalidInputError(f"may name {', '.join(INCLUDABLE)}", field="include", value=unknown[0])
+        raise InvalidInputError(f"must be one of {', '.join(INCLUDABLE)}", field="include", value=unknown[0])
     index, today = reader.index, reader.today()
     state = _then(index) if today is None else _since(index, today)
     mask = index.column("is_live") & ~state.is_gone

@@ -37,7 +37,7 @@ class InMemoryEngine:
     def open(self) -> Iterator[InMemoryEngine]:
         """Hold the engine for a block of calls; nests."""
         if self._is_closed and not self.is_held:
-            raise ClosedError("the engine is closed; make another")
+            raise ClosedError("the engine is closed; create another")
         self.generation += not self.is_held
         self.is_held = True
         self._depth += 1

@@ -1,1 +1,1 @@
-"""Pictures and files of what was learned: series from the journal, charts, the page, exports."""
+"""Views of what was learned: time series from the journal, charts, the page, exports."""

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic writing of files."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from typing import NamedTuple
 from memgraph.errors import StorageError
 
 _MOST_PREFIX_CHARS = 100
-"""Of a file's name in that of its temporary one: names have a limit."""
+"""Maximum part of a file's name in its temporary file's name, because names have a maximum length."""
 _PRIVATE = 0o600
 
 
 class _Place(NamedTuple):
-    """Where a file really lies, behind all links, and who may do what with it."""
+    """A file's path with all symbolic links resolved, and its mode."""
 
     path: Path
     mode: int
 
 
 def write_files(contents: Mapping[Path, bytes]) -> None:
-    """Write files: all of them as temporary ones first, which then take their places.
+    """Write files atomically: first all of them as temporary files, which then replace the targets.
 
-    A new file is readable by its owner alone, one that is there keeps its mode. A symbolic link stays one: what it leads to is
-    written. What is there and is no regular file (a device, a pipe, a directory) is left as it is.
+    A new file is readable only by its owner; an existing one keeps its mode. A symbolic link is kept, and its target is written. A
+    device, pipe or directory is not replaced.
 
     Raises
     ------
     StorageError
-        One cannot be written; then none has changed.
+        A file cannot be written; then none has changed.
     """
     places = {path: _place(path) for path in contents}
     made: dict[Path, Path] = {}
@@ -59,27 +59,27 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a directory, and those above it, where there is none.
+    """Create a directory and its parents if they do not exist.
 
     Raises
     ------
     StorageError
-        It cannot be made.
+        It cannot be created.
     """
     with _refusals(path):
         path.mkdir(parents=True, exist_ok=True)
 
 
 def _place(path: Path) -> _Place:
-    """Return where to write a file.
+    """Return the path and mode with which to write a file.
 
     Raises
     ------
     StorageError
-        Something is there that no file may replace, or it has no name.
+        The path is a directory or another non-regular file, or has no name.
     """
     if not path.name:
-        raise StorageError("a file's name is needed", path=path)
+        raise StorageError("must name a file", path=path)
     with _refusals(path):
         real = Path(os.path.realpath(path))
         try:
@@ -89,7 +89,7 @@ def _place(path: Path) -> _Place:
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(None, "it is a directory")
         if not stat.S_ISREG(mode):
-            raise OSError(None, "it is no regular file")
+            raise OSError(None, "it is not a regular file")
         return _Place(real, stat.S_IMODE(mode))
 
 
@@ -98,6 +98,6 @@ def _refusals(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageError(f"cannot be written: {error.strerror}; name another place", path=path) from None
+        raise StorageError(f"cannot be written: {error.strerror}; choose another path", path=path) from None
     except ValueError as error:  # a NUL, or half of a surrogate pair
-        raise StorageError(f"cannot be written: {error}; name another place", path=path) from None
+        raise StorageError(f"cannot be written: {error}; choose another path", path=path) from None

@@ -1,4 +1,4 @@
-"""Days, weeks, months, years and decades, UTC: which one a time belongs to, and which are between two times."""
+"""Time buckets in UTC: days, weeks, months, years and decades."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from memgraph.store.past.as_of import moment_of
 Bucket = Literal["day", "week", "month", "year", "decade"]
 
 DAYS_OF: dict[Bucket, float] = {"day": 1, "week": 7, "month": 30.4375, "year": 365.25, "decade": 3652.5}
-"""How long they are, on average."""
+"""Average length of each bucket in days."""
 BUCKETS = tuple(DAYS_OF)
 MOST_BUCKETS = 10_000
-"""Of more, nothing is made out; what lies so far apart is an odd date rather than a history."""
+"""Maximum number of buckets: more are unreadable, and usually the result of a wrong date."""
 _UP_TO_DAYS: dict[Bucket, float] = {"day": 62, "week": 2 * 365, "month": 50 * 365.25, "year": 500 * 365.25}
-"""How long a span is shown by each of them; a longer one by decades."""
+"""The longest span in days shown with each bucket; longer ones use decades."""
 _DATE_CHARS = 10
 _FIRST, _LAST = "0001-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"
 
 
 def bounds(since: str | None, until: str | None) -> tuple[str, str]:
-    """Return the first and the last time of a period, as memgraph writes times.
+    """Return the first and the last time of a period in memgraph's format.
 
-    A date alone means, as `since`, its first moment, and as `until`, its last, as `MemGraph.at` takes it.
+    A date alone means the start of the day as `since` and its end as `until`, as in `MemGraph.at`.
 
     Raises
     ------
     InvalidInputError
-        One of them is no time, or `since` is after `until`.
+        One of them is not a time, or `since` is after `until`.
     """
     first = _FIRST if since is None else _time(since, "since")
     last = _LAST if until is None else moment_of(until, field="until")
@@ -42,35 +42,35 @@ def bounds(since: str | None, until: str | None) -> tuple[str, str]:
 
 
 def bucket_between(first: str, last: str) -> Bucket:
-    """Return what is shown of a span: days up to two months, weeks to two years, months to fifty, years to 500, else decades."""
+    """Return the bucket for a span: days up to two months, weeks to two years, months to fifty, years to 500, otherwise decades."""
     days = (_day(last) - _day(first)).days
     return next((bucket for bucket, most in _UP_TO_DAYS.items() if days <= most), "decade")
 
 
 def check_span(first: str, last: str, bucket: Bucket) -> None:
-    """Refuse a bucket of which there are too many between two times.
+    """Check that a span has at most `MOST_BUCKETS` buckets.
 
     Raises
     ------
     InvalidInputError
-        There are more than `MOST_BUCKETS`.
+        It has more.
     """
     days = (_day(last) - _day(first)).days
     if days / DAYS_OF[bucket] > MOST_BUCKETS:
         problem = (
-            f"there are more than {MOST_BUCKETS:,} from {first[:_DATE_CHARS]} to {last[:_DATE_CHARS]}; "
-            "take a larger one, or a shorter span with since and until (--since, --until)"
+            f"is too fine: there would be more than {MOST_BUCKETS:,} from {first[:_DATE_CHARS]} to {last[:_DATE_CHARS]}; "
+            "use a larger bucket, or a shorter span with since and until (--since, --until)"
         )
         raise InvalidInputError(problem, field="bucket", value=bucket)
 
 
 def checked_bucket(bucket: str | None) -> Bucket | None:
-    """Return a bucket that was asked for.
+    """Check a bucket given by the caller.
 
     Raises
     ------
     InvalidInputError
-        There is no such bucket.
+        The bucket is unknown.
     """
     if bucket is None:
         return None
@@ -81,12 +81,12 @@ def checked_bucket(bucket: str | None) -> Bucket | None:
 
 
 def start_of(at: str, bucket: Bucket) -> str:
-    """Return the date on which the bucket of a time begins: a week on its Monday, the others on their first day."""
+    """Return the date on which a time's bucket starts: the Monday of a week, the first day of the others."""
     return _start(at[:_DATE_CHARS], bucket)
 
 
 def starts(first: str, last: str, bucket: Bucket) -> Iterator[str]:
-    """Iterate over the buckets from that of one time to that of a later one, as the dates on which they begin."""
+    """Iterate over the start dates of the buckets from one time to a later one."""
     at, end = start_of(first, bucket), start_of(last, bucket)
     while at <= end:
         yield at
@@ -96,7 +96,7 @@ def starts(first: str, last: str, bucket: Bucket) -> Iterator[str]:
 
 
 def after(start: str, bucket: Bucket) -> str:
-    """Return the date on which the bucket after this one begins; at the end of the calendar the same one."""
+    """Return the start date of the next bucket; at the end of the calendar, the same date."""
     day = date.fromisoformat(start)
     try:
         if bucket == "decade":
@@ -131,5 +131,5 @@ def _time(given: str, field: str) -> str:
     try:
         return to_iso(given)
     except ValueError:
-        problem = "is not a date: give a day such as 2024-06-01, or ISO 8601"
+        problem = "is not a date: give a date such as 2024-06-01, or an ISO 8601 time"
         raise InvalidInputError(problem, field=field, value=given) from None

@@ -1,4 +1,4 @@
-"""Which memories pictures and exports show, of those that may be shown at all (see `memgraph.store.visibility`)."""
+"""Selects the memories for charts, page and exports among those that may be shown (see `memgraph.store.visibility`)."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def shown_memories(
     Parameters
     ----------
     project_id : str, optional
-        Of this project only.
+        Only memories of this project.
     since, until : str, optional
-        When what they tell happened, ISO 8601, both included; a date as `until` means its last moment.
+        Period in which what they describe happened, ISO 8601, both ends included; a date as `until` includes the whole day.
     include : collection of str
-        Of ``suppressed``, ``archived``, ``sensitive``, ``private``: what is shown besides.
+        States to include in addition: ``suppressed``, ``archived``, ``sensitive``, ``private``.
     limit : int, optional
-        At most so many.
+        Maximum number of memories.
 
     Raises
     ------
     InvalidInputError
-        Something else is to be included, a time is none, `since` is after `until`, or the limit is negative.
+        An unknown state is included, a time is invalid, `since` is after `until`, or the limit is negative.
     """
     with store.reader.frozen():
         ids = shown_ids(store, project_id=project_id, since=since, until=until, include=include, limit=limit)
@@ -55,7 +55,7 @@ def shown_ids(
     include: Collection[str] = frozenset(),
     limit: int | None = None,
 ) -> list[str]:
-    """Return the ids of the memories that may be shown, without reading them; parameters as of `shown_memories`."""
+    """Return the ids of the memories that may be shown, without reading them; parameters as for `shown_memories`."""
     with store.reader.frozen():
         return store.reader.ranked_ids(_mask(store, project_id, bounds(since, until), include), limit=limit)
 

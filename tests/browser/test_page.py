@@ -203,7 +203,7 @@ def test_it_says_what_it_shows(page):
     assert page.locator("h1").text_content() == "What was learned in shop"
     opening = page.locator(".opening").text_content()
     assert opening.startswith(
-        "From 2 January 2026 to 2 February 2026 the agent kept 7 memories, 1 generalisation among them."
+        "From 2 January 2026 to 2 February 2026 the agent stored 7 memories, including 1 generalisation."
     )
     assert int(page.locator("html").get_attribute("data-ready")) < 2_000
 
@@ -263,14 +263,14 @@ def test_a_click_on_the_map_opens_a_memory_and_leads_to_its_evidence_and_back(pa
     page.locator("#over").click(position=pixel(page, 3))
     details = page.locator("#details")
     assert details.locator(".content").text_content() == "Exports fail without a lock"
-    made_of = details.locator('[data-part="Made of"]')
+    made_of = details.locator('[data-part="Derived from"]')
     assert [row.text_content() for row in made_of.locator("bdi").all()] == ["Export beta failed", "Export gamma failed"]
     made_of.get_by_text("Show 1 archived").click()
     assert made_of.locator("bdi").nth(2).text_content() == "Export alpha failed"
     made_of.locator(".row").nth(0).click()
     assert details.locator(".content").text_content() == "Export beta failed"
     assert details.locator(".state").all_text_contents()[0] == "in force"
-    details.locator('[data-part="What was made of it"] .row').click()
+    details.locator('[data-part="Derived from it"] .row').click()
     assert details.locator(".content").text_content() == "Exports fail without a lock"
     page.keyboard.press("Escape")
     assert details.is_hidden()
@@ -425,7 +425,7 @@ def test_a_task_that_no_memory_tells_of_is_counted_and_a_remembered_rule_is_a_fa
     assert page.locator('[data-list="failing"] h2').text_content() == "Still failing (2)"
     assert page.locator('[data-list="failing"] b').all_text_contents() == ["env_1"]
     assert (
-        page.locator('[data-list="failing"] .hint').last.text_content() == "No memory on this page tells of 1 of them."
+        page.locator('[data-list="failing"] .hint').last.text_content() == "No memory on this page describes 1 of them."
     )
     page = opened(file=tmp_path / "all.html")
     chips = [" ".join(one.split()) for one in page.locator("#legend .chip").all_inner_texts()]
@@ -442,7 +442,7 @@ def test_a_task_that_no_memory_tells_of_is_counted_and_a_remembered_rule_is_a_fa
 
 def test_a_page_of_nothing_says_so(opened, odd_files):
     page = opened(file=odd_files["empty"])
-    assert page.locator(".opening").text_content() == "Nothing is remembered."
+    assert page.locator(".opening").text_content() == "There are no memories."
     assert [page.locator(part).is_visible() for part in ("main", ".charts", "#play", "#legend", "#date")] == [False] * 5
     assert "1970" not in page.locator("body").inner_text()
     assert page.complaints == []

@@ -152,4 +152,4 @@ def test_a_truncated_gzip_gives_its_readable_part_and_reports_the_rest(tmp_path:
     path.write_bytes(gzip.compress(lines.encode())[:-2_000])
     records = list(BuildLogReader(path).records(None))
     assert len(built(records)) > 1_000
-    assert "ends too early" in (records[-1].skipped or "")
+    assert "is truncated" in (records[-1].skipped or "")

@@ -1,6 +1,6 @@
-"""What can happen to a store: each failure that the crash tests cause, what memgraph does, and what it says.
+"""The failures that the crash tests cause: what happens to the store, what memgraph does, and its message.
 
-The tests look a failure up by its name, cause it, and compare the message. The table in `memgraph/docs/failures.md` is generated from this list.
+The tests look up a failure by its name, cause it, and compare the message. The table in `memgraph/docs/failures.md` is generated from this list.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Failure:
-    """One failure, with what follows from it.
+    """One failure and its consequences.
 
     Attributes
     ----------
     what, does : str
-        What happens, and what memgraph does then. Markdown.
+        The failure, and what memgraph does about it. Markdown.
     says : str
-        The message, … for what differs. Empty if there is none, or not always the same one.
+        The message, with … for variable parts. Empty if there is none, or if it varies.
     note : str
-        What to print in place of a message.
+        What the table shows instead of a message.
     """
 
     what: str
@@ -29,7 +29,7 @@ class Failure:
     note: str = ""
 
     def fits(self, message: str) -> bool:
-        """Return whether a message is the failure's, with or without the store that it is about."""
+        """Return whether a message is this failure's, with or without a store id before it."""
         message = re.sub(r"^store [0-9a-f-]{36}: ", "", message)
         return re.fullmatch(".*".join(map(re.escape, self.says.split("…"))), message, re.DOTALL) is not None
 
@@ -37,23 +37,23 @@ class Failure:
 FAILURES = (
     Failure(
         "the process is killed, anywhere",
-        "what was acknowledged is there, once; the rest is there completely or not at all",
-        note="nothing, or that a torn commit was dropped, or that the graph is rebuilt",
+        "every acknowledged write is there, exactly once; every other write is there completely or not at all",
+        note="nothing, or a notice that a torn commit was dropped or that the graph is rebuilt",
     ),
     Failure(
-        "the last commit is cut short, and was not acknowledged",
-        "drops the whole commit at the next write",
+        "the last commit is incomplete and was not acknowledged",
+        "removes the whole commit at the next write",
         says="dropped a torn final commit after event … (… bytes)",
     ),
     Failure(
         "the journal ends before its head file says",
         "refuses",
-        says="the journal under … ends at event …, but its head file … says … were written: it was truncated or is an old copy; restore the journal from a backup or, to go on from what is there, run `memgraph repair --accept-head`",
+        says="the journal under … ends at event …, but its head file … says … were written: it was truncated or is an old copy; restore the journal from a backup or, to continue with the events it has, run `memgraph repair --accept-head`",
     ),
     Failure(
         "the journal ends before its checkpoint says, and there is no head file",
         "refuses",
-        says="the journal under … ends at event …, but its checkpoint … says … were written: it was truncated or is an old copy; restore the journal from a backup or, to go on from what is there, run `memgraph repair --accept-head`",
+        says="the journal under … ends at event …, but its checkpoint … says … were written: it was truncated or is an old copy; restore the journal from a backup or, to continue with the events it has, run `memgraph repair --accept-head`",
     ),
     Failure(
         "a byte of the journal is changed",
@@ -66,14 +66,14 @@ FAILURES = (
         says="journal damaged at …, byte …, event …: event … does not follow event …; restore this store's journal from a backup",
     ),
     Failure(
-        "events of another store stand in the journal",
+        "the journal contains events of another store",
         "refuses",
         says="journal damaged at …, byte …, event …: it was signed with key …, not with the key given, …; restore this store's journal from a backup",
     ),
     Failure(
         "the journal, or its key, is another store's",
         "refuses",
-        says="the journal at … is not this key's: it was signed with key …, not with the key given, …; put the store's own key back, or set MEMGRAPH_KEY to it",
+        says="the journal at … is not this key's: it was signed with key …, not with the key given, …; restore the store's own key, or set MEMGRAPH_KEY to it",
     ),
     Failure(
         "the manifest is damaged",
@@ -86,19 +86,19 @@ FAILURES = (
         says="the journal under … has no manifest.json, but it holds events; restore the file from a backup",
     ),
     Failure(
-        "the journal is emptied or gone, with head file and checkpoint, and what was made from it is there",
+        "journal, head file and checkpoint are empty or missing, but graph or index exist",
         "refuses",
-        says="the journal under … holds no events, but … made from some: restore the journal from a backup or, to begin anew, remove …",
+        says="the journal under … holds no events, but … made from some: restore the journal from a backup or, to start over, remove …",
     ),
     Failure(
         "the signing key is missing, or the manifest is another store's",
         "refuses",
-        says="the signing key of the store at … (id …) is missing: put its key file back as …, or set MEMGRAPH_KEY",
+        says="the signing key of the store at … (id …) is missing: restore its key file as …, or set MEMGRAPH_KEY",
     ),
     Failure(
         "the key file is damaged",
         "refuses",
-        says="… holds …; restore it from a backup",
+        says="… contains …; restore it from a backup",
     ),
     Failure(
         "the head file is missing",
@@ -113,7 +113,7 @@ FAILURES = (
     Failure(
         "the head file is another journal's",
         "refuses",
-        says="journal damaged at …, byte …, event …: the head file names another event of this number; restore the journal and its head file from one backup or, to go on from this journal, run `memgraph repair --accept-head`",
+        says="journal damaged at …, byte …, event …: the head file names a different event with this number; restore the journal and its head file from one backup or, to continue with this journal, run `memgraph repair --accept-head`",
     ),
     Failure(
         "the head file is behind, as after a power failure",
@@ -141,22 +141,22 @@ FAILURES = (
         note="nothing",
     ),
     Failure(
-        "the vector file is missing or short, or holds zeros or what is not finite",
+        "the vector file is missing or short, or holds zeros, NaN or infinity",
         "finds memories without a vector by their words; `memgraph embed --repair` recomputes the vectors",
         says="… damaged or missing, … found by text alone: run `memgraph embed --repair`",
     ),
     Failure(
-        "something is written behind a vector file that is missing or short",
-        "writes it; what is missing stays missing, as above",
+        "vectors are appended to a vector file that is missing or short",
+        "writes them; missing vectors stay missing, as above",
         says="… damaged or missing, … found by text alone: run `memgraph embed --repair`",
     ),
     Failure(
         "a vector is changed",
         "`verify` and `doctor` report it; `memgraph embed --repair` recomputes it",
-        says="…, row … (memory …) differs from what the journal recorded; make it again with `memgraph embed --repair`, or restore it from a backup",
+        says="…, row … (memory …) differs from what the journal recorded; recompute it with `memgraph embed --repair`, or restore it from a backup",
     ),
     Failure(
-        "the vector file may not be read",
+        "the vector file cannot be read",
         "`verify` and searches refuse",
         says="…: …cannot be read: …",
     ),
@@ -166,24 +166,24 @@ FAILURES = (
         says="…: cannot be written: …",
     ),
     Failure(
-        "a directory is in the place of a file, or a file may not be read",
+        "a directory is in place of a file, or a file cannot be read",
         "refuses",
         says="…: … be read: …",
     ),
     Failure(
-        "a file is in the place of a directory",
+        "a file is in place of a directory",
         "refuses",
-        says="…: …; name another place…",
+        says="…: …; choose another …",
     ),
     Failure(
-        "the store may not be written, or lies on a read-only file system",
-        "refuses to write; continues to read, with a temporary copy of graph and index where these may not be written",
-        says="…: …: the store can be read, not written; give this user write access to it, or use a copy of it",
+        "the store is not writable, or is on a read-only file system",
+        "refuses to write; continues to read, using a temporary copy of graph and index if these are not writable",
+        says="…: …: the store is read-only; give this user write access to it, or use a copy of it",
     ),
     Failure(
         "Ctrl-C at a command",
-        "exit code 130; what was committed is kept",
-        says="memgraph: stopped: what was committed is kept; run the same command again to go on",
+        "exit code 130; everything committed so far is kept",
+        says="memgraph: interrupted: everything committed so far is kept; run the same command again to continue",
     ),
     Failure(
         "another process holds the store for too long",
@@ -191,14 +191,14 @@ FAILURES = (
         says="… has been held by process … for over … s; try again, or stop that process",
     ),
     Failure(
-        "a process is forked off one that has a store open",
+        "a process is forked while it has a store open",
         "refuses in that process",
-        says="the store was opened in another process, which this one was forked off; open it again here",
+        says="the store was opened before this process was forked; open it again in this process",
     ),
     Failure(
         "the disk is full",
-        "refuses to write while the graph's reserve is not free; reads continue and do not record uses of memories; what was acknowledged stays",
-        says="…: nothing was recorded: …; make room and try again",
+        "refuses to write while the graph's reserve is not free; reads continue but do not record accesses; everything acknowledged is kept",
+        says="…: nothing was recorded: …; free some disk space and try again",
     ),
     Failure(
         "graph or index are missing or old",
@@ -211,9 +211,9 @@ FAILURES = (
         says="rebuilding the graph from the journal: …",
     ),
     Failure(
-        "graph, its log or the index are edited, and lengths, times and digests put right",
-        "serves nothing of it and derives nothing from it: rebuilds what was edited",
-        says="rebuilding the graph from the journal: … is not as it was closed: …",
+        "graph, its log or the index are edited, with lengths, times and digests adjusted to match",
+        "does not use any of it: rebuilds what was edited",
+        says="rebuilding the graph from the journal: … differs from its state when it was closed: …",
     ),
     Failure(
         "the index is damaged, or another store's",

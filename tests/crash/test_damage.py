@@ -83,7 +83,7 @@ def split(scene: Any) -> list[Path]:
 
 # -- the end of the journal --------------------------------------------------------------------------------------------
 
-TORN = "the last commit is cut short, and was not acknowledged"
+TORN = "the last commit is incomplete and was not acknowledged"
 
 
 def cut_short(scene: Any, removed: int) -> None:
@@ -265,7 +265,7 @@ def a_segment_is_there_twice(scene: Any, stranger: Any) -> None:
     shutil.copy(paths[1], paths[2].with_name("000000000099.jsonl"))
 
 
-FOREIGN = "events of another store stand in the journal"
+FOREIGN = "the journal contains events of another store"
 
 
 @way(FOREIGN, "refused")
@@ -314,7 +314,7 @@ def manifest_gone(scene: Any, stranger: Any) -> None:
     scene.manifest.unlink()
 
 
-NO_EVENTS = "the journal is emptied or gone, with head file and checkpoint, and what was made from it is there"
+NO_EVENTS = "journal, head file and checkpoint are empty or missing, but graph or index exist"
 
 
 def without_witnesses(harm: Harm) -> Harm:
@@ -537,7 +537,7 @@ def vectors_of_a_torn_commit(scene: Any, stranger: Any) -> None:
         file.write(os.urandom(1_000))
 
 
-NO_VECTORS = "the vector file is missing or short, or holds zeros or what is not finite"
+NO_VECTORS = "the vector file is missing or short, or holds zeros, NaN or infinity"
 
 
 @way(NO_VECTORS, "repaired", VectorDamageError)
@@ -565,7 +565,7 @@ def vectors_of_noise(scene: Any, stranger: Any) -> None:
     scene.vectors.write_bytes(b"\xff" * scene.vectors.stat().st_size)
 
 
-WRITTEN_BEHIND = "something is written behind a vector file that is missing or short"
+WRITTEN_BEHIND = "vectors are appended to a vector file that is missing or short"
 
 
 @way(WRITTEN_BEHIND, "repaired", VectorDamageError)
@@ -607,7 +607,7 @@ def vectors_are_swapped(scene: Any, stranger: Any) -> None:
 
 # -- files -------------------------------------------------------------------------------------------------------------
 
-DIRECTORY = "a directory is in the place of a file, or a file may not be read"
+DIRECTORY = "a directory is in place of a file, or a file cannot be read"
 
 
 def directory_instead(path: Path) -> None:
@@ -636,7 +636,7 @@ def a_directory_as_key(scene: Any, stranger: Any) -> None:
     directory_instead(scene.key)
 
 
-UNREADABLE_VECTORS = "the vector file may not be read"
+UNREADABLE_VECTORS = "the vector file cannot be read"
 
 CLOCK = "the clock is set back"
 
@@ -713,7 +713,7 @@ def test_a_store_without_its_journal_is_reported_and_can_be_started_again(scene:
     named = [scene.home / name for name in ("graph", "index", "journal/vectors")]
     assert all(str(path) in str(error.value) for path in named)
     shutil.rmtree(scene.home / "journal")
-    with pytest.raises(memgraph.JournalError, match="to begin anew"):
+    with pytest.raises(memgraph.JournalError, match="to start over"):
         scene.open()
     for path in named[:2]:
         shutil.rmtree(path)
@@ -730,7 +730,7 @@ def file_in_its_place(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", ["graph", "journal"])
 def test_a_file_in_place_of_a_directory(scene: Any, rows: Any, name: str) -> None:
-    row = rows["a file is in the place of a directory"]
+    row = rows["a file is in place of a directory"]
     file_in_its_place(scene.home / name)
     with pytest.raises(memgraph.StorageError) as error, scene.open() as store:
         store.cypher("MATCH (m:Memory) RETURN m.id")
@@ -772,7 +772,7 @@ class TestPermissions:
         assert row.fits(refusal["message"]), refusal
 
     def test_unwritable_files(self, theirs: Any, nursery: Any, rows: Any, tmp_path: Path, template: Any) -> None:
-        row = rows["the store may not be written, or lies on a read-only file system"]
+        row = rows["the store is not writable, or is on a read-only file system"]
         place = theirs.home / "journal"
         for path in (*place.rglob("*"), place):
             path.chmod(0o500 if path.is_dir() else 0o400)

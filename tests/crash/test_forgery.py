@@ -136,7 +136,7 @@ MAIN = ("graph", "log", "graph, note resealed", "note", "graph, by the engine", 
 PAST_PLACES = ("past: graph", "past: index")
 OF_INDEX = "the index snapshot"
 OF_GRAPH = (
-    "is not as it was closed: it was changed since", "has no valid seal", "is not what was written", "state record", "earlier release",
+    "differs from its state when it was closed: it was changed since", "has no valid seal", "differs from what was written", "state record", "earlier release",
 )  # fmt: skip
 QUIET = "nothing said: not looked at, or the journal was used instead"
 FIRST = ("recall", "list", "search", "query", "export", "sleep")
@@ -222,7 +222,7 @@ def test_sleep_derives_nothing_from_forged_data(template: Lab, tmp_path: Path, k
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     code, _, errors = lab.run("sleep")
     assert code == 0
-    row = rows["graph, its log or the index are edited, and lengths, times and digests put right"]
+    row = rows["graph, its log or the index are edited, with lengths, times and digests adjusted to match"]
     assert [row.fits(line.removeprefix("memgraph: ")) for line in errors.splitlines()] == [True]
     lab.did("verify", "--deep")
     proposals = lab.did("proposals")

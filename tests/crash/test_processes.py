@@ -122,7 +122,7 @@ class TestWaiting:
 
 
 def test_a_store_opened_before_a_fork_is_refused_in_the_child(scene: Any, nursery: Any, rows: Any) -> None:
-    row = rows["a process is forked off one that has a store open"]
+    row = rows["a process is forked while it has a store open"]
     said = nursery.run("forker", scene.folder)
     assert said[-1] == "the fork is done"
     tried = {name: outcome for word in said[:-1] for name, outcome in word.items()}

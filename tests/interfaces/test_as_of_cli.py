@@ -85,21 +85,21 @@ def test_a_change_of_the_past_is_refused(run: Run, then: Run) -> None:
     (entry,) = then("list")
     result = run("contradictions", "--as-of", "2026-02-01", "dismiss", entry["id"], entry["id"])
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "it can be read, not written" in result.stderr
+    assert "which is read-only" in result.stderr
     assert run("remember", "--as-of", "2022-01-01", "text").exit_code == 2
 
 
 def test_recorded_is_another_question(run: Run) -> None:
     result = run("list", "--as-of", "2022-01-01", "--recorded")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "before everything that was recorded, which begins at 2026-02-01T09:00:00.000Z" in result.stderr
+    assert "is before the first recorded event, at 2026-02-01T09:00:00.000Z" in result.stderr
     assert json.loads(run("stats", "--as-of", RECORDED, "--recorded", "--json").stdout)["total"] == 2
     alone = run("list", "--recorded")
     assert (alone.exit_code, "--as-of" in alone.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
-    ("when", "problem"), [("soon", "is not a date"), ("", "is not a date"), ("1999-12-31", "begins at 2021")]
+    ("when", "problem"), [("soon", "is not a date"), ("", "is not a date"), ("1999-12-31", "event, at 2021")]
 )
 def test_a_moment_outside_of_history_is_refused_in_one_line(run: Run, when: str, problem: str) -> None:
     result = run("list", "--as-of", when)
@@ -111,7 +111,7 @@ def test_a_moment_outside_of_history_is_refused_in_one_line(run: Run, when: str,
 def test_the_future_is_now_and_that_is_said(run: Run) -> None:
     result = run("stats", "--as-of", "2999-01-01", "--json")
     assert (result.exit_code, json.loads(result.stdout)["total"]) == (0, 2)
-    assert "lies in the future" in result.stderr
+    assert "is in the future" in result.stderr
 
 
 def test_where_no_store_is_none_is_made(run: Run, tmp_path: Path) -> None:

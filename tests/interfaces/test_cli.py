@@ -215,7 +215,7 @@ def test_recall_prints_the_prefix_and_nothing_else(done, run):
 def test_recall_of_nothing_prints_nothing(run):
     result = run("recall", "anything")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert "nothing is remembered" in result.stderr
+    assert "no memory is relevant" in result.stderr
 
 
 def test_recall_as_json_names_the_query_and_holds_no_vectors(done):
@@ -297,7 +297,7 @@ def test_an_export_says_what_is_hidden_in_it(run, done):
     done("remember", "Forgotten again")
     done("forget", "Forgotten again")
     whole = run("export")
-    assert "it holds 1 forgotten memory too" in whole.stderr
+    assert "includes 1 forgotten memory" in whole.stderr
     assert json.loads(whole.stdout)["total_memories"] == 2
     shared = run("export", "--shareable")
     assert (shared.stderr, json.loads(shared.stdout)["total_memories"]) == ("", 1)
@@ -329,7 +329,7 @@ def test_rebuild_verify_format_age_and_doctor(done):
     assert document["head"]["present"]
     assert document["graph"]["lag_events"] == 0
     assert document["model"]["available"]
-    assert "all well" in done("doctor")
+    assert "no problem found" in done("doctor")
 
 
 # Refusals
@@ -371,11 +371,11 @@ def test_a_folder_of_other_files_is_not_a_store(run, tmp_path):
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda data: data[: len(data) // 2], "not a whole JSON document"),
-        (lambda _: b"", "ends too early"),
-        (lambda _: b"\xff\xfe{}", "not a whole JSON document"),
+        (lambda data: data[: len(data) // 2], "not a complete JSON document"),
+        (lambda _: b"", "it is truncated"),
+        (lambda _: b"\xff\xfe{}", "not a complete JSON document"),
         (lambda _: b"[1, 2]", "is not an export"),
-        (lambda _: b"[" * 100_000, "not a whole JSON document"),
+        (lambda _: b"[" * 100_000, "not a complete JSON document"),
         (lambda _: b'{"memories": 3}', "memories: must be a list"),
         (lambda data: data.replace(b'"version":"1.0.0"', b'"version":"9"'), "version: must be 1.0.0"),
         (lambda data: data.replace(b'"total_memories":1', b'"total_memories":2'), "may be cut off"),
@@ -422,7 +422,7 @@ def test_doctor_reports_a_damaged_journal_and_settings(done, run, tmp_path):
 def test_doctor_makes_nothing(run, tmp_path):
     result = run("doctor")
     assert result.exit_code == 0
-    assert "no store there yet" in result.stdout
+    assert "no store yet" in result.stdout
     assert not (tmp_path / "store").exists()
 
 
@@ -499,7 +499,7 @@ def test_demo_of_a_history_that_teaches_nothing_says_so(fake_model, tmp_path):
     git(tmp_path / "idle", "commit", "-q", "--allow-empty", "-m", "wip")
     result = CliRunner().invoke(cli, ["demo", str(tmp_path / "idle")])
     assert result.exit_code == 0
-    assert "nothing was kept" in " ".join(result.stdout.split())
+    assert "nothing was learned" in " ".join(result.stdout.split())
 
 
 # As a process
@@ -655,5 +655,5 @@ group.main()
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert ran.returncode == 130
     assert ran.stderr.splitlines() == [
-        "memgraph: stopped: what was committed is kept; run the same command again to go on"
+        "memgraph: interrupted: everything committed so far is kept; run the same command again to continue"
     ]

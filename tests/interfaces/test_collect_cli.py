@@ -50,7 +50,7 @@ def test_a_preview_names_what_would_go(done: Run) -> None:
     assert said.splitlines()[0] == "Would be: 1 memory archived, 0 episodes summarised."
     assert FADED in said
     assert "\x1b" not in said
-    assert "1 landmark (100% of 1 negative memory): 1 new, 0 no longer." in said
+    assert "1 landmark (100% of 1 negative memory): 1 added, 0 removed." in said
     assert "0 of 0 recalls since" in said
     assert json.loads(done("list", "--state", "archived", "--json")) == []
 

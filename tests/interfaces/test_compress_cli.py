@@ -62,6 +62,6 @@ def test_an_ingest_compresses_once_when_ten_builds_have_come(
 
     result = json.loads(done("compress", "--json"))
     assert (result["compressed"], result["updated"]) == (int(not is_due), 0)
-    assert done("compress") == "Nothing to generalise that is not generalised already.\n"
+    assert done("compress") == "Nothing new to generalise.\n"
     (made,) = json.loads(done("list", "--type", "semantic", "--json"))
     assert made["content"].startswith("Work on `run.py` failed")

@@ -59,14 +59,14 @@ def test_what_is_open_is_listed(done: Callable[..., str], ids: list[str]) -> Non
     assert "embedding" not in found["newer"]
 
     assert json.loads(done("contradictions", "list", "--project", "bank", "--json")) == []
-    assert done("contradictions", "list", "--decided") == "Nothing was decided.\n"
+    assert done("contradictions", "list", "--decided") == "No contradiction was resolved.\n"
 
 
 def test_the_user_decides_and_takes_it_back(done: Callable[..., str], ids: list[str]) -> None:
     short = [one[:8] for one in ids]
     told = done("contradictions", "resolve", *short, "--keep", short[0], "--reason", "tried it")
     assert told.startswith(f"'{YES}' replaces '{NO}'; undo: memgraph ")
-    assert done("contradictions") == "Nothing contradicts anything else.\n"
+    assert done("contradictions") == "No contradictions.\n"
     assert YES in done("contradictions", "list", "--decided")
 
     done(*told.strip().rpartition("undo: memgraph ")[2].split())
@@ -75,7 +75,7 @@ def test_the_user_decides_and_takes_it_back(done: Callable[..., str], ids: list[
 
 def test_what_is_none_is_dismissed_and_that_is_taken_back(done: Callable[..., str], ids: list[str]) -> None:
     told = done("contradictions", "dismiss", *ids)
-    assert done("contradictions") == "Nothing contradicts anything else.\n"
+    assert done("contradictions") == "No contradictions.\n"
     done(*told.strip().rpartition("undo: memgraph ")[2].split())
     assert YES in done("contradictions")
 
@@ -87,7 +87,7 @@ def test_a_search_tells_what_it_found(done: Callable[..., str]) -> None:
     ):
         done("remember", text)
     assert done("contradictions", "find").splitlines() == [
-        "Compared 2 memories with those in force.",
+        "Compared 2 memories with the valid ones.",
         "1 contradiction found; in 1 the newer memory replaces the older one.",
     ]
     assert json.loads(done("contradictions", "find", "--json"))["looked_at"] == 0

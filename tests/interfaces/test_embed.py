@@ -58,7 +58,7 @@ def run(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 @pytest.fixture
 def waiting(run: Run) -> None:
     """Three memories without vectors."""
-    assert "made a new store" in run("stats", model="none").stderr
+    assert "created a new store" in run("stats", model="none").stderr
     for text in TEXTS:
         result = run("remember", text, model="none")
         assert (result.exit_code, result.stderr) == (0, "")
@@ -73,7 +73,7 @@ def test_what_awaits_vectors_is_embedded(run: Run, waiting: None) -> None:
 
     assert json.loads(run("stats", "--json").stdout)["awaiting_vectors"] == 0
     again = run("embed")
-    assert (again.exit_code, again.stdout) == (0, "Nothing awaits a vector.\n")
+    assert (again.exit_code, again.stdout) == (0, "Every memory has a vector.\n")
     assert json.loads(run("embed", "--json").stdout) == {"embedded": 0, "awaiting": 0}
     assert "no vector" not in run("doctor").stdout
     assert run("verify").exit_code == 0
@@ -86,8 +86,8 @@ def test_text_only_mode_says_how_to_get_a_model(run: Run, waiting: None) -> None
     assert "MEMGRAPH_EMBEDDING_MODEL=minilm" in refused.stderr
     doctor = run("doctor", model="none")
     assert doctor.exit_code == 0
-    assert " none: found by text alone\n" in doctor.stdout
-    assert "all well" in doctor.stdout
+    assert " none: memories are found by text alone\n" in doctor.stdout
+    assert "no problem found" in doctor.stdout
     assert json.loads(run("doctor", "--json", model="none").stdout)["model"]["available"] is False
 
 
@@ -108,11 +108,11 @@ def test_a_text_that_cannot_be_embedded_is_named_and_the_others_are(run: Run, wa
     model.bad = TEXTS[1]
     done = run("embed")
     assert done.exit_code == 0
-    assert done.stdout == "Embedded 2 memories; left without a vector: 1.\n"
+    assert done.stdout == "Embedded 2 memories; still without a vector: 1.\n"
     assert ids[TEXTS[1]] in done.stderr
     nothing = run("embed")
     assert nothing.exit_code == 1
-    assert "left without a vector: 1" in nothing.stderr
+    assert "still without a vector: 1" in nothing.stderr
 
 
 def test_forget_and_ask_in_text_only_mode(run: Run, waiting: None) -> None:
@@ -160,13 +160,13 @@ def test_every_command_serves_while_the_vectors_are_missing(run: Run, kept: Path
 
 def test_repair_makes_the_vectors_again(run: Run, kept: Path) -> None:
     before = kept.read_bytes()
-    assert run("embed", "--repair").stdout == "Compared 3 vectors with the journal: all are sound.\n"
+    assert run("embed", "--repair").stdout == "Compared 3 vectors with the journal: all are intact.\n"
     kept.write_bytes(before[:300])
     done = run("embed", "--repair")
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
         "Compared 3 vectors with the journal: 2 damaged or missing.",
-        "  2 vectors made again as before",
+        "  2 vectors recomputed, identical to the original",
     ]
     assert kept.read_bytes() == before
     kept.unlink()
@@ -185,12 +185,12 @@ def test_repair_tells_what_became_of_each(run: Run, kept: Path, model: Model) ->
     done = run("embed", "--repair")
     assert done.exit_code == 0
     assert done.stdout.splitlines()[1:] == [
-        "  1 vector made again as before",
+        "  1 vector recomputed, identical to the original",
         "  1 vector that no memory uses recorded as lost",
-        "  1 memory left: the model fails on the text",
+        "  1 memory not repaired: the model fails on the text",
     ]
     refused = run("embed", "--repair")
-    assert (refused.exit_code, "none of them could be embedded" in refused.stderr) == (1, True)
+    assert (refused.exit_code, "no memory could be embedded" in refused.stderr) == (1, True)
 
 
 def test_repair_without_a_model_is_one_line_and_changes_nothing(run: Run, kept: Path, model: Model) -> None:

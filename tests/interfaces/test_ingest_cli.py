@@ -93,7 +93,7 @@ def test_one_that_cannot_be_read_does_not_keep_the_others_from_it(run: Any, repo
     assert told["total"]["builds"] == 2
     assert len(told["unreadable"]) == 1
     assert "binary" in told["unreadable"][0]
-    assert f"memgraph: {reports / 'a.xml'}: holds binary data" in shown.stderr
+    assert f"memgraph: {reports / 'a.xml'}: contains binary data" in shown.stderr
 
 
 def test_a_directory_without_sources_does_not_keep_the_others_from_it(run: Any, tmp_path: Path, reports: Path) -> None:
@@ -102,10 +102,10 @@ def test_a_directory_without_sources_does_not_keep_the_others_from_it(run: Any, 
     assert shown.exit_code == 0
     told = json.loads(shown.stdout)
     assert (told["total"]["builds"], len(told["unreadable"])) == (1, 1)
-    assert "holds no file for junit" in shown.stderr
+    assert "contains no file for junit" in shown.stderr
     none = run("junit", tmp_path / "empty", tmp_path / "empty")
     assert (none.exit_code, none.stdout) == (1, "")
-    assert "none of the 2 sources holds anything that can be read" in none.stderr
+    assert "none of the 2 sources could be read" in none.stderr
 
 
 def _session(said: str) -> str:
@@ -141,13 +141,13 @@ def test_nothing_that_can_be_read_is_a_failure(run: Any, tmp_path: Path, reports
         (reports / name).write_bytes(bytes(300))
     shown = run("junit", reports)
     assert shown.exit_code == 1
-    assert "none of the 2 sources holds anything that can be read" in shown.stderr
+    assert "none of the 2 sources could be read" in shown.stderr
     one = run("junit", reports / "b.xml")
     assert (one.exit_code, one.stdout, one.stderr.count("\n")) == (1, "", 1)
     (tmp_path / "empty").mkdir()
     none = run("junit", tmp_path / "empty")
     assert (none.exit_code, none.stdout) == (1, "")
-    assert "holds no file for junit (.xml)" in none.stderr
+    assert "contains no file for junit (.xml)" in none.stderr
 
 
 def test_transcripts_without_a_path_are_claude_codes_own(
@@ -197,7 +197,7 @@ def test_a_file_whose_name_is_no_text_is_told_and_the_others_are_read(tmp_path: 
         )
     result = run("ci-log", folder)
     assert result.exit_code == 0
-    assert "has a name that is no UTF-8" in result.stderr
+    assert "has a name that is not UTF-8" in result.stderr
     assert "as 2 builds" in result.stdout
 
 
@@ -218,7 +218,7 @@ def test_a_folder_of_saved_logs_is_no_repository_and_is_told_how_to_be_named(run
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "shop.log.txt").write_text("commit 0123456789abcdef0123456789abcdef01234567\n")
     said = run("git", tmp_path / "logs").stderr
-    assert "is no git repository" in said
+    assert "is not a git repository" in said
     assert "memgraph ingest git FILE..." in said
     assert "fatal" not in said
 
@@ -227,19 +227,19 @@ MARKDOWN = "# Notes\n\nNo transcript.\n"
 NODE_TEST = "TAP version 13\n# Subtest: adds\nnot ok 1 - adds\n  ---\n  error: 'Expected 3'\n  ...\n1..1\n# fail 1\n"
 UNREADABLE = {
     "markdown as a transcript": ("transcripts", "n.jsonl", MARKDOWN, "line 1: not JSON"),
-    "objects as a transcript": ("transcripts", "n.jsonl", '{"foo": 1}\n', "no entry of a session"),
-    "events as a transcript": ("transcripts", "n.jsonl", '{"type": "click"}\n', "no entry of a session"),
-    "a node --test log": ("ci-log", "n.log", NODE_TEST, "no command and no failure recognised"),
+    "objects as a transcript": ("transcripts", "n.jsonl", '{"foo": 1}\n', "no session entry"),
+    "events as a transcript": ("transcripts", "n.jsonl", '{"type": "click"}\n', "no session entry"),
+    "a node --test log": ("ci-log", "n.log", NODE_TEST, "contains no command or failure"),
     "an unknown trial": ("reflexion", "n.json", '{"trials": [1]}', "not a problem with a name and is_solved"),
-    "unknown environments": ("reflexion", "n.json", '[{"id": 1}]', "not an object that says is_success"),
+    "unknown environments": ("reflexion", "n.json", '[{"id": 1}]', "not an object with is_success"),
     "trials as prose": ("reflexion", "n.txt", MARKDOWN, "none of Reflexion's formats"),
     "trials without questions": ("reflexion", "n.txt", "BEGIN TRIAL 0\nIt went well.\n", "no question"),
     "steps that are texts": ("trajectories", "n.traj", '{"trajectory": ["ls"]}', "step 0: not an object"),
-    "steps of another form": ("trajectories", "n.traj", '{"trajectory": [{"tool": "ls"}]}', "step 0: says neither"),
+    "steps of another form": ("trajectories", "n.traj", '{"trajectory": [{"tool": "ls"}]}', "step 0: has no action"),
     "other results": ("tau-bench", "n.json", '[{"score": 1}]', "not a trial with task_id, reward and traj"),
     "other builds": ("builds", "n.jsonl", '{"foo": 1}\n', "buildId: Field required"),
-    "a page as a report": ("junit", "n.xml", "<html/>", "holds no <testsuite>"),
-    "prose as a git log": ("git", "n.txt", MARKDOWN, "holds no line 'commit <sha>'"),
+    "a page as a report": ("junit", "n.xml", "<html/>", "contains no <testsuite>"),
+    "prose as a git log": ("git", "n.txt", MARKDOWN, "contains no line 'commit <sha>'"),
 }
 
 
@@ -260,7 +260,7 @@ def test_when_nothing_of_several_can_be_read_all_are_told(run: Any, tmp_path: Pa
     shown = run("transcripts", tmp_path / "a.jsonl", tmp_path / "b.jsonl", "--json")
     told = json.loads(shown.stdout)
     assert shown.exit_code == 1
-    assert shown.stderr.splitlines()[-1] == "memgraph: none of the 2 sources holds anything that can be read"
+    assert shown.stderr.splitlines()[-1] == "memgraph: none of the 2 sources could be read"
     assert (told["total"]["skipped"], len(told["total"]["reasons"]), len(told["unreadable"])) == (2, 2, 1)
 
 

@@ -53,9 +53,9 @@ def test_a_proposal_is_shown_approved_taken_back_and_rejected(run: Callable[...,
     code, said = run("approve", found["id"][:8])
     assert (code, said) == (
         0,
-        f"In force: when release version. `memgraph proposals reopen {found['id']}` takes it back.\n",
+        f"Approved: when release version. `memgraph proposals reopen {found['id']}` undoes this.\n",
     )
-    assert run("list") == (0, "Nothing waits for approval.\n")
+    assert run("list") == (0, "No procedure awaits approval.\n")
     assert "(in force)" in run("list", "--all")[1]
 
     assert json.loads(run("reopen", found["id"], "--json")[1])["state"] == "proposed"

@@ -154,11 +154,11 @@ def test_a_terminal_is_given_no_commands_in_csv_and_a_pipe_what_there_is(run, mo
 
 def test_an_unknown_project_is_told_from_an_empty_answer(run):
     assert run("query", "builds", "-p", "project=shpo").stderr.splitlines() == [
-        "memgraph: no memory is of project 'shpo'; there are: shop",
-        "memgraph: the answer has no rows",
+        "memgraph: no memory belongs to project 'shpo'; known projects: shop",
+        "memgraph: the query returned no rows",
     ]
-    assert "no memory is of project" not in run("query", "builds", "-p", "project=shop").stderr
-    assert "no memory is of project" not in run("query", "builds", "-p", "project=").stderr
+    assert "no memory belongs to project" not in run("query", "builds", "-p", "project=shop").stderr
+    assert "no memory belongs to project" not in run("query", "builds", "-p", "project=").stderr
 
 
 def test_csv_reads_back_as_it_was(run):
@@ -187,7 +187,7 @@ def test_parquet_keeps_the_types(run, tmp_path):
 def test_an_answer_without_rows_says_so_beside_it(run, form, stdout):
     result = run("query", "--cypher", "MATCH (b:Build) RETURN b.name AS x", *form)
     assert result.stdout_bytes == stdout
-    assert result.stderr == "memgraph: the answer has no rows\n"
+    assert result.stderr == "memgraph: the query returned no rows\n"
 
 
 def test_parameters_are_of_the_headers_types(run):
@@ -218,44 +218,44 @@ def test_standard_input_is_asked(run):
     [
         (["nope"], 1, "there is no query 'nope'"),
         (["failures-by-file"], 1, "did you mean failures_by_file"),
-        (["evidence_chain"], 1, "needs id (the memory's id, or its beginning): give --param id=…"),
-        (["builds", "limit=5"], 2, "a parameter is given as --param limit=5"),
-        (["builds", "shop"], 2, "'shop' is one argument too many"),
+        (["evidence_chain"], 1, "needs id (the memory's id, or how it begins): give --param id=…"),
+        (["builds", "limit=5"], 2, "give a parameter as --param limit=5"),
+        (["builds", "shop"], 2, "unexpected argument 'shop'"),
         (["builds", "-p", "most=1"], 1, "has no parameter 'most'; it takes project, outcome, at, limit"),
-        (["builds", "-p", "limit=some"], 1, "limit: must be a whole number (got 'some')"),
-        (["builds", "-p", "limit=9223372036854775808"], 1, "limit: must be a whole number of 64 bits"),
+        (["builds", "-p", "limit=some"], 1, "limit: must be an integer (got 'some')"),
+        (["builds", "-p", "limit=9223372036854775808"], 1, "limit: must be a 64-bit integer"),
         (["tags_by_trend", "-p", "at=2026-02-30"], 1, "at: must be a time"),
         (["tags_by_trend", "-p", "at="], 1, "at: must be a time"),
         (["--cypher", "MATCH (m:Memory) DELETE m"], 1, "DELETE; only read-only statements"),
-        (["--cypher", "RETURN $x AS x"], 1, "names $x, which is not given"),
-        (["--cypher", "RETURN 1 AS x", "-p", "y=1"], 1, "'y' is given, but the query does not name it"),
+        (["--cypher", "RETURN $x AS x"], 1, "uses $x, but no value is given"),
+        (["--cypher", "RETURN 1 AS x", "-p", "y=1"], 1, "'y' is given, but the query does not use it"),
         (["--cypher", "RETURN m AS x"], 1, "the query failed"),
         (["--cypher", ""], 1, "must start with"),
         ([], 2, "name a query"),
-        (["builds", "--cypher", "RETURN 1 AS x"], 2, "'builds' and --cypher exclude each other"),
-        (["builds", "--parquet", ""], 2, "a file's name is needed"),
+        (["builds", "--cypher", "RETURN 1 AS x"], 2, "'builds' and --cypher cannot be combined"),
+        (["builds", "--parquet", ""], 2, "must name a file"),
         (["builds", "-p", "limit=-1"], 1, "limit: must be at least 0 (got -1)"),
         (
             ["builds", "-p", "limit=10000000000000000000000"],
             1,
-            "limit: is too large: must be a whole number of 64 bits",
+            "limit: is too large: must be a 64-bit integer",
         ),
         (
             ["builds", "-p", "limit=-10000000000000000000000"],
             1,
-            "limit: is too small: must be a whole number of 64 bits",
+            "limit: is too small: must be a 64-bit integer",
         ),
         (["builds", "-p", "project=\udcff"], 1, "project: is not UTF-8 text"),
         (["hot_knowledge", "-p", "type=nonsense"], 1, "type: must be one of '', 'episodic', 'semantic', 'procedural'"),
         (
             ["--cypher", "RETURN $x AS v", "-p", f"x={'9' * 45}"],
             1,
-            "the parameter 'x' is too large: a whole number has 64",
+            "the parameter 'x' is too large: integers have at most 64",
         ),
         (["--cypher", "RETURN $x AS v", "-p", "x=\udcff"], 1, "the parameter 'x' is not UTF-8 text"),
         (["builds", "-p", "limit"], 2, "is not NAME=VALUE"),
         (["builds", "-p", "limit=1", "-p", "limit=2"], 2, "given twice"),
-        (["builds", "--json", "--csv"], 2, "exclude each other"),
+        (["builds", "--json", "--csv"], 2, "cannot be combined"),
         (["builds", "--parquet", "no/such/folder/x.parquet"], 1, "x.parquet: cannot be written"),
     ],
 )
@@ -283,7 +283,7 @@ def test_parquet_without_pyarrow_says_what_installs_it(run, tmp_path, monkeypatc
 def test_the_store_as_it_was_is_asked(run):
     assert "bob" in run("query", "agents_by_outcome", "--as-of", "2026-02-01").stdout
     before = run("query", "agents_by_outcome", "--as-of", "2025-01-01", exit_code=1)
-    assert "before everything that is remembered" in before.stderr
+    assert "is before the first remembered event" in before.stderr
 
 
 def test_queries_are_listed_and_shown(run):

@@ -85,7 +85,7 @@ def test_a_task_of_dash_is_read_from_standard_input(filled: Run) -> None:
 def test_nothing_remembered_is_no_text_but_a_document(run: Run) -> None:
     for form in FORMATS:
         result = run("recall", "anything", "--format", form)
-        assert "nothing is remembered" in result.stderr
+        assert "no memory is relevant" in result.stderr
         assert result.stdout == "" or json.loads(result.stdout)["avoid_these"] == []
 
 
@@ -134,7 +134,7 @@ def test_explain_tells_the_path_and_terms_that_are_added_to_the_model(capsys: py
     assert capsys.readouterr().err.splitlines() == [
         "query q, 0 tokens, certainty low (0.25), settings 2",
         "  filter: admitted 3, in all 9",
-        "m1  0.750 =  dense 0.500  question -0.050  novelty 0.300  from m2 over NEXT, m3 over SUPPORTS",
+        "m1  0.750 =  dense 0.500  question -0.050  novelty 0.300  from m2 via NEXT, m3 via SUPPORTS",
     ]
 
 
@@ -157,7 +157,7 @@ def test_search_in_json_has_scores_and_no_vectors(filled: Run) -> None:
 
 def test_search_is_narrowed_by_project_domain_and_archive(filled: Run) -> None:
     assert filled("search", "billing", "--project", "other").stdout == ""
-    assert "nothing is remembered" in filled("search", "billing", "--project", "other").stderr
+    assert "no memory is similar" in filled("search", "billing", "--project", "other").stderr
     assert len(filled("search", "billing", "--domain", "travel").stdout.splitlines()) == 1  # that of no domain
     memory_id = filled("search", BILLING, "--limit", "1").stdout.split("\t")[0]
     filled("archive", memory_id, "--reason", "old")
@@ -173,15 +173,15 @@ def test_search_records_nothing(filled: Run) -> None:
 
 def test_search_reads_standard_input_and_refuses_nothing_to_search_for(filled: Run) -> None:
     assert filled("search", "-", stdin="billing tables").stdout == filled("search", "billing tables").stdout
-    assert "say what to search for" in filled("search", "  ", code=1).stderr
+    assert "give a text to search for" in filled("search", "  ", code=1).stderr
     assert filled("search", "billing", "--limit", "0").stderr == ""
 
 
 def test_a_project_that_is_not_there_is_noticed(filled: Run) -> None:
-    hint = "memgraph: no memory is of project 'shoop'; there are: shop\n"
+    hint = "memgraph: no memory belongs to project 'shoop'; known projects: shop\n"
     for command in (["recall", "billing"], ["search", "billing"], ["list"], ["contradictions", "list"]):
         assert hint in filled(*command, "--project", "shoop").stderr
-        assert "no memory is of" not in filled(*command, "--project", "shop").stderr
+        assert "no memory belongs to" not in filled(*command, "--project", "shop").stderr
 
 
 def test_the_list_has_no_room_for_contradictions_so_a_notice_tells_them(filled: Run) -> None:

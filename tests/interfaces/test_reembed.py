@@ -67,9 +67,9 @@ def test_a_store_and_its_setting_change(run: Run, tmp_path: Path) -> None:
     assert path.read_text() == f'# mine\nembedding_model = "{TARGET}"  # packaged\n[retrieval_budget]\nepisodic = 4\n'
     assert path.stat().st_mode & 0o777 == 0o640
     assert TEXTS[1] in run("recall", "pnpm or npm?").stdout
-    assert "all well" in run("doctor").stdout
+    assert "no problem found" in run("doctor").stdout
     again = run("reembed", TARGET)
-    assert again.stdout == "The store's vectors are ollama/other's already: nothing to do.\n"
+    assert again.stdout == "The store already uses ollama/other: nothing to do.\n"
     back = json.loads(run("reembed", "minilm", "--json").stdout)
     assert back == {
         "model": "all-MiniLM-L6-v2-int8", "dimension": 64, "embedded": 3, "reused": 0, "awaiting": 0,
@@ -94,9 +94,9 @@ def test_where_the_environment_decides_it_says_so(run: Run, tmp_path: Path, monk
     assert not (tmp_path / "store" / "config.toml").exists()
     refused = run("recall", "pnpm")
     assert refused.exit_code == 1
-    assert f"set embedding_model to {TARGET}, or change" in refused.stderr
+    assert f"set embedding_model to {TARGET}, or switch" in refused.stderr
     doctor = run("doctor")
-    assert f"set embedding_model to {TARGET}, or change" in doctor.stdout + doctor.stderr
+    assert f"set embedding_model to {TARGET}, or switch" in doctor.stdout + doctor.stderr
     monkeypatch.setenv("MEMGRAPH_EMBEDDING_MODEL", TARGET)
     assert run("recall", "pnpm").exit_code == 0
     assert run("reembed", "minilm").exit_code == 0
@@ -106,7 +106,7 @@ def test_stopped_it_says_how_to_go_on_and_nothing_is_changed(run: Run, models: A
     models[TARGET].stops = True
     stopped = run("reembed", TARGET)
     assert stopped.exit_code == 130
-    assert "run the same command again to go on" in stopped.stderr
+    assert "run the same command again to continue" in stopped.stderr
     assert not (tmp_path / "store" / "config.toml").exists()
     assert run("recall", "pnpm").exit_code == 0
 
@@ -115,7 +115,7 @@ def test_what_the_model_refuses_waits_everywhere(run: Run, models: Any) -> None:
     models[TARGET].bad = TEXTS[1]
     done = run("reembed", TARGET)
     assert done.exit_code == 0
-    assert "Embedded 2 memories with ollama/other; left without a vector: 1 (run `memgraph embed`).\n" in done.stdout
+    assert "Embedded 2 memories with ollama/other; still without a vector: 1 (run `memgraph embed`).\n" in done.stdout
     assert "cannot be embedded" in done.stderr
     assert "1 memory has no vector" in run("doctor").stdout
     assert json.loads(run("stats", "--json").stdout)["awaiting_vectors"] == 1
@@ -124,7 +124,7 @@ def test_what_the_model_refuses_waits_everywhere(run: Run, models: Any) -> None:
     assert run("embed").stdout == "Embedded 1 memory.\n"
 
 
-@pytest.mark.parametrize(("model", "problem"), [("none", "a setting, not a model"), ("word2vec", "embedding_model")])
+@pytest.mark.parametrize(("model", "problem"), [("none", "none is not a model"), ("word2vec", "embedding_model")])
 def test_what_is_no_model_is_refused(run: Run, model: str, problem: str) -> None:
     refused = run("reembed", model)
     assert (refused.exit_code, refused.stdout) == (1, "")

@@ -74,7 +74,7 @@ def test_one_phase_and_as_json(run: Run) -> None:
 
 def test_without_time_all_is_left(run: Run) -> None:
     said = run("sleep", "--max-seconds", 0).stdout.splitlines()
-    assert said[-1] == f"Left for the next time: {', '.join(_PHASES)}."
+    assert said[-1] == f"Left for the next sleep: {', '.join(_PHASES)}."
 
 
 def test_what_is_no_phase_is_refused(run: Run) -> None:

@@ -57,7 +57,7 @@ def test_what_was_kept_is_kept_where_the_answer_cannot_be_written(shell: Callabl
     ended = shell("> /dev/full", "remember", "one")
     assert ended.returncode == 74
     assert ended.stderr.splitlines()[-1] == (
-        "memgraph: what was committed is kept, but the answer could not be written to standard output: "
+        "memgraph: the command is done and its changes are kept, but standard output could not be written: "
         "No space left on device"
     )
     assert shell("> /dev/full 2>&1", "remember", "two").returncode == 74
@@ -70,5 +70,5 @@ def test_settings_that_are_no_file_are_refused_at_once(shell: Callable[..., Ende
     ended = shell("", "list")
     assert ended.returncode == 1
     assert ended.stderr == (
-        f"memgraph: {tmp_path / 'store' / 'config.toml'} is no regular file; put one in its place, or remove it\n"
+        f"memgraph: {tmp_path / 'store' / 'config.toml'} is not a regular file; replace or remove it\n"
     )

@@ -81,9 +81,9 @@ def test_each_tells_a_person_what_it_did(run: Run) -> None:
     episode_id = told[0].stdout.split(";")[0].removeprefix("Recorded: ")
     assert f"memgraph feedback {episode_id} love|like|meh" in told[0].stdout
     assert told[1].stdout.startswith("Observed: ")
-    assert told[2].stdout.startswith("Known already, confirmed: ")
+    assert told[2].stdout.startswith("Already known, confirmed: ")
     liked = run("feedback", episode_id, "love")
-    assert liked.stdout.startswith("Now positive: Book a table.")
+    assert liked.stdout.startswith("Outcome is now positive: Book a table.")
     run("forget", "Tables are rare")
     left_out = run("observe", "Tables are rare")
     assert (left_out.exit_code, left_out.stdout) == (0, "")

@@ -116,10 +116,10 @@ class TestVerify:
         data = segment().read_bytes() + b'{"head":'
         segment().write_bytes(data)
         assert told(kept("verify", "--json"))["torn"] == {"events": 1, "bytes": 8}
-        assert "cut short (1 event, 8 bytes)" in kept("verify").stdout
+        assert "(1 event, 8 bytes)" in kept("verify").stdout
         document = told(kept("doctor", "--json"))
         assert document["journal"]["torn"] == {"events": 1, "bytes": 8}
-        assert "the next write drops it" in kept("doctor").stdout
+        assert "the next write removes it" in kept("doctor").stdout
         assert segment().read_bytes() == data
         assert kept("remember", "and on").exit_code == 0
         assert told(kept("doctor", "--json"))["journal"]["torn"] is None
@@ -130,7 +130,7 @@ class TestRepair:
         for args in (["repair"], ["repair", "--accept-head"], ["repair", "--accept-head", "--yes"]):
             result = kept(*args)
             assert result.exit_code == 0
-            assert "Nothing is to be repaired" in result.stdout
+            assert "Nothing needs repair" in result.stdout
 
     def test_it_says_what_is_lost_and_does_nothing_without_a_word(self, kept: Run, segment: Callable[[], Path]) -> None:
         whole = len(segment().read_bytes().splitlines())
@@ -152,7 +152,10 @@ class TestRepair:
         cut(segment(), 2)
         result = kept("repair", "--accept-head", "--yes", "--reason", "an old copy", "--json")
         assert result.exit_code == 1
-        assert result.stderr == f"memgraph: {whole - 2} events are lost (numbers 3 to {whole}); the rest is in force\n"
+        assert (
+            result.stderr
+            == f"memgraph: {whole - 2} events are lost (numbers 3 to {whole}); the remaining events are accepted\n"
+        )
         document = told(result)
         assert document["accepted"]
         assert document["lost"] == {"events": whole - 2, "first": 3, "last": whole}
@@ -214,7 +217,7 @@ class TestDoctor:
         (problem,) = problems(kept)
         refusal = kept("list")
         assert refusal.exit_code == 1
-        assert "to begin anew, remove" in problem["problem"]
+        assert "to start over, remove" in problem["problem"]
         assert problem["problem"] == refusal.stderr.removeprefix("memgraph: ").strip()
 
     def test_all_well(self, kept: Run, tmp_path: Path) -> None:
@@ -226,7 +229,7 @@ class TestDoctor:
         assert document["model"]["stored"]["dimension"] == 64
         assert document["disk"]["free_bytes"] > document["disk"]["needed_bytes"]
         assert document["versions"].keys() >= {"memgraph", "kuzu", "python", "numpy"}
-        assert "all well" in kept("doctor").stdout
+        assert "no problem found" in kept("doctor").stdout
 
     def test_it_changes_nothing_in_the_journal_and_makes_no_head(
         self, kept: Run, tmp_path: Path, segment: Callable[[], Path]
@@ -245,7 +248,7 @@ class TestDoctor:
         [
             ("truncated", "truncated or is an old copy", "repair --accept-head"),
             ("damaged head", "is damaged", "repair --accept-head"),
-            ("other head", "names another event", "repair --accept-head"),
+            ("other head", "names an event", "repair --accept-head"),
             ("damaged journal", "journal damaged", ""),
             ("no key", "signing key is missing", "MEMGRAPH_KEY"),
             ("no manifest", "has no manifest.json", ""),
@@ -253,8 +256,8 @@ class TestDoctor:
             ("short vectors", "1 of 2 vectors", "memgraph embed --repair"),
             ("flipped vector", "1 of 2 vectors", "memgraph embed --repair"),
             ("unreadable vectors", "cannot be read", "permissions"),
-            ("open journal", "others than its owner", "chmod 0700"),
-            ("open key", "others than its owner", "chmod 0600"),
+            ("open journal", "other users may access", "chmod 0700"),
+            ("open key", "other users may access", "chmod 0600"),
             ("unknown setting", "graph_idel_s", "memgraph config init"),
             ("no toml", "not TOML", "memgraph config init"),
         ],

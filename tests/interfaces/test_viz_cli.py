@@ -119,7 +119,7 @@ def test_the_ending_says_what_is_exported(done: Callable[..., str], tmp_path: Pa
         (("series", "--since", "2026-03-01", "--until", "2026-02-01"), 1, "is after until"),
         (("series", "--parquet", "/nowhere/s.parquet"), 1, "cannot be written"),
         (("charts", "/dev/null/charts", "--until", "2026-02-02"), 1, "cannot be written"),
-        (("series", "--parquet", ""), 1, "a file's name is needed"),
+        (("series", "--parquet", ""), 1, "must name a file"),
         (("charts", ""), 2, "OUTDIR is empty"),
         (("series", "--bucket", "day", "--since", "0001-01-01", "--until", "soon"), 1, "until: is not a date"),
         (("nothing",), 2, "No such command"),

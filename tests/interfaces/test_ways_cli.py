@@ -227,5 +227,5 @@ def test_a_log_that_says_again_what_was_forgotten_is_told(done: Run, tmp_path: P
     assert "Left out" not in ingest(1)
     for memory_id in listed(done):
         done("forget", memory_id)
-    assert "say again what was forgotten" in ingest(2)
+    assert "repeat a forgotten one" in ingest(2)
     assert listed(done) == []

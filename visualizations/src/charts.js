@@ -29,8 +29,8 @@ export function charts({ memories, state, dates }) {
   const all = drawn.map((chart) => draw(chart, dates));
   byId("charts").append(...all.map((one) => one.element));
   const said = [
-    still.length ? `Not drawn, for there is no news in it (it stayed the same, or could only go from none to all): ${titles(still)}.` : "",
-    missing.length ? `Not drawn, because nothing is recorded of it in this span: ${titles(missing)}.` : "",
+    still.length ? `Not drawn, because it shows no change (constant, or only from none to all): ${titles(still)}.` : "",
+    missing.length ? `Not drawn, because this period has no data: ${titles(missing)}.` : "",
   ].filter(Boolean);
   if (said.length) byId("charts").after(el("p", { class: "hint more" }, said.join(" ")));
   if (!drawn.length) byId("charts").hidden = true;

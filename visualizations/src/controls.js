@@ -47,7 +47,7 @@ export class Controls {
       matching = 0;
       for (let i = 0; i < memories.size; i++) matching += matches.mask[i] && memories.isLive(i, state.time) ? 1 : 0;
     }
-    byId("live").textContent = `${counted(live, "memory", "memories")} in force${matches.isAll ? "" : `, ${count(matching)} of them meant`}`;
+    byId("live").textContent = `${counted(live, "memory", "memories")} in force${matches.isAll ? "" : `, ${count(matching)} of them match`}`;
     Object.assign(byId("time").dataset, { date: dates.date(state.time).toISOString(), live, matching });
   }
 

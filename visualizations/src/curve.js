@@ -20,7 +20,7 @@ export function curve(i, { memories, state, dates }) {
   const threshold = memories.page.threshold;
   drawing.plot.append(
     svg("line", { x1: SIZE.left, x2: SIZE.width - SIZE.right, y1: y(threshold), y2: y(threshold), stroke: "var(--negative)", "stroke-dasharray": "2 3", opacity: 0.7 },
-      svg("title", {}, `Below ${threshold} it may be put away`)),
+      svg("title", {}, `Below ${threshold} it may be archived`)),
     svg("polyline", { points: line.join(" "), fill: "none", stroke: "var(--accent)", "stroke-width": 2, "stroke-linejoin": "round" }),
     svg("circle", { cx: x(begin), cy: y(memories.relevance(i, begin)), r: 2.6, fill: "var(--accent)" }),
     ...uses.map((time) => svg("line", { class: "use", x1: x(time), x2: x(time), y1: y(0), y2: y(0) - 7, stroke: "var(--ink)", "stroke-width": 1.5 },

@@ -9,8 +9,8 @@ import { counted, oneLine, percent, readable } from "./text.js";
 const TYPES = ["Episode", "Generalisation", "Procedure", "Fact"];
 const OUTCOMES = ["went well", "went wrong", "neutral outcome", "outcome unknown"];
 const MOST = 6;
-const FADING = "Drawn as if it had been recorded when it happened (the store itself counts from when it was recorded). " +
-  "Ticks are uses that raised it; below the dotted line it may be put away.";
+const FADING = "Computed as if recorded when it happened (the store counts from the time of recording). " +
+  "Ticks mark uses that raised it; below the dotted line the memory may be archived.";
 
 /** What a memory is, and how it came out; what somebody stated need not come out in any way. */
 const named = (type, outcome) => (type === 3 && outcome === 3 ? TYPES[3] : `${TYPES[type]}, ${OUTCOMES[outcome]}`);
@@ -42,13 +42,13 @@ export function details(i, context) {
 /** That the curve does not begin with the memory, where it does not. */
 function begun(i, { memories, dates }) {
   const leftOut = memories.curves.get(i)?.leftOut;
-  return leftOut ? ` ${counted(leftOut, "earlier change")} of its relevance ${leftOut === 1 ? "is" : "are"} left out: the curve begins ${dates.on(memories.knownFrom(i))}.` : "";
+  return leftOut ? ` ${counted(leftOut, "earlier change")} of its relevance ${leftOut === 1 ? "is" : "are"} left out: the curve starts ${dates.on(memories.knownFrom(i))}.` : "";
 }
 
 function standing(i, { memories, state, dates }) {
   const { time } = state;
   const word = (text) => el("span", { class: "state" }, text);
-  if (memories.added[i] > time) return [word(`comes only ${dates.on(memories.added[i])}`)];
+  if (memories.added[i] > time) return [word(`added later, ${dates.on(memories.added[i])}`)];
   const ending = memories.ending(i, time);
   const { floor, isPinned } = memories.point(i, time);
   return [
@@ -76,15 +76,15 @@ function parts(i, memories) {
 
 function facts(i, { memories, dates, search }) {
   const more = memories.more(i);
-  const go = (text, words = text) => el("button", { type: "button", class: "tag", onclick: () => search(words), title: "Find memories with this" }, foreign(oneLine(text)));
+  const go = (text, words = text) => el("button", { type: "button", class: "tag", onclick: () => search(words), title: "Search for this" }, foreign(oneLine(text)));
   const all = (names) => (names.length ? names.map((name) => go(name)) : null);
   const things = (more.things ?? []).map((place) => memories.page.things[place]);
   const build = memories.name("build", i);
   const known = [
     ["Happened", dates.words(memories.added[i])],
     ["Recorded", more.recorded],
-    ["Holds until", more.holds ? dates.isoWords(more.holds) : null],
-    ["Why kept", oneLine(memories.name("reason", i))],
+    ["Valid until", more.holds ? dates.isoWords(more.holds) : null],
+    ["Reason", oneLine(memories.name("reason", i))],
     ["Title", more.title ? foreign(oneLine(more.title)) : null],
     ["Tags", all(memories.names("tags", i))],
     ["Names", all(things)],
@@ -107,14 +107,14 @@ function provenance(i, context) {
   const linked = (relation, is) => (memories.linksAt.get(i) ?? []).filter((link) => isKept(link) && link.relation === relation && link[is] === i).map((link) => (link.from === i ? link.to : link.from));
   const both = (relation) => [...linked(relation, "from"), ...linked(relation, "to")];
   return [
-    part("Made of", memories.sources.get(i) ?? [], context),
-    part("What was made of it", memories.made.get(i) ?? [], context),
+    part("Derived from", memories.sources.get(i) ?? [], context),
+    part("Derived from it", memories.made.get(i) ?? [], context),
     part("Replaces", linked("SUPERSEDES", "from"), context),
     part("Replaced by", linked("SUPERSEDES", "to"), context),
     part("Contradicts", both("CONTRADICTS"), context),
     part("Related", [...both("RELATED_TO"), ...both("ELABORATES"), ...both("EXAMPLE_OF")], context),
-    part("Before it", memories.preceding.get(i) ?? [], context),
-    part("After it", memories.following.get(i) ?? [], context),
+    part("Previous", memories.preceding.get(i) ?? [], context),
+    part("Next", memories.following.get(i) ?? [], context),
   ];
 }
 

@@ -28,7 +28,7 @@ export function filters(memories, matches) {
   const kinds = new Set(memories.links.map((link) => link.relation));
   if (memories.evidence.length) kinds.add("EVIDENCE");
   const lines = LINES.filter(([relation]) => kinds.has(relation)).map(([relation, words]) => el("span", {}, line(relation), words));
-  byId("legend").append(el("div", { class: "lines" }, lines, el("span", {}, "The paler, the more faded")));
+  byId("legend").append(el("div", { class: "lines" }, lines, el("span", {}, "Paler means more faded")));
   choose("project", page.projects, "All projects", (project) => matches.set({ project }));
   choose("agent", page.agents, "All agents", (agent) => matches.set({ agent }));
 }

@@ -88,7 +88,7 @@ function show(context) {
 }
 
 main().catch((error) => {
-  byId("failed").textContent = `This page could not be drawn: ${oneLine(error.message ?? error)}. A newer browser may draw it; or write it anew.`;
+  byId("failed").textContent = `This page could not be drawn: ${oneLine(error.message ?? error)}. Try a newer browser, or write the page again with memgraph viz page.`;
   byId("failed").hidden = false;
   for (const part of document.querySelectorAll("main, .charts")) part.hidden = true;
   throw error;

@@ -60,7 +60,7 @@ export class Panel {
       const ranked = matches.ranked(state.time);
       places = ranked.slice(0, MOST_FOUND);
       heading = `${counted(ranked.length, "memory", "memories")} found`;
-      hint = ranked.length > MOST_FOUND ? `The ${MOST_FOUND} most relevant are listed.` : ranked.length ? "The most relevant first." : "Try other words, or let all types and outcomes be shown.";
+      hint = ranked.length > MOST_FOUND ? `The ${MOST_FOUND} most relevant are listed.` : ranked.length ? "Most relevant first." : "Try other words, or show all types and outcomes.";
     } else {
       const known = this.lessons.filter((i) => memories.isLive(i, state.time));
       places = (known.length ? known : matches.ranked(state.time).filter((i) => memories.isLive(i, state.time))).slice(0, MOST_LESSONS);
@@ -101,7 +101,7 @@ export class Panel {
       this.results.querySelectorAll(`[data-list="${name}"] .row`)[most]?.focus();
     } }, `Show ${rest} more`);
     return [el("section", { class: "block", "data-list": name }, el("h2", {}, `${heading} (${all.length})`), el("p", { class: "hint" }, hint), list, rest ? more : null,
-      untold ? el("p", { class: "hint" }, `No memory on this page tells of ${count(untold)} of them.`) : null)];
+      untold ? el("p", { class: "hint" }, `No memory on this page describes ${count(untold)} of them.`) : null)];
   }
 
   open(isSame = false) {

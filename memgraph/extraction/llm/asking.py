@@ -50,7 +50,7 @@ def answer(
     try:
         return read(_parsed(model.complete(again, schema)))
     except ValueError as error:
-        said = f"{name_of(model)} replied twice with what cannot be used"
+        said = f"{name_of(model)} returned two unusable answers"
         raise ProviderError(said, model=name_of(model), server_says=_one_line(error)) from error
 
 

@@ -143,7 +143,7 @@ class CiLogReader:
         for line in text_lines(stream):
             log.add(line)
         if not log.is_one:
-            raise SourceError("no command and no failure recognised: not the log of a CI run", path=self._path)
+            raise SourceError("contains no command or failure that is recognised: not a CI log", path=self._path)
         tasks = log.tasks()
         stem = self._path.name.removesuffix(".gz").removesuffix(ending(self._path))
         for number, some in in_parts(tasks):

@@ -233,7 +233,7 @@ class JsonSource:
     def _items(self, stream: BinaryIO, built: Callable[[Any, str], Part], noun: str) -> Iterator[Part]:
         document = self._document(stream)
         if not isinstance(document, list | dict):
-            raise SourceError(f"holds neither a {noun} nor an array of them", path=self._path)
+            raise SourceError(f"contains neither a {noun} nor an array of them", path=self._path)
         for index, item in enumerate(document if isinstance(document, list) else [document], start=1):
             yield built(item, f"{noun.split(maxsplit=1)[0]} {index}")
 
@@ -241,7 +241,7 @@ class JsonSource:
         data = stream.read(self._max_whole_bytes + 1)
         if len(data) > self._max_whole_bytes:
             limit = f"{self._max_whole_bytes / 1024 / 1024:g} MB"
-            raise SourceError(f"a JSON document over {limit} is not read whole; write JSON lines", path=self._path)
+            raise SourceError(f"the JSON document exceeds {limit}; convert it to JSON lines", path=self._path)
         try:
             return loaded(data)
         except ValueError as error:

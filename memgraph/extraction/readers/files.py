@@ -87,7 +87,7 @@ class Unpacked(io.RawIOBase):
             try:
                 data = self._inflate.decompress(self._refill(), size)
             except zlib.error:
-                self.problem = "the gzip data is damaged; what comes after that was not read"
+                self.problem = "the gzip data is damaged; the rest was not read"
                 return b""
             if data:
                 self._at += len(data)
@@ -96,7 +96,7 @@ class Unpacked(io.RawIOBase):
                 if not self._another():
                     return b""
             elif not self._inflate.unconsumed_tail and not self._more:
-                self.problem = "the gzip data ends too early; what was there was read"
+                self.problem = "the gzip data is truncated; everything before that was read"
                 return b""
 
     def _refill(self) -> bytes:
@@ -133,7 +133,7 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, Callable[[], str | None]]]:
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            raise SourceError("cannot be read: not a file", path=path)
+            raise SourceError("cannot be read: it is not a file", path=path)
         raw: BinaryIO = path.open("rb")
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot be read: {getattr(error, 'strerror', None) or error}", path=path) from None
@@ -144,7 +144,7 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, Callable[[], str | None]]]:
             raw = io.BufferedReader(unpacked, _CHUNK_BYTES)
         raw.seek(0)
         if _is_binary(raw.read(_HEAD_BYTES)):
-            raise SourceError("holds binary data, no text in UTF-8", path=path)
+            raise SourceError("contains binary data, not UTF-8 text", path=path)
         raw.seek(0)
         yield raw, lambda: unpacked.problem if unpacked else None
     except OSError as error:

@@ -86,11 +86,11 @@ class JunitReader:
         try:
             report.read(_Limited(stream, self._max_bytes))
         except DefusedXmlException:
-            problem = "declares a document type or entities, which are refused"
+            problem = "declares a document type or entities, which is not allowed"
         except (ParseError, ValueError, LookupError) as error:  # LookupError: an unknown encoding
-            problem = f"not whole XML: {error}"
+            problem = f"not well-formed XML: {error}"
         if not report.is_one:
-            raise SourceError(problem or "holds no <testsuite>: not a JUnit report", path=self._path)
+            raise SourceError(problem or "contains no <testsuite>: not a JUnit report", path=self._path)
         name = f"junit-{report.name or 'tests'}-{report.started or mark}"
         for number, tasks in in_parts(report.tasks):
             fields = {

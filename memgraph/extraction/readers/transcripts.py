@@ -147,7 +147,7 @@ class TranscriptReader:
                 if len(session.tasks) >= MAX_BUILD_TASKS:
                     yield session.part()
         if not sessions and not is_told:
-            raise SourceError("holds no entry of a session: not a transcript of Claude Code", path=self._path)
+            raise SourceError("contains no session entry: not a Claude Code transcript", path=self._path)
         for session in sessions.values():
             if not session.is_empty:
                 yield session.part()

@@ -90,7 +90,9 @@ def _target(table: Table, names: Sequence[str]) -> str:
 def check_folder(path: Path) -> None:
     """Raise `ConfigError` if COPY would misread the paths of files in a folder as patterns."""
     if any(char in str(path) for char in "*?["):
-        raise ConfigError(f"{path}: Kùzu takes *, ? and [ in a path for patterns; move the store to another directory")
+        raise ConfigError(
+            f"{path}: Kùzu interprets *, ? and [ in a path as patterns; move the store to another directory"
+        )
 
 
 def quoted(path: Path) -> str:

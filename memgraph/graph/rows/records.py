@@ -42,7 +42,7 @@ class Records:
             return row
         for table in ("Memory", MEMORY_ROWS):
             if connection.run(f"MATCH (n:{table} {{id: $id}}) RETURN n.id", {"id": key}):
-                raise GraphError(f"of memory {key} there is only a row in {table}")
+                raise GraphError(f"memory {key} has only a row in {table}")
         return None
 
     def all(self, connection: Connection, written: int) -> list[tuple[str, str]]:
@@ -68,5 +68,5 @@ class Records:
         record, code, *used = values
         is_text = isinstance(record, str)
         if not is_text or self._seal.short_code(record.encode()) != code or f'"id":"{key}"' not in record:
-            raise GraphError(f"the row of memory {key} is not what was written")
+            raise GraphError(f"the row of memory {key} differs from what was written")
         return row_text(record, dict(zip(OF_USE, used, strict=True)))

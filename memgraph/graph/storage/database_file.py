@@ -103,12 +103,12 @@ class GraphFile:
             require_free(self.path, _CHECKPOINT_BYTES)
             for other in self.path.parent.glob(f"{self.path.stem}.*"):
                 logger.warning(
-                    "removing %s: it is another engine's, and this store now uses %s", other, self._vendor.name
+                    "removing %s: it belongs to another engine, and this store now uses %s", other, self._vendor.name
                 )
                 remove(other)
         self._note.opened()
         if is_new:
-            logger.info("a new graph at %s", self.path)
+            logger.info("created a new graph at %s", self.path)
         return is_new
 
     def size_bytes(self) -> int:
@@ -238,11 +238,11 @@ class GraphFile:
                     shutil.copyfile(path, folder.path / path.name)
         except OSError as error:
             logger.info(
-                "a long query continues while others wait, because the graph cannot be copied (%s)", error.strerror
+                "other processes must wait for a long query: the graph cannot be copied for it (%s)", error.strerror
             )
             return None
         self._note.check(folder.path / self.path.name)
-        logger.info("a long query continues on a copy of the graph, because others wait")
+        logger.info("a long query continues on a copy of the graph, because other processes are waiting for the graph")
         return folder
 
     def _probe(self) -> None:

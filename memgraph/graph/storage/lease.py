@@ -112,7 +112,7 @@ class Session(Generic[T]):
         """
         with self.held():
             if self._users:
-                raise RuntimeError("the resource is in use further up")
+                raise RuntimeError("the resource is already in use by a caller")
             if self._opened_in != self.generation:
                 self._opened()
             self._close_open()
@@ -132,13 +132,13 @@ class Session(Generic[T]):
         """
         with self._guard:
             if self._users:
-                raise RuntimeError("the resource is in use further up")
+                raise RuntimeError("the resource is already in use by a caller")
             try:
                 with self.held():
                     try:
                         self._close_open()
                     except MemGraphError as error:  # the file is replaced in any case
-                        logger.info("the graph was not closed as it should be: %s", error.loggable)
+                        logger.info("the graph was not closed cleanly: %s", error.loggable)
                     yield
             finally:
                 self.release()
@@ -248,7 +248,7 @@ class Session(Generic[T]):
         try:
             self.release()
         except MemGraphError as error:  # the next user checks the file
-            logger.warning("the graph was not closed as it should be: %s", error.loggable)
+            logger.warning("the graph was not closed cleanly: %s", error.loggable)
 
 
 @atexit.register

@@ -93,16 +93,16 @@ class OpenNote:
             raise GraphError(f"{_MOST_UNCLEAN} processes in a row ended without closing it")
         if self._code(self._path) != note.file:
             what = f"process {note.pid} ended while it was being rewritten" if note.is_open else "it was changed since"
-            raise GraphError(f"{self._path} is not as it was closed: {what}")
+            raise GraphError(f"{self._path} differs from its state when it was closed: {what}")
         if note.is_open:
-            logger.info("process %d did not close the graph; what it wrote last comes from the journal", note.pid)
+            logger.info("process %d did not close the graph; its last writes are restored from the journal", note.pid)
             sweep(self._path)
         is_log_known = (
             not note.is_open and note.log is not None and _is_file(self._log) and self._code(self._log) == note.log
         )
         remove_beside(self._path, but=self._log if is_log_known else None)
         if note.is_suspect:
-            logger.info("a query ended the engine; whether the graph opens is tried first")
+            logger.info("a query crashed the engine; testing first whether the graph can be opened")
             probe()
         self._known = replace(note, unclean=unclean)
 
@@ -112,7 +112,7 @@ class OpenNote:
         except (OSError, ValueError, TypeError):
             is_older = False
         if is_older:
-            raise OutdatedGraphError(f"{self._path} was made by an earlier release")
+            raise OutdatedGraphError(f"{self._path} was created by an earlier release")
         raise GraphError(f"{self._path} has no valid seal")
 
     def check(self, path: Path | None = None) -> None:

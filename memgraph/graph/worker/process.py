@@ -229,7 +229,7 @@ class EngineProcess:
         """
         process = self._process
         if process is None:
-            raise ClosedError("this process ends")
+            raise ClosedError("this process is shutting down")
         pipe: int = getattr(process, name).fileno()
         until = time.monotonic() + limits.silence_s
         with selectors.DefaultSelector() as selector:

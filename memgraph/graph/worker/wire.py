@@ -114,7 +114,7 @@ def unpack(value: Any) -> Any:
 def _packed(value: Any, depth: int) -> Any:
     """Return a value in a form that JSON can represent."""
     if depth > _MOST_DEEP:
-        raise ValueError("is nested too deep")
+        raise ValueError("is nested too deeply")
     match value:
         case None | bool():
             return value
@@ -143,7 +143,7 @@ def _packed(value: Any, depth: int) -> Any:
         case UUID() | Decimal():
             return _marked(type(value).__name__, str(value))
         case _:
-            raise TypeError(f"holds a {type(value).__name__}, which no query takes")
+            raise TypeError(f"contains a {type(value).__name__}, which is not a valid query parameter")
 
 
 def _marked(kind: str, value: Any) -> dict[str, Any]:

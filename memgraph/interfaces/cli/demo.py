@@ -1,4 +1,4 @@
-"""``demo``: the whole way on a real history: read it, see what was learned, ask for what a task would be given, watch it."""
+"""``demo``: run everything on a real history: ingest it, show what was learned, recall for a task, write the page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
 from memgraph.interfaces.cli.base.output import count, emit_json, plain, progress, without_vectors, wrapped
-from memgraph.interfaces.cli.learning.ingest import history_reader, told
+from memgraph.interfaces.cli.learning.ingest import history_reader, report_lines
 
 if TYPE_CHECKING:
     from memgraph.extraction.readers import Reader
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from memgraph.viz.page.page import PageReport
 
 _PAGE = "memgraph-demo.html"
-_TELLING = 5
+_EXAMPLES = 5
 _READABLE_CHARS = 360
 _BUILD_LOG_ENDINGS = frozenset({".json", ".jsonl", ".ndjson"})
 _ANY_SOURCE = "a repository, a saved `git log --name-status` or a build log: memgraph demo PATH"
@@ -44,9 +44,9 @@ _MOST_NAMED = """
 @click.option("--page", "file", metavar="FILE", default=_PAGE, show_default=True, help="Where to write the page.")
 @pass_settings
 def demo(settings: Settings, path: str | None, file: str) -> None:
-    """Learn from PATH (else the repository around the current directory) in a store that is thrown away.
+    """Learn from PATH (default: the repository that holds the current directory) in a temporary store.
 
-    At the end it writes a page in which one can watch what was learned.
+    At the end, write an HTML page that replays what was learned.
     """
     from memgraph.viz.page.page import write_page
 
@@ -55,15 +55,15 @@ def demo(settings: Settings, path: str | None, file: str) -> None:
         with progress(settings, f"reading {plain(reader.project_id)}") as bar:
             report = memory.ingest(reader, progress=bar)
         learned = memory.store.get_all_memories()
-        telling = _most_telling(learned)
-        task = _task(memory, telling)
-        result = memory.recall(task, project=telling[0].project_id) if task else None
-        if not settings.as_json:  # before the page, so that it is told even if that cannot be written
-            for line in _told(reader, report, learned, telling, task, result):
+        examples = _examples(learned)
+        task = _task(memory, examples)
+        result = memory.recall(task, project=examples[0].project_id) if task else None
+        if not settings.as_json:  # printed before the page is written, which may fail
+            for line in _lines(reader, report, learned, examples, task, result):
                 click.echo(line)
         page = write_page(memory.store, file) if learned else None
     if settings.as_json:
-        emit_json(_document(reader, report, learned, telling, task, result, page))
+        emit_json(_document(reader, report, learned, examples, task, result, page))
     elif page:
         for line in _next(reader, page):
             click.echo(line)
@@ -76,7 +76,7 @@ def _reader(path: str | None) -> Reader:
         return BuildLogReader(path)
     reader = history_reader(Path(path or "."))
     try:
-        reader.source_id  # noqa: B018 - asks git whether there is a history
+        reader.source_id  # noqa: B018 - fails if there is no history
     except SourceError as error:
         if path is None:
             raise Refused(f"there is no git repository around {Path.cwd()}; name {_ANY_SOURCE}") from None
@@ -93,25 +93,25 @@ def _holds_builds(path: Path) -> bool:
 
 @contextmanager
 def _store(settings: Settings) -> Iterator[MemGraph]:
-    """Open the store named with ``--home``, else one in a temporary directory, keys and all."""
+    """Open the store named with ``--home``, otherwise one in a temporary directory that also holds its keys."""
     if settings.home is not None:
         with opened(settings) as memory:
             yield memory
         return
     with tempfile.TemporaryDirectory(prefix="memgraph-demo-") as folder:
-        throw_away = Settings(home=str(Path(folder) / "store"), verbosity=settings.verbosity)
-        with opened(throw_away, keys_home=Path(folder) / "keys", is_lasting=False) as memory:
+        temporary = Settings(home=str(Path(folder) / "store"), verbosity=settings.verbosity)
+        with opened(temporary, keys_home=Path(folder) / "keys", is_lasting=False) as memory:
             yield memory
 
 
-def _most_telling(memories: Sequence[StoredMemory]) -> list[StoredMemory]:
+def _examples(memories: Sequence[StoredMemory]) -> list[StoredMemory]:
     """Return a few memories: the best of each reason before a second of any, what went wrong first."""
     place_in_reason: Counter[str | None] = Counter()
     ranked = []
     for place, memory in enumerate(sorted(memories, key=_substance, reverse=True)):
         ranked.append((place_in_reason[memory.reason], memory.outcome != "negative", place, memory))
         place_in_reason[memory.reason] += 1
-    return [memory for *_, memory in sorted(ranked, key=lambda item: item[:3])[:_TELLING]]
+    return [memory for *_, memory in sorted(ranked, key=lambda item: item[:3])[:_EXAMPLES]]
 
 
 def _substance(memory: StoredMemory) -> tuple[int, str]:
@@ -120,18 +120,18 @@ def _substance(memory: StoredMemory) -> tuple[int, str]:
     return length if length <= _READABLE_CHARS else 0, memory.id
 
 
-def _task(memory: MemGraph, telling: Sequence[StoredMemory]) -> str | None:
+def _task(memory: MemGraph, examples: Sequence[StoredMemory]) -> str | None:
     """Return a task that touches what the memories name most often."""
     if found := memory.store.cypher(_MOST_NAMED):
         return f"change {found[0]['name']}"
-    return telling[0].title or telling[0].content[:80] if telling else None
+    return examples[0].title or examples[0].content[:80] if examples else None
 
 
 def _document(
     reader: Reader,
     report: IngestReport,
     learned: Sequence[StoredMemory],
-    telling: Sequence[StoredMemory],
+    examples: Sequence[StoredMemory],
     task: str | None,
     result: RetrievalResult | None,
     page: PageReport | None,
@@ -141,7 +141,7 @@ def _document(
         "project": reader.project_id,
         "report": report.model_dump(mode="json"),
         "memories": len(learned),
-        "telling": [without_vectors(memory) for memory in telling],
+        "telling": [without_vectors(memory) for memory in examples],
         "task": task,
         "injected_prompt_prefix": result.injected_prompt_prefix if result else "",
         "query_id": result.query_id if result else None,
@@ -149,21 +149,21 @@ def _document(
     }
 
 
-def _told(
+def _lines(
     reader: Reader,
     report: IngestReport,
     learned: Sequence[StoredMemory],
-    telling: Sequence[StoredMemory],
+    examples: Sequence[StoredMemory],
     task: str | None,
     result: RetrievalResult | None,
 ) -> Iterator[str]:
     yield f"1. Reading {plain(reader.locator)}"
-    for line in told(report):
+    for line in report_lines(report):
         yield wrapped(line, indent="   ")
     if not learned:
         yield ""
         yield wrapped(
-            "Nothing in it says what failed, was decided, fixed or undone, so nothing was kept. "
+            "It records no failure, decision, fix or revert, so nothing was learned. "
             f"Try a longer history: {_ANY_SOURCE}"
         )
         return
@@ -173,13 +173,13 @@ def _told(
     for reason, number in by_reason.most_common():
         yield f"   {number:>5}  {plain(reason)}"
     yield ""
-    yield "   The most telling:"
-    for memory in telling:
+    yield "   Examples:"
+    for memory in examples:
         yield wrapped(memory.content, indent="     ", first="   - ")
         yield f"     [{(memory.occurred_at or '')[:10]}; {plain(memory.reason or '')}]"
     if task and result:
         yield ""
-        heading = f"3. An agent about to “{task}” would be given ({result.total_tokens_used} tokens):"
+        heading = f"3. An agent about to “{task}” would get ({result.total_tokens_used} tokens):"
         yield wrapped(heading, indent="   ", first="")
         yield ""
         for line in result.injected_prompt_prefix.split("\n"):
@@ -188,11 +188,11 @@ def _told(
 
 def _next(reader: Reader, page: PageReport) -> Iterator[str]:
     yield ""
-    yield f"4. To watch it learn, open {plain(str(page.path))} in a browser."
+    yield f"4. To see how it learned, open {plain(str(page.path))} in a browser."
     yield ""
     yield "Next:"
     kind = "builds" if reader.kind == "builds" else "git"
     yield f"   memgraph ingest {kind} {plain(shlex.quote(reader.locator))}"
-    yield "                                    keep what this history teaches"
-    yield '   memgraph recall "TASK"           what to put before a prompt'
-    yield "   memgraph list --sort-by created  what is remembered"
+    yield "                                    learn from this history for good"
+    yield '   memgraph recall "TASK"           the text to put before a prompt'
+    yield "   memgraph list --sort-by created  the newest memories"

@@ -1,4 +1,4 @@
-"""``docs``: the reference that is installed with the package."""
+"""``docs``: print the reference that is installed with the package."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memgraph.interfaces.cli.base.options import Command, Settings, pass_setting
 from memgraph.interfaces.cli.base.output import count, emit
 
 _COMMENT = re.compile(r"^<!--.*?-->\n", re.DOTALL | re.MULTILINE)
-"""An HTML comment on lines of its own: a note to tools that read the source."""
+"""An HTML comment on lines of its own: a note to tools that process the Markdown source."""
 
 
 class Topic(NamedTuple):
@@ -37,7 +37,7 @@ class Topic(NamedTuple):
 @click.argument("topic", required=False)
 @pass_settings
 def docs(settings: Settings, topic: str | None) -> None:
-    """List the topics, or print the page of one in Markdown."""
+    """List the topics, or print a topic's page in Markdown."""
     from memgraph.errors import InvalidInputError
 
     found = topics()
@@ -45,11 +45,11 @@ def docs(settings: Settings, topic: str | None) -> None:
         width = max(map(len, found))
         lines = [f"{one.name:<{width}}  {one.summary}" for one in found.values()]
         document = [{"topic": one.name, "title": one.title, "summary": one.summary} for one in found.values()]
-        emit(settings, document, [*lines, "", f"{count(len(found), 'topic')}; `memgraph docs TOPIC` prints one."])
+        emit(settings, document, [*lines, "", f"{count(len(found), 'topic')}; `memgraph docs TOPIC` prints a page."])
         return
     page = found.get(topic.removesuffix(".md").lower())
     if page is None:
-        raise InvalidInputError(f"no such topic; the topics are {', '.join(found)}", field="topic", value=topic)
+        raise InvalidInputError(f"is not a topic; the topics are {', '.join(found)}", field="topic", value=topic)
     one_document = {"topic": page.name, "title": page.title, "summary": page.summary, "text": page.text}
     emit(settings, one_document, page.text.rstrip("\n"))
 

@@ -1,4 +1,4 @@
-"""The group of commands: knows their names and help, imports a command's module only when it is run.
+"""The root command group: lists all commands with their help and imports a command's module only when it runs.
 
 An agent's hooks run these commands many times a day, so ``memgraph --help`` imports click and nothing heavier.
 """
@@ -20,78 +20,76 @@ from memgraph.interfaces.cli.base.commands import EXIT_FAILED, Entry, LazyGroup,
 from memgraph.interfaces.cli.base.options import shared_options
 from memgraph.interfaces.cli.base.streams import OutputError, open_standard_streams
 
-STOPPED = "stopped: what was committed is kept; run the same command again to go on"
-NO_DIRECTORY = "the current directory is no longer there; change to another one"
-_EXIT_UNTOLD = 74
-"""The command has done what it was asked, but its answer could not be written (``EX_IOERR`` of ``sysexits.h``)."""
+STOPPED = "interrupted: everything committed so far is kept; run the same command again to continue"
+NO_DIRECTORY = "the current directory no longer exists; change to another one"
+_EXIT_OUTPUT_FAILED = 74
+"""The command succeeded, but its output could not be written (``EX_IOERR`` of ``sysexits.h``)."""
 _EXIT_INTERRUPTED = 130
 _EXIT_BROKEN_PIPE = 141
 _EXIT_TERMINATED = 143
 
 
 COMMANDS: dict[str, Entry] = {
-    "ingest": Entry("learning.ingest", "ingest", "Turn a git history or build logs into memories."),
+    "ingest": Entry("learning.ingest", "ingest", "Turn a git history, build logs or transcripts into memories."),
     "recall": Entry(
-        "memories.recall", "recall", "Print what to put before the prompt of TASK; TASK '-' reads standard input."
+        "memories.recall", "recall", "Print the text to put before the prompt for TASK; '-' reads standard input."
     ),
-    "search": Entry("memories.search", "search", "List the memories nearest to TEXT, of whatever type."),
-    "remember": Entry("memories.remember", "remember", "Keep TEXT for good; TEXT '-' reads standard input."),
-    "forget": Entry("memories.remember", "forget", "Suppress the memory with this id, or nearest to QUERY."),
-    "unforget": Entry("memories.states", "unforget", "Take `forget` back, by id or by text."),
-    "ask": Entry("memories.remember", "ask", "Tell what is remembered of what happened."),
-    "observe": Entry("memories.agent_input", "observe", "Keep what was learned, or confirm what is known."),
-    "episode": Entry("memories.agent_input", "episode", "Keep what was done about SITUATION and what came of it."),
-    "feedback": Entry("memories.agent_input", "feedback", "Say what the user thought of an episode."),
+    "search": Entry("memories.search", "search", "List the memories of any type that are most similar to TEXT."),
+    "remember": Entry("memories.remember", "remember", "Store TEXT as a pinned memory; '-' reads standard input."),
+    "forget": Entry("memories.remember", "forget", "Suppress a memory, named by its id or by a similar text."),
+    "unforget": Entry("memories.states", "unforget", "Undo `forget`, by id or by text."),
+    "ask": Entry("memories.remember", "ask", "List the remembered episodes that are most similar to QUERY."),
+    "observe": Entry("memories.agent_input", "observe", "Store an observation, or confirm the memory that says it."),
+    "episode": Entry("memories.agent_input", "episode", "Record what was done in SITUATION, and the outcome."),
+    "feedback": Entry("memories.agent_input", "feedback", "Record the user's feedback on an episode."),
     "outcome": Entry(
-        "memories.agent_input", "outcome", "Say what became of a recall, and which of its memories were used."
+        "memories.agent_input", "outcome", "Record the outcome of a recall, and which of its memories were used."
     ),
-    "list": Entry("memories.listing", "list_", "List memories, one a line."),
+    "list": Entry("memories.listing", "list_", "List memories, one per line."),
     "show": Entry("memories.listing", "show", "Show one memory with its links."),
-    "stats": Entry("memories.listing", "stats", "Count what is in the store."),
-    "query": Entry("analysis.query", "query", "Ask the graph: a named query, or Cypher."),
+    "stats": Entry("memories.listing", "stats", "Show statistics of the store."),
+    "query": Entry("analysis.query", "query", "Run a named query or a Cypher statement on the graph."),
     "queries": Entry("analysis.queries", "queries", "List the named queries, or show one."),
-    "compress": Entry(
-        "learning.compress", "compress", "Make generalisations of what was seen in three builds or more."
-    ),
-    "proposals": Entry("learning.proposals", "proposals", "List, approve or reject procedures that were learned."),
+    "compress": Entry("learning.compress", "compress", "Generalise what at least three builds have in common."),
+    "proposals": Entry("learning.proposals", "proposals", "List, approve or reject learned procedures."),
     "contradictions": Entry(
-        "learning.contradictions", "contradictions", "Show what contradicts each other, and decide it."
+        "learning.contradictions", "contradictions", "List contradicting memories; resolve or dismiss contradictions."
     ),
-    "sleep": Entry("learning.sleep", "sleep", "Let the store sleep: merge, generalise, learn, resolve, put away."),
-    "collect": Entry("learning.collect", "collect", "Put away what has faded, but for what must not be forgotten."),
-    "archive": Entry("memories.states", "archive", "Put a memory away, out of lists and recall."),
-    "unarchive": Entry("memories.states", "unarchive", "Take `archive` back."),
-    "invalidate": Entry("memories.states", "invalidate", "Say that a memory is no longer true."),
-    "revalidate": Entry("memories.states", "revalidate", "Take `invalidate` back."),
-    "supersede": Entry("memories.states", "supersede", "Say that a memory is replaced by a newer one."),
-    "unsupersede": Entry("memories.states", "unsupersede", "Take `supersede` back."),
+    "sleep": Entry("learning.sleep", "sleep", "Consolidate the store: merge, generalise, learn, resolve, archive."),
+    "collect": Entry("learning.collect", "collect", "Archive faded memories, except those that are protected."),
+    "archive": Entry("memories.states", "archive", "Archive a memory: lists and recall leave it out."),
+    "unarchive": Entry("memories.states", "unarchive", "Undo `archive`."),
+    "invalidate": Entry("memories.states", "invalidate", "Mark a memory as no longer true."),
+    "revalidate": Entry("memories.states", "revalidate", "Undo `invalidate`."),
+    "supersede": Entry("memories.states", "supersede", "Mark a memory as replaced by a newer one."),
+    "unsupersede": Entry("memories.states", "unsupersede", "Undo `supersede`."),
     "delete": Entry("memories.states", "delete", "Remove a memory from every view; its history stays."),
-    "undelete": Entry("memories.states", "undelete", "Bring a deleted memory back, with its links."),
+    "undelete": Entry("memories.states", "undelete", "Restore a deleted memory and its links."),
     "link": Entry("memories.states", "link", "Link two memories."),
     "unlink": Entry("memories.states", "unlink", "Remove a link between two memories."),
     "export": Entry(
-        "maintenance.transfer", "export", "Write all memories and links as JSON to FILE, or to standard output."
+        "maintenance.transfer", "export", "Write all memories and links as JSON to FILE or standard output."
     ),
-    "import": Entry("maintenance.transfer", "import_", "Add the memories of an export that are not known yet."),
+    "import": Entry("maintenance.transfer", "import_", "Import the memories of an export that the store lacks."),
     "embed": Entry(
-        "maintenance.embed", "embed", "Embed what was kept without vectors; --repair: make damaged vectors again."
+        "maintenance.embed", "embed", "Embed memories that have no vector; --repair recomputes damaged vectors."
     ),
     "reembed": Entry(
-        "maintenance.reembed", "reembed", "Change the store to another embedding MODEL, with all its memories."
+        "maintenance.reembed", "reembed", "Switch the store to another embedding MODEL and embed all memories again."
     ),
-    "format-age": Entry("maintenance.upkeep", "format_age", "Say how long ago TIME was."),
-    "rebuild": Entry("maintenance.upkeep", "rebuild", "Make graph and index anew from the journal."),
-    "verify": Entry("maintenance.upkeep", "verify", "Check every event, every vector and the graph."),
+    "format-age": Entry("maintenance.upkeep", "format_age", "Print how long ago TIME was."),
+    "rebuild": Entry("maintenance.upkeep", "rebuild", "Rebuild graph and index from the journal."),
+    "verify": Entry("maintenance.upkeep", "verify", "Verify every event, every vector and the graph."),
     "doctor": Entry(
-        "maintenance.doctor", "doctor", "Say where the store is, how it is, and what to do where something is wrong."
+        "maintenance.doctor", "doctor", "Report the store's location and condition, and how to fix each problem."
     ),
     "repair": Entry(
-        "maintenance.repair", "repair", "Say what keeps the store from being opened, and accept its journal as it is."
+        "maintenance.repair", "repair", "Report why the store cannot be opened; accept its journal as it is."
     ),
-    "viz": Entry("viz.viz", "viz", "Write what was learned as pictures, a page, series over time, or a graph's file."),
-    "config": Entry("maintenance.config", "config", "Write a commented config.toml, or show the settings in force."),
+    "viz": Entry("viz.viz", "viz", "Write what was learned as charts, an HTML page, time series or a graph file."),
+    "config": Entry("maintenance.config", "config", "Write a commented config.toml, or show the effective settings."),
     "docs": Entry("docs", "docs", "Print the documentation of TOPIC; without TOPIC, list the topics."),
-    "demo": Entry("demo", "demo", "Learn from a real history in a throw-away store and show what comes of it."),
+    "demo": Entry("demo", "demo", "Learn from a real history in a temporary store, and show the result."),
 }
 
 
@@ -99,12 +97,12 @@ class _Root(LazyGroup):
     """The group of all commands, which ends the process with their exit code."""
 
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]
-        """Run a command line and exit: 0 done, 1 refused or failed, 2 usage, 74 done but not told, 130 interrupted, 143 terminated."""
+        """Run a command line and exit: 0 done, 1 refused or failed, 2 usage, 74 output not written, 130 interrupted, 143 terminated."""
         extra["standalone_mode"] = False
         sys.exit(_exit_code(lambda: super(_Root, self).main(args, prog_name, **extra)))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; an interruption leaves here before click prints a line of its own."""
+        """Run a command; raise on an interruption before click prints a line of its own."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -136,9 +134,11 @@ def _exit_code(run: Any) -> int:
         return _EXIT_BROKEN_PIPE
     except OutputError as error:
         reason = error.strerror or str(error)
-        Refused(f"what was committed is kept, but the answer could not be written to standard output: {reason}").show()
+        Refused(
+            f"the command is done and its changes are kept, but standard output could not be written: {reason}"
+        ).show()
         _discard_stdout()
-        return _EXIT_UNTOLD
+        return _EXIT_OUTPUT_FAILED
     except MemGraphError as error:
         Refused(str(error)).show()
         return EXIT_FAILED
@@ -146,7 +146,7 @@ def _exit_code(run: Any) -> int:
         where = f"{error.filename}: " if error.filename else ""
         Refused(NO_DIRECTORY if _is_lost() else f"{where}{error.strerror or error}").show()
         return EXIT_FAILED
-    except SystemExit as exit_:  # click leaves so when a pipe breaks, and `main` when the process is to end
+    except SystemExit as exit_:  # click raises it when a pipe breaks, `main` when the process is terminated
         if exit_.code == _EXIT_TERMINATED:
             _Interrupted().show()
         _discard_stdout()
@@ -155,7 +155,7 @@ def _exit_code(run: Any) -> int:
 
 
 def _is_lost() -> bool:
-    """Whether the current directory was deleted, so that no relative path means anything."""
+    """Return whether the current directory was deleted, so that relative paths cannot be resolved."""
     try:
         Path.cwd()
     except OSError:
@@ -164,22 +164,22 @@ def _is_lost() -> bool:
 
 
 def _discard_stdout() -> None:
-    """Send what is left in the buffer nowhere, or Python complains about the broken pipe at its end."""
+    """Redirect stdout to the null device: otherwise Python reports the broken pipe when it flushes at exit."""
     try:
         descriptor = sys.stdout.fileno()
     except (AttributeError, ValueError, io.UnsupportedOperation):
         return
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, descriptor)
-    os.close(nowhere)
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, descriptor)
+    os.close(null)
 
 
 cli = _Root(
     name="memgraph",
     table=COMMANDS,
     help="Long-term memory for AI agents, kept as a graph in one directory.",
-    epilog="Exit codes: 0 done, 1 refused or failed (one line on stderr says why), 2 usage, 74 done, but the answer could not "
-    "be written.",
+    epilog="Exit codes: 0 done, 1 refused or failed (one line on stderr says why), 2 usage error, 74 done, but the output could "
+    "not be written.",
     params=[*shared_options()],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -190,12 +190,12 @@ def main() -> NoReturn:
     open_standard_streams()
     interrupted: list[int] = []
 
-    def interrupt(number: int, frame: Any) -> None:  # noqa: ARG001 (what a signal's handler is given)
+    def interrupt(number: int, frame: Any) -> None:  # noqa: ARG001 (a signal handler's signature)
         interrupted.append(_EXIT_INTERRUPTED)
         raise KeyboardInterrupt
 
     def terminate(number: int, frame: Any) -> None:  # noqa: ARG001
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # one is enough, and what is cleared away now shall be
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second signal must not interrupt the clean-up
         interrupted.append(_EXIT_TERMINATED)
         raise SystemExit(_EXIT_TERMINATED)
 
@@ -207,8 +207,8 @@ def main() -> NoReturn:
     except Exception:
         if not interrupted:
             raise
-        # a library in the midst of whose loading it came has made an error of its own of it
+        # a library that was being imported turned the interruption into an error of its own
         _Interrupted().show()
         sys.exit(interrupted[-1])
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said: it shall not end in a traceback
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the message is printed: no traceback on exit

@@ -121,7 +121,7 @@ class MadeVectors:
                 os.close(descriptor)
         except OSError as error:
             raise StorageError(
-                f"cannot be written: {error.strerror}; make room and try again", path=self._path
+                f"cannot be written: {error.strerror}; free some disk space and try again", path=self._path
             ) from None
 
 

@@ -177,7 +177,7 @@ class VectorFile:
                 sync_folder(self.path.parent)
         except OSError as error:
             raise StorageError(
-                f"nothing was recorded: {error.strerror}; make room and try again", path=self.path
+                f"nothing was recorded: {error.strerror}; free some disk space and try again", path=self.path
             ) from None
 
     def _extend(self, descriptor: int, row_count: int) -> None:

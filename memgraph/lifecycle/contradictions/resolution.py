@@ -139,7 +139,7 @@ def resolve_contradiction(
         ends = _linked(store, one_id, other_id)
         kept = store.find_id(keep)
         if kept not in ends:
-            raise InvalidInputError("must be one of the two", field="keep", value=keep)
+            raise InvalidInputError("must be one of the two memories", field="keep", value=keep)
         gone = ends[1] if kept == ends[0] else ends[0]
         found = store.reader.record("CONTRADICTS", ends) or {}
         store.unsupersede(kept, by=gone)

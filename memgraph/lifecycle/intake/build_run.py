@@ -100,7 +100,7 @@ class BuildRun:
 
     def result(self, now: str, *, notice: str | None = None) -> ConsolidationResult:
         """Return the result; without a notice it reports the extractor's notice and the number left out."""
-        said = f"{self.forgotten} left out, saying again what was forgotten" if self.forgotten else None
+        said = f"{self.forgotten} left out because they repeat a forgotten memory" if self.forgotten else None
         told = "; ".join(filter(None, [self.extraction.notice, said])) or None
         return ConsolidationResult(
             build_id=self.log.build_id,

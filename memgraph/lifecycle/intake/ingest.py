@@ -64,7 +64,7 @@ def ingest(
         The source cannot be read at all.
     """
     if not store.config.consolidation_enabled:
-        notice = "nothing was read: consolidation is switched off (consolidation_enabled)"
+        notice = "nothing was read: consolidation is disabled (consolidation_enabled)"
         return IngestReport(source=reader.source_id, notice=notice)
     with store.batch():
         return _ingest(store, reader, pipeline or ConsolidationPipeline(store), progress, compress=compress)

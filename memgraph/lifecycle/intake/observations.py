@@ -84,7 +84,7 @@ def _memory(
         trust = max(trust, episode.trust_class, key=TRUST.index)
         if project and episode.project_id and project != episode.project_id:
             raise InvalidInputError(
-                f"is not that of the episode, {episode.project_id!r}; leave it out", field="project", value=project
+                f"differs from the episode's project, {episode.project_id!r}; omit it", field="project", value=project
             )
         project = project or episode.project_id
     sources = [episode.id] if episode else []

@@ -76,8 +76,8 @@ def _moved(store: AgentMemoryStore, id: str, state: ProposalState, changes: Any)
         if before is None:
             raise NotFoundError("proposal", id)
         if _state(before) is None:
-            problem = "names no procedure that was learned and that waits, is in force, or was rejected"
-            raise InvalidInputError(f"{problem}; `memgraph proposals list --all` shows those", field="id", value=id)
+            problem = "does not name a learned procedure that is proposed, approved or rejected"
+            raise InvalidInputError(f"{problem}; `memgraph proposals list --all` lists them", field="id", value=id)
         if _state(before) != state:
             now = store.now()
             after = before.model_copy(update={**changes(before, now), "updated_at": now})

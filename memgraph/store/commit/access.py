@@ -150,7 +150,7 @@ class PendingAccess:
     def skip(self, why: str) -> None:
         """Log that uses are not recorded: once until recording works again."""
         if not self._is_told:
-            logger.warning("uses of memories are not recorded: %s", why)
+            logger.warning("accesses to memories are not recorded: %s", why)
         self._is_told = True
 
     def stop(self) -> None:
@@ -170,7 +170,7 @@ class PendingAccess:
         try:
             self.settle()
         except MemGraphError as error:
-            logger.warning("access records are kept for later: %s", error.loggable)
+            logger.warning("access records could not be written and are kept for later: %s", error.loggable)
         if self:
             self._start_timer()
 

@@ -161,7 +161,7 @@ class Appender:
             self._projector.rows.load(NODE_TABLES)
         for task_id, payload in payloads:
             if getattr(payload, "vector", None) is not None and not isinstance(payload, MemoryUndeleted):
-                raise InvalidInputError("is placed by the store; give the vector beside the event", field="vector")
+                raise InvalidInputError("is assigned by the store; pass the vector with the event", field="vector")
             if isinstance(payload, MemoryAdded | MemoryUndeleted):
                 memory_id = payload.memory.id
                 if memory_id in added:

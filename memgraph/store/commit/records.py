@@ -105,7 +105,7 @@ def check_commit(write_scope: object, events: object, *, task_id: object, actor:
             problem = "must be an event, an event and its vector, or a memory"
             raise InvalidInputError(problem, field="events", value=event)
         if isinstance(payload, Payload) and payload.BY_STORE_ALONE:
-            raise InvalidInputError("is made by the store alone", field="events", value=payload.TYPE)
+            raise InvalidInputError("can only be written by the store itself", field="events", value=payload.TYPE)
 
 
 def scope_of(memory: MemoryRecord | Row) -> WriteScope:

@@ -84,7 +84,7 @@ def checked_vector(vector: object, model: VectorModel) -> Vector:
         raise InvalidInputError(str(error), field="embedding", value=vector) from None
     shown = f"{kept.size} dimensions"
     if not model.dimension:
-        problem = "cannot be kept by a store without an embedding model; leave it out, or set embedding_model to minilm"
+        problem = "cannot be stored without an embedding model; omit it, or set embedding_model to minilm"
         raise InvalidInputError(problem, field="embedding", value=shown)
     if kept.size != model.dimension:
         problem = f"must have {model.dimension} dimensions, as {model.name} has"

@@ -303,7 +303,7 @@ class Writer:
         found = redact_any(value)
         if found.number:
             self.notice(
-                f"{found.number} {'secret was' if found.number == 1 else 'secrets were'} taken out of what is kept"
+                f"{found.number} {'secret was' if found.number == 1 else 'secrets were'} redacted before storing"
             )
         return found.value
 

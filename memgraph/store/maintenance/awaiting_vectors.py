@@ -93,7 +93,7 @@ class AwaitingVectors:
             except EmbeddingError as error:
                 if not done:
                     raise
-                raise EmbeddingError(f"{error}; {done} of {waiting} were embedded before, the others wait") from error
+                raise EmbeddingError(f"{error}; {done} of {waiting} memories were embedded before that") from error
             done += self._keep(rows, vectors, made_by)
             if progress:
                 progress(len(tried), waiting)
@@ -149,5 +149,5 @@ def checked_batch(batch: object) -> int:
     """Return the number of texts per model call after validation: an integer ≥ 1."""
     count: int = checked(Limit, batch, "batch")
     if count < 1:
-        raise InvalidInputError("must be a whole number, 1 or more", field="batch", value=batch)
+        raise InvalidInputError("must be an integer of at least 1", field="batch", value=batch)
     return count

@@ -128,10 +128,10 @@ class Reembedding:
 
     def _check_target(self, model: VectorModel) -> None:
         if not model.dimension:
-            raise InvalidInputError("makes no vectors; name a model that does", field="embedder", value=model.name)
+            raise InvalidInputError("computes no vectors; choose another model", field="embedder", value=model.name)
         known = self._journal.named.dimension_of(model.name)
         if known not in (None, model.dimension):
-            problem = f"makes vectors of {model.dimension} dimensions, and this store has some of {known} by that name"
+            problem = f"computes vectors of {model.dimension} dimensions, but this store has vectors of {known} under that name"
             raise InvalidInputError(f"{problem}; give the model another name", field="embedder", value=model.name)
 
     def _make(self, embedder: Embedder, made: MadeVectors, batch: int, progress: Progress | None) -> tuple[int, int]:
@@ -163,7 +163,7 @@ class Reembedding:
             vectors = embed_each(embedder, [row["content"] for row in rows])
         except EmbeddingError as error:
             raise EmbeddingError(
-                f"{error}; the store is as it was, and what was embedded ({done} now) lies ready: run it again to go on"
+                f"{error}; the store is as it was, and what was embedded ({done} now) lies ready: run it again to continue"
             ) from error
         texts = [(row["id"], self._journal.hmac_of(row["content"])) for row in rows]
         good = [(text, one) for text, one in zip(texts, vectors, strict=True) if not isinstance(one, EmbeddingError)]
@@ -218,6 +218,6 @@ class Reembedding:
 
 def _unfit(embedder: Embedder, failed: int, total: int) -> EmbeddingError:
     return EmbeddingError(
-        f"{embedder.name} cannot embed {failed:,} of {total:,} memories, so the store was not changed to it; is it an embedding "
-        "model? `memgraph reembed` takes another"
+        f"{embedder.name} cannot embed {failed:,} of {total:,} memories, so the store still uses its former model; is this an embedding "
+        "model? run `memgraph reembed` with another"
     )

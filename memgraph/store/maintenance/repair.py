@@ -55,7 +55,7 @@ def repair_store(
     if accept_head is not None:
         if not isinstance(accept_head, Condition):
             raise InvalidInputError(
-                "must be what repair_store() has returned before", field="accept_head", value=accept_head
+                "must be the result of an earlier repair_store() call", field="accept_head", value=accept_head
             )
         time = clock or utc_now
         return accept(

@@ -167,7 +167,9 @@ class DamagedVectors:
         except EmbeddingError as error:
             if not (done := healed.restored + healed.replaced):
                 raise
-            raise EmbeddingError(f"{error}; {done} of {total} were repaired before; run it again to go on") from error
+            raise EmbeddingError(
+                f"{error}; {done} of {total} were repaired before that; run it again to continue"
+            ) from error
         self._heal(rows, vectors, made_by, healed)
 
     def _heal(

@@ -179,7 +179,7 @@ def refuse(found: Verification, projector: Projector) -> None:
         path = projector.journal.vectors(first.table, projector.journal.named.dimension).path
         raise VectorDamageError(path=path, row=int(first.key), memory_id=first.column)
     how_many = f"{found.differing:,} things differ" if found.differing > 1 else "one thing differs"
-    raise GraphError(f"{how_many} from what the journal says; first {first}; run `memgraph rebuild`")
+    raise GraphError(f"{how_many} from the journal; first {first}; run `memgraph rebuild`")
 
 
 class _Recorded:
@@ -267,7 +267,7 @@ def _digests(
             digest = digest_after(digest, [Change(table, key, None, row)])
             found.edges += 1
     if digest != expected:
-        problem = "the digest is not the journal's; `memgraph verify --deep` names the rows"
+        problem = "the digest differs from the journal's; `memgraph verify --deep` lists the rows"
         found.note(Difference("graph", "Memory", "and links", "", problem))
 
 

@@ -109,9 +109,9 @@ class Views:
     def _excerpt(self, past: Past) -> Excerpt:
         """Return the excerpt of the journal, including all that is recorded so far, as of a moment."""
         if self._projector.gate.is_reading:
-            raise RuntimeError("a view of the past was wanted inside a block of reads")
+            raise RuntimeError("a view of the past was requested inside a block of reads")
         self._reader.settle()
-        why = f"this is the store as it was at {past.as_of}: it can be read, not written; open the store itself"
+        why = f"this is the store as it was at {past.as_of}, which is read-only; open the store itself to write"
         with self._projector.gate.guard:
             if self._journal.has_changed():
                 self._journal.refresh()
@@ -121,7 +121,7 @@ class Views:
     def _moment(self, when: When) -> str:
         given, now = moment_of(when), self._now()
         if given[:10] > now[:10]:
-            logger.warning("%s lies in the future: this is the store as it is now", given)
+            logger.warning("%s is in the future: reading the store as it is now", given)
         return min(given, now)
 
 
@@ -159,8 +159,8 @@ class Past:
     def check(self, when: When) -> None:
         """Reject a moment before the first event."""
         if self.begins > self.as_of:
-            what = "was recorded" if self.recorded else "is remembered"
-            problem = f"lies before everything that {what}, which begins at {self.begins}"
+            what = "recorded" if self.recorded else "remembered"
+            problem = f"is before the first {what} event, at {self.begins}"
             raise InvalidInputError(problem, field="when", value=when)
 
     def _as_then(self, event: Event, moments: Moments) -> Event:
@@ -210,7 +210,7 @@ def moment_of(when: When, *, field: str = "when") -> str:
     try:
         return to_iso(_end_of_day(when) or when)
     except ValueError:
-        problem = "is not a date: give a day such as 2024-06-01, or ISO 8601"
+        problem = "is not a date: give a date such as 2024-06-01, or an ISO 8601 time"
         raise InvalidInputError(problem, field=field, value=when) from None
 
 

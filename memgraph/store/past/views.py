@@ -80,9 +80,9 @@ class KeptViews:
             os.utime(place)
         except OSError as error:
             if self._folder.exists() and not self._folder.is_dir():
-                problem = "is no directory, and views of the past are kept in one of this name; move it away"
+                problem = "is not a directory, but views of the past need a directory of this name; move the file"
                 raise StorageError(problem, path=self._folder) from None
-            raise StorageError(f"a view of the past cannot be kept here: {error.strerror}", path=place) from None
+            raise StorageError(f"a view of the past cannot be stored here: {error.strerror}", path=place) from None
         self._tidy()
         return lease
 
@@ -113,7 +113,7 @@ class KeptViews:
                 if folder.name.startswith(".") and used_at < time.time() - _ABANDONED_AFTER_S:
                     shutil.rmtree(folder, ignore_errors=True)
         except OSError as error:
-            logger.warning("views of the past were not tidied up: %s", error.strerror)
+            logger.warning("old views of the past could not be removed: %s", error.strerror)
 
 
 def _lease(place: Path) -> Lease | None:

@@ -124,14 +124,14 @@ class Batches:
             try:
                 self._compact()
             except MemGraphError as error:
-                logger.warning("the graph was not compacted: %s", error.loggable)
+                logger.warning("the graph could not be compacted: %s", error.loggable)
 
     def _check(self) -> None:
         projector = self._projector
         with projector.holding():
             began = time.monotonic()
             if lost := projector.ask(lambda engine: engine.lost()):
-                projector.restore(GraphError(f"it does not hold what was written to it: {'; '.join(lost)}"))
+                projector.restore(GraphError(f"it lost writes: {'; '.join(lost)}"))
             upkeep = projector.upkeep.read()
             seconds = time.monotonic() - began
             upkeep.checked(seq=projector.projection.seq, rows=projector.engine.count_rows(), seconds=seconds)
@@ -155,7 +155,7 @@ class Batches:
         try:
             self._compare_if_due()
         except MemGraphError as error:
-            logger.warning("the graph was not compared with what was written: %s", error.loggable)
+            logger.warning("the graph could not be compared with what was written: %s", error.loggable)
 
     def _compare_if_due(self) -> None:
         projector = self._projector

@@ -45,7 +45,7 @@ def index_from(engine: GraphEngine, projection: Projection) -> Index:
             Change(table, key, None, row) for table in ("Memory", *RELATION_CODE) for key, row in engine.scan(table)
         ]
     if digest_after(0, changes) != projection.digest:
-        raise GraphError("its memories and links are not those of its digest")
+        raise GraphError("its memories and links do not match its digest")
     return index_of(changes, projection)
 
 

@@ -66,7 +66,9 @@ def place_of(home: Path, *, has_key: bool = True) -> Place:
                 make_private_folder(copy.path / path.parent.name)
                 shutil.copyfile(path, copy.path / path.parent.name / path.name)
     except OSError as error:
-        problem = f"can only be read, and its graph cannot be copied to be used: {error.strerror}; set TMPDIR to a directory with room"
+        problem = (
+            f"is read-only, and its graph cannot be copied: {error.strerror}; set TMPDIR to a directory with free space"
+        )
         raise StorageError(problem, path=home) from None
-    logger.info("%s: graph and index are used as a copy at %s", refused, copy.path)
+    logger.info("%s: using a copy of graph and index at %s", refused, copy.path)
     return Place(copy.path, copy, refused)

@@ -70,7 +70,7 @@ class Projector:
         A graph that cannot be brought to the journal's end is rebuilt; if that fails too, the error is raised.
         """
         if self.gate.is_reading:
-            raise RuntimeError("the graph was wanted inside a block of reads without it; use frozen(links=True)")
+            raise RuntimeError("the graph was requested inside a block of reads without it; use frozen(links=True)")
         with self._held(progress):
             yield
 
@@ -83,7 +83,7 @@ class Projector:
         """
         if self.gate.is_reading:
             if links:
-                raise RuntimeError("links were wanted inside a block of reads without them; use frozen(links=True)")
+                raise RuntimeError("links were requested inside a block of reads without them; use frozen(links=True)")
             yield
             return
         with self.gate.taken(beside=not links) as is_beside:
@@ -286,7 +286,7 @@ class Projector:
             It must be rebuilt.
         """
         if self._has_failed:
-            raise GraphError("it failed when it was read or written last, after which its rows may be garbage")
+            raise GraphError("its last read or write failed, so its rows may be corrupt")
         if self.journal.has_changed():
             self.journal.refresh()
         if self.engine.generation != self._generation:
@@ -320,7 +320,7 @@ class Projector:
         """
         state, tail = stored(self.engine, self.journal.store_id), self.journal.tail.chain
         if state.store_id != self.journal.store_id or state.schema_version != SCHEMA_VERSION:
-            raise OutdatedGraphError("it is another store's, or of another schema")
+            raise OutdatedGraphError("it belongs to another store or schema")
         if state.seq > tail.seq or (state.seq == tail.seq and state.signature != tail.signature):
             raise OutdatedGraphError("it is ahead of the journal")
         return state
@@ -341,7 +341,7 @@ class Projector:
                         progress(self.projection.seq, total)
         except JournalError as error:
             # the graph's offset is not in this journal, or the journal is damaged: a full replay distinguishes them
-            raise GraphError(f"the graph's offset does not fit the journal: {error.loggable}") from error
+            raise GraphError(f"the graph's offset does not match the journal: {error.loggable}") from error
         if batch:
             self._apply(batch)
 

@@ -1,7 +1,7 @@
-"""Series drawn as PNG and SVG with matplotlib: the same series, the same bytes.
+"""Draws series as PNG and SVG with matplotlib; the same series yield the same bytes.
 
-Nothing of the user's is asked for: neither a matplotlibrc, nor fonts, nor a display. Lines are named where they end, and differ in
-more than colour; the colours are Okabe and Ito's, which the colour-blind tell apart.
+It uses no matplotlibrc, fonts or display of the user. Lines are labelled at their ends and differ in more than colour; the colours
+are Okabe and Ito's, which are distinguishable with colour blindness.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from memgraph.viz.charts.labels import apart
 from memgraph.viz.charts.ticks import ticks_between
 from memgraph.viz.periods import DAYS_OF, bounds
 from memgraph.viz.series.measures import CHURN
-from memgraph.viz.series.series import GROUP_WORDS, Point, Series, has_news, told_first, with_data
+from memgraph.viz.series.series import GROUP_WORDS, Point, Series, display_order, has_news, with_data
 
 Axes: TypeAlias = Any
 Figure: TypeAlias = Any
-"""matplotlib's, whose own types change with each of its releases."""
+"""matplotlib types, which change between its releases."""
 OVERVIEW = "overview"
 _BLUE, _ORANGE, _GREEN, _VERMILION, _SKY, _PURPLE, _BLACK, _YELLOW = (
     "#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000", "#F0E442",
@@ -42,7 +42,7 @@ _STYLE: dict[str, Any] = {
     "font.family": ["DejaVu Sans"],  # comes with matplotlib
     "font.size": 10.0,
     "text.color": "#202124",
-    "text.parse_math": False,  # a tag with two dollar signs is no formula
+    "text.parse_math": False,  # a tag with two dollar signs is not a formula
     "axes.edgecolor": _GREY,
     "axes.labelcolor": _GREY,
     "axes.spines.top": False,
@@ -67,7 +67,7 @@ _ROW_CHARS = 20
 _MOST_LABELLED = 8
 _MANY, _MOST_HATCHED = 40, 400
 _MOST_TRIALS = 17
-"""So few bear a name each."""
+"""Up to this many trials, each has a tick label."""
 _MOST_TICKS, _MOST_TICKS_SMALL = 8, 5
 _STACKED = frozenset({"memories_added", "churn"})
 _ONE_BY_ONE = frozenset({"tags"})
@@ -76,19 +76,19 @@ _ONE_BY_ONE = frozenset({"tags"})
 def charts(
     series: Sequence[Series], *, about: str, since: str | None = None, until: str | None = None
 ) -> dict[str, bytes]:
-    """Draw each series that has data, and all of them together.
+    """Draw each series that has data, and an overview of all.
 
     Parameters
     ----------
     about : str
-        What they are of, in a few words: stands under each title.
+        A short description, printed under each title.
     since, until : str, optional
-        The period that was asked for, as of `learning_series`: stands there, too.
+        The requested period, as for `learning_series`; printed there, too.
 
     Returns
     -------
     dict of str to bytes
-        By file name: ``overview.png``, ``overview.svg``, and both of each series' name. Empty without any data.
+        By file name: ``overview.png``, ``overview.svg``, and both formats for each series. Empty without data.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def _figure(width: float, height: float) -> Figure:
 
 
 def _alone(series: Series, about: str) -> Figure:
-    """Draw one series, with what it is in words below."""
+    """Draw one series with its definition below."""
     figure = _figure(*_SIZE)
     figure.text(0.03, 0.945, series.title, fontsize=15, fontweight="bold", va="center")
     figure.text(0.03, 0.885, about, fontsize=10, color=_GREY, va="center")
@@ -146,8 +146,8 @@ def _alone(series: Series, about: str) -> Figure:
 
 
 def _overview(all_: Sequence[Series], about: str) -> Figure:
-    """Draw what has news beside each other, and name the others below."""
-    series = told_first([one for one in all_ if has_news(one)])
+    """Draw the series that show a change side by side, and name the others below."""
+    series = display_order([one for one in all_ if has_news(one)])
     rows = (len(series) + 1) // 2
     height = 3.0 * rows + 1.4
     figure = _figure(14.0, height)
@@ -159,7 +159,7 @@ def _overview(all_: Sequence[Series], about: str) -> Figure:
         figure.text(left - 0.035, top - 0.18 / height, one.title, fontsize=12, fontweight="bold", va="center")
         _draw(one, figure, (left, top - 2.55 / height, 0.33, 2.1 / height), is_small=True)
     if still := [one.title.lower() for one in all_ if one not in series]:
-        said = f"Not drawn, for there is no news in it (it stayed the same, or could only go from none to all): {'; '.join(still)}."
+        said = f"Not drawn, because it shows no change (constant, or only from none to all): {'; '.join(still)}."
         figure.text(0.03, 0.2 / height, said, fontsize=9, color=_GREY, va="center")
     return figure
 
@@ -180,7 +180,7 @@ def _draw(series: Series, figure: Figure, place: tuple[float, float, float, floa
 
 
 def _span(series: Sequence[Series], since: str | None, until: str | None) -> str:
-    """Return from when to when they are, in words: as was asked, else from the first bucket to the last."""
+    """Return the period in words: as requested, otherwise from the first bucket to the last."""
     starts = [point.at for one in series for point in one.points]
     first, last = min(starts), max(starts)
     if all(one.undated for one in series):
@@ -190,11 +190,11 @@ def _span(series: Sequence[Series], since: str | None, until: str | None) -> str
 
 
 _End = tuple[float, str, str]
-"""At which height a line or a bar ends, its name and its colour."""
+"""The height at which a line or a bar ends, its name and its colour."""
 
 
 def _lines(series: Series, groups: list[str], axes: Axes) -> list[_End]:
-    """Draw lines, the later ones dashed over the earlier ones, so that of two that are one both are seen."""
+    """Draw lines, later ones dashed over earlier ones, so that coinciding lines are both visible."""
     ends: list[_End] = []
     for number, group in enumerate(groups):
         points = _of(series, group)
@@ -218,7 +218,7 @@ def _lines(series: Series, groups: list[str], axes: Axes) -> list[_End]:
 
 
 def _marked(points: Sequence[Point]) -> list[int]:
-    """Return which points get a mark: of many, those that no line leads to."""
+    """Return the points that get a marker: all if they are few, otherwise only isolated ones."""
     said = [point.value is not None for point in points]
     if len(points) <= _MANY:
         return [place for place, is_said in enumerate(said) if is_said]
@@ -227,7 +227,7 @@ def _marked(points: Sequence[Point]) -> list[int]:
 
 
 def _bars(series: Series, groups: list[str], axes: Axes) -> list[_End]:
-    """Draw bars, one on the other, with a legend in the order in which they stand; no name stands beside a bar."""
+    """Draw stacked bars with a legend in stacking order; bars have no labels."""
     days = [_day(point) for point in _of(series, groups[0])]
     below = [0.0] * len(days)
     for number, group in enumerate(groups):
@@ -260,7 +260,7 @@ def _bar(
     bottom: Sequence[float] | None = None,
     **style: Any,
 ) -> None:
-    """Draw bars as one shape of many parts: thousands of single ones take minutes."""
+    """Draw bars as one compound shape: thousands of single bars take minutes."""
     numbers = _matplotlib(".dates").date2num(days)
     corners = [
         ((x - width / 2, low), (x - width / 2, low + value), (x + width / 2, low + value), (x + width / 2, low))
@@ -271,7 +271,7 @@ def _bar(
 
 
 def _rows(series: Series, groups: list[str], figure: Figure, place: tuple[float, float, float, float]) -> None:
-    """Draw a row of bars for each group, each to its own scale, with its name and its highest value beside it."""
+    """Draw a row of bars for each group on its own scale, with its name and its maximum beside it."""
     left, bottom, width, height = place
     for number, group in enumerate(groups):
         low = bottom + height * (len(groups) - 1 - number) / len(groups)
@@ -323,7 +323,7 @@ def _dates(series: Series, axes: Axes, *, is_small: bool) -> None:
 
 
 def _name(axes: Axes, ends: Sequence[_End], *, is_small: bool) -> None:
-    """Write each name beside where its line ends, no two over each other."""
+    """Label each line at its end without overlaps."""
     low, high = axes.get_ylim()
     gap = 0.155 if is_small else 0.105
     texts = [textwrap.wrap(_shortened(name), _LABEL_CHARS) or [""] for _, name, _ in ends]
@@ -345,7 +345,7 @@ def _name(axes: Axes, ends: Sequence[_End], *, is_small: bool) -> None:
 
 
 def _values(series: Series, axes: Axes) -> None:
-    """Write the values at the points of a short line, on the side to which it does not turn."""
+    """Label the points of a short line with their values, on the side away from its bend."""
     points = [point for point in series.points if point.value is not None]
     values = [float(point.value or 0.0) for point in points]
     for place, (point, value) in enumerate(zip(points, values, strict=True)):
@@ -375,7 +375,7 @@ def _day(point: Point) -> date:
 
 
 def _width(series: Series) -> float:
-    """Return how many days a bucket has, or so."""
+    """Return the approximate length of a bucket in days."""
     return next((days for bucket, days in DAYS_OF.items() if bucket == series.bucket), 1.0)
 
 
@@ -384,7 +384,7 @@ def _colour(group: str, number: int) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text as one line of characters that an SVG can hold."""
+    """Return a text as one line of characters that are valid in SVG."""
     return xml_text(one_line(text))
 
 

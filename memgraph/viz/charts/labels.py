@@ -1,4 +1,4 @@
-"""Labels beside each other that must not touch."""
+"""Places labels without overlaps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def apart(heights: Sequence[float], sizes: Sequence[float]) -> list[float]:
-    """Return ascending heights moved as little as need be for labels of these sizes to stand between 0 and 1, if they can."""
+    """Move ascending heights as little as necessary so that labels of these sizes fit between 0 and 1, if possible."""
     at: list[float] = []
     for height, size in zip(heights, sizes, strict=True):
         lowest = at[-1] + (sizes[len(at) - 1] + size) / 2 if at else 0.0

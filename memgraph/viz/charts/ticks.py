@@ -1,4 +1,4 @@
-"""Which days of a chart are named below it, and how."""
+"""Chooses and labels the ticks of a time axis."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 6000, 12_000, 36_000)
 
 
 def ticks_between(first: date, last: date, most: int) -> tuple[list[date], list[str], str]:
-    """Return some days to be named between two, their names, and what these leave unsaid.
+    """Return tick dates between two dates, their labels, and the year if the labels omit it.
 
     Parameters
     ----------
     most : int
-        So many at most, or one more.
+        Maximum number of ticks, plus one.
     """
     span = (last - first).days
     if span <= _SHOWN_BY_DAY:

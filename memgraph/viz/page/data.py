@@ -1,7 +1,7 @@
-"""What the page is made of: memories, their times and links, places and series, as one compact document.
+"""The page's data: memories, their times and links, positions and series, as one compact document.
 
-Memories are numbered in the order they came, and named by their number everywhere. Columns stand side by side instead of records;
-times are whole seconds since the beginning of the span. `visualizations/src/data.js` reads it.
+Memories are numbered in the order they were added and referenced by number. The document stores columns instead of records; times
+are whole seconds since the start of the span. `visualizations/src/data.js` reads it.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from memgraph.viz.page.limits import FULL_TEXTS, SHORT_CHARS
 from memgraph.viz.page.selection import chosen_ids
 from memgraph.viz.page.times import DAY_S, Times, times_of
 from memgraph.viz.periods import bounds, checked_bucket, starts
-from memgraph.viz.series.failing import failing, told_times
+from memgraph.viz.series.failing import failing, reported_times
 from memgraph.viz.series.measures import Scope
-from memgraph.viz.series.series import GROUP_WORDS, Series, has_news, learning_series, told_first
+from memgraph.viz.series.series import GROUP_WORDS, Series, display_order, has_news, learning_series
 from memgraph.viz.series.timeline import timelines
 from memgraph.viz.shown import shown_ids
 
@@ -47,7 +47,7 @@ DRAWN_SERIES = (
 
 @dataclass(frozen=True)
 class PageData:
-    """What a page shows.
+    """The content of a page.
 
     Attributes
     ----------
@@ -61,17 +61,17 @@ class PageData:
     hidden : int
         Memories that are left out because they are suppressed, sensitive or private.
     shortened : int
-        Memories of whose text only the beginning is given.
+        Number of memories whose text was shortened.
     first, last : str
-        The span that is shown, ISO 8601; empty where nothing is.
+        The span shown, ISO 8601; empty if there is nothing to show.
     builds : int
-        Of this choice.
+        Number of selected builds.
     is_of_tasks : bool
-        Whether all that failed are tasks, as the names of their builds tell.
+        Whether all failures are tasks, identified by build names.
     others : list of str
-        Projects that are not shown, because they and the one that is have no time in common.
+        Projects that are not shown, because they have no common time axis with the one that is.
     project_id, since, until : str or None
-        What was asked for.
+        The selection.
     """
 
     document: dict[str, Any]
@@ -99,16 +99,16 @@ def page_data(
     include: Collection[str] = frozenset(),
     limit: int | None = None,
 ) -> PageData:
-    """Return what a page of these memories shows; parameters as of `memgraph.viz.shown.shown_memories`.
+    """Return the content of a page of these memories; parameters as for `memgraph.viz.shown.shown_memories`.
 
-    The period is that in which memories came: as the timeline has it. Archived memories are among them: the replay shows when they
-    went, and a generalisation its evidence. Undated trials and what has dates have no time in common: of several projects that differ
-    so only the one with the most memories is shown.
+    The period selects memories by when they were added, as the timeline shows it. Archived memories are included: the replay shows
+    when they were archived, and a generalisation needs its evidence. Undated trials and dated memories have no common time axis: if
+    projects differ in this, only the one with the most memories is shown.
 
     Parameters
     ----------
     limit : int, optional
-        At most so many memories, as `memgraph.viz.page.selection` chooses them.
+        Maximum number of memories; `memgraph.viz.page.selection` selects them.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def page_data(
     others: list[str] = []
 
     def within(included: Collection[str]) -> list[str]:
-        """Return what came in the period, as the slider has it: what is told again later came when it was told first."""
+        """Return the memories added in the period; a memory that is reported again counts when it was first reported."""
         lives = history.lives
         there = shown_ids(store, project_id=project_id, include=included)
         return [one for one in there if one in lives and since_then <= lives[one].at <= until_then]
@@ -155,7 +155,7 @@ def page_data(
     asked: dict[str, Any] = {"project_id": project_id, "since": since, "until": until}
     counted = {**asked, "until": times.last, "history": history, "ids": frozenset(ids)}
     series = learning_series(store, **counted) if ids else []
-    drawn = told_first([one for one in series if one.name in DRAWN_SERIES])
+    drawn = display_order([one for one in series if one.name in DRAWN_SERIES])
     document["series"] = [one.to_dict() | {"has_news": has_news(one)} for one in drawn]
     document["groups"] = GROUP_WORDS
     scope = Scope(history, project_id, since_then, times.last, None, store.now(), counted["ids"])
@@ -166,7 +166,7 @@ def page_data(
 
 
 def _apart(lives: Sequence[Life]) -> list[str]:
-    """Return the projects, that with the most memories first, if undated trials and what has dates are of different ones; else none."""
+    """Return the projects by number of memories if some have only undated trials and others only dates; otherwise an empty list."""
     many = Counter(life.project_id or "" for life in lives)
     undated = {life.project_id or "" for life in lives if is_undated(life.at)}
     dated = {life.project_id or "" for life in lives if not is_undated(life.at)}
@@ -178,7 +178,7 @@ def _apart(lives: Sequence[Life]) -> list[str]:
 def _failing(
     scope: Scope, series: Sequence[Series], memories: Sequence[StoredMemory], times: Times
 ) -> dict[str, Any] | None:
-    """Return the failures, if one of them came back, and when each bucket begins by which that is counted."""
+    """Return the failures and the start of each bucket, or None if no failure came back."""
     returning = next((one for one in series if one.name == "returning_failures"), None)
     if returning is None or returning.bucket is None or not any(point.value for point in returning.points):
         return None
@@ -192,7 +192,7 @@ def _failing(
 
 
 def _evidence(store: AgentMemoryStore, ids: Sequence[str]) -> set[tuple[str, str]]:
-    """Return (evidence, what was made of it) among these memories: from the index, which has all links in arrays."""
+    """Return the (evidence, derived memory) pairs among these memories, from the index's arrays of links."""
     index = store.reader.index
     of_slot = {index.slot(memory_id): memory_id for memory_id in ids}
     found = set()
@@ -251,7 +251,7 @@ def _document(
         "told": [
             [place, *map(times.at, told)]
             for place, memory in enumerate(memories)
-            if (told := told_times(times.history, memory))
+            if (told := reported_times(times.history, memory))
         ],
         "worded": times.worded(),
         "more": {
@@ -283,7 +283,7 @@ def _outcome(memory: StoredMemory, kind: str) -> str:
 
 
 class _Names:
-    """Names as small numbers, a list of them for each kind, in order of first sight."""
+    """Numbers names by kind, in order of first use."""
 
     def __init__(self) -> None:
         self.lists: dict[str, list[str]] = {
@@ -328,7 +328,7 @@ def _more(memory: StoredMemory, names: _Names, now: str) -> dict[str, Any]:
 def _links(
     memories: Sequence[StoredMemory], evidence: Sequence[tuple[int, int]], number: Mapping[str, int]
 ) -> dict[str, list[int]]:
-    """Return, flat, (evidence, what was made of it) and (memory, the next one): these are there when both memories are."""
+    """Return flat lists of (evidence, derived memory) and (memory, next memory) pairs; these exist when both memories do."""
     before = ((number.get(memory.previous_id or ""), place) for place, memory in enumerate(memories))
     follow = [(one, place) for one, place in before if one is not None]
     found = {"EVIDENCE": evidence, "NEXT": follow}

@@ -1,4 +1,4 @@
-"""Which memories the page draws together, and what is written beside them."""
+"""Groups the memories that the page draws together, and labels the groups."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _FEWEST_OF_TAG = 4
 def grouped(memories: Sequence[StoredMemory], evidence: Sequence[tuple[int, int]]) -> tuple[list[Group], list[str]]:
     """Return the discs of the picture and a label for each.
 
-    What is evidence stands around the generalisation with the most evidence; everything else with what shares its project's most
-    frequent tag that is not on more than half of them.
+    Evidence is placed around its generalisation with the most evidence; every other memory is grouped with those that share its
+    project's most frequent tag, ignoring tags that more than half of them have.
     """
     weight = Counter(target for _, target in evidence)
     hub_of: dict[int, int] = {}
@@ -31,7 +31,7 @@ def grouped(memories: Sequence[StoredMemory], evidence: Sequence[tuple[int, int]
         hub = hub_of.get(place)
         if hub is not None:
             members.setdefault(hub, [hub]).append(place)
-    for hub, own in list(members.items()):  # a hub that is itself evidence of another stays the centre of its own
+    for hub, own in list(members.items()):  # a hub that is itself evidence of another hub keeps its own group
         if hub in hub_of and len(own) > 1:
             members[hub_of[hub]].remove(hub)
     inside = {place for own in members.values() if len(own) > 1 for place in own}
@@ -83,7 +83,7 @@ def _clipped(name: str) -> str:
 
 
 def areas(groups: Sequence[Group], discs: Places) -> list[list[Any]]:
-    """Return where the name of each project is written, if there are several: x of the middle, y of the upper end, how wide it is."""
+    """Return the label position of each project if there are several: centre x, top y, name, width."""
     by_project: dict[str, list[int]] = {}
     for number, group in enumerate(groups):
         by_project.setdefault(group.project, []).append(number)

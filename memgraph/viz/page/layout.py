@@ -1,8 +1,8 @@
-"""Where the page draws each memory: one disc for each community, its hubs in the centre, discs of a project beside each other.
+"""Lays out the map: one disc for each group with its hub in the centre, the discs of a project side by side.
 
-Nothing is simulated: a disc is filled along Vogel's sunflower spiral (*A better way to construct the sunflower head*, 1979), and
-discs are packed one by one along the front of those that are there (Wang et al., *Visualization of large hierarchical data by
-circle packing*, CHI 2006). So 20,000 memories take a fraction of a second, and equal input gives equal places.
+No simulation is needed: a disc is filled along Vogel's sunflower spiral (*A better way to construct the sunflower head*, 1979), and
+discs are added one by one along the front of the packed ones (Wang et al., *Visualization of large hierarchical data by
+circle packing*, CHI 2006). So 20,000 memories take a fraction of a second, and equal input yields equal positions.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 SPACING = 10.0
-"""Between neighbours in a disc; all lengths are in this unit's tenths."""
+"""Distance between neighbours in a disc; all lengths are in tenths of it."""
 _GOLDEN_ANGLE = pi * (3.0 - sqrt(5.0))
 _GAP = 9.0
 _PROJECT_GAP = 40.0
-_HUB_ROOM = 3.0
-"""How many members' room the hub in the centre of a disc takes more than a member."""
+_HUB_AREA = 3.0
+"""Additional area of the hub in the centre of a disc, in members."""
 _FLATNESS = 0.62
-"""Discs are packed into an ellipse: a page is wider than high."""
+"""Discs are packed into an ellipse, because a page is wider than high."""
 
 Places = NDArray[np.float64]
 
@@ -36,9 +36,9 @@ class Group:
     members : sequence of int
         Numbers of memories, the innermost first.
     has_hub : bool
-        The first one is what the others are evidence of.
+        Whether the first member is the hub that the others are evidence of.
     project : str
-        Discs of one project stand together.
+        Discs of one project are placed together.
     """
 
     members: Sequence[int]
@@ -48,14 +48,14 @@ class Group:
 
 @dataclass(frozen=True)
 class Layout:
-    """Places of memories, shape (n, 2), and of the discs: x, y, radius, shape (groups, 3), in the order of the groups."""
+    """Positions of the memories, shape (n, 2), and the discs as x, y, radius, shape (groups, 3), in the order of the groups."""
 
     places: Places
     discs: Places
 
 
 def lay_out(groups: Sequence[Group], count: int) -> Layout:
-    """Return where `count` memories are drawn, each a member of one group; the whole is centred on the origin.
+    """Return the positions of `count` memories, each a member of one group, centred on the origin.
 
     Costs O(n) for the memories and about O(g · √g) for g groups; deterministic.
     """
@@ -86,12 +86,12 @@ def lay_out(groups: Sequence[Group], count: int) -> Layout:
 
 
 def _radius(size: int, *, has_hub: bool) -> float:
-    return SPACING * (sqrt(size + _HUB_ROOM * has_hub) + 0.4)
+    return SPACING * (sqrt(size + _HUB_AREA * has_hub) + 0.4)
 
 
 def _sunflower(size: int, *, has_hub: bool) -> Places:
     number = np.arange(size)
-    distance = SPACING * np.sqrt(number + (_HUB_ROOM if has_hub else 0.3))
+    distance = SPACING * np.sqrt(number + (_HUB_AREA if has_hub else 0.3))
     if has_hub or size == 1:
         distance[0] = 0.0
     angle = number * _GOLDEN_ANGLE
@@ -101,15 +101,15 @@ def _sunflower(size: int, *, has_hub: bool) -> Places:
 def packed(radii: Sequence[float] | Places, *, flatness: float = 1.0) -> Places:
     """Return centres of circles that touch but do not overlap, shape (n, 2), around the origin.
 
-    The front is a ring of circles that touch their neighbours. A new one goes into the pair of neighbours nearest to the
-    origin; where it would overlap another one of the front, what lies between is left behind.
+    The front is a ring of circles that touch their neighbours. A new circle is placed next to the pair of neighbours nearest to
+    the origin; if it would overlap another circle of the front, the circles between them leave the front.
 
     Parameters
     ----------
     radii : sequence of float
-        Best the largest first.
+        Descending order packs best.
     flatness : float
-        Below 1: the whole becomes wider than high.
+        Below 1, the result is wider than high.
     """
     sizes = [float(radius) for radius in radii]
     x, y = [0.0] * len(sizes), [0.0] * len(sizes)
@@ -121,7 +121,7 @@ def packed(radii: Sequence[float] | Places, *, flatness: float = 1.0) -> Places:
         following[left], before[right] = right, left
 
     def farness(at: int) -> float:
-        """How far from the origin the point is where a circle of the front touches the next."""
+        """Return the distance from the origin to the point where a circle of the front touches the next."""
         other = following[at]
         share = sizes[at] / (sizes[at] + sizes[other])
         across, down = x[at] + (x[other] - x[at]) * share, y[at] + (y[other] - y[at]) * share
@@ -156,7 +156,7 @@ def packed(radii: Sequence[float] | Places, *, flatness: float = 1.0) -> Places:
 def _beside(
     x: Sequence[float], y: Sequence[float], sizes: Sequence[float], left: int, right: int, new: int
 ) -> tuple[float, float]:
-    """Return where a circle touches two others, on the outer side of the front."""
+    """Return the centre of a circle that touches two others, on the outer side of the front."""
     dx, dy = x[right] - x[left], y[right] - y[left]
     between = hypot(dx, dy)
     to_left, to_right = sizes[left] + sizes[new], sizes[right] + sizes[new]
@@ -175,7 +175,7 @@ def _first_hit(
     right: int,
     new: int,
 ) -> tuple[bool, int] | None:
-    """Return the circle of the front that a new one overlaps, the nearest along the front, and whether it lies ahead."""
+    """Return the circle of the front that a new one overlaps, the nearest along the front, and whether it is ahead."""
 
     def overlaps(other: int) -> bool:
         reach = sizes[new] + sizes[other] - 1e-6

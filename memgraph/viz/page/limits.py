@@ -1,9 +1,9 @@
-"""How much a page has room for."""
+"""Size limits of the page."""
 
 from __future__ import annotations
 
 MEMORIES = 5_000
-"""On a page by default: of more, nothing is made out."""
+"""Default maximum number of memories on a page: with more, the map is unreadable."""
 FULL_TEXTS = 5_000
-"""Of so many memories the whole text is given, of the others its beginning."""
+"""Number of memories with their full text; of the others only the beginning is included."""
 SHORT_CHARS = 120

@@ -1,8 +1,8 @@
-"""The page: one HTML file that holds everything it needs and asks for nothing.
+"""The page: one self-contained HTML file that loads nothing else.
 
-Whatever a memory says is data in it: JSON in a block that browsers do not run, in which no character is left that could end it, and
-which the script puts on the page as text. The policy in its head lets nothing be loaded and nothing be run but the one script and the
-one style sheet that it was made with.
+The memories' texts are data: JSON in a block that browsers do not execute, with every character escaped that could end it, and the
+script inserts them as text only. The content security policy allows nothing but the one script and the one style sheet that the
+page was generated with.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from memgraph.viz.page.limits import MEMORIES
 from memgraph.viz.page.wording import counted_of, left_out_of, sentence_of, span_of, title_of
 
 _PACKED_FROM = 2_500_000
-"""Bytes of JSON from which on it is deflated: what every browser since 2023 unpacks by itself."""
+"""Size in bytes from which the JSON is deflated; browsers since 2023 can inflate it natively."""
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 _ESCAPED = {
     b"<": b"\\u003c",
@@ -39,7 +39,7 @@ _ESCAPED = {
 
 @dataclass(frozen=True)
 class PageReport:
-    """What was written.
+    """A report of the written page.
 
     Attributes
     ----------
@@ -47,9 +47,9 @@ class PageReport:
     size : int
         Bytes.
     memories : int
-        On the page.
+        Number of memories on the page.
     left_out : list of str
-        What is not on it, a sentence each.
+        One sentence for each kind of content that is not on the page.
     """
 
     path: Path
@@ -68,19 +68,19 @@ def write_page(
     include: Collection[str] = frozenset(),
     limit: int | None = MEMORIES,
 ) -> PageReport:
-    """Write the page of a store, whole or not at all.
+    """Write the page of a store atomically.
 
     Parameters
     ----------
     project_id, since, until, include
-        As of `memgraph.viz.page.data.page_data`.
+        See `memgraph.viz.page.data.page_data`.
     limit : int, optional
-        At most so many memories: the most relevant ones, and what these were made of.
+        Maximum number of memories: the most relevant ones and their sources.
 
     Raises
     ------
     InvalidInputError
-        One of them is refused; nothing is written.
+        An argument is invalid; nothing is written.
     StorageError
         The file cannot be written.
     """
@@ -93,7 +93,7 @@ def write_page(
 
 
 def render(data: PageData, title: str) -> str:
-    """Return the page as HTML: the same for the same data."""
+    """Return the page as HTML; deterministic."""
     files = assets.folder("visualizations")
     template, style, script = ((files / name).read_text("utf-8") for name in ("page.html", "page.css", "page.js"))
     document = {**data.document, "notes": left_out_of(data)}
@@ -112,15 +112,15 @@ def render(data: PageData, title: str) -> str:
         "packing": packing,
         "data": body,
     }
-    # in one pass, so that nothing that was filled in is taken for a place
+    # in one pass, so that placeholders in inserted values are not replaced
     return _PLACE.sub(lambda place: filled[place[1]], template)
 
 
 def embedded(document: bytes) -> tuple[str, str]:
-    """Return a JSON document as it may stand in a page, and how it is packed: ``none``, or ``deflate`` (then base64, as a JSON string)."""
+    """Return how a JSON document is packed, ``none`` or ``deflate`` (a base64 JSON string), and its text for embedding in HTML."""
     if len(document) >= _PACKED_FROM:
         return "deflate", f'"{base64.b64encode(zlib.compress(document, 9)).decode()}"'
-    for character, code in _ESCAPED.items():  # they stand in strings only
+    for character, code in _ESCAPED.items():  # these occur only inside strings
         document = document.replace(character, code)
     return "none", document.decode()
 

@@ -1,4 +1,4 @@
-"""Which memories a page has room for, of more."""
+"""Selects the memories for a page of limited size."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from memgraph.store import AgentMemoryStore
 
 
 def chosen_ids(store: AgentMemoryStore, ids: Sequence[str], limit: int | None) -> list[str]:
-    """Return at most `limit` of these ids, which stand most relevant first, in their order.
+    """Return at most `limit` of these ids, which are sorted by relevance, in the same order.
 
-    Half of them are the most relevant ones. What these were made of comes next, for knowledge outlasts what it came from, and a
-    page of conclusions without their evidence would explain nothing. The most relevant of the others fill up.
+    Half of them are the most relevant ones. Their sources come next, because conclusions outlast their evidence, and a page
+    without the evidence would explain nothing. The most relevant of the others fill the rest.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def chosen_ids(store: AgentMemoryStore, ids: Sequence[str], limit: int | None) -
 
 
 def _sources(index: Index, memory_id: str) -> set[str]:
-    """Return what a memory was made of, and what supports it."""
+    """Return the sources of a memory and the memories that support it."""
     others, weights = index.links.get(index.slot(memory_id))
     meant = {RELATION_CODE["DERIVED_FROM"], -RELATION_CODE["SUPPORTS"]}
     return {

@@ -1,6 +1,6 @@
-"""What the page knows of time: when its memories came, were in force, were linked, and how relevant they were.
+"""The page's temporal data: when memories were added, in force and linked, and how relevant they were.
 
-Times are whole seconds since the first memory came; nothing is later than the end of the page.
+Times are whole seconds since the first memory was added; nothing is later than the end of the page.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from memgraph.viz.series.timeline import Timeline
 
 DAY_S = 86_400
 _PATIENCE_S = 30 * DAY_S
-"""What is done with memories later than this after the last one came is not on the slider: it would be all empty time."""
+"""Changes later than this after the last memory was added are not on the slider, which would be mostly empty time."""
 _MOST_POINTS = 120
-"""Of each memory's curve, the latest."""
+"""Maximum number of points of a memory's curve; the latest are kept."""
 _PINNED = -1
 _AT_FIRST = (100, 0, 0)
 
@@ -34,12 +34,12 @@ class Times:
     Attributes
     ----------
     ids : list of str
-        The memories, by number.
+        The memories' ids; the position is the memory's number.
     lines : dict of str to Timeline
     turns : dict of str to list of str
-        When each came into force, went out of it, and so on.
+        Times at which each memory came into force, went out of force, and so on.
     first, last : str
-        The span of the slider, ISO 8601; empty where there is no memory.
+        The span of the slider, ISO 8601; empty if there is no memory.
     """
 
     ids: Sequence[str]
@@ -51,15 +51,15 @@ class Times:
 
     @property
     def start(self) -> int:
-        """When the page begins, in seconds since 1970."""
+        """The start of the page in seconds since 1970."""
         return _seconds(self.first) if self.first else 0
 
     def at(self, time: str) -> int:
-        """Return a time as the page has it."""
+        """Return a time in the page's unit."""
         return _seconds(time) - self.start
 
     def lives(self) -> list[list[int]]:
-        """Return of each memory that did not just come and stay: its number, and when it came into force, went out, and so on."""
+        """Return [number, came into force, went out of force, ...] for each memory that did not simply come and stay."""
         within = ([at for at in self.turns[one] if at <= self.last] for one in self.ids)
         return [
             [place, *map(self.at, times)]
@@ -68,7 +68,7 @@ class Times:
         ]
 
     def worded(self) -> list[list[int]]:
-        """Return of each memory that has another text than it came with: its number, and since when it has that."""
+        """Return [number, time] for each memory whose text was changed: the time of its last change."""
         since = [self.history.lives[one].worded_at for one in self.ids]
         return [
             [place, self.at(at)]
@@ -77,7 +77,7 @@ class Times:
         ]
 
     def changes(self) -> list[list[Any]]:
-        """Return (memory, time, kind) of what put memories away or took them back, each memory's in order."""
+        """Return [number, time, kind] for each change that hid or restored a memory, in order per memory."""
         return [
             [place, self.at(at), kind]
             for place, one in enumerate(self.ids)
@@ -86,7 +86,7 @@ class Times:
         ]
 
     def links(self, number: Mapping[str, int]) -> dict[str, list[int]]:
-        """Return of each relation the links, flat: source, target, when it was made, and when unmade or −1."""
+        """Return each relation's links as a flat list: source, target, time added, time removed or −1."""
         found: dict[str, list[int]] = {}
         for (relation, source, target), turns in sorted(self.history.links.items()):
             if source in number and target in number:
@@ -98,8 +98,8 @@ class Times:
     def curves(self, memories: Sequence[StoredMemory], curve: ForgettingCurveConfig) -> list[list[int]]:
         """Return of each memory that did not just fade: its number, how many points are left out, and its points.
 
-        A point is a time, the relevance from then on in hundredths, what holds it (the floor in hundredths, −1 for pinned), and
-        whether it was used.
+        A point is a time, the relevance from then on in hundredths, its lower bound (the floor in hundredths, −1 if pinned), and
+        whether it was an access.
         """
         found = []
         for place, memory in enumerate(memories):
@@ -133,7 +133,7 @@ def times_of(
 def _span(
     lines: Sequence[Timeline], turns: Mapping[str, Sequence[str]], until: str, builds: Sequence[str]
 ) -> tuple[str, str]:
-    """Return the first and last time on the slider: of the memories, of what became of them soon after, and of builds then."""
+    """Return the slider's first and last time: of the memories, of changes soon after, and of builds in that time."""
     if not lines:
         return "", ""
     first, last = min(line.added for line in lines), max(line.added for line in lines)

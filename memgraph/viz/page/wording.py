@@ -1,4 +1,4 @@
-"""What the page says in words: its title, an opening sentence, and what is not on it."""
+"""The texts of the page: its title, the opening sentences, and what was left out."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from memgraph.viz.page.limits import FULL_TEXTS, SHORT_CHARS
 from memgraph.viz.series.series import Point, Series
 
 _FEWEST = 5
-"""Shares of fewer than these say nothing."""
+"""Smallest sample of which a share is reported."""
 _MOST_SINGLE = 8
-"""Of more points, halves are compared: single ones differ by chance."""
+"""With more points than this, halves are compared, because single points differ by chance."""
 _SAME_POINTS = 2
-"""Percentages that differ by no more are the same."""
+"""Percentages that differ by at most this are reported as equal."""
 _MOST_NAMED = 3
 
 
@@ -35,7 +35,7 @@ def title_of(project_id: str | None, memories: Sequence[StoredMemory]) -> str:
 
 
 def span_of(data: PageData) -> str:
-    """Return the span in words; undated trials are counted, not dated."""
+    """Return the period in words; undated trials are numbered instead of dated."""
     if not data.first:
         return ""
     first, last = data.first[:10], data.last[:10]
@@ -46,9 +46,9 @@ def span_of(data: PageData) -> str:
 
 
 def sentence_of(data: PageData) -> str:
-    """Return what the agent learned, in a sentence or three."""
+    """Return what the agent learned, in one to three sentences."""
     if not data.memories:
-        return f"Nothing{' that may be shown' if data.hidden else ''} is remembered{_choice_of(data)}."
+        return f"There are no memories{' that may be shown' if data.hidden else ''}{_choice_of(data)}."
     kept = sum(data.kept.values())
     on_page = "" if kept == len(data.memories) else f" ({len(data.memories):,} of them are on this page)"
     span = span_of(data)
@@ -63,10 +63,10 @@ def sentence_of(data: PageData) -> str:
         )
         if (many := data.kept[kind])
     ]
-    among = f", {enumerated(made)} among them" if made else ""
-    said = [f"{where} the agent kept {_count(kept, 'memory', 'memories')}{on_page}{among}."]
+    among = f", including {enumerated(made)}" if made else ""
+    said = [f"{where} the agent stored {_count(kept, 'memory', 'memories')}{on_page}{among}."]
     if len({memory.project_id for memory in data.memories}) > 1:
-        return said[0]  # a share over different kinds of work says nothing
+        return said[0]  # a share over different kinds of work is meaningless
     by_name = {one.name: one for one in data.series}
     said += _went(by_name.get("success_rate"), "builds", "Attempts that succeeded")
     said += _came_back(by_name.get("returning_failures"), is_of_tasks=data.is_of_tasks)
@@ -74,7 +74,7 @@ def sentence_of(data: PageData) -> str:
 
 
 def _went(series: Series | None, group: str, what: str) -> list[str]:
-    """Say how a share went from its first part to its last; nothing where it was all or nothing throughout."""
+    """Describe how a share changed from its first part to its last; empty if it was always 0 % or always 100 %."""
     parts = parts_of(series, group)
     if series is None or parts is None:
         return []
@@ -91,7 +91,7 @@ def _went(series: Series | None, group: str, what: str) -> list[str]:
 
 
 def _came_back(series: Series | None, *, is_of_tasks: bool) -> list[str]:
-    """Say how many of the known failures came back, first and last; of many points, which share of them on average."""
+    """Describe how many known failures came back in the first and last period; with many points, their average share."""
     group = "came back"
     known = _known(series, group) if series else []
     if series is None or not known or min(known[0].count, known[-1].count) < _FEWEST:
@@ -110,7 +110,7 @@ def _came_back(series: Series | None, *, is_of_tasks: bool) -> list[str]:
 
 
 def _in_bucket(series: Series, point: Point) -> str:
-    """Return when a point is, in words: in trial 4, in the week from 5 January 2026, in January 2026."""
+    """Return a point's period in words: in trial 4, in the week from 5 January 2026, in January 2026."""
     if series.undated:
         return f"in trial {trial_of(point.at)}"
     if series.bucket == "day":
@@ -123,14 +123,14 @@ def _in_bucket(series: Series, point: Point) -> str:
 
 
 def _known(series: Series, group: str) -> list[Point]:
-    """Return the points of a group that are no share of nothing."""
+    """Return the points of a group that have a value."""
     return [point for point in series.points if point.group == group and point.value is not None]
 
 
 def parts_of(series: Series | None, group: str) -> tuple[tuple[float, int], tuple[float, int], bool] | None:
-    """Return a share at first and at last, each with what it is of, and whether that means halves of its points.
+    """Return a share's first and last value, each with its sample size, and whether they are averages of halves.
 
-    Of few points the first and the last are compared. None: there is but one, or a part is of too few to say anything.
+    With few points the first and the last are compared. None if there is only one, or if a part's sample is too small.
     """
     points = _known(series, group) if series else []
     if len(points) < 2:
@@ -147,18 +147,18 @@ def _share(points: Sequence[Point]) -> tuple[float, int] | None:
 
 
 def left_out_of(data: PageData) -> list[str]:
-    """Return what is not on the page, a sentence each."""
+    """Return one sentence for each kind of content that is not on the page."""
     said = []
     if data.others:
         names = [visible(name) for name in data.others]
         rest_of = [f"{len(names) - _MOST_NAMED:,} more"] if len(names) > _MOST_NAMED else []
         said.append(
-            f"Shown is {visible(data.project_id or '')}, the project with the most memories: undated trials and what has dates have no "
-            f"time in common. Name another project (--project) to see it: {enumerated([*names[:_MOST_NAMED], *rest_of])}."
+            f"This page shows {visible(data.project_id or '')}, the project with the most memories: undated trials and dated memories have "
+            f"no common time axis. Choose another project with --project: {enumerated([*names[:_MOST_NAMED], *rest_of])}."
         )
     if rest := sum(data.kept.values()) - len(data.memories):
         said.append(
-            f"{_count(rest, 'memory is', 'memories are')} not on this page: it has the most relevant ones and what these were made of."
+            f"{_count(rest, 'memory is', 'memories are')} not on this page, which shows the most relevant ones and those they were derived from."
         )
     if data.hidden:
         hidden = _count(
@@ -167,30 +167,30 @@ def left_out_of(data: PageData) -> list[str]:
         said.append(f"{hidden} left out.")
     if data.memories and not data.document["undated"] and is_undated(data.first):
         said.append(
-            "Undated trials stand at the beginning, as days from January 2000 on; name a project, or a time since when, to see one history alone."
+            "Undated trials are shown at the beginning, as days from January 2000 on; use --project or --since to see one history alone."
         )
     if data.shortened:
         said.append(
-            f"Of all but the {FULL_TEXTS:,} most relevant memories the first {SHORT_CHARS} characters are given "
+            f"Only the {FULL_TEXTS:,} most relevant memories have their full text; of the others, this page has the first {SHORT_CHARS} characters "
             f"({data.shortened:,} shortened)."
         )
     return said
 
 
 def counted_of(data: PageData) -> str:
-    """Return what the charts count: the memories of this choice, also those that the page has no room for."""
+    """Return a sentence on what the charts count: all selected memories, including those not on the page."""
     kept = sum(data.kept.values())
     which = "the one memory" if kept == 1 else f"the {kept:,} memories"
     on_page = len(data.memories)
-    besides = "" if kept == on_page else f"; map, slider and list show the {on_page:,} that are on this page"
-    return f"Counted are {which} of this choice, and the builds and recalls of its time{besides}."
+    besides = "" if kept == on_page else f"; map, slider and list show only the {on_page:,} on this page"
+    return f"The charts count {which} selected, and the builds and recalls of the same period{besides}."
 
 
 def _choice_of(data: PageData) -> str:
-    """Say what was asked for."""
-    said = f" of {visible(data.project_id)}" if data.project_id else ""
-    said += f" since {visible(data.since)}" if data.since else ""
-    return said + (f" until {visible(data.until)}" if data.until else "")
+    """Return the selection in words."""
+    chosen = f" of {visible(data.project_id)}" if data.project_id else ""
+    chosen += f" since {visible(data.since)}" if data.since else ""
+    return chosen + (f" until {visible(data.until)}" if data.until else "")
 
 
 def _count(number: int, singular: str, plural: str | None = None) -> str:

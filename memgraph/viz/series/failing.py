@@ -1,4 +1,4 @@
-"""Which failures there are, when each failed, and when it was tried at all: what the page lists as still failing, and as solved."""
+"""Lists the failures with their times and attempts, which the page shows as still failing or solved."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memgraph.lifecycle.evidence.trials import is_trial
 from memgraph.model.memory import StoredMemory
 from memgraph.text.attempts import done_text
 from memgraph.text.cutting import cut
-from memgraph.viz.series.failures import SUCCESS, Which, told_since
+from memgraph.viz.series.failures import SUCCESS, Which, reported_since
 from memgraph.viz.series.measures import Scope
 
 _TITLE_CHARS = 56
@@ -27,14 +27,14 @@ class Failing(NamedTuple):
     Attributes
     ----------
     title : str
-        What failed, in a few words; empty where only the memories' texts say so, or none is shown.
+        What failed, in a few words; empty if only the memories' texts say so, or if no memory is shown.
     memories : list of (int, int)
-        Those that tell of it, by their places, each with where in its text it begins to say what happened; none of one that was
-        not remembered, or not by a memory that is shown.
+        The shown memories that describe it: number, and the offset in the text where the description starts. Empty if no shown
+        memory describes it.
     failed : list of str
-        When it failed: as the series `returning_failures` counts it.
+        Times at which it failed, as counted by the series `returning_failures`.
     tried, solved : list of str
-        Of a named task, when it was tried, and when it succeeded; empty of any other failure.
+        For a named task, the times of its attempts and successes; otherwise empty.
     """
 
     title: str
@@ -54,22 +54,22 @@ def failing(scope: Scope, memories: Sequence[StoredMemory]) -> list[Failing]:
     for place, memory in enumerate(memories):
         life = scope.lives.get(memory.id)
         if life is not None and life.type == "episodic":
-            for which in told_since(scope.history, life):
+            for which in reported_since(scope.history, life):
                 places[which].append(place)
     by_task = _by_task(scope)
     found = []
     for which, times in failed.items():
-        told = places[which]
-        if which.is_task:  # what is told of a whole trial tells more of it than an error on the way
-            told = [place for place in told if is_trial(vars(memories[place]))] or told
+        numbers = places[which]
+        if which.is_task:  # the report of a whole trial says more than an error along the way
+            numbers = [place for place in numbers if is_trial(vars(memories[place]))] or numbers
         tried, solved = by_task.get(which, ([], [])) if which.is_task else ([], [])
-        title = _title_of(memories[told[0]]) if told else ""
-        found.append(Failing(title, [(place, _begins(memories[place])) for place in told], times, tried, solved))
+        title = _title_of(memories[numbers[0]]) if numbers else ""
+        found.append(Failing(title, [(place, _begins(memories[place])) for place in numbers], times, tried, solved))
     return found
 
 
 def _by_task(scope: Scope) -> dict[Which, tuple[list[str], list[str]]]:
-    """Return when each named task was tried, and when it succeeded."""
+    """Return the times of each named task's attempts and successes."""
     found: dict[Which, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
     for (project_id, build_id), build in sorted(scope.history.builds.items(), key=lambda item: item[1].at):
         task = task_of_build(build_id)
@@ -81,7 +81,7 @@ def _by_task(scope: Scope) -> dict[Which, tuple[list[str], list[str]]]:
     return dict(found)
 
 
-def told_times(history: History, memory: StoredMemory) -> list[str]:
+def reported_times(history: History, memory: StoredMemory) -> list[str]:
     """Return when the builds that told a memory did so, in order; empty where fewer than two did."""
     builds = [history.builds.get((memory.project_id or "", name)) for name in memory.evidence_build_ids]
     return sorted((build.at if build else memory.occurred_at or "") for build in builds) if len(builds) > 1 else []

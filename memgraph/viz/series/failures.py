@@ -1,7 +1,7 @@
-"""What failed, and when: a task, where the builds' names tell which one they were trials at; else an error, by its fingerprint.
+"""Finds the failures in a history: of a task, if build names identify it, otherwise of an error, by its fingerprint.
 
-One task is one task, whatever was said of it: trials of it that were told in other words, or met other errors, failed at the same. So of
-builds whose names tell the task, the outcome counts, and not what their memories say.
+Trials of the same task count as the same failure even if their texts or errors differ. So for builds whose names identify the task,
+the outcome of the build counts, not the text of its memories.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ SUCCESS = "success"
 
 
 class Which(NamedTuple):
-    """A failure, wherever it comes back.
+    """The identity of a failure across its occurrences.
 
     Attributes
     ----------
     project_id : str
-        Empty for none.
+        Empty for no project.
     name : str
-        The task, or the fingerprint.
+        The task or the fingerprint.
     is_task : bool
     """
 
@@ -33,7 +33,7 @@ class Which(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """That something failed: when, in which order that was recorded, and what."""
+    """One occurrence of a failure: its time, the sequence number of its event, and its identity."""
 
     at: str
     seq: int
@@ -41,14 +41,14 @@ class Failure(NamedTuple):
 
 
 def failures(history: History, lives: Mapping[str, Life], counts: Callable[[str], bool]) -> list[Failure]:
-    """Return every failure, in the order in which they happened: once for each build in which it was met.
+    """Return every failure in order of time, once for each build in which it occurred.
 
     Parameters
     ----------
     lives : mapping of str to Life
-        The memories that count, by id.
+        The counted memories, by id.
     counts : callable
-        Tells whether the builds of a project do.
+        Returns whether the builds of a project are counted.
     """
     found: dict[tuple[Which, str], Failure] = {}
     for (project_id, name), build in history.builds.items():
@@ -58,13 +58,13 @@ def failures(history: History, lives: Mapping[str, Life], counts: Callable[[str]
             found[which, f"build {name}"] = Failure(build.at, build.seq, which)
     for memory_id, life in lives.items():
         if life.type == "episodic":
-            for which, at, key in _told(history, memory_id, life):
+            for which, at, key in _reported(history, memory_id, life):
                 found.setdefault((which, key), Failure(at, life.seq, which))
     return sorted(found.values(), key=lambda failure: failure[:2])
 
 
-def _told(history: History, memory_id: str, life: Life) -> Iterator[tuple[Which, str, str]]:
-    """Yield what failed by what a memory says, when, and a key that is the same where two memories tell of one failure."""
+def _reported(history: History, memory_id: str, life: Life) -> Iterator[tuple[Which, str, str]]:
+    """Yield the failures that a memory reports, with their times and a key that is equal for two reports of one failure."""
     if life.fingerprint is None:
         return
     project_id = life.project_id or ""
@@ -74,13 +74,13 @@ def _told(history: History, memory_id: str, life: Life) -> Iterator[tuple[Which,
         if task_of_build(name) is None:
             yield same, history.builds[project_id, name].at, f"build {name}"
     if not known:
-        for which in told_since(history, life):
+        for which in reported_since(history, life):
             yield which, life.at, f"memory {memory_id}"
     yield from ((same, at, f"again {memory_id} {number}") for number, at in enumerate(life.again))
 
 
-def told_since(history: History, life: Life) -> dict[Which, str]:
-    """Return the failures that a memory tells of, each with since when; none of one without a fingerprint."""
+def reported_since(history: History, life: Life) -> dict[Which, str]:
+    """Return the failures that a memory reports and since when; empty without a fingerprint."""
     if life.fingerprint is None:
         return {}
     project_id = life.project_id or ""

@@ -1,4 +1,4 @@
-"""Which lessons were known when: what they teach, from when on, and while they could be told."""
+"""Determines which failures had a known lesson at a time."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from itertools import accumulate
 from operator import attrgetter
 
 from memgraph.fold.history.lives import History, Life
-from memgraph.viz.series.failures import Which, told_since
+from memgraph.viz.series.failures import Which, reported_since
 
 _HIDES = {"suppressed": True, "deleted": True, "unsuppressed": False, "undeleted": False}
 _TEACHES = {"compressed": True, "uncompressed": False}
-_Turns = list[tuple[str, bool]]
-"""From when on something was so, or was not so; in the order of time."""
+_Transitions = list[tuple[str, bool]]
+"""Times at which a state became true or false, in order."""
 
 
 class Lessons:
     """The lessons of a history.
 
-    One teaches its own failure from when it came, and that of a memory that it was made of from when this was so. It is known as long
-    as it is neither suppressed nor deleted.
+    A lesson covers its own failure from when it was added, and its sources' failures from when it was derived from them. It is known
+    as long as it is not suppressed or deleted.
 
     Parameters
     ----------
     lives : mapping of str to Life
-        The memories that count, by id.
+        The counted memories, by id.
     """
 
     def __init__(self, history: History, lives: Mapping[str, Life]) -> None:
         lessons = {one: life for one, life in lives.items() if life.is_lesson}
-        hidden: dict[str, dict[str, _Turns]] = defaultdict(lambda: defaultdict(list))
-        made: dict[tuple[str, str], _Turns] = defaultdict(list)
+        hidden: dict[str, dict[str, _Transitions]] = defaultdict(lambda: defaultdict(list))
+        made: dict[tuple[str, str], _Transitions] = defaultdict(list)
         for change in sorted(history.changes, key=attrgetter("at", "seq")):
             if change.kind in _HIDES and change.id in lessons:
                 hidden[change.id][change.kind.removeprefix("un")].append((change.at, _HIDES[change.kind]))
@@ -40,28 +40,28 @@ class Lessons:
                 made[change.other or "", change.id].append((change.at, _TEACHES[change.kind]))
         taught: dict[Which, list[tuple[str, int]]] = defaultdict(list)
         for one, life in lessons.items():
-            for which, since in told_since(history, life).items():
+            for which, since in reported_since(history, life).items():
                 taught[which] += _steps([(since, True)], hidden[one].values())
         for (one, source), turns in made.items():
-            for which, since in told_since(history, history.lives[source]).items():
+            for which, since in reported_since(history, history.lives[source]).items():
                 not_yet = [("", True), (since, False)]
                 taught[which] += _steps(turns, [*hidden[one].values(), not_yet])
         self._times: dict[Which, list[str]] = {}
         self._known: dict[Which, list[int]] = {}
-        """Of each failure, from each of the times on, how many lessons of it are known."""
+        """The number of known lessons of each failure, from each of the times on."""
         for which, steps in taught.items():
             steps.sort()
             self._times[which] = [at for at, _ in steps]
             self._known[which] = list(accumulate(step for _, step in steps))
 
     def knew(self, which: Which, at: str) -> bool:
-        """Tell whether a lesson of this failure was known right before a time."""
+        """Return whether a lesson of this failure was known right before a time."""
         place = bisect_left(self._times.get(which, ()), at)
         return place > 0 and self._known[which][place - 1] > 0
 
 
-def _steps(teaches: _Turns, hidden: Iterable[_Turns]) -> list[tuple[str, int]]:
-    """Return when a lesson comes to be known (1), and no longer is (-1): it teaches, and nothing hides it."""
+def _steps(teaches: _Transitions, hidden: Iterable[_Transitions]) -> list[tuple[str, int]]:
+    """Return when a lesson becomes known (1) and unknown (-1): it is known while it covers the failure and nothing hides it."""
     states = [False, *(False for _ in hidden)]
     turns = sorted((at, place, is_so) for place, of in enumerate([teaches, *hidden]) for at, is_so in of)
     steps, was_known = [], False

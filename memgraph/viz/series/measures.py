@@ -1,4 +1,4 @@
-"""What is counted of a history, and how: one measure per series."""
+"""The measures: how each series is computed from a history."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Cell:
 
 
 class Sample(NamedTuple):
-    """Something that happened, and whether it is of the kind that a share is taken of."""
+    """Something that happened, and whether it counts as a hit in a share."""
 
     at: str
     group: str
@@ -47,23 +47,23 @@ _NOTHING: Table = ([], None)
 
 @dataclass(frozen=True)
 class Measure:
-    """A series' name, what it says, and how it is computed."""
+    """A series' name, meaning and computation."""
 
     name: str
     title: str
     unit: str
-    said: str
+    text: str
     of: Callable[[Scope], Table]
 
     @property
     def definition(self) -> str:
-        """What exactly the number is."""
-        return self.said + _BUCKETS
+        """The exact definition of the number."""
+        return self.text + _BUCKETS
 
 
 @dataclass(frozen=True)
 class Scope:
-    """What is counted: of one project or (None) of all, from `first` to `last`; of memories only `ids`, unless that is None."""
+    """What is counted: one project or (None) all, from `first` to `last`; only the memories `ids`, unless that is None."""
 
     history: History
     project_id: str | None
@@ -72,27 +72,27 @@ class Scope:
     bucket: Bucket | None
     now: str
     ids: Collection[str] | None = None
-    told_tags: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Of each memory that may be shown, the tags that it came with and still has."""
+    visible_tags: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The tags of each memory that may be shown: those it was added with and still has."""
 
     @cached_property
     def lives(self) -> dict[str, Life]:
-        """The memories that count, by id."""
+        """The counted memories, by id."""
         lives, ids = self.history.lives, self.ids
         chosen = lives if ids is None else [one for one in lives if one in ids]
         return {one: lives[one] for one in chosen if self.counts(lives[one].project_id)}
 
     @cached_property
     def is_undated(self) -> bool:
-        """Whether all that counts are trials that nobody dated."""
+        """Whether everything counted belongs to undated trials."""
         return bool(self.lives) and all(is_undated(life.at) for life in self.lives.values() if self.covers(life.at))
 
     def counts(self, project_id: str | None) -> bool:
-        """Tell whether what belongs to a project counts."""
+        """Return whether a project is counted."""
         return self.project_id is None or project_id == self.project_id
 
     def covers(self, at: str) -> bool:
-        """Tell whether a time lies within."""
+        """Return whether a time is in the period."""
         return self.first <= at <= self.last
 
     def grid(self, times: Sequence[str]) -> tuple[list[str], Bucket | None]:
@@ -105,12 +105,12 @@ class Scope:
         return list(starts(first, last, bucket)), bucket
 
     def table(self, samples: Iterable[Sample], groups: Sequence[str] = (), *, is_share: bool = False) -> Table:
-        """Return how many samples there are, or which share of them is a hit, in each bucket and group.
+        """Return the number of samples, or the share of hits, in each bucket and group.
 
         Parameters
         ----------
         groups : sequence of str
-            Their order; those without a sample are left out.
+            Order of the groups; groups without a sample are left out.
         """
         within = [sample for sample in samples if self.covers(sample.at)]
         grid, bucket = self.grid([sample.at for sample in within])
@@ -131,7 +131,7 @@ class Scope:
 
     @cached_property
     def states(self) -> tuple[list[tuple[str, State]], Bucket | None, set[str]]:
-        """What was in force at the end of each bucket; and which memories are at the end of all."""
+        """The state at the end of each bucket, and the ids of the memories in force at the end."""
         done = (change.at for change in self.history.changes if change.id in self.lives and change.at <= self.now)
         times = [*(life.at for life in self.lives.values()), *done]
         until = self.last if self.ids is not None else min(self.last, max(times, default=self.last))
@@ -146,12 +146,12 @@ class Scope:
 
     @cached_property
     def failures(self) -> list[Failure]:
-        """Every failure, in the order in which they happened: once for each build in which it was met."""
+        """Every failure in order of time, once for each build in which it occurred."""
         return failures(self.history, self.lives, self.counts)
 
     @cached_property
     def lessons(self) -> Lessons:
-        """What was known of each failure, and when."""
+        """Which lessons were known of each failure, and when."""
         return Lessons(self.history, self.lives)
 
 
@@ -248,7 +248,7 @@ def _churn(scope: Scope) -> Table:
 
 def _tags(scope: Scope) -> Table:
     within = ((one, life.at) for one, life in scope.lives.items() if scope.covers(life.at))
-    tagged = [Sample(at, tag) for one, at in within for tag in scope.told_tags.get(one, ())]
+    tagged = [Sample(at, tag) for one, at in within for tag in scope.visible_tags.get(one, ())]
     counts = Counter(sample.group for sample in tagged)
     most = [tag for tag, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_TAGS]]
     kept = frozenset(most)
@@ -365,4 +365,4 @@ MEASURES = (
         _survived,
     ),
 )
-"""Every series, in the order in which they are shown."""
+"""All series in display order."""

@@ -1,4 +1,4 @@
-"""What was learned over time, as series: each a number per bucket and group, defined so that it can be recomputed by hand."""
+"""Time series of what was learned: a number per bucket and group, defined so that it can be recomputed by hand."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _LEADING = "returning_failures"
 
 @dataclass(frozen=True)
 class Point:
-    """One number.
+    """One value of a series.
 
     Attributes
     ----------
     at : str
         First day of the bucket, ISO 8601, UTC.
     group : str
-        Which of the series' lines it is on.
+        The line of the series that it belongs to.
     value : float or None
-        None: a share of nothing.
+        None for a share without samples.
     count : int
-        Of a share or a mean, what it is of; else the value.
+        The sample size of a share or a mean; otherwise the value.
     """
 
     at: str
@@ -40,19 +40,19 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """One thing over time.
+    """One quantity over time.
 
     Attributes
     ----------
     unit : str
-        ``share`` (from 0 to 1), or what is counted.
+        ``share`` (0 to 1), or what is counted.
     points : tuple of Point
-        In order of time, and of the groups within a bucket; every bucket from the first to the last has a point for every
-        group. Empty: the journal tells nothing of it.
+        In order of time, then of groups; every bucket from the first to the last has a point for every group. Empty if the
+        journal has no data for it.
     bucket : str or None
         ``day``, ``week``, ``month``, ``year`` or ``decade``; None without points.
     undated : bool
-        Whether its days stand for the numbers of trials that nobody dated: trial n is the n-th after 2000-01-01.
+        Whether its days stand for undated trials: trial n is day n after 2000-01-01.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Series:
     undated: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON holds it."""
+        """Return the series as a JSON-compatible dict."""
         return {**asdict(self), "points": [asdict(point) for point in self.points]}
 
 
@@ -78,31 +78,31 @@ def learning_series(
     history: History | None = None,
     ids: Collection[str] | None = None,
 ) -> list[Series]:
-    """Return every series, in one fixed order, those without a point too. Costs one pass over the journal.
+    """Return every series in a fixed order, including those without points. Costs one pass over the journal.
 
     Parameters
     ----------
     project_id : str, optional
         Only memories, builds and recalls of this project.
     since, until : str, optional
-        Only what happened from then to then, both included; a date as `until` means its last moment. What was before is
-        known, though: what was in force then is, and what failed then failed before.
+        Period, both ends included; a date as `until` includes the whole day. Earlier events still count as history: memories
+        stay in force, and failures have occurred before.
     bucket : {"day", "week", "month", "year", "decade"}, optional
         Default: for each series days up to two months, weeks up to two years, months up to fifty, years up to 500, else decades.
     history : History, optional
-        What was read from this store already.
+        The history, if it was already read from this store.
     ids : collection of str, optional
-        Only these memories, and to `until` even if nothing was done with them any more; builds and recalls count all the same.
+        Only these memories, up to `until` even if nothing happened to them by then; builds and recalls are still counted.
 
     Raises
     ------
     InvalidInputError
-        A time is none, `since` is after `until`, there is no such bucket, or there are more than 10,000 of it.
+        A time is invalid, `since` is after `until`, the bucket is unknown, or there would be more than 10,000 buckets.
     """
     first, last = bounds(since, until)
     wanted = checked_bucket(bucket)
     history = history or read_history(store)
-    scope = Scope(history, project_id, first, last, wanted, store.now(), ids, _told_tags(store, history))
+    scope = Scope(history, project_id, first, last, wanted, store.now(), ids, _visible_tags(store, history))
     is_of_trials = wanted in {None, "day"} and scope.is_undated
     if is_of_trials:
         scope = replace(scope, bucket="day")
@@ -110,19 +110,19 @@ def learning_series(
     for measure in MEASURES:
         cells, used = measure.of(scope)
         points = tuple(_points(cells))
-        told = Series(measure.name, measure.title, measure.unit, measure.definition, points, used, is_of_trials)
-        found.append(told)
+        series = Series(measure.name, measure.title, measure.unit, measure.definition, points, used, is_of_trials)
+        found.append(series)
     return found
 
 
-def _told_tags(store: AgentMemoryStore, history: History) -> dict[str, tuple[str, ...]]:
-    """Return the tags of the memories that may be shown, by their ids: those that they came with, and still have today."""
+def _visible_tags(store: AgentMemoryStore, history: History) -> dict[str, tuple[str, ...]]:
+    """Return the tags, by id, of the memories that may be shown: those they were added with and still have today."""
     today = store.reader.today()
-    told = {}
+    tags = {}
     for one in shown_ids(store, include={"archived"}):
         if life := history.lives.get(one):
-            told[one] = tuple(tag for tag in life.tags if today is None or tag in today[one].tags)
-    return told
+            tags[one] = tuple(tag for tag in life.tags if today is None or tag in today[one].tags)
+    return tags
 
 
 def _points(cells: Iterable[Cell]) -> Iterable[Point]:
@@ -132,15 +132,15 @@ def _points(cells: Iterable[Cell]) -> Iterable[Point]:
 
 
 def with_data(series: Sequence[Series]) -> list[Series]:
-    """Return the series that have something to show: a value in one point or more."""
+    """Return the series that have at least one value."""
     return [one for one in series if any(point.value is not None for point in one.points)]
 
 
 def has_news(series: Series) -> bool:
-    """Tell whether a series says more than its first point: what is drawn beside others should.
+    """Return whether a series shows a change, so that it is worth drawing beside others.
 
-    A share that is always the same does not; nor does one that is none at first and all from then on, as that of failures seen before
-    is where all tasks are known from the first trial on. Whether known failures come back is always said.
+    A constant share does not; nor does one that is 0 at first and 1 from then on, such as the share of failures seen before when all
+    tasks are known from the first trial on. Whether known failures come back is always shown.
     """
     if series.unit != "share" or series.name == _LEADING:
         return True
@@ -156,12 +156,12 @@ def has_news(series: Series) -> bool:
 
 
 def _is_bound(values: Sequence[float]) -> bool:
-    """Tell whether a share could not but be so: none at first, and all from then on."""
+    """Return whether a share is 0 at first and 1 from then on, which is trivial."""
     return values[0] == 0.0 and set(values[1:]) <= {1.0}
 
 
-def told_first(series: Sequence[Series]) -> list[Series]:
-    """Return series in the order in which they are shown together: whether known failures come back first, for that is learning."""
+def display_order(series: Sequence[Series]) -> list[Series]:
+    """Return series in display order: returning failures first, because they show whether anything was learned."""
     return sorted(series, key=lambda one: one.name != _LEADING)
 
 
@@ -172,4 +172,4 @@ GROUP_WORDS = {
     "fact": "facts",
     LESSON: "with a lesson known",
 }
-"""What the groups of series are called in pictures."""
+"""Display names of the series' groups."""

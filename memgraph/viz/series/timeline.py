@@ -1,4 +1,4 @@
-"""What became of single memories: when each came, was used, and left, from the journal."""
+"""Timelines of single memories, from the journal: when each was added, accessed and removed."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Timeline:
     Attributes
     ----------
     added : str
-        When what it tells happened; of what was made of other memories, when the latest of these did.
+        When what it describes happened; for a derived memory, when its latest source happened.
     relevances : tuple of Relevance
-        How relevant it was, in the order of time.
+        Its relevance over time, in order.
     changes : tuple of (str, str, str or None)
-        Each way out and back in order: its time, its kind, the other memory's id where there is one. Kinds: superseded,
+        Its state changes in order: time, kind, and the other memory's id if there is one. Kinds: superseded,
         unsuperseded, contradicted, uncontradicted, suppressed, unsuppressed, archived, unarchived, invalidated, revalidated,
-        deleted, undeleted, compressed (the other one was made of it, or took it in), uncompressed.
+        deleted, undeleted, compressed (the other one was derived from it, or absorbed it), uncompressed.
     """
 
     id: str
@@ -35,16 +35,16 @@ class Timeline:
 
 
 _MUTUAL = frozenset({"contradicted", "uncontradicted"})
-"""Changes that are of both memories alike."""
+"""Changes that apply to both memories."""
 
 
 def timelines(store: AgentMemoryStore, ids: Collection[str], *, history: History | None = None) -> dict[str, Timeline]:
-    """Return what became of these memories, by id, without those that never were. Costs one pass over the journal.
+    """Return the timelines of these memories by id; unknown ids are left out. Costs one pass over the journal.
 
     Parameters
     ----------
     history : History, optional
-        What was read from this store already, with the details of these memories.
+        The history, if it was already read from this store with the details of these memories.
     """
     history = history or read_history(store, details_of=ids)
     wanted = frozenset(ids) & history.lives.keys()
@@ -61,7 +61,7 @@ def timelines(store: AgentMemoryStore, ids: Collection[str], *, history: History
 
 
 def _ends(change: Change) -> list[tuple[str, str | None]]:
-    """Return whom a change is of, each with the other one."""
+    """Return the memories that a change applies to, each with the other one."""
     ends = [(change.id, change.other)]
     if change.kind in _MUTUAL and change.other is not None:
         ends.append((change.other, change.id))

@@ -73,9 +73,9 @@ BAD = {
     "nothing": ([], "0 vectors for 1 texts"),
     "too many": ([[1.0] * 768] * 2, "2 vectors for 1 texts"),
     "an empty one": ([[]], "0 dimensions"),
-    "zero": ([[0.0] * 768], "all zero"),
-    "NaN": ([[1.0] * 767 + [float("nan")]], "not finite"),
-    "infinity": ([[1.0] * 767 + [float("inf")]], "not finite"),
+    "zero": ([[0.0] * 768], "all-zero"),
+    "NaN": ([[1.0] * 767 + [float("nan")]], "NaN or infinity"),
+    "infinity": ([[1.0] * 767 + [float("inf")]], "NaN or infinity"),
 }
 
 

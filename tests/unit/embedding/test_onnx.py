@@ -132,7 +132,7 @@ def test_a_file_that_was_tampered_with_is_refused(which: str, tmp_path: Path) ->
     copy = tmp_path / original.name
     copy.write_bytes(content)
     embedder = MiniLMEmbedder(**{which: copy})
-    with pytest.raises(EmbeddingError, match=r"SHA-256 is .*, expected .*; install it again: `pip install") as caught:
+    with pytest.raises(EmbeddingError, match=r"SHA-256 is .*, expected .*; reinstall it: `pip install") as caught:
         embedder.embed(["text"])
     assert str(copy) in str(caught.value)
 

@@ -157,7 +157,7 @@ class TestTheStore:
 
         assert kept.content == "Pushed with [redacted: GitHub token]."
         assert self.SECRET not in self.journal(store)
-        assert any("taken out of what is kept" in notice for notice in store.notices)
+        assert any("redacted before storing" in notice for notice in store.notices)
 
     def test_what_is_embedded_is_what_is_kept(self, store: Any, embedder: Any, embedded_texts: Any) -> None:
         store.insert_memory({"type": "semantic", "content": f"Use {self.SECRET}."})

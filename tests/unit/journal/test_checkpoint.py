@@ -177,7 +177,7 @@ def test_a_store_writes_a_checkpoint_when_it_closes(
 
 def test_a_foreign_head_before_it_is_refused_too(checked: Journal, open_one: Open, head_path: Paths) -> None:
     head_path(checked).write_text(json.dumps({"seq": 2, "signature": "f" * 64}))
-    with pytest.raises(JournalError, match="another event"):
+    with pytest.raises(JournalError, match="a different event"):
         open_one()
 
 

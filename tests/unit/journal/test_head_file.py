@@ -135,7 +135,7 @@ def test_a_head_that_is_not_text_is_refused(stocked: Journal, head_path: Paths, 
 @pytest.mark.parametrize("seq", [1, 3, 5])
 def test_the_head_of_another_history_is_refused(stocked: Journal, head_path: Paths, open_one: Open, seq: int) -> None:
     head_path(stocked).write_text(json.dumps({"seq": seq, "signature": "f" * 64}))
-    with pytest.raises(DamagedJournalError, match="another event") as refused:
+    with pytest.raises(DamagedJournalError, match="a different event") as refused:
         open_one()
     assert refused.value.seq == seq
 

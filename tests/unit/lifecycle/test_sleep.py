@@ -328,7 +328,7 @@ class TestOfItsOwnAccord:
         with caplog.at_level(logging.WARNING, "memgraph"):
             (saved,) = self.episodes(memory, 1)
         assert memory.store.get_memory(saved) is not None
-        assert "could not sleep" in caplog.text
+        assert "automatic sleep failed" in caplog.text
 
     def test_it_is_short(self, open_store: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
         memory = memgraph.MemGraph(open_store(sleep_trigger="auto"))

@@ -99,15 +99,15 @@ def test_a_read_only_store(made: tuple[Path, str], tmp_path: Path) -> None:
     assert "Rollbacks take an hour" in read[0][1]
     check_read(read, memory_id, of_recall=str(home / "journal"))
     assert doctor[0] == 0, doctor
-    assert f"can be read, not written: {home / 'journal'}: Permission denied" in doctor[1]
+    assert f"read-only: {home / 'journal'}: Permission denied" in doctor[1]
     assert memory_id in past[1], past
     for code, _, err in (remember, forget, rebuild):
         assert code == 1
-        assert "Permission denied: the store can be read, not written; give this user write access" in err
+        assert "Permission denied: the store is read-only; give this user write access" in err
         assert "Traceback" not in err
     assert without_room[0] == 1
-    assert "can only be read, and its graph cannot be copied" in without_room[2]
-    assert "set TMPDIR to a directory with room" in without_room[2]
+    assert "is read-only, and its graph cannot be copied" in without_room[2]
+    assert "set TMPDIR to a directory with free space" in without_room[2]
     assert contents(home) == before
     assert not list((tmp_path / "temporary").iterdir()), "a copy was left"
 
@@ -119,4 +119,4 @@ def test_a_full_disk(made: tuple[Path, str]) -> None:
     for code, _, err in (remember, forget):
         assert code == 1
         assert "nothing was recorded" in err
-        assert "make room and try again" in err
+        assert "free some disk space and try again" in err

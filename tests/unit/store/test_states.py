@@ -552,7 +552,7 @@ class TestFindingIds:
         ids = [f"abcdef01-0000-4000-8000-{n:012d}" for n in range(7)]
         for key in ids:
             store.insert_memory({"type": "semantic", "content": f"memory {key[-2:]}", "id": key})
-        with pytest.raises(memgraph.InvalidInputError, match="begins 7 ids") as refused:
+        with pytest.raises(memgraph.InvalidInputError, match="matches 7 ids") as refused:
             store.find_id("abcdef01")
         assert ids[0] in str(refused.value)
         assert ids[4] in str(refused.value)
@@ -596,7 +596,7 @@ class TestForgetting:
         assert not house.store.get_memory(house.id).is_suppressed
         again = house.commands.unforget(house.id)
         assert again.success
-        assert "was not forgotten" in again.message
+        assert "is not forgotten" in again.message
 
     def test_restoring_finds_only_forgotten_memories(self, house: House) -> None:
         result = house.commands.unforget(TEXT)

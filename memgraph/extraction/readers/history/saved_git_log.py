@@ -110,7 +110,7 @@ class SavedGitLogReader:
             has_content = has_content or bool(line.strip())
             offset += length
         if has_content and not offsets:
-            problem = "holds no line 'commit <sha>': not the text of `git log --name-status`"
+            problem = "contains no line 'commit <sha>': not the output of `git log --name-status`"
             raise SourceError(problem, path=self._path)
         if len(offsets) > 1:
             first, last = _commit_at(stream, offsets[0]), _commit_at(stream, offsets[-1])

@@ -43,7 +43,7 @@ class AlfworldReader(TrialReader):
 
     def _parts(self, document: Any, _: str) -> Iterator[Part]:
         if not isinstance(document, list):
-            raise SourceError("holds no array of environments", path=self._path)
+            raise SourceError("contains no array of environments", path=self._path)
         for index, environment in enumerate(document):
             try:
                 task = self._task(index, environment)
@@ -56,7 +56,7 @@ class AlfworldReader(TrialReader):
 
     def _task(self, index: int, environment: object) -> BuildTask:
         if not isinstance(environment, dict) or not isinstance(environment.get("is_success"), bool):
-            raise ValueError("not an object that says is_success")
+            raise ValueError("not an object with is_success")
         name = named(environment.get("name"), f"env_{index}")
         is_solved = environment["is_success"]
         given = environment.get("memory")

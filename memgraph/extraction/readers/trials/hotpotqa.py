@@ -116,7 +116,7 @@ class HotpotqaReader(TrialReader):
                 path=self._path,
             )
         if not is_told:
-            raise SourceError("its trials hold no question ('Question: …')", path=self._path)
+            raise SourceError("its trials contain no question ('Question: …')", path=self._path)
         yield from self._of_trial(before, index, solved, {})
 
     def _of_trial(

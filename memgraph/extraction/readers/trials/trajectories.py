@@ -93,7 +93,7 @@ class TrajectoryReader:
     def _parts(self, document: Any, mark: str) -> Iterator[Part]:
         steps = document.get("trajectory") if isinstance(document, dict) else None
         if not isinstance(steps, list):
-            raise SourceError("holds no trajectory (a JSON object with a list of that name)", path=self._path)
+            raise SourceError("contains no trajectory (a JSON object with a list named trajectory)", path=self._path)
         info = document.get("info")
         root = next((_found(_FOLDER, step.get("state")) for step in steps if isinstance(step, dict)), "")
         tasks: list[BuildTask] = []
@@ -128,7 +128,7 @@ def _task(number: int, step: object, root: str) -> BuildTask:
     observation = cleaned(step.get("observation"), MAX_OUTPUT_CHARS)
     thought = cleaned(step.get("thought") or step.get("response"), MAX_SAID_CHARS)
     if not (action or observation or thought):
-        raise ValueError("says neither action nor observation nor thought")
+        raise ValueError("has no action, observation or thought")
     return BuildTask(
         task_id=f"step-{number}",
         agent_name="swe-agent",

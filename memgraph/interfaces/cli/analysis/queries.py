@@ -1,4 +1,4 @@
-"""``queries``: the named queries, what they tell and what they take."""
+"""``queries``: list the named queries, and show their parameters and Cypher."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @click.group(cls=Subgroup, invoke_without_command=True)
 @click.pass_context
 def queries(ctx: click.Context) -> None:
-    """List them, when no command is named."""
+    """List the queries if no command is given."""
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_)
 
@@ -32,23 +32,25 @@ def list_(settings: Settings) -> None:
         emit_json([_document(one) for one in found])
         return
     for one in found:
-        click.echo(" ".join([one.name, *map(_taken, one.parameters)]))
+        click.echo(" ".join([one.name, *map(_usage, one.parameters)]))
         click.echo(wrapped(one.purpose, indent="    "))
-    click.echo("\n`memgraph query NAME --param NAME=VALUE` asks one, `memgraph queries show NAME` prints its Cypher.")
+    click.echo(
+        "\n`memgraph query NAME --param NAME=VALUE` runs a query, `memgraph queries show NAME` prints its Cypher."
+    )
 
 
 @queries.command()
 @click.argument("name")
 @pass_settings
 def show(settings: Settings, name: str) -> None:
-    """Print a named query: its header, which says what it takes and gives, and its Cypher."""
+    """Print a named query: its header with parameters and columns, and its Cypher."""
     from memgraph.graph.queries import named_query
 
     found = named_query(name)
     emit(settings, {**_document(found), "cypher": found.text}, found.text.rstrip("\n"))
 
 
-def _taken(parameter: Parameter) -> str:
+def _usage(parameter: Parameter) -> str:
     return parameter.name if parameter.default is None else f"[{parameter.name}={parameter.default}]"
 
 
@@ -64,13 +66,13 @@ def _document(query: NamedQuery) -> dict[str, Any]:
 
 
 def _parameter(one: Parameter) -> dict[str, Any]:
-    """Return a parameter as JSON has it; `default` is there where it has one: ``now`` is the store's clock."""
+    """Return a parameter as JSON; `default` is present if it has one, where ``now`` means the store's clock."""
     from memgraph.graph.queries import value_of
 
-    told = {"name": one.name, "type": one.type, "about": one.about, "required": one.default is None}
+    fields = {"name": one.name, "type": one.type, "about": one.about, "required": one.default is None}
     if one.default is not None:
-        told["default"] = value_of(one.type, one.default.strip("'"))
+        fields["default"] = value_of(one.type, one.default.strip("'"))
     if one.one_of:
-        told["one_of"] = list(one.one_of)
+        fields["one_of"] = list(one.one_of)
     bounds = {"at_least": one.at_least, "at_most": one.at_most}
-    return told | {name: bound for name, bound in bounds.items() if bound is not None}
+    return fields | {name: bound for name, bound in bounds.items() if bound is not None}

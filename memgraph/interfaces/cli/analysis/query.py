@@ -1,4 +1,4 @@
-"""``query``: what the graph answers, to a named query or to Cypher."""
+"""``query``: run a named query or a Cypher statement on the graph."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.argument("name", required=False)
 @click.argument("misplaced", nargs=-1, metavar="")
 @click.option(
-    "--cypher", metavar="TEXT", help="A reading statement instead of a query's NAME; '-' reads standard input."
+    "--cypher", metavar="TEXT", help="A read-only statement instead of a query's NAME; '-' reads standard input."
 )
 @click.option(
     "--param",
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     "params",
     metavar="NAME=VALUE",
     multiple=True,
-    help="A parameter, again for each; with --cypher a number, true, false or null is one, all else is text.",
+    help="A parameter; repeatable. With --cypher, numbers, true, false and null are typed, everything else is text.",
 )
 @click.option(
     "--csv",
     "as_csv",
     is_flag=True,
-    help="CSV: UTF-8, lists as JSON, times as ISO 8601 in UTC. Texts are as they are, so a cell may begin with '=': "
-    "open it as text, not as formulas.",
+    help="CSV: UTF-8, lists as JSON, times as ISO 8601 in UTC. Texts are not escaped, so a cell may begin with '=': "
+    "import them as text, not as formulas.",
 )
 @click.option(
     "--parquet",
@@ -60,17 +60,17 @@ def query(
     as_csv: bool,
     parquet: Path | None,
 ) -> None:
-    """Print the rows as a table, or in the form that was asked for."""
+    """Print the rows as a table, or in the requested format."""
     if misplaced:
         raise click.UsageError(_hint(misplaced[0]))
     if name is None and cypher is None:
         raise click.UsageError("name a query, or give --cypher TEXT; `memgraph queries` lists the queries")
     if name is not None and cypher is not None:
-        raise click.UsageError(f"{plain(name)!a} and --cypher exclude each other: name a query, or give --cypher TEXT")
+        raise click.UsageError(f"{plain(name)!a} and --cypher cannot be combined: name a query, or give --cypher TEXT")
     if settings.as_json + as_csv + (parquet is not None) > 1:
-        raise click.UsageError("--json, --csv and --parquet exclude each other")
+        raise click.UsageError("--json, --csv and --parquet cannot be combined")
     if parquet is not None and not parquet.name:
-        raise click.BadParameter("a file's name is needed", param_hint="--parquet")
+        raise click.BadParameter("must name a file", param_hint="--parquet")
     given = _given(params)
     ask = _named(name, given) if name is not None else _ad_hoc(str(cypher), given)
     with opened(settings) as memory:
@@ -91,15 +91,15 @@ def query(
 
         print_table(rows)
     if not rows:
-        notice("the answer has no rows")
+        notice("the query returned no rows")
 
 
 def _hint(misplaced: str) -> str:
     shown = plain(misplaced)
     name, equals, _ = misplaced.partition("=")
     if name and equals:
-        return f"{shown!a} is given as an argument; a parameter is given as --param {shown}"
-    return f"{shown!a} is one argument too many; a parameter is given as --param NAME=VALUE"
+        return f"unexpected argument {shown!a}; give a parameter as --param {shown}"
+    return f"unexpected argument {shown!a}; give a parameter as --param NAME=VALUE"
 
 
 def _given(params: Sequence[str]) -> dict[str, str]:
@@ -115,7 +115,7 @@ def _given(params: Sequence[str]) -> dict[str, str]:
 
 
 def _named(name: str, given: dict[str, str]) -> Callable[[MemGraph], Rows]:
-    """Return what asks a named query; what cannot be asked is refused before the store is opened."""
+    """Return a function that runs a named query; invalid parameters are refused before the store is opened."""
     from memgraph.graph.queries import REQUIRED, named_query
 
     found = named_query(name)
@@ -128,7 +128,7 @@ def _named(name: str, given: dict[str, str]) -> Callable[[MemGraph], Rows]:
 
 
 def _values(found: NamedQuery, given: dict[str, str]) -> dict[str, Any]:
-    """Return texts as values of the types that the query's header names; unknown names are left to the query to refuse."""
+    """Convert texts to the types that the query's header names; the query itself refuses unknown names."""
     from memgraph.graph.queries import value_of
 
     types = {one.name: one.type for one in found.parameters}
@@ -144,7 +144,7 @@ def _values(found: NamedQuery, given: dict[str, str]) -> dict[str, Any]:
 def _ad_hoc(cypher: str, given: dict[str, str]) -> Callable[[MemGraph], Rows]:
     from memgraph.graph.guard import check_parameters, check_read_only, check_values
 
-    text = standard_input("a query has 20,000 at most") if cypher == "-" else cypher
+    text = standard_input("a query may have at most 20,000") if cypher == "-" else cypher
     values = {name: _scalar(value) for name, value in given.items()}
     try:
         text.encode()
@@ -156,7 +156,7 @@ def _ad_hoc(cypher: str, given: dict[str, str]) -> Callable[[MemGraph], Rows]:
 
 
 def _scalar(text: str) -> Any:
-    """Return a number, truth value, null or quoted text of JSON as what it is, and all else as the text it is."""
+    """Return the value of a JSON number, boolean, null or string, and any other text unchanged."""
     try:
         value = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError):
@@ -175,7 +175,7 @@ def _print_json(rows: Rows) -> None:
 
 
 def _write(rows: Rows, path: Path) -> None:
-    """Write a Parquet file, whole or not at all."""
+    """Write a Parquet file atomically."""
     from io import BytesIO
 
     from memgraph.viz.files import write_files

@@ -1,1 +1,1 @@
-"""What every command needs: options, opening a store, input and output."""
+"""Shared parts of all commands: options, opening a store, input and output."""

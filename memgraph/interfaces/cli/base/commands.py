@@ -1,4 +1,4 @@
-"""What commands are made of: a group that imports a command when it is run, and a refusal."""
+"""`LazyGroup`, a command group that imports a command when it runs, and `Refused`, a failed command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EXIT_FAILED = 1
 
 
 class Entry(NamedTuple):
-    """Where a command stands: ``module`` under this package, the command object's name in it, and its help."""
+    """Where a command is defined: its ``module`` in this package, the command object's name in it, and its help."""
 
     module: str
     attribute: str
@@ -20,7 +20,7 @@ class Entry(NamedTuple):
 
 
 class Refused(click.ClickException):
-    """A command that could not do what it was asked: one line on stderr, exit code 1."""
+    """A command that failed or was refused: one line on stderr, exit code 1."""
 
     exit_code = EXIT_FAILED
 
@@ -30,7 +30,7 @@ class Refused(click.ClickException):
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are named in a table and imported when one is run."""
+    """A group that lists its commands in a table and imports a command when it runs."""
 
     def __init__(self, *args: Any, table: Mapping[str, Entry], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -41,7 +41,7 @@ class LazyGroup(click.Group):
         return list(self._table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
-        """Import a command, with the table's help."""
+        """Import a command and set its help from the table."""
         entry = self._table.get(cmd_name)
         if entry is None:
             return None
@@ -50,6 +50,6 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Write the table without importing what it names."""
+        """Write the table of commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.help) for name, entry in self._table.items()])

@@ -1,4 +1,4 @@
-"""What is read from standard input where an argument is ``-``."""
+"""Reads an argument from standard input where it is ``-``."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def standard_input(instead: str) -> str:
     Parameters
     ----------
     instead : str
-        What to do with a text that is too long.
+        What to do if the text is too long: the end of the error message.
 
     Raises
     ------
     Refused
-        It is no UTF-8, or longer than 1,000,000 characters.
+        It is not UTF-8, or longer than 1,000,000 characters.
     """
     try:
         text = sys.stdin.read(MAX_STDIN_CHARS + 1)

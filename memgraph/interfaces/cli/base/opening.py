@@ -1,4 +1,4 @@
-"""Opens the store that the command line names, and shows what the library logs."""
+"""Opens the store that the command line names, and prints the library's log messages."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _LEVELS = {
 
 @contextmanager
 def opened(settings: Settings, *, is_lasting: bool = True, **config: Any) -> Iterator[MemGraph]:
-    """Open the store for a block, or a view of it as it was; what the library warns of goes to stderr, or all that it logs."""
+    """Open the store, or a view of its past, for a block; print the library's log messages to stderr."""
     if settings.is_recorded and settings.as_of is None:
-        raise click.UsageError("--recorded says what --as-of WHEN means: give both")
+        raise click.UsageError("--recorded has no effect without --as-of WHEN: give both")
     with logs_shown(settings), _options_named():
         from memgraph.config import config_path
         from memgraph.facade import MemGraph
@@ -40,20 +40,20 @@ def opened(settings: Settings, *, is_lasting: bool = True, **config: Any) -> Ite
         if settings.as_of is not None and not was_there:
             from memgraph.interfaces.cli.base.commands import Refused
 
-            raise Refused(f"there is no store at {home}, so there is no past to look at")
+            raise Refused(f"there is no store at {home}, so --as-of has nothing to read")
         with MemGraph.open(settings.home, embedder=settings.embedder, **config) as memory:
             if settings.as_of is None:
                 yield memory
             else:
                 with _past(settings, memory) as past:
                     yield past
-        if is_lasting and not was_there:  # a name that was mistyped shall not look like a memory that is empty
-            notice(f"made a new store at {home}")
+        if is_lasting and not was_there:  # otherwise a mistyped name would look like an empty store
+            notice(f"created a new store at {home}")
 
 
 @contextmanager
 def _options_named() -> Iterator[None]:
-    """Name a refused argument as the command line does."""
+    """Report a refused argument by its command-line option."""
     try:
         yield
     except InvalidInputError as error:
@@ -65,18 +65,18 @@ def _options_named() -> Iterator[None]:
 def _past(settings: Settings, memory: MemGraph) -> MemGraph:
     from memgraph.interfaces.cli.base.output import progress
 
-    with progress(settings, "going back") as bar:
+    with progress(settings, "replaying the past") as bar:
         return memory.at(settings.as_of or "", recorded=settings.is_recorded, progress=bar)
 
 
 @contextmanager
 def logs_shown(settings: Settings) -> Iterator[None]:
-    """Print the library's warnings (a healed journal, a rebuilt graph) as notices; its log where that was asked for.
+    """Print the library's warnings (a repaired journal, a rebuilt graph) as notices, or its log if one was requested.
 
     Raises
     ------
     ConfigError
-        ``MEMGRAPH_LOG`` names no level.
+        ``MEMGRAPH_LOG`` is not a log level.
     """
     level = _level(settings)
     logger = logging.getLogger("memgraph")
@@ -98,7 +98,7 @@ def logs_shown(settings: Settings) -> Iterator[None]:
 
 
 def _level(settings: Settings) -> int | None:
-    """Return what is to be logged; None: nothing was asked for. ``-v`` goes before the environment."""
+    """Return the log level, or None if no log was requested. ``-v`` takes precedence over the environment."""
     if settings.verbosity:
         return logging.INFO if settings.verbosity == 1 else logging.DEBUG
     named = os.environ.get(LOG_VARIABLE, "").strip().lower()
@@ -110,7 +110,7 @@ def _level(settings: Settings) -> int | None:
 
 
 class _Log(logging.Handler):
-    """Prints each record as one harmless line."""
+    """Prints each record as one line without control characters."""
 
     def emit(self, record: logging.LogRecord) -> None:
         from memgraph.interfaces.cli.base.output import stderr_line
@@ -123,12 +123,12 @@ class _Notices(logging.Handler):
 
     def __init__(self, level: int) -> None:
         super().__init__(level)
-        self._said: set[str] = set()
+        self._printed: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
         from memgraph.interfaces.cli.base.output import notice
 
         message = record.getMessage()
-        if message not in self._said:
-            self._said.add(message)
+        if message not in self._printed:
+            self._printed.add(message)
             notice(message)

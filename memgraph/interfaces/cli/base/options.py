@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Settings:
-    """What was asked of every command.
+    """The values of the shared options.
 
     Attributes
     ----------
     home : str or None
-        The store's directory if it was named on the command line.
+        The store's directory if the command line names it.
     as_json : bool
         One JSON document on standard output instead of text.
     verbosity : int
         How often ``-v`` was given.
     as_of : str or None
-        A moment: the store is read as it was then.
+        A time: the store is read as it was then.
     is_recorded : bool
         As what had been recorded by that moment, not as what had happened.
     embedder : Embedder or None
@@ -44,30 +44,34 @@ class Settings:
 
 
 OPTION_OF = {"when": "--as-of", "since": "--since", "until": "--until"}
-"""What the library's arguments are called on the command line, where it refuses one."""
+"""The command-line options of the library's arguments, for error messages."""
 
 pass_settings = click.make_pass_decorator(Settings, ensure=True)
 
 
 def shared_options() -> list[click.Option]:
-    """Return new options, for the group or for one command."""
+    """Return new instances of the shared options, for a group or a command."""
     return [
         click.Option(
             ["--home"],
             metavar="DIR",
             expose_value=False,
             callback=_home,
-            help="The store's directory (else MEMGRAPH_HOME, else ~/.memgraph).",
+            help="The store's directory (default: MEMGRAPH_HOME, else ~/.memgraph).",
         ),
         click.Option(
-            ["--json"], is_flag=True, expose_value=False, callback=_json, help="One JSON document on standard output."
+            ["--json"],
+            is_flag=True,
+            expose_value=False,
+            callback=_json,
+            help="Print one JSON document on standard output.",
         ),
         click.Option(
             ["--verbose", "-v"],
             count=True,
             expose_value=False,
             callback=_verbose,
-            help="Log on standard error what takes time; -vv: every step (or MEMGRAPH_LOG).",
+            help="Log slow operations on standard error; -vv logs every step (see also MEMGRAPH_LOG).",
         ),
         click.Option(
             ["--version"],
@@ -81,7 +85,7 @@ def shared_options() -> list[click.Option]:
 
 
 def past_options() -> list[click.Option]:
-    """Return new options for a command that only reads."""
+    """Return new instances of ``--as-of`` and ``--recorded``, for a command that only reads."""
     return [
         click.Option(
             ["--as-of"],
@@ -95,7 +99,7 @@ def past_options() -> list[click.Option]:
             is_flag=True,
             expose_value=False,
             callback=_recorded,
-            help="With --as-of: what had been recorded by then, not what had happened.",
+            help="With --as-of: read what had been recorded by then instead of what had happened.",
         ),
     ]
 
@@ -109,14 +113,14 @@ class Command(click.Command):
 
 
 class ReadingCommand(Command):
-    """A command that only reads, and so can read the store as it was."""
+    """A command that only reads, and so can read a past state of the store."""
 
     def __init__(self, *args: Any, params: Sequence[click.Parameter] | None = None, **kwargs: Any) -> None:
         super().__init__(*args, params=[*(params or ()), *past_options()], **kwargs)
 
 
 class Subgroup(click.Group):
-    """A group within the group; it and its commands have the shared options, too."""
+    """A nested group; it and its commands have the shared options, too."""
 
     command_class = Command
 
@@ -160,7 +164,7 @@ def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:  
 
 
 def installed_version(package: str = "memgraph-kuzu") -> str:
-    """Return a package's installed version, or a word for its absence."""
+    """Return a package's installed version; ``(source)`` or ``(missing)`` if it is not installed."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:

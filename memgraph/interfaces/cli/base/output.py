@@ -1,4 +1,4 @@
-"""What is printed, and where: results on stdout, everything else on stderr; memory text is never markup."""
+"""Output: results go to stdout, everything else to stderr; memory text is never interpreted as markup."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def plain(text: str) -> str:
 
 
 def emit(settings: Settings, document: Any, text: str | Sequence[str]) -> None:
-    """Print a result: the document with ``--json``, else the text."""
+    """Print a result: the document with ``--json``, otherwise the text."""
     if settings.as_json:
         emit_json(document)
     else:
@@ -36,31 +36,31 @@ def emit(settings: Settings, document: Any, text: str | Sequence[str]) -> None:
 
 
 def emit_json(document: Any) -> None:
-    """Print one JSON document: a model, or what JSON can hold."""
+    """Print a model or a JSON-compatible value as one JSON document."""
     if hasattr(document, "model_dump"):
         document = document.model_dump(mode="json")
-    on_terminal = sys.stdout.isatty()  # where characters outside of ASCII may be commands to it
+    on_terminal = sys.stdout.isatty()  # a terminal may interpret non-ASCII characters as commands
     click.echo(json.dumps(document, ensure_ascii=on_terminal, indent=2 if on_terminal else None))
 
 
 def without_vectors(memory: Any) -> dict[str, Any]:
-    """Return a memory as JSON holds it, without its embedding."""
+    """Return a memory's JSON fields without its embedding."""
     fields: dict[str, Any] = memory.model_dump(mode="json", exclude=_BARE)
     return fields
 
 
 def notice(text: str) -> None:
-    """Tell something beside the result."""
+    """Print a notice on standard error."""
     click.echo(f"memgraph: {plain(text)}", err=True)
 
 
 def stderr_line(text: str) -> None:
-    """Print one harmless line on standard error."""
+    """Print one line without control characters on standard error."""
     click.echo(plain(text), err=True)
 
 
 def wrapped(text: str, *, indent: str = "", first: str | None = None) -> str:
-    """Return a text of one line, broken to the width of a page."""
+    """Return a one-line text wrapped at 80 columns."""
     return textwrap.fill(
         plain(text),
         WIDTH,
@@ -92,7 +92,7 @@ def listing(rows: Sequence[tuple[str, Sequence[str]]]) -> None:
 
 @contextmanager
 def progress(settings: Settings, label: str) -> Iterator[Progress | None]:
-    """Show a bar on a terminal while the block runs; None elsewhere."""
+    """Show a progress bar while the block runs; yield None if stderr is not a terminal."""
     if settings.as_json or not sys.stderr.isatty():
         yield None
         return

@@ -1,4 +1,4 @@
-"""A project's name that was mistyped: what there is instead."""
+"""Notices about project names that no memory has."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _SHOWN = 8
 
 
 def hint_at_projects(memory: MemGraph, project: str | None) -> None:
-    """Say which projects there are, if one was named that has no memory."""
+    """Print the known projects if `project` has no memory."""
     is_known(memory, project)
 
 
 def is_known(memory: MemGraph, project: str | None) -> bool:
-    """Tell whether a project has memories, or none was named; say which ones there are, if it has not."""
+    """Return whether `project` is None or has memories; print the known projects if it has none."""
     if project is None:
         return True
     from memgraph.retrieval.scope import projects_of
@@ -28,6 +28,6 @@ def is_known(memory: MemGraph, project: str | None) -> bool:
     if project in known:
         return True
     more = f" and {len(known) - _SHOWN:,} more" if len(known) > _SHOWN else ""
-    there = f"there are: {', '.join(known[:_SHOWN])}{more}" if known else "no memory has a project"
-    notice(f"no memory is of project {project!r}; {there}")
+    hint = f"known projects: {', '.join(known[:_SHOWN])}{more}" if known else "no memory has a project"
+    notice(f"no memory belongs to project {project!r}; {hint}")
     return False

@@ -1,4 +1,4 @@
-"""The standard streams of a process that may have been started without them, or with some that cannot be written."""
+"""Opens the standard streams of a process that may have been started with closed or unwritable ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 
 class OutputError(OSError):
-    """Standard output could not be written: the command's answer did not arrive, whatever the command has done."""
+    """Standard output could not be written: the command ran, but its output is incomplete."""
 
 
 class _Output(io.FileIO):
@@ -17,7 +17,7 @@ class _Output(io.FileIO):
         try:
             return super().write(data)
         except BrokenPipeError:
-            raise  # who reads has read enough
+            raise  # the reader closed the pipe
         except OSError as error:
             raise OutputError(error.errno, error.strerror) from None
 
@@ -27,22 +27,22 @@ class _Notices(io.FileIO):
         try:
             return super().write(data)
         except OSError:
-            return memoryview(data).nbytes  # nobody is left who could be told; that shall not end the command
+            return memoryview(data).nbytes  # there is no stream left to report this on; the command continues
 
 
 def open_standard_streams() -> None:
-    """Make the process's standard streams such that a command can use them, whatever it was started with.
+    """Make the process's standard streams usable for a command.
 
-    One that is closed reads and writes nothing, as ``/dev/null`` does: otherwise the next file that is opened would take its
-    place, and be written into. What standard output cannot take raises `OutputError`; standard error drops it.
+    A closed stream is replaced with ``/dev/null``: otherwise the next file that is opened would get its descriptor and
+    receive the output. A failed write to standard output raises `OutputError`; one to standard error is dropped.
     """
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest place that is free: this one
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free descriptor: this one
     if sys.stdin is None:
-        sys.stdin = open(0, encoding="utf-8")  # noqa: SIM115 - it lasts as long as the process
+        sys.stdin = open(0, encoding="utf-8")  # noqa: SIM115 - open for the life of the process
     sys.stdout = _text(_Output(1, "w", closefd=False), sys.stdout)
     sys.stderr = _text(_Notices(2, "w", closefd=False), sys.stderr)
 
@@ -53,6 +53,6 @@ def _text(raw: io.FileIO, before: TextIO | None) -> io.TextIOWrapper:
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding=before.encoding if before is not None else "utf-8",
-        errors="backslashreplace",  # a terminal that lacks a character shows its code
+        errors="backslashreplace",  # characters outside the encoding are printed as codes
         line_buffering=raw.isatty() or raw.fileno() == 2,
     )

@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _JOINERS = frozenset("\u200c\u200d")
-"""They are invisible, and part of words and of pictures."""
+"""Invisible characters that are part of words and emoji."""
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _GAP = "  "
 _LONG = 40
-"""In cells of a terminal: text that is longer may be broken between words, and stands last."""
+"""Width in terminal cells above which a column is printed last and may be wrapped between words."""
 _ID_CHARS = 8
 _SECOND_CHARS = len("2026-02-19T08:30:00")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _WHOLE = frozenset({"query_id"})
-"""`memgraph outcome` takes the whole of it."""
+"""Columns of ids that are never shortened: `memgraph outcome` needs the whole id."""
 _NUMBERS = ("INT", "UINT", "DOUBLE", "FLOAT", "DECIMAL", "SERIAL")
 
 
 def print_table(rows: Rows) -> None:
     """Print rows as an aligned table, columns of long text last.
 
-    On a terminal it keeps within its width, long texts over several lines; where it does not fit, each row is a block of
-    ``name: value`` lines. Elsewhere a row is a line, with nothing cut but this: an id of a memory is its first eight characters,
-    a time is to the second in UTC, midnight the day alone. Text is neither markup nor commands to the terminal: what cannot be
-    seen stands as its code.
+    On a terminal the table fits its width and long texts are wrapped; if the columns cannot fit, each row is a block of
+    ``name: value`` lines. Elsewhere each row is one line, and only two kinds of values are shortened: a memory's id to its first
+    eight characters, a time to seconds in UTC (midnight: to the day). Text is not interpreted as markup or terminal commands:
+    invisible characters are printed as their codes.
     """
     columns = _columns(rows)
     if not sys.stdout.isatty():
@@ -60,9 +60,9 @@ def print_table(rows: Rows) -> None:
 
 
 def print_csv(rows: Rows) -> None:
-    """Print rows as CSV (RFC 4180, UTF-8) with a line of names: nothing is an empty field, lists and records are JSON.
+    """Print rows as CSV (RFC 4180, UTF-8) with a header line: null is an empty field, lists and records are JSON.
 
-    On a terminal what cannot be seen stands as its code; elsewhere every text is as it is.
+    On a terminal invisible characters are printed as their codes; elsewhere texts are unchanged.
     """
     on_terminal = sys.stdout.isatty()
     text = io.StringIO(newline="")
@@ -73,7 +73,7 @@ def print_csv(rows: Rows) -> None:
 
 
 def visible(text: str) -> str:
-    """Return a text as one line in which control characters and direction overrides are seen as their codes."""
+    """Return a text as one line with control characters and direction overrides replaced by their codes."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(map(_shown, text))
@@ -89,7 +89,7 @@ def _shown(char: str) -> str:
 
 
 def _cell(value: Any) -> str:
-    """Return a value as text: nothing as nothing, text as it is, times in ISO 8601, all else as JSON has it."""
+    """Return a value as text: null as an empty string, text unchanged, times in ISO 8601, everything else as JSON."""
     if value is None:
         return ""
     own = jsonable(value)
@@ -98,14 +98,14 @@ def _cell(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column as it is printed.
+    """A printed column.
 
     Attributes
     ----------
     width : int
-        Of its longest cell or its name, in cells of a terminal.
+        Width of its longest cell or its name, in terminal cells.
     least : int
-        What it needs: less than `width` where its text may be broken between words.
+        Its minimum width: less than `width` if its text may be wrapped between words.
     """
 
     name: str
@@ -116,7 +116,7 @@ class _Column:
 
 
 def _columns(rows: Rows) -> list[_Column]:
-    """Return the columns in their order, but those of long text last."""
+    """Return the columns in order, columns of long text last."""
     columns = [
         _column(visible(column.name), column.type, [_shortened(column, _cell(row[column.name])) for row in rows])
         for column in rows.columns
@@ -136,7 +136,7 @@ def _column(name: str, type_: str, values: list[str]) -> _Column:
 
 
 def _shortened(column: Column, value: str) -> str:
-    """Return a memory's id as its first characters, which commands take for it, and a time to the second; all else as it is."""
+    """Shorten a memory's id to the prefix that commands accept, and a time to seconds; return other values unchanged."""
     if column.type == "TIMESTAMP":
         return value[:_SECOND_CHARS].replace("T", " ").removesuffix(" 00:00:00")
     is_id = column.name == "id" or column.name.endswith(("_id", ".id"))
@@ -155,9 +155,9 @@ def _aligned(columns: list[_Column]) -> Iterator[str]:
 
 
 def _fitted(columns: list[_Column], width: int) -> list[int] | None:
-    """Return the columns' widths in a table of at most this width; None: there is no room for what they need."""
-    room = width - len(_GAP) * (len(columns) - 1)
-    spare = room - sum(column.least for column in columns)
+    """Return the columns' widths in a table of at most this width, or None if their minimum widths do not fit."""
+    available = width - len(_GAP) * (len(columns) - 1)
+    spare = available - sum(column.least for column in columns)
     if spare < 0:
         return None
     wanted = sum(column.width - column.least for column in columns)
@@ -180,7 +180,7 @@ def _print_fitted(columns: list[_Column], widths: list[int], console: Console) -
 
 
 def _print_blocks(columns: list[_Column], console: Console) -> None:
-    """Print each row as lines of name and value, without what is empty, and an empty line between two rows."""
+    """Print each row as ``name: value`` lines without empty values, and an empty line between rows."""
     from rich.table import Table
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""What a run asked of models' servers, in words."""
+"""Formats a run's usage of language models."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ if TYPE_CHECKING:
     from memgraph.model.model_usage import ModelUsage
 
 
-def usage_told(usage: ModelUsage | None) -> list[str]:
-    """Return a line that says what was used, and another if the budget was spent; nothing if no server was asked."""
+def usage_lines(usage: ModelUsage | None) -> list[str]:
+    """Return a line with the calls, tokens and seconds, and one more if the budget was spent; nothing without a call."""
     if usage is None:
         return []
-    failed = f", {count(usage.failures, 'failed one', 'failed ones')} among them" if usage.failures else ""
-    tokens = f"{usage.prompt_tokens:,} tokens read and {usage.completion_tokens:,} written"
-    lines = [f"Asked Ollama in {count(usage.calls, 'call', 'calls')}{failed}: {tokens}, {usage.seconds:.1f} s."]
+    failed = f" ({usage.failures:,} failed)" if usage.failures else ""
+    tokens = f"{usage.prompt_tokens:,} prompt tokens and {usage.completion_tokens:,} completion tokens"
+    lines = [f"Called Ollama {count(usage.calls, 'time')}{failed}: {tokens}, {usage.seconds:.1f} s."]
     if usage.spent:
-        lines.append(
-            "The budget for models was spent; the rules served for the rest (see model_budget in `memgraph config show`)."
-        )
+        lines.append("The model budget was spent; rules did the rest (see model_budget in `memgraph config show`).")
     return lines

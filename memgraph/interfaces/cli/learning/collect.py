@@ -17,26 +17,28 @@ _SHOWN = 10
 
 
 @click.command(cls=Command)
-@click.option("--preview", is_flag=True, help="Only say what would go, and which recalls it would have changed.")
+@click.option(
+    "--preview", is_flag=True, help="Only print what would be archived, and which past recalls had returned it."
+)
 @pass_settings
 def collect(settings: Settings, preview: bool) -> None:
-    """Put faded memories away; see to the floors of landmarks and the summaries of what is long not used."""
+    """Archive faded memories, update the floors of landmarks, and summarise long-unused episodes."""
     with opened(settings) as memory:
         if preview:
             from memgraph.lifecycle import foresee_collection
 
-            foreseen = foresee_collection(memory.store)
-            emit(settings, foreseen, _foreseen(foreseen))
+            previewed = foresee_collection(memory.store)
+            emit(settings, previewed, _preview_lines(previewed))
             return
         with progress(settings, "collecting") as bar:
             result = memory.maintenance.collect(progress=bar)
-    back = ["`memgraph unarchive ID` brings one back; `memgraph list --state archived` lists them."]
+    undo = ["`memgraph unarchive ID` restores a memory; `memgraph list --state archived` lists them."]
     if result.deleted:
-        back = ["`memgraph undelete ID` brings one back; its history stays."]
-    emit(settings, result, [*_told(result), *(back if result.archived + result.deleted else [])])
+        undo = ["`memgraph undelete ID` restores a memory; its history stays."]
+    emit(settings, result, [*_lines(result), *(undo if result.archived + result.deleted else [])])
 
 
-def _told(result: CollectionResult, *, would: str = "") -> list[str]:
+def _lines(result: CollectionResult, *, would: str = "") -> list[str]:
     done = [f"{would}{_memories(result.archived)} archived"]
     if result.deleted:
         done.append(f"{_memories(result.deleted)} deleted")
@@ -44,29 +46,29 @@ def _told(result: CollectionResult, *, would: str = "") -> list[str]:
     lines = [f"{', '.join(done)}."]
     share = f"{result.landmark_share:.0%} of {count(result.negatives, 'negative memory', 'negative memories')}"
     lines.append(
-        f"{count(result.landmarks, 'landmark')} ({share}): {result.floors_set:,} new, {result.floors_cleared:,} no longer."
+        f"{count(result.landmarks, 'landmark')} ({share}): {result.floors_set:,} added, {result.floors_cleared:,} removed."
     )
     if result.last_traces:
-        lines.append(f"{_memories(result.last_traces)} kept that have faded, but are what is left of their sources.")
+        lines.append(f"{_memories(result.last_traces)} have faded, but were kept as the last trace of their sources.")
     return lines
 
 
-def _foreseen(foreseen: CollectionPreview) -> list[str]:
-    lines = _told(foreseen, would="Would be: ")
-    for memory in foreseen.memories[:_SHOWN]:
+def _preview_lines(previewed: CollectionPreview) -> list[str]:
+    lines = _lines(previewed, would="Would be: ")
+    for memory in previewed.memories[:_SHOWN]:
         used = count(memory.access_count, "use")
         lines.append(f"  {memory.id}  {memory.relevance:.3f}  {used:<6}  {memory.type:<10}  {plain(memory.content)}")
-    if len(foreseen.memory_ids) > _SHOWN:
-        lines.append(f"  … and {len(foreseen.memory_ids) - _SHOWN:,} more; --json names them all")
-    since = foreseen.recalls_since[:10]
-    changed = f"{len(foreseen.recalls):,} of {count(foreseen.recalls_in_all, 'recall')} since {since}"
-    lines.append(f"{changed} had returned one of these{':' if foreseen.recalls else '.'}")
-    for recall in foreseen.recalls[:_SHOWN]:
+    if len(previewed.memory_ids) > _SHOWN:
+        lines.append(f"  … and {len(previewed.memory_ids) - _SHOWN:,} more; --json names them all")
+    since = previewed.recalls_since[:10]
+    changed = f"{len(previewed.recalls):,} of {count(previewed.recalls_in_all, 'recall')} since {since}"
+    lines.append(f"{changed} had returned one of these{':' if previewed.recalls else '.'}")
+    for recall in previewed.recalls[:_SHOWN]:
         who = " ".join(filter(None, [recall.agent_name, recall.project_id]))
         scores = ", ".join(f"{memory_id[:8]} (score {score:.3f})" for memory_id, score in recall.scores.items())
         lines.append(f"  {recall.retrieved_at[:16]}  {plain(who)}  {scores}")
-    if len(foreseen.recalls) > _SHOWN:
-        lines.append(f"  … and {len(foreseen.recalls) - _SHOWN:,} more; --json names them all")
+    if len(previewed.recalls) > _SHOWN:
+        lines.append(f"  … and {len(previewed.recalls) - _SHOWN:,} more; --json names them all")
     return lines
 
 

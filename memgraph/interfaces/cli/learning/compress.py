@@ -1,4 +1,4 @@
-"""``compress``: make generalisations of what was seen again and again."""
+"""``compress``: generalise what at least three builds have in common."""
 
 from __future__ import annotations
 
@@ -17,24 +17,23 @@ if TYPE_CHECKING:
 @click.command(cls=Command)
 @pass_settings
 def compress(settings: Settings) -> None:
-    """Compress now, and collect what has faded; `ingest` and every tenth build do it by themselves."""
+    """Generalise now, and archive faded memories; `ingest` and every tenth build do this automatically."""
     with opened(settings) as memory:
         result = memory.maintenance.compress()
-    emit(settings, result, told(result))
+    emit(settings, result, _lines(result))
     if result.notice:
         notice(result.notice)
 
 
-def told(result: CompressionResult) -> list[str]:
-    """Return what a compression did, in words."""
+def _lines(result: CompressionResult) -> list[str]:
     made = [
-        (result.compressed, "generalisation made", "generalisations made"),
-        (result.updated, "brought up", "brought up"),
+        (result.compressed, "generalisation added", "generalisations added"),
+        (result.updated, "updated", "updated"),
         (result.superseded, "replaced", "replaced"),
-        (result.retired, "taken back", "taken back"),
+        (result.retired, "withdrawn", "withdrawn"),
     ]
-    said = ", ".join(count(many, one, several) for many, one, several in made if many)
-    lines = [f"{said[:1].upper()}{said[1:]}." if said else "Nothing to generalise that is not generalised already."]
+    done = ", ".join(count(many, one, several) for many, one, several in made if many)
+    lines = [f"{done[:1].upper()}{done[1:]}." if done else "Nothing new to generalise."]
     if result.archived or result.deleted:
         lines.append(f"Faded: {result.archived:,} archived, {result.deleted:,} deleted.")
     return lines

@@ -1,4 +1,4 @@
-"""``contradictions``: which memories cannot both be so, and what the user says of them."""
+"""``contradictions``: list memories that cannot both be true, and let the user resolve or dismiss the contradiction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _one = click.argument("one", metavar="ID")
 _other = click.argument("other", metavar="OTHER")
-_reason = click.option("--reason", metavar="TEXT", help="Why; kept with it.")
+_reason = click.option("--reason", metavar="TEXT", help="Why; stored with the decision.")
 _SHORT = 8
 _DAY = 10
 
@@ -25,17 +25,19 @@ _DAY = 10
 @click.group(cls=Subgroup, invoke_without_command=True, params=past_options())
 @click.pass_context
 def contradictions(ctx: click.Context) -> None:
-    """List what is open, when no command is named."""
+    """List the open contradictions if no command is given."""
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_)
 
 
 @contradictions.command("list", cls=ReadingCommand)
-@click.option("--project", metavar="NAME", help="Only of this project.")
-@click.option("--decided", is_flag=True, help="Those instead in which one memory replaces the other.")
+@click.option("--project", metavar="NAME", help="Only memories of this project.")
+@click.option(
+    "--decided", is_flag=True, help="List resolved contradictions instead, in which one memory replaces the other."
+)
 @pass_settings
 def list_(settings: Settings, project: str | None = None, decided: bool = False) -> None:
-    """List the pairs of memories that contradict each other and are both in force, the surest first."""
+    """List the pairs of valid memories that contradict each other, the most certain first."""
     with opened(settings) as memory:
         found = memory.contradictions.list(project=project, decided=decided)
         hint_at_projects(memory, project)
@@ -43,18 +45,20 @@ def list_(settings: Settings, project: str | None = None, decided: bool = False)
         emit_json([_document(one) for one in found])
         return
     for one in found:
-        for line in _told(one):
+        for line in _lines(one):
             click.echo(line)
     if found and not decided:
-        click.echo("`memgraph contradictions resolve ID OTHER --keep ID` decides one; `dismiss ID OTHER`: it is none.")
+        click.echo(
+            "`memgraph contradictions resolve ID OTHER --keep ID` resolves a contradiction; `dismiss ID OTHER` dismisses it."
+        )
     if not found:
-        click.echo("Nothing was decided." if decided else "Nothing contradicts anything else.")
+        click.echo("No contradiction was resolved." if decided else "No contradictions.")
 
 
 @contradictions.command("find")
 @pass_settings
 def find(settings: Settings) -> None:
-    """Compare what is new since the last time with what is in force."""
+    """Compare the memories added since the last search with all valid ones."""
     with opened(settings) as memory, progress(settings, "comparing") as bar:
         result = memory.contradictions.find(progress=bar)
     emit(settings, result, _summary(result))
@@ -63,11 +67,11 @@ def find(settings: Settings) -> None:
 @contradictions.command("resolve")
 @_one
 @_other
-@click.option("--keep", required=True, metavar="ID", help="Which of the two is so.")
+@click.option("--keep", required=True, metavar="ID", help="The memory that is true.")
 @_reason
 @pass_settings
 def resolve(settings: Settings, one: str, other: str, keep: str, reason: str | None) -> None:
-    """Decide a contradiction: the memory to keep replaces the other one."""
+    """Resolve a contradiction: the memory to keep replaces the other."""
     with opened(settings) as memory:
         ids = [memory.store.find_id(given) for given in (one, other, keep)]
         link = memory.contradictions.resolve(*ids[:2], keep=ids[2], reason=reason)
@@ -83,7 +87,7 @@ def resolve(settings: Settings, one: str, other: str, keep: str, reason: str | N
 @_reason
 @pass_settings
 def dismiss(settings: Settings, one: str, other: str, reason: str | None) -> None:
-    """Say that two memories do not contradict each other; they are not proposed again."""
+    """Record that two memories do not contradict each other; they are not reported again."""
     with opened(settings) as memory:
         ids = [memory.store.find_id(given) for given in (one, other)]
         link = memory.contradictions.dismiss(*ids, reason=reason)
@@ -93,8 +97,8 @@ def dismiss(settings: Settings, one: str, other: str, reason: str | None) -> Non
     _answer(settings, "contradictions dismiss", message, {"ids": [source.id, target.id]})
 
 
-def _told(one: Contradiction) -> list[str]:
-    lines = [plain(f"{one.reason or 'they were linked by hand'}")]
+def _lines(one: Contradiction) -> list[str]:
+    lines = [plain(f"{one.reason or 'linked by a user'}")]
     for memory in (one.newer, one.older):
         since = (memory.valid_at or memory.occurred_at or "")[:_DAY]
         lines.append(wrapped(memory.content, first=f"  {(memory.id or '')[:_SHORT]}  {since}  ", indent=" " * 22))
@@ -107,7 +111,7 @@ def _document(one: Contradiction) -> dict[str, Any]:
 
 
 def _summary(result: ContradictionResult) -> list[str]:
-    lines = [f"Compared {count(result.looked_at, 'memory', 'memories')} with those in force."]
+    lines = [f"Compared {count(result.looked_at, 'memory', 'memories')} with the valid ones."]
     if result.found:
         found = count(result.found, "contradiction")
         lines.append(f"{found} found; in {result.superseded:,} the newer memory replaces the older one.")

@@ -1,4 +1,4 @@
-"""``ingest``: a source's history becomes memories."""
+"""``ingest``: turn a source's history into memories."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, Settings, Subgroup, pass_settings
 from memgraph.interfaces.cli.base.output import count, emit, notice, plain, progress
-from memgraph.interfaces.cli.base.usage import usage_told
+from memgraph.interfaces.cli.base.usage import usage_lines
 
 if TYPE_CHECKING:
     from memgraph.extraction.readers import Reader
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from memgraph.model.results.learning import IngestReport
 
 _REASONS_SHOWN = 5
-_NOTHING = "none of the {} sources holds anything that can be read"
+_NOTHING = "none of the {} sources could be read"
 _NO_REPOSITORY = (
-    "is no git repository; a saved log is a file that holds what `git log --name-status` prints: name the files themselves, "
+    "is not a git repository; to read saved output of `git log --name-status`, name the files themselves: "
     "`memgraph ingest git FILE...`"
 )
 
 
 def history_reader(path: Path, project: str | None = None) -> Reader:
-    """Return the reader of a history: a directory is a repository, a file the saved text of a log."""
+    """Return the reader of a history: a directory is a repository, a file a saved log."""
     from memgraph.extraction.readers import GitReader, SavedGitLogReader
 
     if path.is_file():
@@ -44,7 +44,7 @@ def history_reader(path: Path, project: str | None = None) -> Reader:
 
 
 def _reader(name: str) -> Callable[[Path, str | None], Reader]:
-    """Return what makes a reader of this name, imported when it is used."""
+    """Return a factory of the named reader, which is imported on first use."""
 
     def make(path: Path, project: str | None) -> Reader:
         reader: Reader = getattr(import_module("memgraph.extraction.readers"), name)(path, project_id=project)
@@ -62,13 +62,13 @@ class Kind:
     about : str
         The command's help.
     reader : callable
-        Makes the reader of (path, project or None).
+        Factory: (path, project or None) → reader.
     endings : frozenset of str
-        Which files below a directory are such sources; none: a directory is itself one.
+        Suffixes of the source files in a directory; empty if a directory is itself a source.
     reads_hidden : bool
-        Whether hidden files below a directory are, too.
+        Whether hidden files in a directory are read, too.
     folder_is_project : bool
-        Whether all files below a directory belong to one project, by default named like it.
+        Whether all files in a directory belong to one project, named after the directory by default.
     """
 
     about: str
@@ -79,31 +79,31 @@ class Kind:
 
 
 KINDS = {
-    "git": Kind("Read a repository, or the saved text of `git log --name-status`.", history_reader),
+    "git": Kind("Read a repository, or saved output of `git log --name-status`.", history_reader),
     "builds": Kind(
         "Read build logs: a JSON object or array, or JSON lines.",
         _reader("BuildLogReader"),
         frozenset({".json", ".jsonl", ".ndjson"}),
     ),
     "transcripts": Kind(
-        "Read Claude Code's transcripts; without PATH all of them.",
+        "Read Claude Code transcripts; without PATH, all of them.",
         _reader("TranscriptReader"),
         frozenset({".jsonl"}),
         reads_hidden=True,
     ),
-    "trajectories": Kind("Read SWE-agent's trajectories.", _reader("TrajectoryReader"), frozenset({".traj"})),
+    "trajectories": Kind("Read SWE-agent trajectories.", _reader("TrajectoryReader"), frozenset({".traj"})),
     "reflexion": Kind(
-        "Read Reflexion's trials: ALFWorld, MBPP or HotPotQA.",
+        "Read Reflexion trials: ALFWorld, MBPP or HotPotQA.",
         _reader("reflexion_reader"),
         frozenset({".json", ".jsonl", ".txt"}),
     ),
     "tau-bench": Kind(
-        "Read tau-bench's results: a JSON array, or JSON lines.",
+        "Read tau-bench results: a JSON array, or JSON lines.",
         _reader("TauBenchReader"),
         frozenset({".json", ".jsonl"}),
     ),
     "junit": Kind(
-        "Read test reports in JUnit's XML.", _reader("JunitReader"), frozenset({".xml"}), folder_is_project=True
+        "Read test reports in JUnit XML.", _reader("JunitReader"), frozenset({".xml"}), folder_is_project=True
     ),
     "ci-log": Kind(
         "Read CI logs as text: pytest, tsc, cargo, go test and npm are recognised.",
@@ -116,9 +116,9 @@ KINDS = {
 
 @click.group(cls=Subgroup)
 def ingest() -> None:
-    """Turn sources into memories. Run again, it goes on where it stopped.
+    """Turn sources into memories. A second run reads only what is new.
 
-    A PATH may be packed with gzip, or a directory: all fitting files below it are read, links are not followed.
+    A PATH may be compressed with gzip, or a directory: all matching files below it are read; symbolic links are not followed.
     """
 
 
@@ -130,7 +130,7 @@ def _command(name: str, kind: Kind) -> click.Command:
     needs_path = name != "transcripts"
     params: list[click.Parameter] = [
         click.Argument(["paths"], nargs=-1, required=needs_path, metavar="PATH..." if needs_path else "[PATH]..."),
-        click.Option(["--project"], metavar="NAME", help="The memories' project (else the source's name)."),
+        click.Option(["--project"], metavar="NAME", help="The memories' project.  [default: the source's name]"),
     ]
     return Command(name, params=params, callback=command, help=kind.about)
 
@@ -140,13 +140,13 @@ for _name, _kind in KINDS.items():
 
 
 def _transcripts() -> Path:
-    """Return where Claude Code keeps its transcripts."""
+    """Return the directory of Claude Code's transcripts."""
     named = os.environ.get("CLAUDE_CONFIG_DIR", "").strip()
     return (Path(named) if named else Path.home() / ".claude") / "projects"
 
 
 def run(settings: Settings, name: str, paths: Sequence[Path], project: str | None) -> None:
-    """Ingest sources and print what came of each; one that cannot be read does not keep the others from it."""
+    """Ingest sources and print a report of each; an unreadable source does not stop the others."""
     kind = KINDS[name]
     found: list[tuple[Path, str | None]] = []
     reports: list[tuple[Path, IngestReport]] = []
@@ -173,31 +173,31 @@ def run(settings: Settings, name: str, paths: Sequence[Path], project: str | Non
         if reports:
             last, report = reports[-1]
             made = memory.consolidation.compress_if_due()
-            told_too = "; ".join(filter(None, [report.notice, made.notice])) or None
-            reports[-1] = last, report.model_copy(update={"compressed": made.compressed, "notice": told_too})
+            notices = "; ".join(filter(None, [report.notice, made.notice])) or None
+            reports[-1] = last, report.model_copy(update={"compressed": made.compressed, "notice": notices})
         is_one = len(found) == 1 and len(paths) == 1 and name in {"git", "builds"}
         if is_one:
-            emit(settings, reports[0][1], told(reports[0][1]))
+            emit(settings, reports[0][1], report_lines(reports[0][1]))
         else:
             total = _total(name, [report for _, report in reports])
-            emit(settings, _document(reports, total, unreadable), [*_each(reports), *_all_told(total, reports)])
+            emit(settings, _document(reports, total, unreadable), [*_each(reports), *_total_lines(total, reports)])
     for text in {report.notice for _, report in reports if report.notice}:
         notice(text)
     if not any(_was_read(report) for _, report in reports):
         if len(found) > 1:
             raise Refused(_NOTHING.format(len(found)))
-        raise SourceError("holds nothing that can be read", path=found[0][0])
+        raise SourceError("contains nothing that can be read", path=found[0][0])
 
 
 def _sources(kind: Kind, name: str, path: Path) -> list[tuple[Path, str | None]]:
-    """Return the sources that a path names, with the project of those that share one."""
+    """Return the sources at a path, each with the project of its directory, or None."""
     from memgraph.extraction.readers.files import files_below
 
     if not kind.endings or not path.is_dir():
         return [(path, None)]
     files = files_below(path, kind.endings, hidden=kind.reads_hidden)
     if not files:
-        raise SourceError(f"holds no file for {name} ({', '.join(sorted(kind.endings))})", path=path)
+        raise SourceError(f"contains no file for {name} ({', '.join(sorted(kind.endings))})", path=path)
     return [(file, (path.resolve().name or None) if kind.folder_is_project else None) for file in files]
 
 
@@ -205,7 +205,7 @@ def _ingested(settings: Settings, memory: MemGraph, kind: Kind, path: Path, proj
     try:
         str(path).encode()
     except UnicodeEncodeError:
-        raise SourceError("has a name that is no UTF-8; rename it", path=path) from None
+        raise SourceError("has a name that is not UTF-8; rename it", path=path) from None
     try:
         reader = kind.reader(path, project)
         with progress(settings, f"reading {plain(reader.project_id)}") as bar:
@@ -221,7 +221,7 @@ def _was_read(report: IngestReport) -> bool:
 
 
 def _total(name: str, reports: Sequence[IngestReport]) -> IngestReport:
-    """Return the sum of reports."""
+    """Return the sum of several reports."""
     from memgraph.model.results.learning import IngestReport
 
     builds = sum(report.builds for report in reports)
@@ -268,31 +268,36 @@ def _counts(report: IngestReport) -> str:
     return f"{count(report.builds, 'build')}, {added}, {report.merged:,} merged{skipped}"
 
 
-def _all_told(total: IngestReport, reports: Sequence[tuple[Path, IngestReport]]) -> list[str]:
+def _total_lines(total: IngestReport, reports: Sequence[tuple[Path, IngestReport]]) -> list[str]:
     if len(reports) < 2:
-        return told(total)[1:]
-    return [f"{count(len(reports), 'source')}: " + (told(total)[0] if total.read else "nothing new."), *told(total)[1:]]
+        return report_lines(total)[1:]
+    return [
+        f"{count(len(reports), 'source')}: " + (report_lines(total)[0] if total.read else "nothing new."),
+        *report_lines(total)[1:],
+    ]
 
 
-def told(report: IngestReport) -> list[str]:
-    """Return a report in words."""
+def report_lines(report: IngestReport) -> list[str]:
+    """Return a report as text."""
     if not report.read:
         return ["Nothing new to read."]
-    merged = f", {count(report.merged, 'merged into a known one', 'merged into known ones')}" if report.merged else ""
+    merged = (
+        f", {count(report.merged, 'merged into an existing one', 'merged into existing ones')}" if report.merged else ""
+    )
     source = f"{count(report.read, 'record')} as {count(report.builds, 'build')}"
     lines = [f"Read {source} in {report.seconds:.1f} s: {count(report.extracted, 'memory', 'memories')} added{merged}."]
     if report.builds > 1 and report.extracted + report.merged:
-        lines.append(f"{report.kept_share:.0%} of the builds left something to remember.")
+        lines.append(f"{report.kept_share:.0%} of the builds yielded a memory.")
     if report.left_out:
-        lines.append(f"Left out {count(report.left_out, 'finding')} less telling than the best of its build.")
+        lines.append(f"Left out {count(report.left_out, 'finding')} that scored below the best of the same build.")
     if report.forgotten:
-        lines.append(f"Left out {count(report.forgotten, 'memory', 'memories')} that say again what was forgotten.")
+        lines.append(f"Left out {count(report.forgotten, 'memory', 'memories')} that repeat a forgotten one.")
     if report.compressed:
         made = count(report.compressed, "generalisation", "generalisations")
-        lines.append(f"Made {made} of what was seen in three builds or more.")
+        lines.append(f"Added {made} of what at least three builds have in common.")
     if report.secrets_redacted:
-        lines.append(f"Took out {count(report.secrets_redacted, 'secret')} before anything was written.")
-    lines += usage_told(report.usage)
+        lines.append(f"Redacted {count(report.secrets_redacted, 'secret')} before anything was written.")
+    lines += usage_lines(report.usage)
     if report.skipped:
         lines.append(f"Skipped {count(report.skipped, 'part')} that could not be read:")
         shown = list(report.reasons.items())[:_REASONS_SHOWN]

@@ -1,4 +1,4 @@
-"""``proposals``: procedures that were learned, and what the user thinks of them."""
+"""``proposals``: list learned procedures, and let the user approve or reject them."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ _SHORT = 8
 @click.group(cls=Subgroup, invoke_without_command=True, params=past_options())
 @click.pass_context
 def proposals(ctx: click.Context) -> None:
-    """List what is proposed, when no command is named."""
+    """List the proposals if no command is given."""
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_)
 
 
 @proposals.command("list", cls=ReadingCommand)
-@click.option("--project", metavar="NAME", help="Only of this project.")
-@click.option("--all", "all_", is_flag=True, help="Those in force and those rejected, too.")
+@click.option("--project", metavar="NAME", help="Only proposals of this project.")
+@click.option("--all", "all_", is_flag=True, help="Include approved and rejected ones.")
 @pass_settings
 def list_(settings: Settings, project: str | None = None, all_: bool = False) -> None:
-    """List what waits for approval, that with the most evidence first."""
+    """List the procedures that await approval, the best supported first."""
     with opened(settings) as memory:
         found = memory.procedures.proposals(state=None if all_ else "proposed", project=project)
     if settings.as_json:
         emit_json([one.model_dump(mode="json") for one in found])
         return
     for one in found:
-        for line in told(one):
+        for line in _lines(one):
             click.echo(line)
     if not found:
-        click.echo("No procedure was learned." if all_ else "Nothing waits for approval.")
+        click.echo("No procedure was learned." if all_ else "No procedure awaits approval.")
 
 
 @proposals.command()
@@ -51,7 +51,7 @@ def list_(settings: Settings, project: str | None = None, all_: bool = False) ->
 @pass_settings
 def approve(settings: Settings, id_: str) -> None:
     """Bring a procedure into force: from now on it is recalled."""
-    _decide(settings, id_, lambda memory, found: memory.procedures.approve(found), "In force", "reopen")
+    _decide(settings, id_, lambda memory, found: memory.procedures.approve(found), "Approved", "reopen")
 
 
 @proposals.command()
@@ -67,20 +67,20 @@ def reject(settings: Settings, id_: str) -> None:
 @pass_settings
 def reopen(settings: Settings, id_: str) -> None:
     """Take an approval or a rejection back: it waits again."""
-    _decide(settings, id_, lambda memory, found: memory.procedures.reopen(found), "Waits for approval again", "approve")
+    _decide(settings, id_, lambda memory, found: memory.procedures.reopen(found), "Awaits approval again", "approve")
 
 
 def _decide(settings: Settings, id_: str, decide: Callable[[MemGraph, str], Proposal], done: str, undo: str) -> None:
     with opened(settings) as memory:
         found = decide(memory, memory.store.find_id(id_))
-    emit(settings, found, f"{done}: when {plain(found.trigger)}. `memgraph proposals {undo} {found.id}` takes it back.")
+    emit(settings, found, f"{done}: when {plain(found.trigger)}. `memgraph proposals {undo} {found.id}` undoes this.")
 
 
-def told(one: Proposal) -> list[str]:
-    """Return a proposal in words: when, how, with what success, and what may go wrong on the way."""
+def _lines(one: Proposal) -> list[str]:
+    """Return a proposal as text: trigger, evidence, steps and common errors."""
     rate = "" if one.success_rate is None else f", it worked in {one.success_rate:.0%}"
     state = "" if one.state == "proposed" else f" ({one.state})"
     steps = [wrapped(step, indent="      ", first=f"  {number:>2}. ") for number, step in enumerate(one.steps, start=1)]
-    errors = [wrapped(known, indent="      ", first="   !  ") for known in one.common_errors]
+    errors = [wrapped(error, indent="      ", first="   !  ") for error in one.common_errors]
     head = f"{one.id[:_SHORT]}{state}  When {plain(one.trigger)}: seen in {count(one.builds, 'build')}{rate}"
     return [head, *steps, *errors]

@@ -1,4 +1,4 @@
-"""``config init`` and ``config show``: the settings as a commented file, and those in force."""
+"""``config init`` and ``config show``: write the settings as a commented file, print the effective ones."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 _WIDTH = 100
 _ELSEWHERE = {
-    "MEMGRAPH_HOME": "the store's directory, where this file lies",
-    "MEMGRAPH_KEY": "the signing key itself, 64 hexadecimal digits or more, instead of a key file",
-    "MEMGRAPH_LOG": "debug, info, warning or error: what the command line logs on standard error",
+    "MEMGRAPH_HOME": "the store's directory, which holds this file",
+    "MEMGRAPH_KEY": "the signing key, at least 64 hexadecimal digits, instead of a key file",
+    "MEMGRAPH_LOG": "debug, info, warning or error: the level at which the command line logs on standard error",
 }
 _SECRET = {"MEMGRAPH_KEY"}
 _HEADER = (
-    "Settings of this memgraph store. Each is here with its default, as a comment: take the '# ' away and change it. "
-    "Arguments of a call and the environment come before this file, the defaults after it. `memgraph config show` tells what "
-    "is in force, and why."
+    "Settings of this memgraph store. Each setting is commented out with its default: remove the '# ' to change it. "
+    "Arguments and environment variables take precedence over this file. `memgraph config show` prints the effective "
+    "settings and their sources."
 )
 
 
@@ -38,10 +38,10 @@ def config() -> None:
 
 
 @config.command("init", cls=Command)
-@click.option("--force", is_flag=True, help="Replace the file that is there.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 @pass_settings
 def init(settings: Settings, force: bool) -> None:
-    """Write a config.toml into the store's directory, every setting explained and at its default."""
+    """Write a config.toml that explains every setting, at its default, into the store's directory."""
     from memgraph.config import config_path
     from memgraph.disk.files import make_private_folder, write_private
     from memgraph.journal.opening import refuse_foreign
@@ -49,7 +49,7 @@ def init(settings: Settings, force: bool) -> None:
     path = config_path(settings.home)
     refuse_foreign(path.parent)
     if path.exists() and not force:
-        raise Refused(f"{path} is there already; --force replaces it")
+        raise Refused(f"{path} already exists; --force replaces it")
     make_private_folder(path.parent)
     write_private(path, default_text().encode())
     emit(settings, {"path": str(path)}, f"Wrote {plain(str(path))}.")
@@ -58,7 +58,7 @@ def init(settings: Settings, force: bool) -> None:
 @config.command("show", cls=Command)
 @pass_settings
 def show(settings: Settings) -> None:
-    """Print each setting's value and where it comes from. Secrets are never shown."""
+    """Print each setting's value and its source. Secrets are never shown."""
     from memgraph.config import config_path, settings_in_force
 
     found = settings_in_force({"home": settings.home})
@@ -75,21 +75,23 @@ def show(settings: Settings) -> None:
     width = max(len(one.name) for one in found)
     lines = [f"file  {plain(str(path))}: {'present' if path.is_file() else 'none'}"]
     lines += [f"{one.name:<{width}}  {plain(_toml(one.value))}  ({_origin(one)})" for one in found]
-    lines += [f"{name:<{width}}  {told or 'not set'}  (environment)" for name, told in variables.items()]
+    lines += [f"{name:<{width}}  {value or 'not set'}  (environment)" for name, value in variables.items()]
     emit(settings, document, lines)
 
 
 def default_text() -> str:
-    """Return the text of a settings file that changes nothing, made from the model of the settings."""
+    """Return the text of a settings file in which every setting is commented out, generated from the model."""
     from memgraph.config import AgentMemoryConfig, default_settings
 
     schema = AgentMemoryConfig.model_json_schema(by_alias=False)
-    lines = [*_comment(_HEADER), "#", *_comment("Only in the environment:")]
+    lines = [*_comment(_HEADER), "#", *_comment("Environment variables that have no setting here:")]
     for name, meaning in _ELSEWHERE.items():
         lines += _comment(f"  {name}: {meaning}")
     table = ""
     defaults = [one for one in default_settings() if one.name != "home"]
-    for one in sorted(defaults, key=lambda one: "." in one.name):  # a table takes in all lines after its name
+    for one in sorted(
+        defaults, key=lambda one: "." in one.name
+    ):  # in TOML, all lines after a table's header belong to it
         head, _, name = one.name.rpartition(".")
         field = schema["properties"][head or name]
         if head:
@@ -109,7 +111,7 @@ def _comment(text: str) -> list[str]:
 
 
 def _values(field: dict[str, Any]) -> str:
-    """Say what a setting may be, from its JSON schema."""
+    """Return a sentence on the values a setting may have, from its JSON schema."""
     if "enum" in field:
         return f" One of {', '.join(_toml(value) for value in field['enum'])}."
     if field.get("type") == "boolean":
@@ -126,7 +128,7 @@ def _bounds(field: dict[str, Any]) -> Iterator[str]:
 
 
 def _toml(value: Any) -> str:
-    """Return a value as TOML writes it: JSON's strings, numbers and words are TOML's, too."""
+    """Return a value in TOML: JSON's strings, numbers, true and false are valid TOML."""
     return json.dumps(_plain_value(value), ensure_ascii=False)
 
 
@@ -139,6 +141,6 @@ def _origin(one: Setting) -> str:
 
 
 def _variable(name: str) -> str | None:
-    """Return what an environment variable says, a secret only as being set."""
+    """Return an environment variable's value, or ``set`` for a secret."""
     value = os.environ.get(name)
     return "set" if value and name in _SECRET else value or None

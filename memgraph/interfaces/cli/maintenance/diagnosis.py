@@ -1,4 +1,4 @@
-"""What ``doctor`` looks at. The store is not opened: nothing is healed, caught up or made, and one that is refused is told of."""
+"""The checks of ``doctor``. They do not open the store: nothing is repaired, caught up or created, and an error is reported."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ if TYPE_CHECKING:
 
 KEY_VARIABLE = "MEMGRAPH_KEY"
 _OTHER_VARIABLES = {"MEMGRAPH_KEY", "MEMGRAPH_LOG"}
-_ROOM_BYTES = 64 << 20
-"""So much beside the graph's own size: a rebuild writes it a second time."""
+_SPARE_BYTES = 64 << 20
+"""Free disk space needed in addition to the graph's own size: a rebuild writes a second copy."""
 _FOR_OTHERS = 0o077
 _SAMPLE = 50
-"""Of so many memories the rows are compared with their events."""
-_TAKEN = "the graph, which another process has"
+"""Number of memories whose rows are compared with their events."""
+_TAKEN = "the graph, which another process has open"
 
 
 @dataclass(slots=True)
 class Diagnosis:
-    """What was found, and what is wrong: each problem with what to do about it."""
+    """The findings, and the problems, each with its remedy."""
 
     found: dict[str, Any] = field(default_factory=dict)
     problems: list[tuple[str, str]] = field(default_factory=list)
     unseen: list[str] = field(default_factory=list)
-    """What could not be looked at, and why."""
+    """What could not be checked, and why."""
 
     def problem(self, what: str, todo: str = "") -> None:
-        """Note a problem; without `todo` it says itself what to do."""
+        """Add a problem; without `todo`, its own text says what to do."""
         self.problems.append((what, todo))
 
 
 def diagnose(home: str | None) -> Diagnosis:
-    """Look at everything there is."""
+    """Run all checks."""
     report = Diagnosis()
     report.found["versions"] = versions = {
         "memgraph": installed_version(),
@@ -63,13 +63,13 @@ def diagnose(home: str | None) -> Diagnosis:
         _locks(config.home, report)
         _projections(config, store_id, condition, report)
         _modes(config, store_id, report)
-    _room(config.home, report)
+    _disk_space(config.home, report)
     _model(config, condition, report)
     return report
 
 
 def _settings(home: str | None, report: Diagnosis) -> AgentMemoryConfig:
-    """Return the settings; where they are refused, the defaults with the places that were named."""
+    """Return the settings; if they are invalid, the defaults with the configured directories."""
     from memgraph.config import AgentMemoryConfig, config_path, default_settings, load_config
 
     path = config_path(home)
@@ -87,7 +87,7 @@ def _settings(home: str | None, report: Diagnosis) -> AgentMemoryConfig:
 
 
 def _store(config: AgentMemoryConfig, report: Diagnosis) -> str | None:
-    """Return the store's id; None where there is none."""
+    """Return the store's id, or None if there is no store."""
     from memgraph.journal.opening import read_manifest, refuse_foreign
 
     home, store_id = config.home, None
@@ -100,13 +100,13 @@ def _store(config: AgentMemoryConfig, report: Diagnosis) -> str | None:
     except MemGraphError as error:
         report.problem(str(error))
     except OSError as error:
-        report.problem(f"{home} cannot be read: {error.strerror}", "see to its permissions")
+        report.problem(f"{home} cannot be read: {error.strerror}", "check its permissions")
     report.found["store"] = {"path": str(home), "exists": home.exists(), "id": store_id}
     return store_id
 
 
 def _journal(config: AgentMemoryConfig, store_id: str, report: Diagnosis) -> Condition | None:
-    """Verify the journal as opening does, and compare it with what lies outside the store."""
+    """Verify the journal as opening does, and compare it with its witnesses outside the store."""
     from memgraph.journal.head_file import HeadFile
     from memgraph.journal.keys import FileKeys, default_keys
     from memgraph.journal.opening import lost_journal, made_from_events
@@ -122,7 +122,7 @@ def _journal(config: AgentMemoryConfig, store_id: str, report: Diagnosis) -> Con
         key = default_keys(config.keys_home).key(store_id)
         if key is None:
             if events:
-                report.problem(f"the signing key is missing: {path}", f"put its file back, or set {KEY_VARIABLE}")
+                report.problem(f"the signing key is missing: {path}", f"restore the file, or set {KEY_VARIABLE}")
             elif made := made_from_events(config.home):
                 raise lost_journal(config.home, made)
             return None
@@ -137,23 +137,23 @@ def _journal(config: AgentMemoryConfig, store_id: str, report: Diagnosis) -> Con
 
 
 def _witnesses(condition: Condition, report: Diagnosis) -> None:
-    accept = "`memgraph repair --accept-head` takes the journal as it is"
-    for witness in condition.contradicting[:1]:  # the head file before the checkpoint: one word settles both
+    accept = "run `memgraph repair --accept-head` to accept the journal as it is"
+    for witness in condition.contradicting[:1]:  # the head file before the checkpoint: accepting one settles both
         name = f"the {'head file' if witness.kind == 'head' else witness.kind} {witness.path}"
         if witness.state == "ahead":
             what = f"the journal ends at event {condition.seq}, but {name} names {witness.seq}: it was truncated or is an old copy"  # fmt: skip
             report.problem(what, f"restore the journal from a backup, or {accept}")
         elif witness.state == "other":
-            what = f"{name} names another event {witness.seq} than the journal holds"
+            what = f"{name} names an event {witness.seq} that differs from the journal's"
             report.problem(what, f"restore both from one backup, or {accept}")
         elif witness.state == "damaged":
             report.problem(f"{name} is damaged", f"restore it from a backup, or {accept}")
         else:
-            report.problem(f"{name} is missing, so a truncation would go unnoticed", f"put it back, or {accept} and makes it")  # fmt: skip
+            report.problem(f"{name} is missing, so a truncation would go unnoticed", f"restore it, or {accept} and create it")  # fmt: skip
 
 
 def _extent(folder: Path) -> tuple[int, int]:
-    """Return how many lines and bytes the journal's segments hold."""
+    """Return the number of lines and bytes in the journal's segments."""
     events = size = 0
     for path in sorted(folder.glob("*.jsonl")):
         try:
@@ -162,7 +162,7 @@ def _extent(folder: Path) -> tuple[int, int]:
                     events += block.count(b"\n")
                     size += len(block)
         except OSError:
-            continue  # verifying says why
+            continue  # the verification reports why
     return events, size
 
 
@@ -191,13 +191,13 @@ def _is_alive(pid: int | None) -> bool | None:
     except ProcessLookupError:
         return False
     except OSError:
-        pass  # another user's
+        pass  # the process belongs to another user
     return True
 
 
 def _projections(config: AgentMemoryConfig, store_id: str, condition: Condition | None, report: Diagnosis) -> None:
-    """Verify vectors, graph and index as they lie, and tell how far graph and index are behind the journal."""
-    missing = {"lag_events": None, "note": "the next use that needs it makes it"}
+    """Verify vectors, graph and index as they are on disk; report how far graph and index lag behind the journal."""
+    missing = {"lag_events": None, "note": "created when next needed"}
     report.found |= {"graph": {"path": str(config.home / "graph"), **missing}, "index": missing}
     if condition is None:
         return
@@ -216,7 +216,7 @@ def _index(config: AgentMemoryConfig, journal: Journal, report: Diagnosis) -> No
     from memgraph.index import snapshot
 
     index = snapshot.load(config.home / "index" / "index.npz", journal.store_id, journal.seal("index"))
-    # one that is ahead of the journal is of events that are no longer there
+    # an index ahead of the journal was built from events that no longer exist
     if index is not None and index.offset.seq <= journal.tail.chain.seq:
         index.use_vectors_of(journal.named.model)
         live = index.column("is_live")
@@ -230,14 +230,14 @@ def _graph(config: AgentMemoryConfig, journal: Journal, report: Diagnosis) -> No
     from memgraph.store.opening import open_projector
     from memgraph.store.projection.place import place_of
 
-    told = report.found["graph"]
+    graph = report.found["graph"]
     is_there = any((config.home / "graph").glob(f"*.{config.engine}"))
     is_taken = report.found["locks"]["graph"]["held"]
     if is_taken:
         report.unseen.append(_TAKEN)
-        told["note"] = "another process has it"
+        graph["note"] = "another process has it open"
     elif not is_there:
-        told |= {"lag_events": journal.tail.chain.seq, "note": "the next use makes it"}
+        graph |= {"lag_events": journal.tail.chain.seq, "note": "created at the next use"}
     settings = config.model_copy(update={"lock_timeout_s": 0.0, "graph_idle_s": 0.0})
     try:
         place = place_of(config.home)
@@ -252,9 +252,9 @@ def _graph(config: AgentMemoryConfig, journal: Journal, report: Diagnosis) -> No
         _verified(found, journal, report)
     except BusyError:
         report.unseen.append(_TAKEN)
-        told["note"] = "another process has it"
+        graph["note"] = "another process has it open"
     except StorageError as error:
-        report.problem(str(error), "see to its permissions")
+        report.problem(str(error), "check its permissions")
     except MemGraphError as error:
         report.problem(str(error))
     finally:
@@ -262,35 +262,33 @@ def _graph(config: AgentMemoryConfig, journal: Journal, report: Diagnosis) -> No
 
 
 def _upkeep(projector: Projector, report: Diagnosis) -> None:
-    """Tell how large the graph is, and how often it was not what was written to it."""
+    """Report the graph's size, and how often it was found damaged."""
     upkeep = projector.upkeep.read()
-    told = report.found["graph"]
-    told["bytes"], told["damages"] = projector.engine.size_bytes(), upkeep.damages
-    told["last_damage"] = upkeep.rebuilds[-1] if upkeep.rebuilds else None
+    graph = report.found["graph"]
+    graph["bytes"], graph["damages"] = projector.engine.size_bytes(), upkeep.damages
+    graph["last_damage"] = upkeep.rebuilds[-1] if upkeep.rebuilds else None
 
 
 def _verified(found: Verification, journal: Journal, report: Diagnosis) -> None:
-    """Report what `verify` would, and how far the graph is behind."""
-    told, vectors = report.found["graph"], found.by_part["vectors"]
+    """Report the differences that `verify` would find, and the graph's lag."""
+    graph, vectors = report.found["graph"], found.by_part["vectors"]
     report.found["vectors"] = {"named": found.vectors, "damaged": vectors}
     if vectors:
         what = f"{vectors:,} of {found.vectors:,} vectors under {journal.folder / 'vectors'} are damaged or missing"
-        report.problem(what, "`memgraph embed --repair` makes them again; until then their memories are found by text alone")  # fmt: skip
+        report.problem(what, "run `memgraph embed --repair` to recompute them; until then their memories are found by text alone")  # fmt: skip
     if found.graph_seq is not None:
-        told["lag_events"] = lag = journal.tail.chain.seq - found.graph_seq
-        told["note"] = "the next use rebuilds it" if lag < 0 else "the next use brings it up" if lag else ""
+        graph["lag_events"] = lag = journal.tail.chain.seq - found.graph_seq
+        graph["note"] = "rebuilt at the next use" if lag < 0 else "caught up at the next use" if lag else ""
         if lag >= 0:
             report.found["store"]["memories"] = found.nodes
     if differing := found.by_part["graph"]:
         first = next((one for one in found.first if one.part == "graph"), None)
-        what = (
-            f"the graph is not what the journal says ({differing:,} differences{f', first {first}' if first else ''})"
-        )
-        report.problem(what, "`memgraph rebuild` makes it anew" if found.graph_seq is not None else "the next use rebuilds it")  # fmt: skip
+        what = f"the graph differs from the journal ({differing:,} differences{f', first {first}' if first else ''})"
+        report.problem(what, "run `memgraph rebuild`" if found.graph_seq is not None else "the next use rebuilds it")  # fmt: skip
 
 
 def _modes(config: AgentMemoryConfig, store_id: str, report: Diagnosis) -> None:
-    """Name what others than the owner may read or change: keys, heads, and what holds or tells of memories."""
+    """Report files that other users may read or change: keys, head files, and everything that holds memories."""
     from memgraph.journal.head_file import HeadFile
     from memgraph.journal.keys import FileKeys
 
@@ -298,11 +296,11 @@ def _modes(config: AgentMemoryConfig, store_id: str, report: Diagnosis) -> None:
     exposed = [path for path in (*_private(config.home), *outside) if _is_open(path)]
     for path in exposed:
         mode = "0700" if path.is_dir() else "0600"
-        report.problem(f"others than its owner may use {path}", f"chmod {mode} {path}")
+        report.problem(f"other users may access {path}", f"chmod {mode} {path}")
 
 
 def _private(home: Path) -> Iterator[Path]:
-    """Yield the folders that hold what is remembered; where one of them is closed, what is in it is too."""
+    """Yield the accessible folders that hold memories, with their files; a folder closed to others protects its files."""
     for name in ("journal", "graph", "index", "past"):
         folder = home / name
         if folder.is_dir() and _is_open(folder):
@@ -318,17 +316,17 @@ def _is_open(path: Path) -> bool:
     return bool(stat.S_IMODE(found.st_mode) & _FOR_OTHERS)
 
 
-def _room(home: Path, report: Diagnosis) -> None:
-    """Compare what is free with what a rebuild takes."""
+def _disk_space(home: Path, report: Diagnosis) -> None:
+    """Compare the free disk space with what a rebuild needs."""
     there = next((path for path in (home, *home.parents) if path.is_dir()), None)
     if there is None:
         return
     free = shutil.disk_usage(there).free
-    needed = _ROOM_BYTES + sum(path.stat().st_size for path in (home / "graph").glob("*.kuzu"))
+    needed = _SPARE_BYTES + sum(path.stat().st_size for path in (home / "graph").glob("*.kuzu"))
     report.found["disk"] = {"free_bytes": free, "needed_bytes": needed}
     if free < needed:
         report.problem(
-            f"{there} has {free:,} bytes free, a rebuild of the graph may take {needed:,}", "free some space"
+            f"{there} has {free:,} bytes free, but rebuilding the graph may need {needed:,}", "free some disk space"
         )
 
 
@@ -337,21 +335,23 @@ def _model(config: AgentMemoryConfig, condition: Condition | None, report: Diagn
 
     embedder = default_embedder(config)
     stored = condition.named if condition else None
-    told = {"name": embedder.name, "dimension": embedder.dimension, "available": False, "stored": None}
+    model = {"name": embedder.name, "dimension": embedder.dimension, "available": False, "stored": None}
     if stored and stored.model is not None:
-        told["stored"] = {"name": stored.model, "dimension": stored.dimension}
+        model["stored"] = {"name": stored.model, "dimension": stored.dimension}
         if embedder.dimension and (stored.model, stored.dimension) != (embedder.name, embedder.dimension):
             setting = setting_of(stored.model)
-            way = f"set embedding_model to {setting}" if setting else "open the store with the former from Python"
+            remedy = (
+                f"set embedding_model to {setting}" if setting else "open the store from Python with the former model"
+            )
             report.problem(
-                f"the store's vectors are {stored.model}'s with {stored.dimension} dimensions, the model is {embedder.name} "
+                f"the store's vectors are {stored.model}'s with {stored.dimension} dimensions, but the model is {embedder.name} "
                 f"with {embedder.dimension}",
-                f"{way}, or change its model with `memgraph reembed`",
+                f"{remedy}, or switch the store's model with `memgraph reembed`",
             )
     if embedder.dimension:
         try:
             embed_query(embedder, "ready")
-            told["available"] = True
+            model["available"] = True
         except MemGraphError as error:
-            report.problem(str(error), "until it works, memories are kept and found by text alone")
-    report.found["model"] = told
+            report.problem(str(error), "until it works, memories are stored and found by text alone")
+    report.found["model"] = model

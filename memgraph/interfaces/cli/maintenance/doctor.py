@@ -1,4 +1,4 @@
-"""``doctor``: where everything lies and how it is, also when the store cannot be opened."""
+"""``doctor``: report where everything is and in what condition, even if the store cannot be opened."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memgraph.interfaces.cli.maintenance.diagnosis import KEY_VARIABLE, Diagnosi
 @click.command(cls=Command)
 @pass_settings
 def doctor(settings: Settings) -> None:
-    """Report on the store, its keys, journal, locks, graph and index, the model, the disk and the versions."""
+    """Report the condition of the store, its keys, journal, locks, graph and index, the model, the disk and the versions."""
     with logs_shown(settings):
         report = diagnose(settings.home)
     problems = [{"problem": what, "what_to_do": todo} for what, todo in report.problems]
@@ -31,20 +31,20 @@ def _lines(report: Diagnosis) -> Iterator[str]:
     found = report.found
     yield from (f"{name:<12}{value}" for name, value in found["versions"].items())
     config = found["config"]
-    yield f"config      {plain(config['path'])}: {'present' if config['present'] else 'none, so the defaults hold'}"
+    yield f"config      {plain(config['path'])}: {'present' if config['present'] else 'none, so the defaults apply'}"
     if unknown := config["unknown_variables"]:
-        yield f"            not settings of this program: {plain(', '.join(unknown))}"
+        yield f"            not settings of memgraph: {plain(', '.join(unknown))}"
     yield f"store       {plain(found['store']['path'])}"
     yield f"            {_identity(found['store'])}"
     if refused := found["store"].get("refused_writes"):
-        yield f"            can be read, not written: {plain(refused)}"
+        yield f"            read-only: {plain(refused)}"
     if "journal" in found:
         yield from _of_the_store(found)
     if "disk" in found:
         yield f"disk        {found['disk']['free_bytes'] >> 20:,} MiB free"
     yield from _of_the_model(found)
     if not report.problems:
-        yield f"no problem found; not looked at: {', '.join(report.unseen)}" if report.unseen else "all well"
+        yield f"no problem found; not checked: {', '.join(report.unseen)}" if report.unseen else "no problem found"
     for what, todo in report.problems:
         yield ""
         yield f"problem: {plain(what)}"
@@ -54,7 +54,7 @@ def _lines(report: Diagnosis) -> Iterator[str]:
 
 def _identity(store: dict[str, Any]) -> str:
     if store["id"] is None:
-        return "no store there yet: the first `memgraph remember` or `memgraph ingest` makes it"
+        return "no store yet: the first `memgraph remember` or `memgraph ingest` creates it"
     memories = f", {count(store['memories'], 'memory', 'memories')}" if "memories" in store else ""
     return f"id {plain(store['id'])}{memories}"
 
@@ -68,8 +68,8 @@ def _of_the_store(found: dict[str, Any]) -> Iterator[str]:
     journal = found["journal"]
     yield f"journal     {count(journal['events'], 'event')}, {journal['bytes']:,} bytes"
     if torn := journal["torn"]:
-        lost = f"{count(torn['events'], 'event')}, {count(torn['bytes'], 'byte')}"
-        yield f"            its final commit was cut short ({lost}); the next write drops it"
+        incomplete = f"{count(torn['events'], 'event')}, {count(torn['bytes'], 'byte')}"
+        yield f"            its final commit is incomplete ({incomplete}); the next write removes it"
     for place, (name, lock) in enumerate(found["locks"].items()):
         yield f"{'' if place else 'locks':<12}{name} {_holder(lock)}"
     if vectors := found.get("vectors"):
@@ -79,12 +79,12 @@ def _of_the_store(found: dict[str, Any]) -> Iterator[str]:
         yield f"graph       {found['graph']['bytes'] / 1e6:,.0f} MB{_damages(found['graph'])}"
     for name in ("graph", "index"):
         lag, note = found[name]["lag_events"], plain(found[name]["note"])
-        state = "cannot be told" if lag is None else "none" if not lag else count(lag, "event")
+        state = "unknown" if lag is None else "none" if not lag else count(lag, "event")
         yield f"{f'{name} lag':<12}{state}{f' ({note})' if note else ''}"
 
 
 def _damages(graph: dict[str, Any]) -> str:
-    """Say how often the graph was rebuilt because it was not what was written to it."""
+    """Describe how often the graph was rebuilt because it was damaged."""
     if not graph["damages"]:
         return ""
     last = graph["last_damage"]
@@ -95,13 +95,19 @@ def _damages(graph: dict[str, Any]) -> str:
 def _holder(lock: dict[str, Any]) -> str:
     if not lock["held"]:
         return "free"
-    alive = {True: "alive", False: "no longer alive: another one has it now", None: "unknown"}[lock["alive"]]
+    alive = {True: "alive", False: "no longer alive: another process holds it now", None: "unknown"}[lock["alive"]]
     return f"held by process {lock['pid']} ({alive}) since {lock['since']}"
 
 
 def _of_the_model(found: dict[str, Any]) -> Iterator[str]:
     model = found["model"]
-    state = "available" if model["available"] else "not available" if model["dimension"] else "found by text alone"
+    state = (
+        "available"
+        if model["available"]
+        else "not available"
+        if model["dimension"]
+        else "memories are found by text alone"
+    )
     dimension = f", {count(model['dimension'], 'dimension')}" if model["dimension"] else ""
     yield f"model       {model['name']}{dimension}: {state}"
     if waiting := found["store"].get("awaiting_vectors"):

@@ -1,4 +1,4 @@
-"""``embed``: give memories the vectors that they await, or make damaged ones again."""
+"""``embed``: embed memories that have no vector, or recompute damaged vectors."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Command)
-@click.option("--repair", is_flag=True, help="Make vectors again that are damaged or missing in their file.")
+@click.option("--repair", is_flag=True, help="Recompute vectors that are damaged or missing in their file.")
 @pass_settings
 def embed(settings: Settings, repair: bool) -> None:
-    """Embed what has no vector yet; stopped at any moment, it goes on where it was."""
+    """Embed memories that have no vector; an interrupted run resumes where it stopped."""
     with opened(settings) as memory:
         if repair:
             _repair(settings, memory)
@@ -32,34 +32,36 @@ def _embed(settings: Settings, memory: MemGraph) -> None:
     with progress(settings, "embedding") as bar:
         embedded = memory.store.embed_awaiting(progress=bar)
     left = memory.store.awaiting_vectors()
-    memory.store.damaged_vectors()  # a notice tells of them
+    memory.store.damaged_vectors()  # logs a notice if there are any
     document = {"embedded": embedded, "awaiting": left}
     if not waiting:
-        emit(settings, document, "Nothing awaits a vector.")
+        emit(settings, document, "Every memory has a vector.")
     elif not embedded and left:
         if settings.as_json:
             emit_json(document)
-        raise Refused(f"none of them could be embedded; left without a vector: {left:,}")
+        raise Refused(f"no memory could be embedded; still without a vector: {left:,}")
     else:
-        told = f"Embedded {count(embedded, 'memory', 'memories')}"
-        emit(settings, document, f"{told}; left without a vector: {left:,}." if left else f"{told}.")
+        done = f"Embedded {count(embedded, 'memory', 'memories')}"
+        emit(settings, document, f"{done}; still without a vector: {left:,}." if left else f"{done}.")
 
 
 def _repair(settings: Settings, memory: MemGraph) -> None:
     with progress(settings, "repairing") as bar:
         result = memory.store.repair_vectors(progress=bar)
     compared = f"Compared {count(result.checked, 'vector')} with the journal"
-    lines = [f"{compared}: {result.damaged:,} damaged or missing." if result.damaged else f"{compared}: all are sound."]
+    lines = [
+        f"{compared}: {result.damaged:,} damaged or missing." if result.damaged else f"{compared}: all are intact."
+    ]
     if result.restored:
-        lines.append(f"  {count(result.restored, 'vector')} made again as before")
+        lines.append(f"  {count(result.restored, 'vector')} recomputed, identical to the original")
     if result.replaced:
         lines.append(
-            f"  {count(result.replaced, 'memory', 'memories')} given a new vector: the model does not make the old one"
+            f"  {count(result.replaced, 'memory', 'memories')} given a new vector: the model no longer computes the original one"
         )
     if result.lost:
         lines.append(f"  {count(result.lost, 'vector')} that no memory uses recorded as lost")
     if result.failed:
-        lines.append(f"  {count(result.failed, 'memory', 'memories')} left: the model fails on the text")
+        lines.append(f"  {count(result.failed, 'memory', 'memories')} not repaired: the model fails on the text")
     emit(settings, result, lines)
     if result.failed and not result.restored + result.replaced:
-        raise Refused("none of them could be embedded")
+        raise Refused("no memory could be embedded")

@@ -1,4 +1,4 @@
-"""``reembed``: change the store to another embedding model, and the setting that names it."""
+"""``reembed``: switch the store to another embedding model, and change the setting that names it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from memgraph.interfaces.cli.maintenance.settling import settle, settled
 
 _NAME = "embedding_model"
 _PROBE = "memory"
-"""Embedded before anything else: an empty store would not show that there is no such model."""
+"""A text that is embedded first, to check that the model exists: an empty store would not show it."""
 
 
 @click.command(cls=Command)
 @click.argument("model")
 @pass_settings
 def reembed(settings: Settings, model: str) -> None:
-    """Embed every memory with MODEL (minilm, or ollama: and a name), then change to it all at once.
+    """Embed every memory with MODEL (minilm or ollama:NAME), then switch to it in one step.
 
-    Until then memories are found as before; stopped, it goes on where it was.
+    Until then recall uses the former model. An interrupted run resumes where it stopped.
     """
     from memgraph.config import load_config
     from memgraph.embedding import default_embedder, embed_each
@@ -32,10 +32,12 @@ def reembed(settings: Settings, model: str) -> None:
 
     config = load_config({"home": settings.home, _NAME: model})
     if config.embedding_model == "none":
-        raise Refused("none is a setting, not a model: set embedding_model to none, and the store's vectors stay")
+        raise Refused(
+            "none is not a model; to stop embedding, set embedding_model to none: the store keeps its vectors"
+        )
     home = Path(config.home)
-    if not (home / "journal").exists():  # a name that was mistyped shall not become a store
-        raise StorageError("there is no store yet; the first `memgraph remember` makes it", path=home)
+    if not (home / "journal").exists():  # do not create a store at a mistyped path
+        raise StorageError("there is no store yet; the first `memgraph remember` creates it", path=home)
     embedder = default_embedder(config)
     (probed,) = embed_each(embedder, [_PROBE])
     if isinstance(probed, EmbeddingError):
@@ -48,17 +50,17 @@ def reembed(settings: Settings, model: str) -> None:
     emit(
         settings,
         {**result.model_dump(mode="json"), **place},
-        [*_told(result, is_same=before == result.model), *settled(place, "until then the store is refused")],
+        [_summary(result, is_same=before == result.model), *settled(place, "until then the store cannot be opened")],
     )
 
 
-def _told(result: Any, *, is_same: bool) -> list[str]:
+def _summary(result: Any, *, is_same: bool) -> str:
     if is_same and not result.embedded:
-        told = f"The store's vectors are {result.model}'s already: nothing to do"
+        text = f"The store already uses {result.model}: nothing to do"
     else:
-        told = f"Embedded {count(result.embedded, 'memory', 'memories')} with {result.model}"
+        text = f"Embedded {count(result.embedded, 'memory', 'memories')} with {result.model}"
         if result.reused:
-            told += f"; {result.reused:,} had been embedded before"
+            text += f"; {result.reused:,} had been embedded before"
     if result.awaiting:
-        told += f"; left without a vector: {result.awaiting:,} (run `memgraph embed`)"
-    return [f"{plain(told)}."]
+        text += f"; still without a vector: {result.awaiting:,} (run `memgraph embed`)"
+    return f"{plain(text)}."

@@ -1,4 +1,4 @@
-"""``repair``: says what keeps the store from being opened, and accepts its journal as it is."""
+"""``repair``: report why the store cannot be opened, and accept its journal as it is."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Command)
-@click.option("--accept-head", "accepts", is_flag=True, help="Take the journal as it is, and record that.")
-@click.option("--reason", metavar="TEXT", help="Kept in the record: why.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("--accept-head", "accepts", is_flag=True, help="Accept the journal as it is, and record that.")
+@click.option("--reason", metavar="TEXT", help="Why; stored in the record.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 @pass_settings
 def repair(settings: Settings, accepts: bool, reason: str | None, yes: bool) -> None:
-    """Verify the journal by itself and say what could be done; do it only when told to."""
+    """Verify the journal alone and report what could be done; change it only with --accept-head."""
     from memgraph.config import load_config
     from memgraph.store.maintenance.repair import repair_store
 
@@ -30,7 +30,7 @@ def repair(settings: Settings, accepts: bool, reason: str | None, yes: bool) -> 
     with logs_shown(settings):
         found = repair_store(config)
     if not accepts or not found.contradicting:
-        emit(settings, _document(found), [*_told(found), *_advice(found)])
+        emit(settings, _document(found), [*_lines(found), *_advice(found)])
         if loss := _loss(found):
             raise Refused(f"{loss}; nothing was changed")
         return
@@ -39,21 +39,21 @@ def repair(settings: Settings, accepts: bool, reason: str | None, yes: bool) -> 
     with logs_shown(settings):
         then = repair_store(config, accept_head=found, accepted_by=_user(), reason=reason)
     lines = [
-        f"Accepted the journal up to event {found.seq}; event {then.seq} says so, and the head file names it.",
-        "Graph and index are brought to it at the next use.",
+        f"Accepted the journal up to event {found.seq}; event {then.seq} records this, and the head file names it.",
+        "The next command brings graph and index up to date.",
     ]
     emit(settings, {**_document(found), "accepted": True, "recorded_as": then.seq}, lines)
     if loss := _loss(found):
-        raise Refused(f"{loss}; the rest is in force")
+        raise Refused(f"{loss}; the remaining events are accepted")
 
 
 def _ask(found: Condition) -> None:
-    """Ask on a terminal; elsewhere nobody can answer, and losing events takes a word that was meant."""
+    """Ask for confirmation on a terminal; refuse elsewhere, because losing events must be confirmed."""
     if not _is_terminal():
-        raise Refused(f"{' '.join(_told(found))} To accept that without being asked, add --yes.")
-    for line in _told(found):
+        raise Refused(f"{' '.join(_lines(found))} To accept this without confirmation, add --yes.")
+    for line in _lines(found):
         click.echo(line, err=True)
-    if not click.confirm("Take the journal as it is?", err=True):
+    if not click.confirm("Accept the journal as it is?", err=True):
         raise Refused("nothing was changed")
 
 
@@ -61,15 +61,15 @@ def _is_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def _told(found: Condition) -> list[str]:
-    """Say how the journal is."""
+def _lines(found: Condition) -> list[str]:
+    """Describe the journal's condition."""
     lines = [f"The journal under {plain(str(found.folder))} verifies up to event {found.seq}."]
     lines += [_sentence(witness) for witness in found.contradicting]
     if found.lost:
-        lines.append(f"What was written after it is not there: {count(len(found.lost), 'event')}, {_numbers(found)}.")
+        lines.append(f"The events written after it are missing: {count(len(found.lost), 'event')}, {_numbers(found)}.")
     if found.torn_events:
         torn = f"{count(found.torn_events, 'event')}, {count(found.torn_bytes, 'byte')}"
-        lines.append(f"Behind it lies a final commit that was cut short ({torn}); the next write drops it.")
+        lines.append(f"An incomplete commit follows it ({torn}); the next write removes it.")
     return lines
 
 
@@ -78,30 +78,28 @@ def _sentence(witness: Witness) -> str:
     if witness.state == "ahead":
         return f"{name} names event {witness.seq}."
     if witness.state == "other":
-        return f"{name} names another event {witness.seq} than the journal's."
+        return f"{name} names an event {witness.seq} that differs from the journal's."
     return f"{name} is {witness.state}."
 
 
 def _advice(found: Condition) -> list[str]:
     if not found.contradicting:
-        return ["Nothing is to be repaired. If the graph or the index is wrong, `memgraph rebuild` makes them anew."]
+        return ["Nothing needs repair. If the graph or the index is wrong, `memgraph rebuild` rebuilds both."]
     restore = (
-        "Restore the journal and its head file from one backup if there is one that is further on. "
-        if found.lost
-        else ""
+        "If you have a backup with more events, restore the journal and its head file from it. " if found.lost else ""
     )
-    return [f"{restore}`memgraph repair --accept-head` takes the journal as it is, and records that."]
+    return [f"{restore}`memgraph repair --accept-head` accepts the journal as it is, and records that."]
 
 
 def _loss(found: Condition) -> str | None:
-    """Say which events were written and are not there; None where no witness names such a one."""
+    """Describe the events that were written but are missing, or return None if no witness names one."""
     if found.lost:
         return f"{count(len(found.lost), 'event')} {'is' if len(found.lost) == 1 else 'are'} lost ({_numbers(found)})"
     other = next((witness for witness in found.contradicting if witness.state == "other"), None)
     if other is None:
         return None
     name = "head file" if other.kind == "head" else other.kind
-    return f"the event {other.seq} that its {name} names is lost, perhaps with others"
+    return f"the event {other.seq} that its {name} names is lost, and possibly others"
 
 
 def _numbers(found: Condition) -> str:
@@ -124,7 +122,7 @@ def _document(found: Condition) -> dict[str, Any]:
 
 
 def _user() -> str | None:
-    """Return who is logged in, or None where nobody can tell."""
+    """Return the name of the logged-in user, or None if it is unknown."""
     import getpass
 
     try:

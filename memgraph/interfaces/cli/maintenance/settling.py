@@ -1,4 +1,4 @@
-"""Sets one setting in the settings file: for commands after which a store needs it."""
+"""Changes one setting in the settings file, for commands that require a new value."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _TABLE = re.compile(rb"^[ \t]*\[", re.MULTILINE)
 
 
 def settle(settings: Settings, name: str, value: str) -> dict[str, Any]:
-    """Set a setting where a file decides on it.
+    """Change a setting in the settings file, unless an environment variable overrides the file.
 
     Returns
     -------
     dict
-        The setting; as ``written`` the file that it was written to, or as ``to_set`` what is to be set by hand.
+        The setting; ``written`` is the file that was changed, ``to_set`` what the user must set by hand.
     """
     from memgraph.config import config_path, settings_in_force
 
@@ -37,7 +37,7 @@ def settle(settings: Settings, name: str, value: str) -> dict[str, Any]:
 
 
 def settled(place: dict[str, Any], otherwise: str) -> list[str]:
-    """Say what `settle` did; `otherwise` says what holds until the user has set it."""
+    """Describe what `settle` did; `otherwise` says what happens until the user has changed the setting."""
     name, value = next(iter(place.items()))
     if place["written"]:
         return [f"Set {name} to {plain(value)} in {plain(place['written'])}."]
@@ -47,7 +47,7 @@ def settled(place: dict[str, Any], otherwise: str) -> list[str]:
 
 
 def _write(path: Path, name: str, value: str) -> bool:
-    """Set it in the settings file, and nothing else there; False: it could not be."""
+    """Change only this setting in the file; return False if that is impossible."""
     from memgraph.disk.files import write_private
 
     path = path.resolve()
@@ -62,7 +62,7 @@ def _write(path: Path, name: str, value: str) -> bool:
 
 
 def with_setting(text: bytes, name: str, value: str) -> bytes | None:
-    """Return a settings file's text with this setting, changed in one line; None if that cannot be done so."""
+    """Return a settings file's text with this setting changed in one line, or None if that is impossible."""
     line = re.compile(rb"""^([ \t]*%b[ \t]*=[ \t]*)("[^"\r\n]*"|'[^'\r\n]*')""" % name.encode(), re.MULTILINE)
     table = _TABLE.search(text)
     top, rest = (text[: table.start()], text[table.start() :]) if table else (text, b"")
@@ -74,7 +74,7 @@ def with_setting(text: bytes, name: str, value: str) -> bytes | None:
         gap = end if top and not top.endswith(b"\n") else b""
         new = top + gap + f"{name} = ".encode() + quoted + end + rest
     try:
-        is_so = tomllib.loads(new.decode()) == {**tomllib.loads(text.decode()), name: value}
+        is_valid = tomllib.loads(new.decode()) == {**tomllib.loads(text.decode()), name: value}
     except ValueError:  # not TOML, before or after
         return None
-    return new if is_so else None
+    return new if is_valid else None

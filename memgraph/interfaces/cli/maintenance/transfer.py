@@ -1,4 +1,4 @@
-"""``export`` and ``import``: a store's content as one JSON document."""
+"""``export`` and ``import``: write and read a store's content as one JSON document."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ MAX_IMPORT_BYTES = 1 << 30
 @click.option(
     "--shareable",
     is_flag=True,
-    help="For others: without what is suppressed, archived, sensitive or private, and what sleep made of it.",
+    help="For sharing: leave out suppressed, archived, sensitive and private memories, and those derived from them.",
 )
 @pass_settings
 def export(settings: Settings, file: str, shareable: bool) -> None:
-    """Write an export, readable by its owner alone, whole or not at all."""
+    """Write an export atomically; only its owner can read the file."""
     with opened(settings) as memory:
         exported = memory.commands.export_memories(shareable=shareable)
     if forgotten := sum(one.is_suppressed for one in exported.memories):
-        told = count(forgotten, "forgotten memory", "forgotten memories")
-        notice(f"a backup: it holds {told} too, and what sleep made of such; --shareable leaves all that out")
+        included = count(forgotten, "forgotten memory", "forgotten memories")
+        notice(f"this backup includes {included} and memories derived from them; --shareable leaves them out")
     if file == "-":
         click.echo(exported.model_dump_json())
         return
@@ -39,15 +39,17 @@ def export(settings: Settings, file: str, shareable: bool) -> None:
     path = Path(file)
     write_files({path: exported.model_dump_json().encode()})
     document = {"file": str(path), "memories": exported.total_memories, "links": len(exported.links)}
-    told = f"Exported {count(exported.total_memories, 'memory', 'memories')} and {count(len(exported.links), 'link')}"
-    emit(settings, document, f"{told} to {plain(str(path))}.")
+    exported_counts = (
+        f"Exported {count(exported.total_memories, 'memory', 'memories')} and {count(len(exported.links), 'link')}"
+    )
+    emit(settings, document, f"{exported_counts} to {plain(str(path))}.")
 
 
 @click.command("import", cls=Command)
 @click.argument("file")
 @pass_settings
 def import_(settings: Settings, file: str) -> None:
-    """Read an export; '-' reads standard input."""
+    """Import an export; '-' reads standard input."""
     document = _read(file)
     with opened(settings) as memory:
         result = memory.commands.import_memories(document)
@@ -70,8 +72,8 @@ def _read(file: str) -> dict[str, Any]:
     try:
         document = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        why = "it ends too early" if error.pos >= len(data.rstrip()) - 1 else f"{error.msg}, line {error.lineno}"
-        raise Refused(f"{file} is not a whole JSON document ({why}); export it again") from None
+        why = "it is truncated" if error.pos >= len(data.rstrip()) - 1 else f"{error.msg}, line {error.lineno}"
+        raise Refused(f"{file} is not a complete JSON document ({why}); export it again") from None
     if not isinstance(document, dict):
-        raise Refused(f"{file} is not an export: it holds no object with version and memories")
+        raise Refused(f"{file} is not an export: it must be a JSON object with version and memories")
     return document

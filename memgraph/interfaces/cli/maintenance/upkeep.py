@@ -23,7 +23,7 @@ ENGINES = ("kuzu", "ladybug")
 
 
 @click.command(cls=Command)
-@click.option("--engine", type=click.Choice(ENGINES), help="Move to this engine, and set it in the settings file.")
+@click.option("--engine", type=click.Choice(ENGINES), help="Switch to this engine, and set it in the settings file.")
 @pass_settings
 def rebuild(settings: Settings, engine: str | None) -> None:
     """Replay the journal into a new graph and index."""
@@ -34,19 +34,19 @@ def rebuild(settings: Settings, engine: str | None) -> None:
         total, digest = memory.commands.stats().total, memory.store.digest()
     place = {} if engine is None else settle(settings, "engine", engine)
     where = "" if engine is None else f" with {engine}"
-    told = f"Rebuilt graph and index from the journal{where}: {count(total, 'memory', 'memories')}."
-    after = settled(place, "until then the next command rebuilds it with the other engine") if place else []
-    emit(settings, {"memories": total, "digest": digest, **place}, [told, *after])
+    done = f"Rebuilt graph and index from the journal{where}: {count(total, 'memory', 'memories')}."
+    after = settled(place, "until then the next command rebuilds the graph with the other engine") if place else []
+    emit(settings, {"memories": total, "digest": digest, **place}, [done, *after])
 
 
 @click.command(cls=Command)
-@click.option("--deep", is_flag=True, help="Also every row of the graph against a replay, and the index.")
+@click.option("--deep", is_flag=True, help="Also compare every row of the graph with a replay, and verify the index.")
 @pass_settings
 def verify(settings: Settings, deep: bool) -> None:
-    """Check the journal from its first event, and vectors and graph against it."""
+    """Verify the journal from its first event, and the vectors and the graph against it."""
     with opened(settings) as memory, progress(settings, "verifying") as bar:
         found = memory.store.verification(bar, deep=deep)
-    emit(settings, _document(found), _told(found))
+    emit(settings, _document(found), _lines(found))
     if found.differing:
         more = f", first {found.first[0]}" if settings.as_json else ""
         raise Refused(f"{count(found.differing, 'difference')} from the journal{more}; {_advice(found)}")
@@ -62,7 +62,7 @@ def _document(found: Verification) -> dict[str, Any]:
     }
 
 
-def _told(found: Verification) -> list[str]:
+def _lines(found: Verification) -> list[str]:
     parts = [count(found.events, "event"), count(found.vectors, "vector")]
     if found.is_deep:
         parts += [count(found.nodes, "node"), count(found.edges, "edge"), f"the index of {count(found.indexed, 'memory', 'memories')}"]  # fmt: skip
@@ -74,16 +74,16 @@ def _told(found: Verification) -> list[str]:
         lines.append(f"  … and {found.differing - len(found.first):,} more")
     if found.torn_events:
         torn = f"{count(found.torn_events, 'event')}, {count(found.torn_bytes, 'byte')}"
-        lines.append(f"After the last event lies a commit that was cut short ({torn}); the next write drops it.")
+        lines.append(f"An incomplete commit follows the last event ({torn}); the next write removes it.")
     return lines
 
 
 def _advice(found: Verification) -> str:
     advice = []
     if any(difference.part == "vectors" for difference in found.first):
-        advice.append("`memgraph embed --repair` makes the vectors again")
+        advice.append("`memgraph embed --repair` recomputes the vectors")
     if any(difference.part != "vectors" for difference in found.first):
-        advice.append("`memgraph rebuild` makes graph and index anew")
+        advice.append("`memgraph rebuild` rebuilds graph and index")
     return " and ".join(advice)
 
 
@@ -93,7 +93,7 @@ def _advice(found: Verification) -> str:
 def format_age(settings: Settings, time: str) -> None:
     """Print an age such as ``3 days ago``."""
     try:
-        told = age(to_iso(time), to_iso(datetime.now(UTC)))
+        text = age(to_iso(time), to_iso(datetime.now(UTC)))
     except ValueError:
         raise InvalidInputError("is not an ISO 8601 time", field="TIME", value=time) from None
-    emit(settings, {"time": time, "age": told}, told)
+    emit(settings, {"time": time, "age": text}, text)

@@ -1,4 +1,4 @@
-"""``observe``, ``episode``, ``feedback``, ``outcome``: what an agent says of what it does, from a shell or a hook."""
+"""``observe``, ``episode``, ``feedback``, ``outcome``: let an agent record its work from a shell or a hook."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from memgraph.interfaces.cli.base.output import emit, notice, plain
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
 
-_project = click.option("--project", metavar="NAME", help="The project it belongs to; without, it is shared knowledge.")
+_project = click.option(
+    "--project", metavar="NAME", help="The project it belongs to.  [default: none, shared knowledge]"
+)
 _context = click.option("--context", metavar="DOMAIN", help="The domain it belongs to, such as travel or testing.")
-_session = click.option("--session", "session_id", metavar="NAME", help="The session it came up in.")
+_session = click.option("--session", "session_id", metavar="NAME", help="The session it belongs to.")
 _tier = click.option(
     "--tier", "privacy_tier", type=click.Choice(["public", "sensitive", "private"]), help="Who may see it."
 )
-_tags = click.option("--tag", "tags", metavar="TAG", multiple=True, help="May be given several times.")
+_tags = click.option("--tag", "tags", metavar="TAG", multiple=True, help="A tag; repeatable.")
 _OUTCOMES = click.Choice(["success", "failure", "partial", "pending"])
 
 
-def _about(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that say what a memory belongs to."""
+def _belonging(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options for a memory's project, domain, session, privacy tier and tags."""
     for option in (_tags, _tier, _session, _context, _project):
         command = option(command)
     return command
@@ -33,20 +35,20 @@ def _about(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.command(cls=Command)
 @click.argument("text")
-@_about
-@click.option("--confidence", type=float, default=0.7, show_default=True, help="How sure it is, 0 to 1.")
-@click.option("--outcome", type=_OUTCOMES, help="How what it tells of comes out: failure for what does not work.")
-@click.option("--valid-at", metavar="TIME", help="Since when it is so, ISO 8601.  [default: now]")
+@_belonging
+@click.option("--confidence", type=float, default=0.7, show_default=True, help="How certain it is, 0 to 1.")
+@click.option("--outcome", type=_OUTCOMES, help="The outcome it reports: failure for something that does not work.")
+@click.option("--valid-at", metavar="TIME", help="Since when it is true, ISO 8601.  [default: now]")
 @click.option("--episode", "episode_id", metavar="ID", help="The episode it was learned from.")
 @pass_settings
 def observe(settings: Settings, /, text: str, episode_id: str | None, **given: Any) -> None:
-    """Keep what was learned, or merge it into the memory that says the same."""
+    """Store an observation, or merge it into the memory that says the same."""
     with opened(settings) as memory:
         episode_id = memory.store.find_id(episode_id) if episode_id is not None else None
         saved = memory.save_observation(text, episode_id=episode_id, **_given(given))
     if saved.notice:
         notice(saved.notice)
-    said = {"created": f"Observed: {saved.memory_id}", "consolidated": f"Known already, confirmed: {saved.memory_id}"}
+    said = {"created": f"Observed: {saved.memory_id}", "consolidated": f"Already known, confirmed: {saved.memory_id}"}
     emit(settings, saved, said.get(saved.action, []))
 
 
@@ -54,43 +56,48 @@ def observe(settings: Settings, /, text: str, episode_id: str | None, **given: A
 @click.argument("situation")
 @click.option("--reasoning", required=True, metavar="TEXT", help="How it was approached, and why.")
 @click.option("--action", required=True, metavar="TEXT", help="What was done.")
-@click.option("--outcome", required=True, type=_OUTCOMES, help="What came of it.")
-@_about
-@click.option("--feedback", "user_feedback", metavar="TEXT", help="What the user said of it.")
-@click.option("--agent", "agent_name", metavar="NAME", help="Who did it.")
-@click.option("--mission", "mission_id", metavar="NAME", help="As part of what.")
-@click.option("--task", "task_id", metavar="NAME", help="The task whose own it is.")
+@click.option("--outcome", required=True, type=_OUTCOMES, help="The outcome.")
+@_belonging
+@click.option("--feedback", "user_feedback", metavar="TEXT", help="The user's comment on it.")
+@click.option("--agent", "agent_name", metavar="NAME", help="The agent that did it.")
+@click.option("--mission", "mission_id", metavar="NAME", help="The mission it was part of.")
+@click.option("--task", "task_id", metavar="NAME", help="The task it belongs to.")
 @click.option("--build", "build_id", metavar="NAME", help="The build it was part of.")
 @pass_settings
 def episode(settings: Settings, /, situation: str, **given: Any) -> None:
-    """Keep what was wanted, how it was approached, what was done and what came of it."""
+    """Record an episode: situation, reasoning, action and outcome."""
     with opened(settings) as memory:
         saved = memory.save_episode(situation, **_given(given))
-    later = f"when the user has judged it: memgraph feedback {saved.episode_id} love|like|meh"
+    later = f"add the user's feedback with: memgraph feedback {saved.episode_id} love|like|meh"
     emit(settings, saved, f"Recorded: {saved.episode_id}; {later}")
 
 
 @click.command(cls=Command)
 @click.argument("id_", metavar="ID")
 @click.argument("word", metavar="love|like|meh", type=click.Choice(["love", "like", "meh"]))
-@click.option("--comment", metavar="TEXT", help="What the user said besides.")
+@click.option("--comment", metavar="TEXT", help="The user's comment.")
 @pass_settings
 def feedback(settings: Settings, id_: str, word: str, comment: str | None) -> None:
-    """Say what the user thought of an episode."""
+    """Record the user's feedback on an episode."""
     with opened(settings) as memory:
         found = memory.update_episode_with_feedback(memory.store.find_id(id_), word, comment=comment)
     document = {"episode_id": found.id, "outcome": found.outcome, "user_feedback": found.user_feedback}
-    emit(settings, document, plain(f"Now {found.outcome}: {found.content}"))
+    emit(settings, document, plain(f"Outcome is now {found.outcome}: {found.content}"))
 
 
 @click.command(cls=Command)
 @click.argument("query_id", metavar="QUERY_ID")
 @click.argument("word", metavar="success|failure|partial|pending|love|like|meh")
-@click.option("--used", metavar="ID", multiple=True, help="A memory of that recall that was used; several times.")
-@click.option("--overridden", metavar="ID", multiple=True, help="One that was not followed; several times.")
+@click.option("--used", metavar="ID", multiple=True, help="A memory of that recall that was used; repeatable.")
+@click.option(
+    "--overridden",
+    metavar="ID",
+    multiple=True,
+    help="A memory of that recall that was deliberately not followed; repeatable.",
+)
 @pass_settings
 def outcome(settings: Settings, query_id: str, word: str, used: tuple[str, ...], overridden: tuple[str, ...]) -> None:
-    """Say what became of a recall; `recall --json` and `recall --explain` tell its query id."""
+    """Record the outcome of a recall; `recall --json` and `recall --explain` print its query id."""
     with opened(settings) as memory:
         ids = {"used": _ids(memory, used), "overridden": _ids(memory, overridden)}
         memory.record_outcome(query_id, word, **ids)

@@ -1,4 +1,4 @@
-"""``list``, ``show``, ``stats``: what is in the store."""
+"""``list``, ``show``, ``stats``: show the store's content."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _NOT_SHOWN = frozenset({"id", "content", "embedding", "relevance_anchor", "relev
 
 @click.command("list", cls=ReadingCommand)
 @click.option("--type", "kind", type=click.Choice(_TYPES), help="Only memories of this type.")
-@click.option("--project", metavar="NAME", help="Only this project's memories.")
-@click.option("--include-suppressed", is_flag=True, help="Also what was forgotten.")
-@click.option("--state", type=click.Choice(_STATES), help="Only what is out in this way.")
-@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Most memories to list.")
-@click.option("--sort-by", type=click.Choice(_ORDERS), default="relevance", show_default=True, help="What comes first.")
+@click.option("--project", metavar="NAME", help="Only memories of this project.")
+@click.option("--include-suppressed", is_flag=True, help="Include forgotten memories.")
+@click.option("--state", type=click.Choice(_STATES), help="Only memories in this state.")
+@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Maximum number of memories.")
+@click.option("--sort-by", type=click.Choice(_ORDERS), default="relevance", show_default=True, help="Sort order.")
 @pass_settings
 def list_(
     settings: Settings,
@@ -70,7 +70,7 @@ def list_(
 @click.argument("id_", metavar="ID")
 @pass_settings
 def show(settings: Settings, id_: str) -> None:
-    """Show a memory, field by field, and what it is linked to."""
+    """Show a memory's fields and its links."""
     with opened(settings) as memory:
         memory_id = memory.store.find_id(id_)
         found = memory.commands.show(memory_id)
@@ -86,7 +86,7 @@ def show(settings: Settings, id_: str) -> None:
 @click.command(cls=ReadingCommand)
 @pass_settings
 def stats(settings: Settings) -> None:
-    """Print counts over what is neither archived nor deleted."""
+    """Print counts of memories that are neither archived nor deleted."""
     with opened(settings) as memory:
         counts = memory.commands.stats()
         waiting = memory.store.awaiting_vectors()
@@ -118,7 +118,7 @@ def _shown(value: Any) -> str:
 
 
 def _of(item: Any) -> Any:
-    """Return the telling part of a small record."""
+    """Return the first field of a small record."""
     return next(iter(item.values()), "") if isinstance(item, dict) else item
 
 

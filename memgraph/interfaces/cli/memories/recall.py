@@ -1,4 +1,4 @@
-"""``recall``: the text to put before a prompt, and nothing else, on stdout."""
+"""``recall``: print the text to put before a prompt, and nothing else, on stdout."""
 
 from __future__ import annotations
 
@@ -24,32 +24,36 @@ FORMATS = ("prefix", "sections", "delimited", "context")
 @click.command(cls=ReadingCommand)
 @click.argument("task")
 @click.option(
-    "--agent", metavar="NAME", default="agent", show_default=True, help="Who asks; recorded, filters nothing."
+    "--agent",
+    metavar="NAME",
+    default="agent",
+    show_default=True,
+    help="The agent that asks; recorded, does not filter.",
 )
-@click.option("--project", metavar="NAME", help="Only this project's memories and those of none.")
+@click.option("--project", metavar="NAME", help="Only memories of this project and of no project.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(FORMATS),
     default="prefix",
     show_default=True,
-    help="A list; Markdown sections; each memory in tags; JSON of what to build on, to avoid and to do.",
+    help="A list; Markdown sections; each memory in tags; JSON with what to build on, avoid and do.",
 )
-@click.option("--explain", is_flag=True, help="Say on stderr how each memory was scored.")
+@click.option("--explain", is_flag=True, help="Print on stderr how each memory was scored.")
 @pass_settings
 def recall(settings: Settings, task: str, agent: str, project: str | None, form: ContextFormat, explain: bool) -> None:
-    """Print what a task is to be given, exactly; notices go to stderr. With --json all of it, the text as `formatted`."""
+    """Print exactly the text for the task's prompt; notices go to stderr. --json prints the full result, the text as `formatted`."""
     if task == "-":
-        task = standard_input("say in short what is to be done").strip()  # what echo adds is not part of it
+        task = standard_input("describe the task briefly").strip()  # without the newline that echo adds
     if not task.strip():
-        raise InvalidInputError("is empty: say in short what is to be done", field="task", value=task)
+        raise InvalidInputError("is empty: describe the task briefly", field="task", value=task)
     with opened(settings) as memory:
         result = memory.recall(task, agent=agent, project=project)
         hint_at_projects(memory, project)
     if result.notice:
         notice(result.notice)
     if form == "prefix":
-        _tell_contradictions(result)
+        _print_contradictions(result)
     text = _formatted(result, form)
     if settings.as_json:
         document = result.model_dump(mode="json", exclude={"memories"})
@@ -59,20 +63,20 @@ def recall(settings: Settings, task: str, agent: str, project: str | None, form:
         # on a terminal the shell's prompt needs a line of its own; a hook gets the text as it is
         click.echo(text, nl=sys.stdout.isatty())
     if not settings.as_json and not result.memories and not result.notice:
-        notice("nothing is remembered that helps with this task")
+        notice("no memory is relevant to this task")
     if result.memories and result.certainty == "none":
-        notice("I don't think we've tried this before: these memories are merely the nearest")
+        notice("I don't think we've tried this before: these memories are only the most similar ones")
     if explain:
         _explain(result)
 
 
-def _tell_contradictions(result: RetrievalResult) -> None:
-    """Say which of the memories contradict each other: the list has no room for it."""
+def _print_contradictions(result: RetrievalResult) -> None:
+    """Print which memories contradict each other: the ``prefix`` format does not show it."""
     from memgraph.text.cutting import preview
 
-    told = {memory.id: preview(memory.content) for memory in result.memories}
+    content_of = {memory.id: preview(memory.content) for memory in result.memories}
     for one in result.contradictions:
-        notice(f"'{told[one.newer_id]}' contradicts the older '{told[one.older_id]}'")
+        notice(f"'{content_of[one.newer_id]}' contradicts the older '{content_of[one.older_id]}'")
 
 
 def _formatted(result: RetrievalResult, form: ContextFormat) -> str:
@@ -82,7 +86,7 @@ def _formatted(result: RetrievalResult, form: ContextFormat) -> str:
 
 
 def _explain(result: RetrievalResult) -> None:
-    """Print how sure the recall is, what each stage did, and each memory's score with all its terms that are not zero."""
+    """Print the recall's certainty, each stage's counts, and each memory's score with its non-zero terms."""
     certainty = f"certainty {result.certainty} ({result.certainty_score:.2f})"
     versions = [f"{name} {version}" for name, version in result.versions.items()]
     stderr_line(", ".join([f"query {result.query_id}", f"{result.total_tokens_used} tokens", certainty, *versions]))
@@ -92,6 +96,6 @@ def _explain(result: RetrievalResult) -> None:
     for scored in result.explanations:
         fields = scored.model_dump(exclude={"score", "path"})
         terms = [f"{name} {value:.3f}" for name, value in fields.items() if isinstance(value, float) and value]
-        path = ", ".join(f"{hop.memory_id} over {hop.relation}" for hop in scored.path)
-        told = [f"{scored.memory_id}  {scored.score:.3f} =", *terms, *([f"from {path}"] if path else [])]
-        click.echo("  ".join(told), err=True)
+        path = ", ".join(f"{hop.memory_id} via {hop.relation}" for hop in scored.path)
+        parts = [f"{scored.memory_id}  {scored.score:.3f} =", *terms, *([f"from {path}"] if path else [])]
+        click.echo("  ".join(parts), err=True)

@@ -1,4 +1,4 @@
-"""``remember``, ``forget``, ``ask``: what a person says to a memory."""
+"""``remember``, ``forget``, ``ask``: the commands that a person uses directly."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from memgraph.interfaces.cli.base.output import emit, emit_json, plain
 
 @click.command(cls=Command)
 @click.argument("text")
-@click.option("--tag", "tags", metavar="TAG", multiple=True, help="May be given several times.")
-@click.option("--project", metavar="NAME", help="The project it belongs to; without, it is shared knowledge.")
+@click.option("--tag", "tags", metavar="TAG", multiple=True, help="A tag; repeatable.")
+@click.option("--project", metavar="NAME", help="The project it belongs to.  [default: none, shared knowledge]")
 @pass_settings
 def remember(settings: Settings, text: str, tags: tuple[str, ...], project: str | None) -> None:
-    """Keep a text, pinned."""
+    """Store a text as a pinned memory."""
     if text == "-":
-        text = standard_input("remember it in parts")
+        text = standard_input("store it in parts")
     if not text.strip():
         raise Refused("there is no text to remember")
     with opened(settings) as memory:
@@ -31,7 +31,7 @@ def remember(settings: Settings, text: str, tags: tuple[str, ...], project: str 
 @click.argument("query")
 @pass_settings
 def forget(settings: Settings, query: str) -> None:
-    """Suppress the nearest memory; it is kept in the journal."""
+    """Suppress the most similar memory; the journal keeps it."""
     with opened(settings) as memory:
         result = memory.commands.forget(query)
     if settings.as_json:
@@ -46,7 +46,7 @@ def forget(settings: Settings, query: str) -> None:
 @click.argument("query")
 @pass_settings
 def ask(settings: Settings, query: str) -> None:
-    """Print up to five episodes, nearest first."""
+    """Print up to five episodes, the most similar first."""
     with opened(settings) as memory:
         result = memory.commands.ask(query)
     emit(settings, result, [plain(line) for line in result.message.split("\n")])

@@ -1,4 +1,4 @@
-"""``search``: the memories that are nearest to a text, of whatever type. Nothing is recorded."""
+"""``search``: list the memories of any type that are most similar to a text. The search is not recorded."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ if TYPE_CHECKING:
 
 @click.command(cls=ReadingCommand)
 @click.argument("text")
-@click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, help="Most memories to find.")
-@click.option("--project", metavar="NAME", help="Only this project's memories and those of none.")
-@click.option("--domain", metavar="NAME", help="Only this domain's memories, general ones and those of none.")
-@click.option("--include-archived", is_flag=True, help="Also what was archived.")
+@click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, help="Maximum number of memories.")
+@click.option("--project", metavar="NAME", help="Only memories of this project and of no project.")
+@click.option("--domain", metavar="NAME", help="Only memories of this domain, general ones and those of no domain.")
+@click.option("--include-archived", is_flag=True, help="Include archived memories.")
 @pass_settings
 def search(
     settings: Settings, text: str, limit: int, project: str | None, domain: str | None, include_archived: bool
 ) -> None:
-    """Print what is found, best first."""
+    """Print the memories found, best first."""
     if text == "-":
-        text = standard_input("search for less").strip()
+        text = standard_input("search for a shorter text").strip()
     with opened(settings) as memory:
         found = memory.search_memories(
             text, limit=limit, project_id=project, domain=domain, include_archived=include_archived
         )
         hint_at_projects(memory, project)
     if settings.as_json:
-        emit_json([{**_beside(one), "memory": without_vectors(one.memory)} for one in found])
+        emit_json([{**_details(one), "memory": without_vectors(one.memory)} for one in found])
         return
     if not found and limit:
-        notice("nothing is remembered that is like this")
-    listing([(one.memory.content, (one.memory.id, one.memory.type, *_told(one))) for one in found])
+        notice("no memory is similar to this text")
+    listing([(one.memory.content, (one.memory.id, one.memory.type, *_cells(one))) for one in found])
 
 
-def _beside(found: ScoredMemory) -> dict[str, Any]:
-    """Return what is said of a memory that was found: its score, and how it was."""
+def _details(found: ScoredMemory) -> dict[str, Any]:
+    """Return all fields of a result except the memory: its score and how it was found."""
     fields: dict[str, Any] = found.model_dump(mode="json", exclude={"memory"})
     return fields
 
 
-def _told(found: ScoredMemory) -> list[str]:
-    return [f"{value:.3f}" if isinstance(value, float) else str(value) for value in _beside(found).values() if value]
+def _cells(found: ScoredMemory) -> list[str]:
+    return [f"{value:.3f}" if isinstance(value, float) else str(value) for value in _details(found).values() if value]

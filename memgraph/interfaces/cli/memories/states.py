@@ -1,6 +1,6 @@
-"""Ways out of the views and back: ``archive`` and ``unarchive``, ``delete`` and ``undelete``, and so on.
+"""Commands that hide memories and their inverses: ``archive`` and ``unarchive``, ``delete`` and ``undelete``, and so on.
 
-Each says how to take it back. An id may be given by its first eight characters or more.
+Each prints the command that undoes it. An id may be shortened to its first eight characters or more.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from memgraph.model.memory import StoredMemory
 
 _id = click.argument("id_", metavar="ID")
-_reason = click.option("--reason", metavar="TEXT", help="Why; kept with it.")
+_reason = click.option("--reason", metavar="TEXT", help="Why; stored with the change.")
 
 
 @click.command(cls=Command)
 @click.argument("query", metavar="ID-OR-TEXT")
 @pass_settings
 def unforget(settings: Settings, query: str) -> None:
-    """Take ``forget`` back."""
+    """Undo ``forget``."""
     with opened(settings) as memory:
         result = memory.commands.unforget(query)
         still = _still(memory, result.data["id"]) if result.success else ""
@@ -42,47 +42,47 @@ def unforget(settings: Settings, query: str) -> None:
 @click.command(cls=Command)
 @_id
 @_reason
-@click.option("--summary", metavar="TEXT", help="What is to be known of it instead.")
+@click.option("--summary", metavar="TEXT", help="A summary to keep in its place.")
 @pass_settings
 def archive(settings: Settings, id_: str, reason: str | None, summary: str | None) -> None:
-    """Put a memory away."""
+    """Archive a memory."""
     with opened(settings) as memory:
         found = memory.store.archive(memory.store.find_id(id_), reason=reason, summary=summary)
-    _tell(settings, "archive", found, "Archived", f"unarchive {found.id}")
+    _report(settings, "archive", found, "Archived", f"unarchive {found.id}")
 
 
 @click.command(cls=Command)
 @_id
 @pass_settings
 def unarchive(settings: Settings, id_: str) -> None:
-    """Take ``archive`` back."""
+    """Undo ``archive``."""
     with opened(settings) as memory:
         found = memory.store.unarchive(memory.store.find_id(id_))
         still = _still(memory, found.id)
-    _tell(settings, "unarchive", found, "No longer archived", f"archive {found.id}", still)
+    _report(settings, "unarchive", found, "No longer archived", f"archive {found.id}", still)
 
 
 @click.command(cls=Command)
 @_id
 @_reason
-@click.option("--at", metavar="TIME", help="From when on, ISO 8601; until then it is valid.  [default: now]")
+@click.option("--at", metavar="TIME", help="Since when it is no longer true, ISO 8601.  [default: now]")
 @pass_settings
 def invalidate(settings: Settings, id_: str, reason: str | None, at: str | None) -> None:
-    """Say that a memory is no longer true."""
+    """Mark a memory as no longer true."""
     with opened(settings) as memory:
         found = memory.store.invalidate(memory.store.find_id(id_), reason=reason, at=at)
-    _tell(settings, "invalidate", found, f"Invalid from {found.invalid_at}", f"revalidate {found.id}")
+    _report(settings, "invalidate", found, f"Invalid from {found.invalid_at}", f"revalidate {found.id}")
 
 
 @click.command(cls=Command)
 @_id
 @pass_settings
 def revalidate(settings: Settings, id_: str) -> None:
-    """Take ``invalidate`` back."""
+    """Undo ``invalidate``."""
     with opened(settings) as memory:
         found = memory.store.revalidate(memory.store.find_id(id_))
         still = _still(memory, found.id)
-    _tell(settings, "revalidate", found, "Valid again", f"invalidate {found.id}", still)
+    _report(settings, "revalidate", found, "Valid again", f"invalidate {found.id}", still)
 
 
 @click.command(cls=Command)
@@ -91,29 +91,29 @@ def revalidate(settings: Settings, id_: str) -> None:
 @_reason
 @pass_settings
 def supersede(settings: Settings, older: str, by: str, reason: str | None) -> None:
-    """Say that a memory is replaced by a newer one."""
+    """Mark a memory as replaced by a newer one."""
     with opened(settings) as memory:
         link = memory.store.supersede(memory.store.find_id(older), by=memory.store.find_id(by), reason=reason)
         (found,) = memory.store.read_memories([link.target_id])
     undo = f"unsupersede {link.target_id} --by {link.source_id}"
-    _tell(settings, "supersede", found, f"Superseded by {link.source_id}", undo, by=link.source_id)
+    _report(settings, "supersede", found, f"Superseded by {link.source_id}", undo, by=link.source_id)
 
 
 @click.command(cls=Command)
 @click.argument("older", metavar="OLDER")
-@click.option("--by", metavar="NEWER", help="Only by this memory.  [default: by any]")
+@click.option("--by", metavar="NEWER", help="Undo only the replacement by this memory.  [default: all]")
 @pass_settings
 def unsupersede(settings: Settings, older: str, by: str | None) -> None:
-    """Take ``supersede`` back."""
+    """Undo ``supersede``."""
     with opened(settings) as memory:
         older_id = memory.store.find_id(older)
         newer = memory.store.unsupersede(older_id, by=memory.store.find_id(by) if by is not None else None)
         (found,) = memory.store.read_memories([older_id])
         still = _still(memory, found.id)
     if not newer:
-        raise Refused(f"memory {older_id} is not superseded by {'that one' if by else 'any'}")
+        raise Refused(f"memory {older_id} is not superseded{' by that memory' if by else ''}")
     undo = "; memgraph ".join(f"supersede {older_id} --by {one}" for one in newer)
-    _tell(settings, "unsupersede", found, "No longer superseded", undo, still, by=newer)
+    _report(settings, "unsupersede", found, "No longer superseded", undo, still, by=newer)
 
 
 @click.command(cls=Command)
@@ -127,18 +127,18 @@ def delete(settings: Settings, id_: str, reason: str | None) -> None:
         found = memory.store.get_memory(memory_id)
         if found is None or not memory.store.delete_memory(memory_id, reason=reason):
             raise NotFoundError("memory", id_)
-    _tell(settings, "delete", found, "Deleted", f"undelete {found.id}")
+    _report(settings, "delete", found, "Deleted", f"undelete {found.id}")
 
 
 @click.command(cls=Command)
 @_id
 @pass_settings
 def undelete(settings: Settings, id_: str) -> None:
-    """Bring a deleted memory back, with its links to what is still there."""
+    """Restore a deleted memory, and its links to memories that still exist."""
     with opened(settings) as memory:
         found = memory.store.undelete(memory.store.find_id(id_, deleted=True))
         still = _still(memory, found.id)
-    _tell(settings, "undelete", found, "Back again", f"delete {found.id}", still)
+    _report(settings, "undelete", found, "Restored", f"delete {found.id}", still)
 
 
 @click.command(cls=Command)
@@ -174,7 +174,7 @@ def unlink(settings: Settings, source: str, relation: str, target: str) -> None:
     _answer(settings, "unlink", f"Unlinked: {ends}; undo: memgraph link {ends}", data)
 
 
-def _tell(
+def _report(
     settings: Settings, command: str, memory: StoredMemory, done: str, undo: str, still: str = "", **data: Any
 ) -> None:
     from memgraph.text.cutting import preview
@@ -190,12 +190,12 @@ def _answer(settings: Settings, command: str, message: str, data: dict[str, Any]
 
 
 def _still(memory: MemGraph, memory_id: str | None) -> str:
-    """Return in which other ways a memory that is back in one is still out, and what to do."""
+    """Return the other states that still hide a restored memory, and the commands that undo them."""
     (found,) = memory.store.read_memories([memory_id or ""])
     is_invalid = found.invalid_at is not None and found.invalid_at <= memory.store.now()
-    ways = (
+    states = (
         (found.is_suppressed, "forgotten", "unforget"),
         (found.archived_at is not None, "archived", "unarchive"),
         (is_invalid, "invalid", "revalidate"),
     )
-    return "".join(f". It is still {state}: memgraph {back} {found.id}" for holds, state, back in ways if holds)
+    return "".join(f". It is still {state}: memgraph {back} {found.id}" for holds, state, back in states if holds)

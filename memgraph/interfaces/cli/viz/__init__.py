@@ -1,1 +1,1 @@
-"""Commands that draw and export."""
+"""Commands that write charts, pages and exports."""

@@ -1,4 +1,4 @@
-"""``viz charts``: what was learned over time, as pictures."""
+"""``viz charts``: draw what was learned over time."""
 
 from __future__ import annotations
 
@@ -21,19 +21,21 @@ from memgraph.interfaces.cli.viz.viz import bucketed, scoped
 def charts(
     settings: Settings, outdir: str, project: str | None, since: str | None, until: str | None, bucket: str | None
 ) -> None:
-    """Draw each series that has data, and an overview; the same series give the same files, byte for byte."""
+    """Draw each series that has data, and an overview. The same series yield byte-identical files."""
     from memgraph.viz.charts.charts import charts as drawn
     from memgraph.viz.files import make_folder, write_files
     from memgraph.viz.series.series import learning_series, with_data
 
     if not outdir:
-        raise click.UsageError("OUTDIR is empty: name a directory, such as '.' for this one")
+        raise click.UsageError("OUTDIR is empty: name a directory, such as '.' for the current one")
     with opened(settings) as memory:
         found = learning_series(memory.store, project_id=project, since=since, until=until, bucket=bucket)
     shown = with_data(found)
     files = drawn(found, about=f"Project {project}" if project else "All projects", since=since, until=until)
     if not files:
-        raise Refused("there is nothing to draw: no memory, no build and no recall lies within")
+        raise Refused(
+            "there is nothing to draw: no memory, build or recall matches; check --project, --since and --until"
+        )
     folder = Path(outdir)
     make_folder(folder)
     write_files({folder / name: content for name, content in files.items()})
@@ -45,5 +47,5 @@ def charts(
     }
     lines = [f"Drew {count(len(shown), 'chart')} and an overview, as PNG and SVG, into {plain(str(folder))}."]
     if left_out:
-        lines.append(f"Without data, and left out: {', '.join(left_out)}.")
+        lines.append(f"Left out for lack of data: {', '.join(left_out)}.")
     emit(settings, document, lines)

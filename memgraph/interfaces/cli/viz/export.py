@@ -1,4 +1,4 @@
-"""``viz export``: the graph as a file for other programs."""
+"""``viz export``: write the graph to a file for other programs."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ SUFFIXES = (".json", ".graphml", ".parquet")
     "--include",
     multiple=True,
     type=click.Choice(["suppressed", "archived", "sensitive", "private"]),
-    help="Write these, too; may be given several times.",
+    help="Include memories in this state; repeatable.",
 )
-@click.option("--limit", type=click.IntRange(min=0), help="So many memories at most, the most relevant ones.")
+@click.option("--limit", type=click.IntRange(min=0), help="Maximum number of memories; the most relevant are kept.")
 @pass_settings
 def export(
     settings: Settings,
@@ -38,20 +38,20 @@ def export(
     include: tuple[str, ...],
     limit: int | None,
 ) -> None:
-    """Write the memories that may be shown, and the links between them, whole or not at all."""
+    """Write the memories that may be shown and the links between them, atomically."""
     from memgraph.viz.export.graph import shown_graph
     from memgraph.viz.files import write_files
 
     path = Path(file)
     if path.suffix not in SUFFIXES:
-        raise click.UsageError(f"FILE must end in {', '.join(SUFFIXES)}: the ending says what is written")
+        raise click.UsageError(f"FILE must end in {', '.join(SUFFIXES)}: the suffix selects the format")
     with opened(settings) as memory:
         graph = shown_graph(memory.store, project_id=project, since=since, until=until, include=include, limit=limit)
     contents = _contents(path, graph)
     write_files(contents)
     document = {"files": [str(one) for one in contents], "memories": len(graph.nodes), "links": len(graph.edges)}
-    told = f"{count(len(graph.nodes), 'memory', 'memories')} and {count(len(graph.edges), 'link')}"
-    emit(settings, document, f"Wrote {told} to {plain(' and '.join(str(one) for one in contents))}.")
+    counts = f"{count(len(graph.nodes), 'memory', 'memories')} and {count(len(graph.edges), 'link')}"
+    emit(settings, document, f"Wrote {counts} to {plain(' and '.join(str(one) for one in contents))}.")
 
 
 def _contents(path: Path, graph: Graph) -> dict[Path, bytes]:

@@ -1,4 +1,4 @@
-"""``viz page``: one HTML file in which one can watch what was learned."""
+"""``viz page``: write one HTML file that replays what was learned."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from memgraph.viz.page.limits import MEMORIES
     type=click.IntRange(min=1),
     default=MEMORIES,
     show_default=True,
-    help="So many memories at most: the most relevant, and what these were made of.",
+    help="Maximum number of memories: the most relevant, and those they were derived from.",
 )
 @click.option(
     "--include",
     multiple=True,
     type=click.Choice(["suppressed", "sensitive", "private"]),
-    help="Show these, too: they are left out unless they are named.",
+    help="Include memories in this state, which are left out by default; repeatable.",
 )
 @pass_settings
 def page(
@@ -39,7 +39,7 @@ def page(
     limit: int,
     include: tuple[str, ...],
 ) -> None:
-    """Write the page to OUT.html, whole or not at all."""
+    """Write the page to OUT.html, atomically."""
     from memgraph.viz.page.page import write_page
 
     with opened(settings) as memory:
@@ -54,8 +54,8 @@ def page(
         "memories": report.memories,
         "left_out": report.left_out,
     }
-    told = f"Wrote {plain(str(report.path))}: {count(report.memories, 'memory', 'memories')}, {_size(report.size)}."
-    emit(settings, document, told)
+    done = f"Wrote {plain(str(report.path))}: {count(report.memories, 'memory', 'memories')}, {_size(report.size)}."
+    emit(settings, document, done)
     for sentence in report.left_out:
         notice(sentence)
 

@@ -1,4 +1,4 @@
-"""``viz series``: what was learned over time, as numbers."""
+"""``viz series``: write what was learned over time as numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memgraph.interfaces.cli.viz.viz import bucketed, scoped
 @click.command(cls=ReadingCommand)
 @scoped
 @bucketed
-@click.option("--parquet", metavar="FILE", help="Write a table to FILE instead.")
+@click.option("--parquet", metavar="FILE", help="Write one table to a Parquet file instead.")
 @pass_settings
 def series(
     settings: Settings,
@@ -25,7 +25,7 @@ def series(
     bucket: str | None,
     parquet: str | None,
 ) -> None:
-    """Write every series: as one JSON document, or as one table."""
+    """Print every series as one JSON document, or write one Parquet table."""
     from memgraph.viz.export.parquet import series_parquet
     from memgraph.viz.files import write_files
     from memgraph.viz.series.series import learning_series, with_data

@@ -128,7 +128,7 @@ def test_a_reply_that_does_not_fit_is_asked_for_once_more_then_the_rules_serve(w
     assert served.candidates == RuleExtractor().extract(build()).candidates
     assert served.extractor == "rules"
     assert "the rules served instead of" in served.notice
-    assert "twice" in served.notice
+    assert "two unusable answers" in served.notice
 
 
 def test_a_model_that_fails_is_not_asked_again_for_the_log() -> None:
@@ -144,7 +144,7 @@ def test_the_limit_repetitions_and_lengths() -> None:
     assert len(extracted(reply(found(), found(content=f" {found()['content'].upper()} ")))[0].candidates) == 1
     result, _ = extracted(reply(found(content="long " * 200), found()))
     assert len(result.candidates) == 1
-    assert result.notice == "1 left out, longer than 800 characters"
+    assert result.notice == "1 left out because they are longer than 800 characters"
 
 
 def test_a_log_without_events_is_not_shown() -> None:
@@ -274,7 +274,7 @@ class TestInAStore:
         self, open_store: Any, httpserver: HTTPServer, tmp_path: Any
     ) -> None:
         from memgraph.extraction.readers import BuildLogReader
-        from memgraph.interfaces.cli.base.usage import usage_told
+        from memgraph.interfaces.cli.base.usage import usage_lines
         from memgraph.lifecycle import ingest
 
         server = OllamaServer(httpserver)
@@ -287,10 +287,10 @@ class TestInAStore:
         assert report.notice.startswith(
             "of 3 builds: the rules served instead of ollama/llama3.2: the budget of 2 calls"
         )
-        told = " ".join(usage_told(report.usage))
-        assert "2 calls: 200 tokens read and 40 written" in told
-        assert "rules served" in told
-        assert usage_told(None) == []
+        rendered = " ".join(usage_lines(report.usage))
+        assert "2 times: 200 prompt tokens and 40 completion tokens" in rendered
+        assert "rules did the rest" in rendered
+        assert usage_lines(None) == []
 
     def test_sources_that_are_read_one_after_the_other_share_one_budget(
         self, open_store: Any, httpserver: HTTPServer, tmp_path: Any

@@ -223,7 +223,7 @@ def test_only_the_latest_unfinished_tool_uses_are_kept(path: Path, monkeypatch: 
 @pytest.mark.parametrize("text", ['{"foo": 1}\n', "", "\n"])
 def test_a_file_without_session_entries_is_no_transcript(path: Path, text: str) -> None:
     path.write_text(text, "utf-8")
-    with pytest.raises(SourceError, match="not a transcript"):
+    with pytest.raises(SourceError, match="not a Claude Code transcript"):
         list(TranscriptReader(path).records(None))
 
 

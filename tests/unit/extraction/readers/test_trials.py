@@ -117,7 +117,7 @@ def test_alfworld_a_failures_lesson_is_its_own_reflection(tmp_path: Path) -> Non
     reader = reflexion_reader(path)
     assert isinstance(reader, AlfworldReader)
     skipped = [record.skipped for record in reader.records(None) if record.skipped]
-    assert skipped == ["environment 3: not an object that says is_success"]
+    assert skipped == ["environment 3: not an object with is_success"]
     found = builds(reader)
     assert [named(build) for build in found] == [f"alfworld-env_{number}-trial-1" for number in range(3)]
     assert {(build.project_id, build.source, build.completed_at) for build in found} == {
@@ -213,7 +213,7 @@ def test_unknown_forms_are_reported_beside_the_readable_part(tmp_path: Path) -> 
     told = (1, ["trial 1: 1 message and 2 tool calls of another form"])
     assert skipped(TauBenchReader(written(tmp_path / "t.json", json.dumps([trial])))) == told
     steps = {"trajectory": ["ls", {"tool": "ls"}, {"action": "ls", "observation": "a"}]}
-    told = (1, ["step 0: not an object", "step 1: says neither action nor observation nor thought"])
+    told = (1, ["step 0: not an object", "step 1: has no action, observation or thought"])
     assert skipped(TrajectoryReader(written(tmp_path / "r.traj", json.dumps(steps)))) == told
 
 

@@ -138,7 +138,7 @@ class TestEngine:
     ) -> None:
         with monkeypatch.context() as patched:
             self.crowd(patched, 20 * MB)
-            with pytest.raises(DiskFullError, match=r"21\.0 MB are free.*34 MB") as refused:
+            with pytest.raises(DiskFullError, match=r"21\.0 MB of disk space.*34 MB") as refused:
                 engine.apply([Change("Tag", "u", None, {"id": "u"})], {"seq": 2})
             assert refused.value.path.name == "memgraph.kuzu"
             with pytest.raises(DiskFullError):

@@ -167,9 +167,9 @@ class TestOne:
             pass
         here = os.getpid()
         monkeypatch.setattr(os, "getpid", lambda: here + 1)
-        with pytest.raises(ClosedError, match="another process"), session.use():
+        with pytest.raises(ClosedError, match="forked"), session.use():
             pass
-        with pytest.raises(ClosedError, match="another process"), session.closed():
+        with pytest.raises(ClosedError, match="forked"), session.closed():
             pass
         session.release()
         session.close()

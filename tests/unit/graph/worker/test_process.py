@@ -127,7 +127,7 @@ class TestValues:
         alive(engine)
 
     def test_parameters_must_be_those_that_the_query_names(self, engine: Engine) -> None:
-        with pytest.raises(QueryError, match=r"\$name, \$other, which is not given"):
+        with pytest.raises(QueryError, match=r"\$name, \$other, but no value is given"):
             engine.cypher("MATCH (t:Tag) WHERE t.name = $name OR t.id = $other RETURN t.id", {})
         with pytest.raises(QueryError, match="'Name' is given"):
             engine.cypher("MATCH (t:Tag) WHERE t.name = $name RETURN t.id", {"name": "a", "Name": "b"})

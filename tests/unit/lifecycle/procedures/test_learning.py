@@ -419,7 +419,7 @@ class TestProposals:
 
     def test_other_memories_are_rejected(self, store: Store) -> None:
         (other,) = learn(store, {"type": "procedural", "content": "Mine.", "steps": ["a", "b"]})
-        with pytest.raises(InvalidInputError, match="no procedure that was learned"):
+        with pytest.raises(InvalidInputError, match="does not name a learned procedure"):
             approve_proposal(store, other)
         with pytest.raises(NotFoundError):
             reject_proposal(store, "00000000-0000-4000-8000-000000000000")

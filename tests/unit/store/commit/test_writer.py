@@ -331,7 +331,7 @@ class TestThreads:
 @pytest.mark.parametrize("payload", [StoreCreated(created_by="x"), EmbeddingSwitched(model="m", dimension=3)])
 def test_events_reserved_for_the_store_are_rejected(store: Any, payload: Any) -> None:
     digest = store.digest()
-    with pytest.raises(InvalidInputError, match="by the store alone"):
+    with pytest.raises(InvalidInputError, match="by the store itself"):
         store.commit("system", [payload])
     assert store.digest() == digest
 

@@ -186,14 +186,14 @@ class TestChanging:
         check(store, Model(name="newer"))
 
     def test_an_unusable_embedder_is_rejected(self, store: Any, open_store: Open) -> None:
-        for model, problem in ((NoEmbedder(), "makes no vectors"), (FakeEmbedder(NEW), "64 by that name")):
+        for model, problem in ((NoEmbedder(), "computes no vectors"), (FakeEmbedder(NEW), "64 under that name")):
             with pytest.raises(InvalidInputError, match=problem):
                 store.reembed(model)
         check(store, FakeEmbedder(OLD))
         store.reembed(Model())
         store.close()
         again = open_store(embedder=NoEmbedder())
-        with pytest.raises(InvalidInputError, match="64 by that name"):  # what it was called before counts, too
+        with pytest.raises(InvalidInputError, match="64 under that name"):  # what it was called before counts, too
             again.reembed(FakeEmbedder(NEW))
 
     def test_more_memories_than_fit_one_event(self, open_store: Open, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -410,9 +410,7 @@ class TestUnfitModel:
         before, digest = len(lines(tmp_path / "store")), store.digest()
         old = store.embedder
         unfit = Model(bad=[text_of(number) for number in range(9) if number not in range(good)])
-        with pytest.raises(
-            EmbeddingError, match=f"cannot embed {8 - good} of 8 memories, so the store was not changed"
-        ):
+        with pytest.raises(EmbeddingError, match=f"cannot embed {8 - good} of 8 memories, so the store still uses"):
             store.reembed(unfit, batch=3)
         assert (store.vector_model.name, store.embedder) == ("fake", old)
         assert (len(lines(tmp_path / "store")), store.digest()) == (before, digest)

@@ -27,11 +27,11 @@ CORRUPTIONS: dict[str, tuple[str, str, str, str]] = {
     ),
     "the record": (
         "MATCH (m:MemoryRow {id: $id}) SET m.record = regexp_replace(m.record, 'MARS', 'quetzalcoatl')",
-        "Memory", "record", "the row of memory {id} is not what was written",
+        "Memory", "record", "the row of memory {id} differs from what was written",
     ),
     "the record's code": (
         "MATCH (m:MemoryRow {id: $id}) SET m.code = 7",
-        "Memory", "record", "the row of memory {id} is not what was written",
+        "Memory", "record", "the row of memory {id} differs from what was written",
     ),
     "a column outside of the digest": ("MATCH (m:Memory {id: $id}) SET m.seq = 1", "Memory", "seq", "differs"),
     "where a vector lies": ("MATCH (m:Memory {id: $id}) SET m.vector_row = 1", "Memory", "vector_row", "differs"),

@@ -143,9 +143,7 @@ def test_recorded_views_differ(ingested: AgentMemoryStore) -> None:
     with ingested.at(TODAY, recorded=True) as past:
         assert past.is_recorded
         assert past.digest() == ingested.digest()
-    with pytest.raises(
-        memgraph.InvalidInputError, match=f"before everything that was recorded, which begins at {TODAY}"
-    ):
+    with pytest.raises(memgraph.InvalidInputError, match=f"is before the first recorded event, at {TODAY}"):
         ingested.at("2025-01-01", recorded=True)
 
 
@@ -284,17 +282,17 @@ def test_an_invalid_time_is_rejected(ingested: AgentMemoryStore, when: Any) -> N
 
 
 def test_a_view_of_a_view_keeps_its_filter(ingested: AgentMemoryStore, then: Callable[[str], AgentMemoryStore]) -> None:
-    with pytest.raises(memgraph.InvalidInputError, match=r"recorded: must be False here.*ask the store itself"):
+    with pytest.raises(memgraph.InvalidInputError, match=r"recorded: must be False, as in this view"):
         then("2022-03-01").at("2021-06-01", recorded=True)
     with ingested.at(TODAY, recorded=True) as recorded:
-        with pytest.raises(memgraph.InvalidInputError, match=r"recorded: must be True here"):
+        with pytest.raises(memgraph.InvalidInputError, match=r"recorded: must be True, as in this view"):
             recorded.at("2022-03-01")
-        with pytest.raises(memgraph.InvalidInputError, match="before everything that was recorded"):
+        with pytest.raises(memgraph.InvalidInputError, match="is before the first recorded event"):
             recorded.at("2022-03-01", recorded=True)
 
 
 def test_a_moment_before_the_beginning_is_rejected_with_its_time(ingested: AgentMemoryStore) -> None:
-    begins = r"before everything that is remembered, which begins at 2021-03-01T12:00:00\.000Z"
+    begins = r"is before the first remembered event, at 2021-03-01T12:00:00\.000Z"
     with pytest.raises(memgraph.InvalidInputError, match=begins):
         ingested.at("2021-03-01T11:59:59.999Z")
     with ingested.at("2021-03-01T12:00:00.000Z") as past:
@@ -304,7 +302,7 @@ def test_a_moment_before_the_beginning_is_rejected_with_its_time(ingested: Agent
 def test_a_future_moment_means_now(ingested: AgentMemoryStore, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "memgraph"), ingested.at("2030-01-01") as past:
         assert (past.as_of, past.digest()) == (ingested.now(), ingested.digest())
-    assert "lies in the future" in caplog.text
+    assert "is in the future" in caplog.text
     caplog.clear()
     with caplog.at_level(logging.WARNING, "memgraph"), ingested.at(TODAY[:10]):
         assert caplog.text == ""  # of a day that is not over, nobody means its end
@@ -440,10 +438,10 @@ def test_a_view_removed_while_open_raises_an_error(tmp_path: Path) -> None:
         with store.at(TODAY) as past:
             assert len(past.cypher("MATCH (m:Memory) RETURN m.id")) == 1
             shutil.rmtree(kept)
-            with pytest.raises(StorageError, match="removed while it was open; open it anew"):
+            with pytest.raises(StorageError, match="removed while it was open; open it again"):
                 past.cypher("MATCH (m:Memory) RETURN m.id")
         shutil.rmtree(kept, ignore_errors=True)
         kept.write_text("mine")
-        with pytest.raises(StorageError, match=r"past: is no directory") as refused:
+        with pytest.raises(StorageError, match=r"past: is not a directory") as refused:
             store.at(TODAY)
         assert (refused.value.path, kept.read_text()) == (kept, "mine")

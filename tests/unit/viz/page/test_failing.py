@@ -12,7 +12,7 @@ from memgraph.fold.history.builds import is_attempt, task_of_build
 from memgraph.testing import FakeClock
 from memgraph.viz.page.data import PageData, page_data
 from memgraph.viz.page.wording import left_out_of, sentence_of
-from memgraph.viz.series.series import Point, Series, has_news, learning_series, told_first
+from memgraph.viz.series.series import Point, Series, display_order, has_news, learning_series
 from tests.unit.viz.conftest import FAILED_IN, _build, fill_trials
 
 DAY = 86_400
@@ -61,7 +61,7 @@ def test_a_group_is_named_when_its_generalisation_is_there(data: PageData) -> No
 
 def test_the_sentence_names_the_trials(data: PageData) -> None:
     assert sentence_of(data) == (
-        "In 21 builds over trials 0 to 2 the agent kept 8 memories, 1 generalisation among them. "
+        "In 21 builds over trials 0 to 2 the agent stored 8 memories, including 1 generalisation. "
         "Attempts that succeeded rose from 14\u00a0% (of 7) in trial 0 to 71\u00a0% (of 7) in trial 2. "
         "Of the 6 tasks known to fail, 3 failed again in trial 1 and 2 in trial 2."
     )
@@ -93,7 +93,7 @@ def test_the_sentence_says_when_known_failures_came_again(
     data: PageData, bucket: str, points: list[tuple[str, float | None, int]], said: str
 ) -> None:
     told = replace(data, series=[series("returning_failures", *points, bucket=bucket)], is_of_tasks=False)
-    assert sentence_of(told).partition("among them.")[2].strip() == said
+    assert sentence_of(told).partition("including 1 generalisation.")[2].strip() == said
 
 
 def test_two_points_are_no_fall(data: PageData) -> None:
@@ -101,7 +101,7 @@ def test_two_points_are_no_fall(data: PageData) -> None:
         series("success_rate", ("2026-01-05", 0.98, 45), ("2026-01-06", last, 99), group="builds")
         for last in (0.96, 0.95)
     ]
-    said = [sentence_of(replace(data, series=[one])).partition("among them. ")[2] for one in rates]
+    said = [sentence_of(replace(data, series=[one])).partition("including 1 generalisation. ")[2] for one in rates]
     assert said[0] == "Attempts that succeeded stayed at 96\u00a0%."
     assert said[1].startswith("Attempts that succeeded fell from 98\u00a0% (of 45) on 5 January 2026 to 95\u00a0%")
 
@@ -123,7 +123,7 @@ def test_shares_without_news_are_told_apart() -> None:
     two = replace(of(1.0, 1.0, 1.0), points=(*of(1.0, 1.0, 1.0).points, Point("2026-01-03", "semantic", 1.0, 2)))
     assert not has_news(two)
     assert has_news(of(1.0, 1.0, 1.0, name="returning_failures"))
-    assert [one.name for one in told_first([of(1.0), of(name="returning_failures")])] == [
+    assert [one.name for one in display_order([of(1.0), of(name="returning_failures")])] == [
         "returning_failures",
         "repeated_failures",
     ]
@@ -151,8 +151,8 @@ def test_sittings_are_no_attempts_and_builds_after_the_last_memory_count(
         mixed, shop = page_data(store), page_data(store, project_id="shop")
         rate = next(one for one in learning_series(store, project_id="shop") if one.name == "success_rate")
     assert {memory.project_id for memory in mixed.memories} == {"house"}
-    assert left_out_of(mixed)[0].endswith("Name another project (--project) to see it: shop.")
+    assert left_out_of(mixed)[0].endswith("Choose another project with --project: shop.")
     assert mixed.document["undated"]
     assert rate.points == ()
-    assert sentence_of(shop) == "In 2 builds from 3 February 2026 to 4 February 2026 the agent kept 1 memory."
+    assert sentence_of(shop) == "In 2 builds from 3 February 2026 to 4 February 2026 the agent stored 1 memory."
     assert shop.document["failing"] is None

@@ -126,8 +126,8 @@ def test_the_most_relevant_are_kept_and_the_rest_is_counted(store):
     few = page_data(store, limit=2)
     assert len(few.memories) == 2
     assert (sum(few.kept.values()), few.hidden) == (5, 2)
-    assert "3 memories are not on this page: it has" in render(few, "")
-    assert counted_of(few).endswith("map, slider and list show the 2 that are on this page.")
+    assert "3 memories are not on this page, which shows" in render(few, "")
+    assert counted_of(few).endswith("map, slider and list show only the 2 on this page.")
     live = next(one["points"] for one in few.document["series"] if one["name"] == "live_memories")
     assert sum(point["count"] for point in live if point["at"] == live[-1]["at"]) > 2  # the charts count them all
 
@@ -216,15 +216,15 @@ def test_a_file_that_cannot_be_written_is_refused_and_nothing_is_left(store, tmp
 def test_a_project_that_is_not_there_and_a_single_memory(store):
     nothing = page_data(store, project_id="nowhere")
     assert nothing.memories == []
-    assert sentence_of(nothing) == "Nothing is remembered of nowhere."
+    assert sentence_of(nothing) == "There are no memories of nowhere."
     page = render(nothing, "What was learned in nowhere")
     assert page.count("<main hidden>") == page.count('aria-labelledby="charts-title" hidden>') == 1
     hidden = page_data(store, since="2026-01-11", until="2026-01-12")
-    assert sentence_of(hidden) == "Nothing that may be shown is remembered since 2026-01-11 until 2026-01-12."
+    assert sentence_of(hidden) == "There are no memories that may be shown since 2026-01-11 until 2026-01-12."
     single = page_data(store, until="2026-01-02")
     assert len(single.memories) == 1
     assert single.document["end"] > 0
-    assert sentence_of(single) == "On 2 January 2026 the agent kept 1 memory."
+    assert sentence_of(single) == "On 2 January 2026 the agent stored 1 memory."
 
 
 def test_the_sentence_says_how_failures_and_attempts_went(data):
@@ -239,7 +239,7 @@ def test_the_sentence_says_how_failures_and_attempts_went(data):
     assert parts_of(Series("", "", "share", "", (Point("1", "g", 0.5, 4), Point("2", "g", 0.5, 9))), "g") is None
     told = type(data)(**{**vars(data), "series": [series]})
     assert sentence_of(told).endswith(
-        "1 generalisation among them. "
+        "including 1 generalisation. "
         "Attempts that succeeded rose from 25\u00a0% (of 8) on 1 January 2026 to 50\u00a0% (of 10) on 3 January 2026."
     )
 
@@ -305,7 +305,7 @@ def test_the_command_says_what_it_wrote_and_left_out(isolated_environment, tmp_p
     written = run.invoke(cli, [*home, "viz", "page", str(tmp_path / "out.html")], prog_name="memgraph")
     assert written.exit_code == 0, written.output
     assert written.stdout.startswith(f"Wrote {tmp_path / 'out.html'}: 0 memories, ")
-    assert "Nothing is remembered." in (tmp_path / "out.html").read_text("utf-8")
+    assert "There are no memories." in (tmp_path / "out.html").read_text("utf-8")
     refused = run.invoke(cli, [*home, "viz", "page", str(tmp_path / "no" / "out.html")], prog_name="memgraph")
     assert refused.exit_code == 1
     assert "cannot be written" in refused.stderr
@@ -313,7 +313,7 @@ def test_the_command_says_what_it_wrote_and_left_out(isolated_environment, tmp_p
         arguments = [*home, "viz", "page", str(tmp_path / "none.html"), "--project", project]
         mistyped = run.invoke(cli, arguments, prog_name="memgraph")
         assert (mistyped.exit_code, mistyped.exception.__class__) == (1, SystemExit)
-        assert "no memory is of project" in mistyped.stderr
+        assert "no memory belongs to project" in mistyped.stderr
         assert not (tmp_path / "none.html").exists()
 
 
@@ -354,4 +354,4 @@ def test_what_cannot_be_seen_is_written_out_in_headings_as_in_the_script():
 
 def test_a_name_that_is_no_text_is_written(store, tmp_path):
     write_page(store, tmp_path / "odd.html", project_id="\udcff\u202e")
-    assert "Nothing is remembered of \ufffd⟨U+202E⟩." in (tmp_path / "odd.html").read_text("utf-8")
+    assert "There are no memories of \ufffd⟨U+202E⟩." in (tmp_path / "odd.html").read_text("utf-8")

@@ -199,7 +199,7 @@ def test_trials_past_thirty_are_trials(opened: Any, tmp_path: Any) -> None:
         store.insert_memory({"type": "episodic", "content": "Dated"})
         mixed = page_data(store)
         assert not mixed.document["undated"]
-        assert any("Undated trials stand at the beginning" in sentence for sentence in left_out_of(mixed))
+        assert any("Undated trials are shown at the beginning" in sentence for sentence in left_out_of(mixed))
         assert (
             np.sum(mixed.document["memories"]["added"]) * 1000 + mixed.document["start"]
             == epoch_days(START) * DAY * 1000
