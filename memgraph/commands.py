@@ -99,7 +99,8 @@ class MemoryCommands:
             for part in parts
         ]
         kept = self._store.insert_parts(memories)
-        message = f"Remembered: '{_cut(text.strip(), _SHOWN_CHARS)}' (pinned, will not decay)"
+        stored = kept[0].content  # without secrets, unlike `text`
+        message = f"Remembered: '{_cut(stored.strip(), _SHOWN_CHARS)}' (pinned, will not decay)"
         return MemoryCommandResult(
             command="remember", success=True, message=message, data={"ids": [memory.id for memory in kept]}
         )

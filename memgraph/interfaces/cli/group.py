@@ -16,17 +16,13 @@ from typing import Any, NoReturn
 import click
 
 from memgraph.errors import MemGraphError
-from memgraph.interfaces.cli.base.commands import EXIT_FAILED, Entry, LazyGroup, Refused
+from memgraph.interfaces.cli.base.commands import Entry, LazyGroup, Refused
+from memgraph.interfaces.cli.base.exit_codes import BROKEN_PIPE, FAILED, INTERRUPTED, OUTPUT_FAILED, TERMINATED
 from memgraph.interfaces.cli.base.options import shared_options
 from memgraph.interfaces.cli.base.streams import OutputError, open_standard_streams
 
 STOPPED = "interrupted: everything committed so far is kept; run the same command again to continue"
 NO_DIRECTORY = "the current directory no longer exists; change to another one"
-_EXIT_OUTPUT_FAILED = 74
-"""The command succeeded, but its output could not be written (``EX_IOERR`` of ``sysexits.h``)."""
-_EXIT_INTERRUPTED = 130
-_EXIT_BROKEN_PIPE = 141
-_EXIT_TERMINATED = 143
 
 
 COMMANDS: dict[str, Entry] = {
@@ -110,7 +106,7 @@ class _Root(LazyGroup):
 
 
 class _Interrupted(click.ClickException):
-    exit_code = _EXIT_INTERRUPTED
+    exit_code = INTERRUPTED
 
     def __init__(self) -> None:
         super().__init__(STOPPED)
@@ -128,29 +124,29 @@ def _exit_code(run: Any) -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         _Interrupted().show()
-        return _EXIT_INTERRUPTED
+        return INTERRUPTED
     except BrokenPipeError:
         _discard_stdout()
-        return _EXIT_BROKEN_PIPE
+        return BROKEN_PIPE
     except OutputError as error:
         reason = error.strerror or str(error)
         Refused(
             f"the command is done and its changes are kept, but standard output could not be written: {reason}"
         ).show()
         _discard_stdout()
-        return _EXIT_OUTPUT_FAILED
+        return OUTPUT_FAILED
     except MemGraphError as error:
         Refused(str(error)).show()
-        return EXIT_FAILED
+        return FAILED
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         Refused(NO_DIRECTORY if _is_lost() else f"{where}{error.strerror or error}").show()
-        return EXIT_FAILED
+        return FAILED
     except SystemExit as exit_:  # click raises it when a pipe breaks, `main` when the process is terminated
-        if exit_.code == _EXIT_TERMINATED:
+        if exit_.code == TERMINATED:
             _Interrupted().show()
         _discard_stdout()
-        return exit_.code if isinstance(exit_.code, int) else EXIT_FAILED
+        return exit_.code if isinstance(exit_.code, int) else FAILED
     return code if isinstance(code, int) else 0
 
 
@@ -191,13 +187,13 @@ def main() -> NoReturn:
     interrupted: list[int] = []
 
     def interrupt(number: int, frame: Any) -> None:  # noqa: ARG001 (a signal handler's signature)
-        interrupted.append(_EXIT_INTERRUPTED)
+        interrupted.append(INTERRUPTED)
         raise KeyboardInterrupt
 
     def terminate(number: int, frame: Any) -> None:  # noqa: ARG001
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second signal must not interrupt the clean-up
-        interrupted.append(_EXIT_TERMINATED)
-        raise SystemExit(_EXIT_TERMINATED)
+        interrupted.append(TERMINATED)
+        raise SystemExit(TERMINATED)
 
     for kind, handler in ((signal.SIGINT, interrupt), (signal.SIGTERM, terminate)):
         if signal.getsignal(kind) is not signal.SIG_IGN:

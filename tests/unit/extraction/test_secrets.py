@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memgraph import MemoryCommands
 from memgraph.extraction.readers import BuildLogReader
 from memgraph.extraction.secrets import redact
 from memgraph.lifecycle import ingest
@@ -169,6 +170,11 @@ class TestTheStore:
         assert store.insert_memory({"type": "semantic", "content": content}).content.endswith(
             "password='***' and so on."
         )
+
+    def test_what_is_answered_is_what_is_kept(self, store: Any) -> None:
+        answer = MemoryCommands(store).remember(f"Push with {self.SECRET}.")
+        assert answer.message.startswith("Remembered: 'Push with [redacted: GitHub token].'")
+        assert self.SECRET not in answer.model_dump_json()
 
     def test_it_can_be_switched_off(self, open_store: Any) -> None:
         store = open_store("other", redact_secrets=False)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import click
 
-EXIT_FAILED = 1
+from memgraph.interfaces.cli.base.exit_codes import FAILED
 
 
 class Entry(NamedTuple):
@@ -22,7 +22,7 @@ class Entry(NamedTuple):
 class Refused(click.ClickException):
     """A command that failed or was refused: one line on stderr, exit code 1."""
 
-    exit_code = EXIT_FAILED
+    exit_code = FAILED
 
     def show(self, file: Any = None) -> None:
         """Print the reason as one line."""
