@@ -22,7 +22,9 @@ def require_free(path: Path, needed: int) -> None:
         The disk, or the process's limit on file sizes, allows less.
     """
     if (free := free_bytes(path)) < needed:
-        raise DiskFullError(f"{free / 1e6:,.1f} MB are free, the graph may need {needed / 1e6:,.0f} MB", path=path)
+        raise DiskFullError(
+            f"{free / 1e6:,.1f} MB of disk space are free, but the graph may need {needed / 1e6:,.0f} MB", path=path
+        )
 
 
 def graph_error(error: OSError, path: Path) -> GraphError:

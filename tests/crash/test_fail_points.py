@@ -145,7 +145,7 @@ class Trial:
         self.heard: Counter[str] = Counter()
         assert "torn commit" in rows["the process is killed, anywhere"].note
         self.may_say = [
-            rows["the last commit is cut short, and was not acknowledged"],
+            rows["the last commit is incomplete and was not acknowledged"],
             rows["the graph is damaged, or another store's"],
         ]
 

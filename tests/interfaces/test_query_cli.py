@@ -218,7 +218,7 @@ def test_standard_input_is_asked(run):
     [
         (["nope"], 1, "there is no query 'nope'"),
         (["failures-by-file"], 1, "did you mean failures_by_file"),
-        (["evidence_chain"], 1, "needs id (the memory's id, or how it begins): give --param id=…"),
+        (["evidence_chain"], 1, "needs id (the memory's id, or its beginning): give --param id=…"),
         (["builds", "limit=5"], 2, "give a parameter as --param limit=5"),
         (["builds", "shop"], 2, "unexpected argument 'shop'"),
         (["builds", "-p", "most=1"], 1, "has no parameter 'most'; it takes project, outcome, at, limit"),

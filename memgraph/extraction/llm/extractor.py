@@ -140,7 +140,9 @@ class ModelExtractor:
                 key = _key(memory)
                 candidates[canonical_name(content)] = Candidate(key=f"{key}{keys[key]}", memory=memory)
                 keys[key] += 1  # an event may yield several memories of a type
-        notice = f"{too_long} left out, longer than {MAX_CONTENT_CHARS} characters" if too_long else None
+        notice = (
+            f"{too_long} left out because they are longer than {MAX_CONTENT_CHARS} characters" if too_long else None
+        )
         return ExtractionResult(candidates=list(candidates.values()), extractor=self._model.name[:400], notice=notice)
 
 

@@ -90,7 +90,7 @@ class Views:
         """Return the journal, graph and index as of a moment."""
         checked(Callback, progress, "progress")
         if self._of is not None and recorded != self._of.recorded:
-            problem = f"must be {self._of.recorded} here, as in the view that is asked; ask the store itself"
+            problem = f"must be {self._of.recorded}, as in this view; ask the store itself"
             raise InvalidInputError(problem, field="recorded", value=recorded)
         past = Past(self._moment(when), recorded=recorded)
         journal = self._excerpt(past)

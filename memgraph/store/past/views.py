@@ -44,7 +44,7 @@ class Lease:
     def check(self) -> None:
         """Raise a `StorageError` if the view was removed nevertheless."""
         if not (self.folder / _USED).exists():
-            problem = "this view of the past was removed while it was open; open it anew"
+            problem = "this view of the past was removed while it was open; open it again"
             raise StorageError(problem, path=self.folder)
 
     def release(self) -> None:

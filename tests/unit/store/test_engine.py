@@ -124,7 +124,7 @@ def test_unsupported_operations_raise_clear_errors(open_on: Callable[..., AgentM
         store.insert_memory(SHOP[0])
         with pytest.raises(QueryError, match="the in-memory engine runs no Cypher"):
             store.cypher("MATCH (m:Memory) RETURN m.id")
-    with pytest.raises(ClosedError, match="the engine is closed; make another"):
+    with pytest.raises(ClosedError, match="the engine is closed; create another"):
         open_on(engine).get_all_memories()
     with pytest.raises(InvalidInputError, match=r"engine.*has no method `rebuild`"):
         open_on(tmp_path)

@@ -146,6 +146,18 @@ class TestValues:
         alive(engine)
 
 
+def _interrupt(engine: Engine, aside: EngineProcess) -> None:
+    alive(engine)
+    busy = pid_of(aside)
+    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    ranges = " ".join(f"UNWIND range(1, 10000) AS x{n}" for n in range(3))
+    with pytest.raises(KeyboardInterrupt):
+        engine.cypher(f"{ranges} RETURN sum(x0 * x1 * x2) AS x", {})
+    assert not is_running(busy)
+    alive(engine)
+
+
 class TestOneThatGoesAstray:
     def test_a_crash_is_an_error(self, engine: Engine, aside: EngineProcess) -> None:
         alive(engine)
@@ -219,15 +231,11 @@ class TestOneThatGoesAstray:
         alive(engine)
 
     def test_an_interrupt_ends_the_query(self, engine: Engine, aside: EngineProcess) -> None:
-        alive(engine)
-        busy = pid_of(aside)
-        timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
-        timer.start()
-        ranges = " ".join(f"UNWIND range(1, 10000) AS x{n}" for n in range(3))
-        with pytest.raises(KeyboardInterrupt):
-            engine.cypher(f"{ranges} RETURN sum(x0 * x1 * x2) AS x", {})
-        assert not is_running(busy)
-        alive(engine)
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs without it
+        try:
+            _interrupt(engine, aside)
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def test_writing_statements_past_the_guard_change_no_file(
         self, engine: Engine, unguarded: None, tmp_path: Path
