@@ -41,7 +41,9 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("memgraph")
     os.environ["TESTED_ENGINE"] = config.getoption("--engine")
     os.environ["TESTED_AT_LENGTH"] = "yes" if config.getoption("--long") else ""
-    if "PYTEST_XDIST_WORKER" in os.environ:  # coverage measures the workers, not the processes that tests start and kill
+    if (
+        "PYTEST_XDIST_WORKER" in os.environ
+    ):  # coverage measures the workers, not the processes that tests start and kill
         os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process compiles the whole package anew
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads spin while they wait: the cores are the tests'

@@ -147,7 +147,7 @@ class MemGraph:
     def record_outcome(
         self, query_id: str, outcome: str, *, used: Sequence[str] = (), overridden: Sequence[str] = ()
     ) -> None:
-        """Say what became of a recall: each memory that was used counts, and is reinforced, once."""
+        """Record the outcome of a recall; each memory that was used is counted and reinforced once."""
         self.store.record_outcome(query_id, outcome, used=used, overridden=overridden)
 
     def save_observation(

@@ -20,7 +20,7 @@ class AttemptFields(BaseModel):
     asked : str or None
         What was to be done, in the words of whoever asked. Set for a trial only.
     tried : str or None
-        The command, task or edit that failed, as it is told: commands in backticks, tasks in quotation marks.
+        The command, task or edit that failed, as rendered: commands in backticks, tasks in quotation marks.
     attempt : int or None
         The number of the attempt, as its source counts them.
     attempts : int or None

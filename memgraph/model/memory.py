@@ -144,7 +144,7 @@ class MemoryFields(BaseModel):
 
 
 class EpisodicFields(AttemptFields):
-    """An episode: seed 0's fields, seed 3's trace, seed 2's interaction, and what it tells of an attempt."""
+    """An episode: seed 0's fields, seed 3's trace, seed 2's interaction, and the fields of an attempt."""
 
     event_date: Timestamp | None = None
     location: Text | None = None

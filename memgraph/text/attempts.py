@@ -1,4 +1,4 @@
-"""The text of an episode that tells of an attempt, rendered from its fields (`memgraph.model.attempts`)."""
+"""Renders the text of an episode from the fields of its attempt (`memgraph.model.attempts`)."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def composed(finding: Finding, setting: Setting) -> AgentMemory:
 
 
 def _attempt(finding: Finding) -> Attempt | None:
-    """Return what a finding tells of an attempt; of a build's task that failed, or that succeeded after it had failed, too."""
+    """Return the attempt that a finding describes; for a build's task only if it failed, or succeeded after a failure."""
     task = finding.task
     if finding.attempt or finding.told or finding.said or finding.steps or task is None:
         return finding.attempt

@@ -1,4 +1,4 @@
-"""Trials of a named task: which belong together, and what is told of them, the success included. Pure."""
+"""Trials of a named task: which belong together, and the text that summarises them. Pure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".s
 
 
 class Trials(NamedTuple):
-    """What is told of the trials of one task.
+    """The summary of the trials of one task.
 
     Attributes
     ----------
@@ -52,12 +52,12 @@ class Trials(NamedTuple):
 
 
 def is_trial(row: Mapping[str, Any]) -> bool:
-    """Whether an episode tells of a whole trial, and not only of something that happened in it."""
+    """Return whether an episode is a whole trial rather than an event within one."""
     return bool(row.get("asked"))
 
 
 def task_of(row: Mapping[str, Any]) -> str | None:
-    """Return what names the task that an episode tells a trial of; None if it tells of none, or of several.
+    """Return the key of the task that an episode is a trial of; None if it is of none, or of several.
 
     The record's name for it, and what was to be done: another file may call another task the same. A user who is simulated
     asks for the same in other words each time, so in a conversation the name alone counts.
@@ -84,7 +84,7 @@ def asked_and_learned(row: Row) -> str:
 
 
 def of_trials(rows: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> Trials:
-    """Tell of one task's trials: which, what came of them, what stopped them, and what solved it or the lesson.
+    """Summarise the trials of one task: their outcome, what stopped them, and what solved it or the lesson.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def of_trials(rows: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> T
     seen : str
         How often, as `generalise.counted` says it.
     solved : sequence of Row or None
-        Of failed trials those of the same task that solved it; None: there are some, and they must not be told.
+        Of failed trials those of the same task that solved it; None: there are some, but they must not be quoted.
     """
     asked_for: str = rows[0]["asked"]
     name = asked_for.rstrip(".")

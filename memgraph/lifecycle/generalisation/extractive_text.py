@@ -220,7 +220,7 @@ def generalised(
 
 
 def trials_of_one_task(central: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> Trials | None:
-    """Return what is told of episodes that are trials of one task; None of others. Takes what `generalised` takes."""
+    """Return the summary of episodes that are trials of one task; None for others. Parameters are those of `generalised`."""
     if is_trial(central[0]) and (len(central) == 1 or _is_of_one_task(central)):
         return of_trials(central, seen, solved)
     return None

@@ -48,7 +48,7 @@ _OF_THE_TEXT = (ATTEMPT_FIELDS | {"is_solved"}) - {"attempt"}
 
 
 def attempt_in(content: str, errors: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the fields of the attempt that an episode's text of version 1 tells of; nothing of any other text.
+    """Parse the fields of an attempt from an episode's text of version 1; empty for any other text.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def _step(step: re.Match[str], errors: list[str]) -> dict[str, Any]:
 
 
 def trials_in(content: str) -> dict[str, Any]:
-    """Return what a generalisation's text of version 1 tells of the trials of one task; nothing of any other text."""
+    """Parse the fields of trials of one task from a generalisation's text of version 1; empty for any other text."""
     found: dict[str, Any] = {}
     if trials := _TRIALS.match(content):
         found = {"asked": trials[1], "is_solved": True if trials[2] == ", solved in " else None}
@@ -144,7 +144,7 @@ def _with_fields(content: Content) -> Content:
 
 
 def _with_changed_fields(content: Content) -> Content:
-    """Bring up what changes a memory: another text tells of another attempt, or of none."""
+    """Upcast a change of a memory: a new text sets or clears the fields of the attempt."""
     changed = content["changed"]
     if changed.get("content") is None:
         return content

@@ -1,6 +1,6 @@
-"""From a recall to an agent's context: which memory goes where, and what is told of it.
+"""From a recall to an agent's context: which memory goes where, and how it is rendered.
 
-A recall's budget counts the memories' contents, of 800 characters at most. What is told beside or instead of a content is
+A recall's budget counts the memories' contents, of 800 characters at most. What is rendered beside or instead of a content is
 therefore cut to as much: a memory may hold a thousand times that.
 """
 
@@ -166,7 +166,7 @@ def _is_solved(memory: StoredMemory, solved: Collection[str]) -> bool:
 
 
 def known_errors(memory: StoredMemory) -> list[Warned]:
-    """Return the errors that a memory tells of beside its content, with what prevents or resolves each."""
+    """Return the errors that a memory lists beside its content, with what prevents or resolves each."""
     errors: Iterable[_Error] = ()
     if isinstance(memory, StoredSemanticMemory):
         errors = [(memory.incorrect_approach, None, memory.correct_approach)]

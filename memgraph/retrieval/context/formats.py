@@ -122,14 +122,14 @@ def _sections(context: AgentContext) -> str:
 
 
 def _mistakes(memory: StoredMemory) -> list[Warned]:
-    """Return what a memory warns of, but for an episode that failed: that is told among the experiences."""
+    """Return the warnings of a memory, except those of a failed episode, which is listed among the experiences."""
     return (
         known_errors(memory) if isinstance(memory, StoredEpisodicMemory) else [*failed(memory), *known_errors(memory)]
     )
 
 
 def _is_of_the_user(memory: StoredMemory) -> bool:
-    """Whether a memory tells of the user, as far as can be seen from what it names."""
+    """Return whether a memory concerns the user, judged by the entities it names."""
     return _OF_THE_USER.search(memory.content) is not None or any(one.kind == "user" for one in memory.entities)
 
 

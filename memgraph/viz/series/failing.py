@@ -18,7 +18,7 @@ from memgraph.viz.series.measures import Scope
 
 _TITLE_CHARS = 56
 _TELLING = ("lesson", "last_error", "result", "acted_on")
-"""What is told of a trial, that which says most of what went wrong first."""
+"""Fields of a trial, the most informative about the failure first."""
 
 
 class Failing(NamedTuple):
@@ -45,7 +45,7 @@ class Failing(NamedTuple):
 
 
 def failing(scope: Scope, memories: Sequence[StoredMemory]) -> list[Failing]:
-    """Return the failures, each with those of these memories that tell of it, in the order in which they first failed."""
+    """Return the failures, each with the memories that report it, ordered by first failure."""
     failed = defaultdict(list)
     for at, _, which in scope.failures:
         if scope.covers(at):

@@ -1,4 +1,4 @@
-"""``collect``: put away what has faded, or say what would go and which recalls it would have changed."""
+"""``collect``: archive faded memories, or preview which would go and which recalls that would have changed."""
 
 from __future__ import annotations
 
