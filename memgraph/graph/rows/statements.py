@@ -164,16 +164,21 @@ def creation_of_tables(known: Collection[str]) -> list[str]:
     return missing if known else [*missing, f"CREATE (:{STATE_TABLE} {{id: '{STATE_KEY}'}})"]
 
 
-def sums_of(table: Table) -> str:
-    """Return the query for the number of a table's rows and the sum of the hashes of their texts."""
-    if table.ends:
-        pattern, ids, alias = f"MATCH (a:{table.ends[0]})-[e:{table.name}]->(b:{table.ends[1]})", ["a.id", "b.id"], "e"
-    else:
-        pattern, ids, alias = f"MATCH (n:{table.name})", [], "n"
+def sums_of(table: Table) -> list[str]:
+    """Return queries for the number of a table's rows and the sum of the hashes of their texts.
+
+    An edge table has two, because the engine stores edges at their sources and again at their targets, and may lose either.
+    """
     names = ("id", "code") if table.name == MEMORY_ROWS else tuple(table.columns)
-    texts = [*ids, *text_expressions(table, alias, names)]
-    text = f"concat_ws('{BETWEEN}', {', '.join(texts)})"
-    return f"{pattern} RETURN count(*), CAST(sum(hash({text})) AS STRING)"
+    if table.ends is None:
+        return [f"MATCH (n:{table.name}) {_sum(text_expressions(table, 'n', names))}"]
+    pattern = f"MATCH (a:{table.ends[0]})-[e:{table.name}]->(b:{table.ends[1]})"
+    found = _sum(["a.id", "b.id", *text_expressions(table, "e", names)])
+    return [f"{pattern} HINT ({one} JOIN e) JOIN {other} {found}" for one, other in ("ab", "ba")]
+
+
+def _sum(texts: Iterable[str]) -> str:
+    return f"RETURN count(*), CAST(sum(hash(concat_ws('{BETWEEN}', {', '.join(texts)}))) AS STRING)"
 
 
 def state_statement(seq: int, state: str) -> tuple[str, dict[str, Any]]:

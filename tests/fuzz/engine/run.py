@@ -34,6 +34,8 @@ from tests.fuzz.engine.histories import History, Rows
 
 NODE_GROUP_ROWS = 131_072
 _SHORT_OF_GROUP = 40
+_REGIONS_MEMORIES = 2_500
+"""The engine stores the edges of 1,024 nodes together; every fourth history begins with more nodes than that."""
 _FAILING = 0.08
 _WHOLE_EVERY = 25
 """In a large history all rows are compared once in so many steps, and those that a step has touched in each."""
@@ -78,7 +80,9 @@ def run(folder: Path, engine_name: str, seed: int, steps: int, template: Path | 
             most_writes=chance.choice((3, 20, 500)),
         ),
     )
-    history = History(seed, start=_large_start() if template is not None else None)
+    history = History(seed, start=_start_of(seed, is_large=template is not None))
+    if template is None and len(history.rows):
+        engine.rebuild(history.rows.as_changes(), {"seq": 0})
     found: list[str] = []
     step = 0
     try:
@@ -134,11 +138,17 @@ def _disturb(engine: EmbeddedEngine, history: History, chance: Random, *, is_lar
     return "nothing more"
 
 
-def _large_start() -> Rows:
-    """Return rows of so many memories that the next ones begin a second node group."""
+def _start_of(seed: int, *, is_large: bool) -> Rows | None:
+    """Return rows of so many memories that the next ones begin a second node group, or of a few regions, or none."""
+    if is_large:
+        return _bare_memories(NODE_GROUP_ROWS - _SHORT_OF_GROUP)
+    return _bare_memories(_REGIONS_MEMORIES) if seed % 4 == 3 else None
+
+
+def _bare_memories(count: int) -> Rows:
     rows = Rows()
     memories: dict[Any, Any] = {}
-    for number in range(NODE_GROUP_ROWS - _SHORT_OF_GROUP):
+    for number in range(count):
         key = f"00000000-0000-4000-8000-{number:012x}"
         record = MemoryRecord.model_construct(
             id=key, type="episodic", content=f"memory {number}", title=f"title {number}", created_at=_NOW, updated_at=_NOW,
@@ -151,7 +161,7 @@ def _large_start() -> Rows:
 
 def _template(folder: Path, engine_name: str) -> Path:
     engine = EmbeddedEngine(folder / "graph", _SEAL, VENDORS[engine_name])
-    engine.rebuild(_large_start().as_changes(), {"seq": 1})
+    engine.rebuild(_bare_memories(NODE_GROUP_ROWS - _SHORT_OF_GROUP).as_changes(), {"seq": 1})
     engine.close()
     return folder
 

@@ -97,6 +97,6 @@ def test_the_engine_converts_columns_to_the_same_texts(engine: Any, rows: list[d
 
     engine.apply([Change("Memory", row["id"], None, row) for row in rows], {"seq": 1})
     with engine._session.use() as connection:
-        [[count, total]] = connection.run(sums_of(MEMORY))
+        [[count, total]] = connection.run(*sums_of(MEMORY))
         assert (count, int(total)) == (len(rows), hash_sum(connection, [text_of(MEMORY, row) for row in rows]))
     engine.apply([Change("Memory", row["id"], row, None) for row in rows], {"seq": 2})

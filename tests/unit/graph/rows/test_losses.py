@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from memgraph.graph.storage.database_file import LogLimits
 from memgraph.model.ids import source_id
 from memgraph.ports import Change, Row
 from tests.engines import Engine
-from tests.fuzz.engine.compare import differences
+from tests.fuzz.engine.compare import differences, differences_around
 from tests.fuzz.engine.histories import Rows
 
 STATE = {"seq": 1}
@@ -25,8 +26,8 @@ LINK = {"score": 0.5, "reason": "seen", "created_at": "2026-02-01T09:00:00.000Z"
 class Lived:
     """An engine and what it must hold."""
 
-    def __init__(self, folder: Path) -> None:
-        self.engine = Engine(folder, idle_s=600.0)
+    def __init__(self, folder: Path, **options: Any) -> None:
+        self.engine = Engine(folder, idle_s=600.0, **options)
         self.rows = Rows()
 
     def apply(self, *changes: Change) -> None:
@@ -129,6 +130,28 @@ def test_a_table_survives_the_deletion_of_all_its_new_edges(lived: Lived, log_of
     lived.apply(Change("SUPPORTS", ends[2], LINK, None))
     lived.engine.checkpoint()
     lived.check()  # not cypher(), which reopens the file and is therefore safe
+
+
+@pytest.mark.parametrize("merged", ["by a checkpoint", "at close", "after the log of one before"])
+@pytest.mark.parametrize("is_backward", [False, True])
+def test_edges_survive_the_deletion_of_all_edges_at_distant_nodes(
+    tmp_path: Path, merged: str, is_backward: bool
+) -> None:
+    """If the 1,024 nodes around a deleted edge keep no edge, a checkpoint would drop the edges of 131,072 nodes."""
+    lived = Lived(tmp_path / "graph", log=LogLimits(short_bytes=0 if merged == "at close" else 1 << 20))
+    lived.apply(*(lived.added(number) for number in range(2_500)))
+    keys = [(source_id("losses", a), source_id("losses", b)) for a, b in ((1, 2), (3, 4), (2_400, 5))]
+    ends = [key[::-1] if is_backward else key for key in keys]
+    lived.apply(*(Change("SUPPORTS", end, None, LINK) for end in ends))
+    lived.engine.checkpoint()
+    lived.apply(Change("SUPPORTS", ends[2], LINK, None))
+    if merged != "by a checkpoint":
+        lived.engine.release()
+    if merged != "at close":
+        lived.engine.checkpoint()
+    lived.check()
+    assert list(differences_around(lived.engine, lived.rows, ends[0])) == []
+    lived.engine.close()
 
 
 def test_filtering_a_list_uses_each_rows_own_list(lived: Lived) -> None:
