@@ -69,6 +69,7 @@ def memgraph_fake():
     return FakeEmbedder()
 
 
+@pytest.mark.embedded
 def test_a_graph_deleted_under_an_open_store_is_rebuilt(open_store):
     with open_store() as store:
         first = store.insert_memory(episode())
@@ -82,6 +83,7 @@ def test_a_graph_deleted_under_an_open_store_is_rebuilt(open_store):
         assert store.verify() > 0
 
 
+@pytest.mark.embedded
 def test_a_commit_by_another_store_is_applied_once(open_store):
     with open_store() as one:
         memory = one.insert_memory(episode())
@@ -142,6 +144,7 @@ def test_one_log_consolidated_by_threads_at_once_counts_once(store):
     assert len(store.get_all_memories()) == 1
 
 
+@pytest.mark.embedded
 def test_searching_beside_a_writer_sees_consistent_states(store):
     retrieval = memgraph.MemoryRetrieval(store)
     store.insert_memory(episode())
@@ -206,6 +209,7 @@ def test_a_vector_of_the_wrong_length_is_rejected_everywhere(store):
     assert store.verify() > 0
 
 
+@pytest.mark.embedded
 def test_an_interrupted_recorded_commit_counts_its_uses_once(open_store, monkeypatch):
     with open_store() as store:
         memory = store.insert_memory(episode())

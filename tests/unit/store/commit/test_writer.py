@@ -132,6 +132,7 @@ class TestRefusals:
         assert store.digest() == digest
         assert store.get_stats().total == 1
 
+    @pytest.mark.embedded
     @pytest.mark.parametrize("value", [2**31, 2**63 - 1, 2**63, 2**64])
     def test_an_unstorable_number_is_rejected_without_damage(self, open_store: Open, value: int) -> None:
         store = open_store()
@@ -218,6 +219,7 @@ class TestLinks:
 
 
 class TestAccess:
+    @pytest.mark.embedded
     def test_it_is_visible_at_once_and_durable_after_close(self, open_store: Open, clock: Any) -> None:
         store = open_store()
         known = store.insert_memory({**EPISODE, "relevance_score": 0.5})
@@ -247,6 +249,7 @@ class TestAccess:
         types = [head["type"] for head in heads(tmp_path / "store")]
         assert types[-2:] == ["access.recorded", "memory.added"]
 
+    @pytest.mark.embedded
     def test_cypher_and_digest_include_pending_uses(self, store: Any) -> None:
         known = store.insert_memory(EPISODE)
         store.record_access(known.id)
@@ -260,6 +263,7 @@ class TestAccess:
         store.close()
         assert open_store().get_stats().total == 0
 
+    @pytest.mark.embedded
     def test_a_kill_loses_at_most_the_access(self, run: Any, open_store: Open) -> None:
         done = run("""
 store = opened()
@@ -283,6 +287,7 @@ os._exit(9)
             store.record_access(new_id())
 
 
+@pytest.mark.embedded
 class TestThreads:
     def test_two_threads_write(self, open_store: Open) -> None:
         store = open_store()
@@ -336,6 +341,7 @@ def test_events_reserved_for_the_store_are_rejected(store: Any, payload: Any) ->
     assert store.digest() == digest
 
 
+@pytest.mark.embedded
 def test_remembering_a_text_needs_no_graph(open_store: Any, tmp_path: Path) -> None:
     """It is recorded without opening the graph, or waiting for who has it, and whoever has it next brings it up."""
     hook = open_store(lock_timeout_s=0.1)

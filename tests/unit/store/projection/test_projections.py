@@ -21,6 +21,8 @@ Live = Callable[[Any], list[str]]
 Lived = tuple[Any, list[str]]
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
+pytestmark = pytest.mark.embedded
+
 
 def search(store: Any) -> list[tuple[str, float]]:
     found = memgraph.MemoryRetrieval(store, store.embedder).search_memories("the build failed in login", limit=20)
@@ -111,7 +113,9 @@ class TestCatchingUp:
 
 
 class TestRebuilding:
-    @pytest.mark.parametrize("gone", [["graph"], ["index"], ["graph", "index"]])
+    @pytest.mark.parametrize(
+        "gone", [["graph"], ["index"], pytest.param(["graph", "index"], marks=pytest.mark.long)], ids="+".join
+    )
     def test_deleted_projections_are_rebuilt_identically(
         self, open_store: Open, seen: See, lived: Lived, tmp_path: Path, gone: list[str]
     ) -> None:
@@ -257,6 +261,34 @@ GARBAGE: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+def over(name: str) -> Callable[[Path], object]:
+    """Put garbage in place of the graph."""
+    return lambda path: path.write_bytes(GARBAGE[name](path.read_bytes()))
+
+
+def beside(name: str) -> Callable[[Path], object]:
+    """Put garbage where the engine looks for its log."""
+    return lambda path: path.with_name(path.name + ".wal").write_bytes(GARBAGE[name](path.read_bytes()))
+
+
+def replace_by_a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+    (path / "file").write_text("x")
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "noise": over("noise"),
+    "half": over("half"),
+    "noise behind the header": over("noise behind the header"),
+    "noise as a log": beside("noise"),
+    "a folder": replace_by_a_folder,
+}
+MORE_DAMAGES = {name: over(name) for name in GARBAGE if name not in DAMAGES} | {
+    f"{name} as a log": beside(name) for name in ("zeros", "text", "a byte")
+}
+
+
 class TestCorruption:
     """In a process of their own, because the engine may take its process down with it."""
 
@@ -271,37 +303,22 @@ for name in sys.argv[2:]:
         print(name, len(ids), flush=True)
 """
 
-    def check(self, lived: Lived, run: Run, tmp_path: Path, ways: dict[str, Callable[[Path], object]]) -> None:
+    @pytest.mark.parametrize(
+        "damages", [DAMAGES, pytest.param(MORE_DAMAGES, marks=pytest.mark.long)], ids=["some", "more"]
+    )
+    def test_a_damaged_graph_is_rebuilt(
+        self, lived: Lived, run: Run, tmp_path: Path, damages: dict[str, Callable[[Path], object]]
+    ) -> None:
         """Damage the graph in each of these ways, in a copy of the store for each, and see that all heal."""
         store, ids = lived
         store.close()
-        for way, damage in ways.items():
+        for way, damage in damages.items():
             for part in ("store", "keys"):
                 shutil.copytree(tmp_path / part, tmp_path / way / part)
             damage(tmp_path / way / "store" / "graph" / "memgraph.kuzu")
-        done = run(self.PROGRAM, *ways)
+        done = run(self.PROGRAM, *damages)
         assert done.returncode == 0, f"exit {done.returncode} after {done.stdout!r}: {done.stderr[-1_000:]}"
-        assert done.stdout.splitlines() == [f"{way} {len(ids)}" for way in ways]
-
-    def test_garbage_over_the_graph(self, lived: Lived, run: Run, tmp_path: Path) -> None:
-        def over(name: str) -> Callable[[Path], object]:
-            return lambda path: path.write_bytes(GARBAGE[name](path.read_bytes()))
-
-        self.check(lived, run, tmp_path, {name: over(name) for name in GARBAGE})
-
-    def test_garbage_as_a_log_beside_the_graph(self, lived: Lived, run: Run, tmp_path: Path) -> None:
-        def beside(name: str) -> Callable[[Path], object]:
-            return lambda path: path.with_name(path.name + ".wal").write_bytes(GARBAGE[name](path.read_bytes()))
-
-        self.check(lived, run, tmp_path, {name: beside(name) for name in ("noise", "zeros", "text", "a byte")})
-
-    def test_a_directory_in_the_graphs_place(self, lived: Lived, run: Run, tmp_path: Path) -> None:
-        def instead(path: Path) -> None:
-            path.unlink()
-            path.mkdir()
-            (path / "file").write_text("x")
-
-        self.check(lived, run, tmp_path, {"a directory": instead})
+        assert done.stdout.splitlines() == [f"{way} {len(ids)}" for way in damages]
 
     def test_garbage_over_the_index(self, open_store: Open, lived: Lived, tmp_path: Path, seen: See) -> None:
         store, _ = lived
