@@ -499,6 +499,10 @@ class TestSnapshot:
 
 class TestInAStore:
     @pytest.fixture
+    def needs_database() -> bool:
+        return False
+
+    @pytest.fixture
     def lived(self, open_store: Callable[..., Any]) -> Any:
         store = open_store()
         ids = [
@@ -551,6 +555,7 @@ class TestInAStore:
         again.rebuild()
         assert answers(again.reader.index) == expected
 
+    @pytest.mark.embedded
     def test_a_snapshot_ahead_of_the_journal_is_not_loaded(
         self, lived: Any, open_store: Callable[..., Any], tmp_path: Path
     ) -> None:
