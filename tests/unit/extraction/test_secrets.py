@@ -133,7 +133,7 @@ def test_hostile_text_costs_no_more_than_its_length(part: str) -> None:
 
 class TestTheStore:
     @pytest.fixture
-    def needs_database() -> bool:
+    def needs_database(self) -> bool:
         return False
 
     SECRET = SECRETS["GitHub token"]

@@ -47,20 +47,21 @@ with AgentMemoryStore(AgentMemoryConfig(home=home, keys_home=home.parent / "keys
 """
 
 
-def test_processes_opening_a_new_directory_create_one_store(tmp_path, config, open_store):
+@pytest.mark.parametrize("count", [2, pytest.param(4, marks=pytest.mark.long)])
+def test_processes_opening_a_new_directory_create_one_store(tmp_path, config, open_store, count):
     home = tmp_path / "fresh" / "store"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     children = [
         subprocess.Popen([sys.executable, "-c", OPEN, str(home), str(n)], env=environment, stderr=subprocess.PIPE)
-        for n in range(4)
+        for n in range(count)
     ]
     errors = [child.communicate()[1].decode() for child in children]
 
-    assert [child.returncode for child in children] == [0, 0, 0, 0], errors
+    assert [child.returncode for child in children] == [0] * count, errors
     settings = config.model_copy(update={"home": home, "keys_home": home.parent / "keys"})
     with memgraph.AgentMemoryStore(settings, embedder=memgraph_fake()) as store:
-        assert store.get_stats().total == 4
-        assert store.verify() > 4
+        assert store.get_stats().total == count
+        assert store.verify() > count
 
 
 def memgraph_fake():

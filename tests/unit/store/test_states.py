@@ -298,7 +298,6 @@ class TestIdempotence:
 
 
 class TestLinks:
-    @pytest.mark.embedded
     def test_a_removed_link_is_gone_everywhere(self, house: House, open_store: Open, seen: See) -> None:
         before = seen(house.store)
         house.store.link(house.id, "CONTRADICTS", house.newer, reason="r", score=0.5)

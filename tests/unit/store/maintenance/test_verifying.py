@@ -67,7 +67,7 @@ CORRUPTIONS: dict[str, tuple[str, str, str, str]] = {
 }  # fmt: skip
 OFTEN = {
     "a column", "the record", "a column outside of the digest", "a memory too many", "a memory missing",
-    "a link's property", "a link twice", "an edge to a tag missing", "what a memory is about", "a recall's result",
+    "a link twice", "what a memory is about", "a recall's result",
 }  # fmt: skip
 """One for each kind of row and of problem. The others are much like them, and tried with --long only."""
 
