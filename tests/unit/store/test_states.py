@@ -141,7 +141,6 @@ class TestTable:
         house.leave("deleted")
         assert house.views() == seen_by(states)
 
-    @pytest.mark.embedded
     def test_the_table_holds_after_a_rebuild_and_for_another_process(self, house: House, open_store: Open) -> None:
         other = open_store(embedder=house.store.embedder)
         for state in ("superseded", "deleted"):

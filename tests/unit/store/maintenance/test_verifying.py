@@ -178,7 +178,6 @@ def test_any_corruption_of_the_index_is_reported(lived: tuple[Any, str]) -> None
     store.verify(deep=True)
 
 
-@pytest.mark.embedded
 def test_updated_loaded_and_built_indexes_are_equal(open_store: Open, lived: tuple[Any, str]) -> None:
     store, memory_id = lived
     assert store.reader.index

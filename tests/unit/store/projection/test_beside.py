@@ -110,7 +110,7 @@ def test_reads_beside_a_writer_see_the_previous_state(
 
 @pytest.mark.embedded
 def test_recalls_beside_a_bulk_insert_see_all_of_it_or_nothing(stocked: Any, pool: ThreadPoolExecutor) -> None:
-    new = 1_500
+    new = 1_000
     during: list[int] = []
     inserting = pool.submit(stocked.insert_memories, episodes(new, "new"))
     with stocked.reader.frozen():
@@ -252,7 +252,6 @@ def test_reading_links_waits_for_the_writer(
         assert len(stocked.links(memory_id)) == in_time(waiting)[0]
 
 
-@pytest.mark.embedded
 def test_concurrent_writes_reads_and_uses_are_consistent(open_store: Open) -> None:
     store = open_store()
     store.insert_memories(episodes(OLD, "old"))

@@ -38,8 +38,8 @@ FLIPS = {
     "a recall's edge": "MATCH (:Recall)-[e:RECALLED]->() SET e.score = 9.0",
     "an edge": "MATCH (:Memory {id: $id})-[e:TAGGED]->() DELETE e",
 }
-OFTEN = {"a text that was whole", "a time", "a list", "a record's code", "an edge's column", "a recall"}
-"""One for each kind of value and of row. The others are much like them, and tried with --long only."""
+OFTEN = {"a text that was whole", "a time", "a record's code", "an edge's column"}
+"""One for each kind of row, and a text and a time. The others are much like them, and tried with --long only."""
 
 
 def an_import(store: Any, number: int) -> None:
