@@ -21,7 +21,7 @@ LONGEST_LIFE_S = 0.03
 
 
 def test_a_killed_run_keeps_its_commits_and_the_next_continues(tmp_path: Path, nursery: Any, is_long: bool) -> None:
-    count = 400 if is_long else 16
+    count = 400 if is_long else 8
     config = memgraph.AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys")
     chance = random.Random(20260201)
     with memgraph.AgentMemoryStore(config, embedder=NoEmbedder(), clock=FakeClock()) as store:

@@ -17,17 +17,18 @@ from typing import Any, NamedTuple
 
 import pytest
 
-KILLS, INTERRUPTS = 6, 4
+KILLS, INTERRUPTS = 5, 3
 LONG_KILLS, LONG_INTERRUPTS = 500, 250
 """Number of places tried: one of each kind, as far as possible, then from the histories in turn."""
 
 
 class Plot(NamedTuple):
-    """A history to interrupt, and the store that it begins with."""
+    """A history to interrupt, the store that it begins with, and whether only long runs interrupt it."""
 
     title: str
     history: str
     prepare: Callable[[Path], None]
+    is_long: bool = True
 
 
 def nothing(folder: Path) -> None:
@@ -57,16 +58,16 @@ def torn(folder: Path) -> None:
 
 PLOTS = [
     Plot("a new store", "stock", nothing),
-    Plot("single writes", "singles", as_it_is),
-    Plot("writes of many", "bulk", as_it_is),
+    Plot("single writes", "singles", as_it_is, is_long=False),
+    Plot("writes of many", "bulk", as_it_is, is_long=False),
     Plot("an import", "import", as_it_is),
     Plot("vectors that were awaited", "embedding", as_it_is),
-    Plot("intake of builds", "intake", as_it_is),
+    Plot("intake of builds", "intake", as_it_is, is_long=False),
     Plot("new segments and checkpoints", "roll-over", as_it_is),
-    Plot("a rebuild", "rebuild", as_it_is),
+    Plot("a rebuild", "rebuild", as_it_is, is_long=False),
     Plot("a graph that is brought up", "living", graph_behind),
     Plot("graph and index rebuilt", "living", no_projections),
-    Plot("a torn commit that is cut away", "living", torn),
+    Plot("a torn commit that is cut away", "living", torn, is_long=False),
 ]
 
 
@@ -113,15 +114,16 @@ def chosen(places: dict[Plot, list[str]], most: int) -> list[tuple[Plot, int]]:
             left[plot].remove((number, kind))
             scenes.append((plot, number))
     while len(scenes) < most and any(left.values()):
-        plot = min((plot for plot in PLOTS if left[plot]), key=lambda plot: sum(plot is other for other, _ in scenes))
+        plot = min((plot for plot in left if left[plot]), key=lambda plot: sum(plot is other for other, _ in scenes))
         scenes.append((plot, left[plot].pop()[0]))
     return scenes[:most]
 
 
 @pytest.fixture(scope="module")
-def whole(stage: Stage, nursery: Any) -> dict[Plot, tuple[list[str], list[str]]]:
+def whole(stage: Stage, nursery: Any, pytestconfig: pytest.Config) -> dict[Plot, tuple[list[str], list[str]]]:
     """An uninterrupted run: the digests of the store in sequence, and the places passed."""
-    runs = {plot: nursery.run("history", stage.set(plot), plot.history) for plot in PLOTS}
+    plots = [plot for plot in PLOTS if pytestconfig.getoption("--long") or not plot.is_long]
+    runs = {plot: nursery.run("history", stage.set(plot), plot.history) for plot in plots}
     return {plot: (said[:-1], said[-1]) for plot, said in runs.items()}
 
 
@@ -202,7 +204,7 @@ def test_acknowledged_writes_exist_once_and_others_are_atomic(
     scenes = chosen(trial.places, most)
     trial.run(scenes)
     tried = Counter(plot.title for plot, _ in scenes)
-    rows = [(plot.title, len(trial.places[plot]), tried[plot.title], trial.kept[plot.title]) for plot in PLOTS]
+    rows = [(plot.title, len(trial.places[plot]), tried[plot.title], trial.kept[plot.title]) for plot in whole]
     show(
         f"{number.name} at chosen places, {len(trial.wrong)} of {len(scenes)} wrong",
         ("history", "places", "tried", "unacknowledged yet kept whole"),
@@ -213,6 +215,7 @@ def test_acknowledged_writes_exist_once_and_others_are_atomic(
     assert not trial.wrong, f"{len(trial.wrong)} of {len(scenes)}:\n" + "\n".join(trial.wrong[:20])
 
 
+@pytest.mark.long
 @pytest.mark.xfail(strict=True, reason="its scopes are several commits in one write: those that were whole stay")
 def test_an_import_of_several_scopes_is_atomic(stage: Stage, nursery: Any) -> None:
     plot = Plot("an import of several scopes", "import of scopes", as_it_is)
