@@ -775,7 +775,8 @@ class TestPermissions:
         assert self.said(theirs, nursery, tmp_path, template) == ["read", "written", "done"]
 
     @pytest.mark.parametrize(
-        "name", ["segment", "vectors", *(pytest.param(name, marks=pytest.mark.long) for name in ("manifest", "key", "head"))]
+        "name",
+        ["segment", "vectors", *(pytest.param(name, marks=pytest.mark.long) for name in ("manifest", "key", "head"))],
     )
     def test_unreadable_files(
         self, theirs: Any, nursery: Any, rows: Any, tmp_path: Path, template: Any, name: str

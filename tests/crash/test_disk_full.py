@@ -48,7 +48,7 @@ def try_it(scene: Any, nursery: Any, rows: Any, how: str, size: int) -> tuple[in
         assert refusal["type"] == "StorageError", refusal
         assert row.fits(refusal["refused"]), refusal
     assert refusals or code, "the disk was not full"
-    nursery.run("survey", scene.folder)
+    nursery.run("survey", scene.folder, "quickly")
     with scene.open() as store:
         assert acknowledged <= {memory.id for memory in store.every_memory()}
     return len(acknowledged), len(refusals), ended

@@ -24,7 +24,7 @@ def recorded(scene: Any) -> Counter[str]:
     return Counter(event["payload"]["memory"]["id"] for event in events if event["head"]["type"] == "memory.added")
 
 
-def all_well(scene: Any, expected: set[str], *, with_rebuild: bool = True) -> None:
+def all_well(scene: Any, expected: set[str], *, with_rebuild: bool = False) -> None:
     """Check that these memories exist exactly once, and that everything is consistent."""
     with scene.open(lock_timeout_s=60.0) as store:
         found = Counter(memory.id for memory in store.every_memory())
@@ -47,7 +47,7 @@ def test_processes_write_concurrently(scene: Any, nursery: Any, is_long: bool, s
     seconds = time.monotonic() - began
     assert codes == [0] * writers, [child.errors()[-800:] for child in children]
     acknowledged = [word for child in children for word in child.said() if word != "open"]
-    all_well(scene, set(acknowledged))
+    all_well(scene, set(acknowledged), with_rebuild=True)
     times = recorded(scene)
     show(
         "Many processes",
@@ -74,13 +74,14 @@ def test_writers_readers_and_a_hook_run_concurrently(scene: Any, nursery: Any, i
     others.append(nursery.start("hook", scene.folder, count))
     for child in others:
         assert child.wait(600) == 0, child.errors()[-800:]
+    for reader in readers:
+        reader.hears("a round")  # on a busy machine the writers may have ended before
     (scene.folder / "stop").touch()
     for reader in readers:
         assert reader.wait() == 0, reader.errors()[-800:]
-        assert reader.said()[-1]["rounds"] > 0
     written = {word for child in others[:2] for word in child.said() if word != "open"}
     assert len(written) == 2 * count
-    all_well(scene, written)
+    all_well(scene, written, with_rebuild=True)
     with scene.open() as store:
         contents = Counter(memory.content for memory in store.every_memory())
         assert [contents[f"Hook says {number}"] for number in range(count)] == [1] * count
@@ -106,8 +107,8 @@ class TestWaiting:
         stopped = nursery.start("history", scene.folder, "singles", places.index(place) + 1, int(signal.SIGSTOP))
         stopped.hears("stopping")
 
-        hasty = nursery.start("writer", scene.folder, "hasty", 1, timeout_s := 0.2)
         began = time.monotonic()
+        hasty = nursery.start("writer", scene.folder, "hasty", 1, timeout_s := 0.2)
         assert hasty.wait() == 0, hasty.errors()
         (refusal,) = (word for word in hasty.said() if word != "open")
         assert row.fits(refusal["busy"]), refusal
@@ -146,7 +147,7 @@ def test_a_store_opened_before_a_fork_is_refused_in_the_child(scene: Any, nurser
         contents = Counter(memory.content for memory in store.every_memory())
         written = ("before the fork", "after the fork", "by the fork's own store", "in the fork")
         assert [contents[content] for content in written] == [1, 1, 1, 0]
-    all_well(scene, set(), with_rebuild=False)
+    all_well(scene, set())
 
 
 class TestInOneProcess:
@@ -158,7 +159,7 @@ class TestInOneProcess:
             assert one.get_memory(theirs.id) is None
             assert two.get_memory(mine.id) is None
         for place in (scene, other):
-            all_well(place, set(), with_rebuild=False)
+            all_well(place, set())
 
     @pytest.mark.parametrize("stores", [1, 3])
     def test_threads_write_and_read_through_stores_on_one_directory(

@@ -114,7 +114,6 @@ def trial(scene: Any, nursery: Any, harm: Harm, seed: int) -> tuple[str, str]:
 
 
 SAMPLE = (
-    "graph truncated",
     "graph: a byte flipped",
     "killed, then log truncated",
     "killed, then graph: a byte flipped",
