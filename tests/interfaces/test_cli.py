@@ -16,6 +16,8 @@ import pytest
 from click.testing import CliRunner
 
 import memgraph
+from memgraph.embedding import default_embedder
+from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import COMMANDS, STOPPED, cli
 from memgraph.testing import FakeEmbedder
 
@@ -525,16 +527,20 @@ def test_demo_of_a_history_that_teaches_nothing_says_so(fake_model, tmp_path, co
 # As a process
 
 
-@pytest.mark.embedded
-def test_the_real_model_end_to_end(here, tmp_path, repository):
-    home = tmp_path / "home"
-    here("ingest", "git", repository, home=home)
-    process("remember", "Customers may pay by invoice", home=home, check=0)
+def test_the_real_model_end_to_end(tmp_path, repository):
+    home, model = tmp_path / "home", default_embedder()
+
+    def here(*args):
+        result = CliRunner().invoke(cli, ["--home", str(home), *args], obj=Settings(embedder=model))
+        return result.exit_code, result.stdout
+
+    assert here("ingest", "git", str(repository))[0] == 0
+    assert here("remember", "Customers may pay by invoice")[0] == 0
     recalled = process("recall", "the gateway charges a card two times", home=home, check=0)
     assert "idempotency keys" in recalled.stdout
-    assert "Fix lost items" in here("ask", "items vanished from the basket", home=home).splitlines()[0]
-    assert process("forget", "completely unrelated gardening advice", home=home).returncode == 1
-    assert here("verify", home=home)
+    assert "Fix lost items" in here("ask", "items vanished from the basket")[1].splitlines()[0]
+    assert here("forget", "completely unrelated gardening advice")[0] == 1
+    assert process("verify", home=home, check=0).stderr == ""
 
 
 def test_a_closed_pipe_is_quiet(here, tmp_path, monkeypatch):
