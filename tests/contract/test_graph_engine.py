@@ -53,6 +53,13 @@ EXTREME_TIMES = [
 ]
 
 
+LISTS: list[dict[str, Any]] = [
+    {"entities": [Entity(name="login.py", kind="file", about=True)]},
+    {"action_log": [ActionStep(t=0.5, action="a", target="t")]},
+    {"errors_encountered": [EncounteredError(type="T", message="m")]},
+    {"common_errors": [ErrorFix(error="e", fix="f")]},
+    {"tags": ["a"], "steps": ["s", ""]},
+]
 EARLY = BulkLimits(new_rows=40, table_rows=30, part_rows=100)
 """Low limits, so that a few rows are already written by COPY."""
 
@@ -373,10 +380,17 @@ class TestAllOrNothing:
         engine.release()
         assert everything(engine) == rows_of([*kept, *fresh])
 
-    @pytest.mark.parametrize("count", [1, 15, 40])
-    @pytest.mark.parametrize("lacking", [0, -1])
+    @pytest.mark.parametrize(
+        ("lacking", "count"),
+        [
+            (0, 1),
+            (-1, 15),
+            (0, 40),
+            *(pytest.param(*case, marks=pytest.mark.long) for case in ((-1, 1), (0, 15), (-1, 40))),
+        ],
+    )
     def test_an_edge_without_a_node_at_its_end_fails_the_whole_call(
-        self, engine: GraphEngine, count: int, lacking: int
+        self, engine: GraphEngine, lacking: int, count: int
     ) -> None:
         changes = changes_of([memory(number, tags=["a"]) for number in range(count)])
         tagged = [change for change in changes if change.table == "TAGGED"]
@@ -524,11 +538,8 @@ class TestHolding:
     @pytest.mark.parametrize(
         "fields",
         [
-            {"entities": [Entity(name="login.py", kind="file", about=True)]},
-            {"action_log": [ActionStep(t=0.5, action="a", target="t")]},
-            {"errors_encountered": [EncounteredError(type="T", message="m")]},
-            {"common_errors": [ErrorFix(error="e", fix="f")]},
-            {"tags": ["a"], "steps": ["s", ""]},
+            {name: value for fields in LISTS for name, value in fields.items()},
+            *(pytest.param(fields, marks=pytest.mark.long) for fields in LISTS),
         ],
     )
     @pytest.mark.parametrize("way", ["one", "many", "copied", "update"])

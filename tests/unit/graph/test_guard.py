@@ -356,18 +356,19 @@ EXHAUSTING = {
 }  # fmt: skip
 
 
-ENDED_IN_EACH_WAY = {
+OF_EACH_DANGER = {
+    "a long text",
     "a text that doubles",
     "two long texts compared",
     "a cross product",
     "a date beyond dates",
     "brackets in JSON",
 }
-"""By the limit of memory, by a kill, by the timeout, and by two kinds of crashes; the others with --long only."""
+"""Too large at once, too large in steps, too long in one row, too many rows, a crash, and deep recursion; the others with --long only."""
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in ENDED_IN_EACH_WAY else pytest.mark.long) for name in EXHAUSTING]
+    "name", [pytest.param(name, marks=[] if name in OF_EACH_DANGER else pytest.mark.long) for name in EXHAUSTING]
 )
 def test_admitted_queries_end_in_any_case(stocked: Any, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Either the engine's own limits end it, or the end of its process does."""
