@@ -53,7 +53,7 @@ if largest:
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
 else:
     fill()
-for turn in range(8):
+for turn in range(12):
     count = 300 if turn % 3 == 2 else 1
     made = attempt(lambda: store.insert_memories([{"type": "episodic", "content": f"{turn}-{n}", "tags": ["t"]} for n in range(count)]))
     acknowledged += len(made or ())
