@@ -417,8 +417,8 @@ class TestAllOrNothing:
 
 class TestBulk:
     def test_many_at_once_equal_few_at_a_time(self, make: Callable[..., GraphEngine]) -> None:
-        changes = stocked(90)
-        assert len(changes) >= 800
+        changes = stocked(50)
+        assert len(changes) >= 10 * EARLY.new_rows
         at_once, bit_by_bit, rebuilt = make(bulk=EARLY), make(), make()
         at_once.apply(changes, STATE)
         for start in range(0, len(changes), 150):
@@ -427,9 +427,9 @@ class TestBulk:
         assert everything(at_once) == everything(bit_by_bit) == everything(rebuilt) == rows_of(changes)
 
     def test_many_new_rows_beside_existing_and_changed_rows(self, make: Callable[..., GraphEngine]) -> None:
-        engine, changes = make(bulk=EARLY), stocked(150)
-        first, rest = changes[:300], changes[300:]
-        assert len(rest) >= 400
+        engine, changes = make(bulk=EARLY), stocked(60)
+        first, rest = changes[:150], changes[150:]
+        assert len(rest) >= 8 * EARLY.new_rows
         engine.apply(first, STATE)
         old = next(change for change in first if change.table == "Memory")
         after = {**(old.new or {}), "content": "changed"}
@@ -440,19 +440,19 @@ class TestBulk:
     def test_in_a_large_file_nothing_is_copied_beside_changed_rows(self, make: Callable[..., GraphEngine]) -> None:
         """The engine's buffer pool is too small for both: the file could not be read afterwards."""
         engine = make(bulk=BulkLimits(new_rows=40, large_bytes=0))
-        before, rest = stocked(5), stocked(100)
+        before, rest = stocked(5), stocked(50)
         engine.apply(before, STATE)
         first = next(change for change in before if change.table == "Memory")
         known = {(change.table, change.key) for change in before}
         new = [change for change in rest if (change.table, change.key) not in known]
         changed = {**(first.new or {}), "title": "other"}
         engine.apply([Change("Memory", first.key, first.new, changed), *new], STATE)
-        assert len(list(engine.scan("Memory"))) == 100
+        assert len(list(engine.scan("Memory"))) == 50
         assert engine.get("Memory", first.key) == changed
 
     def test_a_path_with_spaces_and_quotes(self, tmp_path: Path) -> None:
         engine = Engine(tmp_path / 'it\'s a "folder", ünï' / "graph", bulk=EARLY)
-        changes = stocked(60)
+        changes = stocked(35)
         engine.apply(changes, STATE)
         assert everything(engine) == rows_of(changes)
         engine.rebuild(changes, STATE)
@@ -461,7 +461,7 @@ class TestBulk:
 
 
 class TestRebuild:
-    @pytest.mark.parametrize("count", [0, 3, 60])
+    @pytest.mark.parametrize("count", [0, 60, pytest.param(3, marks=pytest.mark.long)])
     def test_it_replaces_everything(self, engine: GraphEngine, count: int) -> None:
         engine.apply(changes_of([memory(9_999, tags=["old"])]), {"seq": 1, "old": True})
         fresh = stocked(count)
@@ -606,7 +606,7 @@ def test_rows_are_stored_on_disk(tmp_path: Path) -> None:
     second.close()
 
 
-@pytest.mark.parametrize("what", ["noise behind the header", "noise", "a folder"])
+@pytest.mark.parametrize("what", ["noise behind the header", "a folder", pytest.param("noise", marks=pytest.mark.long)])
 def test_an_embedded_engine_reports_a_damaged_file(tmp_path: Path, what: str) -> None:
     engine = Engine(tmp_path / "graph")
     engine.apply(stocked(5), STATE)
