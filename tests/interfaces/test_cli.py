@@ -19,7 +19,7 @@ import memgraph
 from memgraph.embedding import default_embedder
 from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import COMMANDS, STOPPED, cli
-from memgraph.testing import FakeEmbedder
+from memgraph.testing import FakeEmbedder, InMemoryEngine
 
 HOSTILE = "[/oops] \x1b[31mred\x1b[0m \x9b2J\u202egnp.exe [bold]not bold[/bold]"
 BUILD = {
@@ -192,6 +192,17 @@ def test_shared_options_are_taken_after_the_name(fake_model, tmp_path, configure
     result = CliRunner().invoke(cli, ["stats", "--home", str(tmp_path / "other"), "--json"], obj=configured())
     assert json.loads(result.stdout)["total"] == 0
     assert (tmp_path / "other" / "journal").is_dir()
+
+
+def test_a_command_run_from_python_takes_the_engine_that_it_is_given(tmp_path):
+    engine = InMemoryEngine()
+    given = Settings(embedder=FakeEmbedder(dimension=64), engine=lambda: engine)
+    for command in (["remember", "one thing"], ["list"]):
+        engine = InMemoryEngine()
+        result = CliRunner().invoke(cli, ["--home", str(tmp_path / "store"), *command], obj=given)
+        assert result.exit_code == 0, result.output
+    assert engine.calls
+    assert not (tmp_path / "store" / "graph" / "memgraph.kuzu").exists()
 
 
 # What each command does
