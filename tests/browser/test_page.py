@@ -325,7 +325,7 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(opened):
     assert narrow.complaints == []
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [390, pytest.param(1280, marks=pytest.mark.long)])
 def test_names_on_the_map_are_whole_apart_and_harmless(opened, odd_files, width):
     page = opened(width=width, file=odd_files["odd"], script=WRITTEN)
     drawn(page)

@@ -175,7 +175,7 @@ class TestEmpty:
 
 
 class TestRows:
-    @pytest.mark.parametrize("is_bulk", [False, True])
+    @pytest.mark.parametrize("is_bulk", [False, pytest.param(True, marks=pytest.mark.long)])
     def test_every_column_round_trips(self, engine: GraphEngine, is_bulk: bool) -> None:
         fields = {
             "outcome": "negative", "outcome_word": "failure", "confidence": 1 / 3, "access_count": 7,
@@ -223,7 +223,7 @@ class TestRows:
             engine.apply(changes[start : start + (len(changes) if is_bulk else 40)], STATE)
         assert everything(engine) == rows_of(changes)
 
-    @pytest.mark.parametrize("is_bulk", [False, True])
+    @pytest.mark.parametrize("is_bulk", [False, pytest.param(True, marks=pytest.mark.long)])
     def test_extreme_numbers_and_times(self, engine: GraphEngine, is_bulk: bool) -> None:
         values: list[dict[str, Any]] = [{"duration_seconds": value} for value in EXTREME_FLOATS]
         values += [{"access_count": count} for count in EXTREME_INTS if count < 2**31]
@@ -364,7 +364,7 @@ class TestNeighbours:
 
 
 class TestAllOrNothing:
-    @pytest.mark.parametrize("is_bulk", [False, True])
+    @pytest.mark.parametrize("is_bulk", [True, pytest.param(False, marks=pytest.mark.long)])
     def test_a_call_that_fails_changes_nothing(self, engine: GraphEngine, is_bulk: bool) -> None:
         kept = changes_of([memory(9_999, tags=["kept"])])
         engine.apply(kept, {"seq": 1})
