@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 DIMENSION = 64
 START = "2026-02-01T09:00:00.000Z"
@@ -37,7 +37,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if "TMPDIR" not in os.environ and config.getini("tmp_path_retention_policy") != "all" and _has_room_in_memory():
         os.environ["TMPDIR"] = tempfile.tempdir = str(_IN_MEMORY)
-    settings.register_profile("memgraph", deadline=None)  # how long a machine takes is not what is tested
+    # how long a machine takes is not what is tested
+    settings.register_profile("memgraph", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("memgraph")
     os.environ["TESTED_ENGINE"] = config.getoption("--engine")
     os.environ["TESTED_AT_LENGTH"] = "yes" if config.getoption("--long") else ""

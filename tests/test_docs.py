@@ -22,6 +22,7 @@ from click.testing import CliRunner
 import memgraph.embedding
 from memgraph import AgentMemoryStore, Embedder
 from memgraph.config import load_config
+from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
 from tests.documents import DOCS, PAGES, README, ROOT, Block, blocks, stale
 
@@ -60,7 +61,8 @@ class Terminal:
     Words in capitals stand for what the store at hand has.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, make_engine: Callable[[], Any]) -> None:
+        self.make_engine = make_engine
         self.names: dict[str, str] = {}
         self.recalled: list[str] = []
 
@@ -74,7 +76,7 @@ class Terminal:
         return self.invoke(words[1:])
 
     def invoke(self, arguments: list[str]) -> str:
-        result = CliRunner().invoke(cli, arguments, prog_name="memgraph")
+        result = CliRunner().invoke(cli, arguments, prog_name="memgraph", obj=Settings(engine=self.make_engine))
         assert result.exit_code == 0, f"memgraph {shlex.join(arguments)}: {result.output}"
         return result.stdout
 
@@ -129,7 +131,15 @@ def embedder() -> Embedder:
 
 
 @pytest.fixture
-def terminal(tmp_path: Path, isolated_environment: Path, monkeypatch: pytest.MonkeyPatch) -> Terminal:
+def needs_database(source: Path) -> bool:
+    """The stores of two pages keep the graph in memory; those of README.md and of the other pages have the database."""
+    return source.stem not in {"sources", "states"}
+
+
+@pytest.fixture
+def terminal(
+    tmp_path: Path, isolated_environment: Path, monkeypatch: pytest.MonkeyPatch, make_engine: Callable[[], Any]
+) -> Terminal:
     folder = tmp_path / "shop"
     shutil.copytree(INPUTS, folder)
     (folder / "builds.jsonl").write_text(BUILD, "utf-8")
@@ -149,7 +159,7 @@ def terminal(tmp_path: Path, isolated_environment: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(folder)
     for user in (memgraph.embedding, sys.modules[AgentMemoryStore.__module__]):
         monkeypatch.setattr(user, "default_embedder", lambda _=None: embedder())
-    return Terminal()
+    return Terminal(make_engine)
 
 
 def commands(text: str) -> Iterator[tuple[str, str]]:

@@ -53,6 +53,13 @@ EXTREME_TIMES = [
 ]
 
 
+LISTS: list[dict[str, Any]] = [
+    {"entities": [Entity(name="login.py", kind="file", about=True)]},
+    {"action_log": [ActionStep(t=0.5, action="a", target="t")]},
+    {"errors_encountered": [EncounteredError(type="T", message="m")]},
+    {"common_errors": [ErrorFix(error="e", fix="f")]},
+    {"tags": ["a"], "steps": ["s", ""]},
+]
 EARLY = BulkLimits(new_rows=40, table_rows=30, part_rows=100)
 """Low limits, so that a few rows are already written by COPY."""
 
@@ -168,7 +175,7 @@ class TestEmpty:
 
 
 class TestRows:
-    @pytest.mark.parametrize("is_bulk", [False, True])
+    @pytest.mark.parametrize("is_bulk", [False, pytest.param(True, marks=pytest.mark.long)])
     def test_every_column_round_trips(self, engine: GraphEngine, is_bulk: bool) -> None:
         fields = {
             "outcome": "negative", "outcome_word": "failure", "confidence": 1 / 3, "access_count": 7,
@@ -216,7 +223,7 @@ class TestRows:
             engine.apply(changes[start : start + (len(changes) if is_bulk else 40)], STATE)
         assert everything(engine) == rows_of(changes)
 
-    @pytest.mark.parametrize("is_bulk", [False, True])
+    @pytest.mark.parametrize("is_bulk", [False, pytest.param(True, marks=pytest.mark.long)])
     def test_extreme_numbers_and_times(self, engine: GraphEngine, is_bulk: bool) -> None:
         values: list[dict[str, Any]] = [{"duration_seconds": value} for value in EXTREME_FLOATS]
         values += [{"access_count": count} for count in EXTREME_INTS if count < 2**31]
@@ -357,7 +364,7 @@ class TestNeighbours:
 
 
 class TestAllOrNothing:
-    @pytest.mark.parametrize("is_bulk", [False, True])
+    @pytest.mark.parametrize("is_bulk", [True, pytest.param(False, marks=pytest.mark.long)])
     def test_a_call_that_fails_changes_nothing(self, engine: GraphEngine, is_bulk: bool) -> None:
         kept = changes_of([memory(9_999, tags=["kept"])])
         engine.apply(kept, {"seq": 1})
@@ -373,10 +380,17 @@ class TestAllOrNothing:
         engine.release()
         assert everything(engine) == rows_of([*kept, *fresh])
 
-    @pytest.mark.parametrize("count", [1, 15, 40])
-    @pytest.mark.parametrize("lacking", [0, -1])
+    @pytest.mark.parametrize(
+        ("lacking", "count"),
+        [
+            (0, 1),
+            (-1, 15),
+            (0, 40),
+            *(pytest.param(*case, marks=pytest.mark.long) for case in ((-1, 1), (0, 15), (-1, 40))),
+        ],
+    )
     def test_an_edge_without_a_node_at_its_end_fails_the_whole_call(
-        self, engine: GraphEngine, count: int, lacking: int
+        self, engine: GraphEngine, lacking: int, count: int
     ) -> None:
         changes = changes_of([memory(number, tags=["a"]) for number in range(count)])
         tagged = [change for change in changes if change.table == "TAGGED"]
@@ -403,8 +417,8 @@ class TestAllOrNothing:
 
 class TestBulk:
     def test_many_at_once_equal_few_at_a_time(self, make: Callable[..., GraphEngine]) -> None:
-        changes = stocked(90)
-        assert len(changes) >= 800
+        changes = stocked(50)
+        assert len(changes) >= 10 * EARLY.new_rows
         at_once, bit_by_bit, rebuilt = make(bulk=EARLY), make(), make()
         at_once.apply(changes, STATE)
         for start in range(0, len(changes), 150):
@@ -413,9 +427,9 @@ class TestBulk:
         assert everything(at_once) == everything(bit_by_bit) == everything(rebuilt) == rows_of(changes)
 
     def test_many_new_rows_beside_existing_and_changed_rows(self, make: Callable[..., GraphEngine]) -> None:
-        engine, changes = make(bulk=EARLY), stocked(150)
-        first, rest = changes[:300], changes[300:]
-        assert len(rest) >= 400
+        engine, changes = make(bulk=EARLY), stocked(60)
+        first, rest = changes[:150], changes[150:]
+        assert len(rest) >= 8 * EARLY.new_rows
         engine.apply(first, STATE)
         old = next(change for change in first if change.table == "Memory")
         after = {**(old.new or {}), "content": "changed"}
@@ -426,19 +440,19 @@ class TestBulk:
     def test_in_a_large_file_nothing_is_copied_beside_changed_rows(self, make: Callable[..., GraphEngine]) -> None:
         """The engine's buffer pool is too small for both: the file could not be read afterwards."""
         engine = make(bulk=BulkLimits(new_rows=40, large_bytes=0))
-        before, rest = stocked(5), stocked(100)
+        before, rest = stocked(5), stocked(50)
         engine.apply(before, STATE)
         first = next(change for change in before if change.table == "Memory")
         known = {(change.table, change.key) for change in before}
         new = [change for change in rest if (change.table, change.key) not in known]
         changed = {**(first.new or {}), "title": "other"}
         engine.apply([Change("Memory", first.key, first.new, changed), *new], STATE)
-        assert len(list(engine.scan("Memory"))) == 100
+        assert len(list(engine.scan("Memory"))) == 50
         assert engine.get("Memory", first.key) == changed
 
     def test_a_path_with_spaces_and_quotes(self, tmp_path: Path) -> None:
         engine = Engine(tmp_path / 'it\'s a "folder", ünï' / "graph", bulk=EARLY)
-        changes = stocked(60)
+        changes = stocked(35)
         engine.apply(changes, STATE)
         assert everything(engine) == rows_of(changes)
         engine.rebuild(changes, STATE)
@@ -447,7 +461,7 @@ class TestBulk:
 
 
 class TestRebuild:
-    @pytest.mark.parametrize("count", [0, 3, 60])
+    @pytest.mark.parametrize("count", [0, 60, pytest.param(3, marks=pytest.mark.long)])
     def test_it_replaces_everything(self, engine: GraphEngine, count: int) -> None:
         engine.apply(changes_of([memory(9_999, tags=["old"])]), {"seq": 1, "old": True})
         fresh = stocked(count)
@@ -524,11 +538,8 @@ class TestHolding:
     @pytest.mark.parametrize(
         "fields",
         [
-            {"entities": [Entity(name="login.py", kind="file", about=True)]},
-            {"action_log": [ActionStep(t=0.5, action="a", target="t")]},
-            {"errors_encountered": [EncounteredError(type="T", message="m")]},
-            {"common_errors": [ErrorFix(error="e", fix="f")]},
-            {"tags": ["a"], "steps": ["s", ""]},
+            {name: value for fields in LISTS for name, value in fields.items()},
+            *(pytest.param(fields, marks=pytest.mark.long) for fields in LISTS),
         ],
     )
     @pytest.mark.parametrize("way", ["one", "many", "copied", "update"])
@@ -595,7 +606,7 @@ def test_rows_are_stored_on_disk(tmp_path: Path) -> None:
     second.close()
 
 
-@pytest.mark.parametrize("what", ["noise behind the header", "noise", "a folder"])
+@pytest.mark.parametrize("what", ["noise behind the header", "a folder", pytest.param("noise", marks=pytest.mark.long)])
 def test_an_embedded_engine_reports_a_damaged_file(tmp_path: Path, what: str) -> None:
     engine = Engine(tmp_path / "graph")
     engine.apply(stocked(5), STATE)

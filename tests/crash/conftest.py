@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -191,6 +192,8 @@ class Scene:
     """What its digest must be after it has healed."""
     heard: list[str] = field(default_factory=list)
     """Warnings and notices so far."""
+    make_engine: Callable[[], Any] = lambda: None
+    """Makes the graph engine of a store that is opened in this process; None stands for the embedded one."""
 
     @property
     def home(self) -> Path:
@@ -248,7 +251,8 @@ class Scene:
         from memgraph.testing import FakeClock, FakeEmbedder
 
         config = memgraph.AgentMemoryConfig(home=self.home, keys_home=self.keys_home, **settings)
-        return memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(DIMENSION), clock=clock or FakeClock())
+        parts: dict[str, Any] = {"embedder": FakeEmbedder(DIMENSION), "clock": clock or FakeClock()}
+        return memgraph.AgentMemoryStore(config, engine=self.make_engine(), **parts)
 
     def files(self) -> dict[str, bytes]:
         """Return what lies in the journal and beside the keys, but for locks."""
@@ -259,7 +263,13 @@ class Scene:
     def copy(self, folder: Path) -> Scene:
         """Return a copy elsewhere."""
         shutil.copytree(self.folder, folder)
-        return Scene(folder, self.store_id, self.digest)
+        return Scene(folder, self.store_id, self.digest, make_engine=self.make_engine)
+
+
+def graph_ids(store: Any) -> Counter[str]:
+    """Count the ids in the graph's table of memories. A query from outside would start a process for each store."""
+    with store._projector.holding():
+        return Counter(key for key, _ in store._projector.engine.scan_columns("Memory"))
 
 
 def furnished(folder: Path) -> Scene:
@@ -304,9 +314,10 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Scene:
 
 
 @pytest.fixture
-def scene(template: Scene, tmp_path: Path) -> Iterator[Scene]:
+def scene(template: Scene, tmp_path: Path, make_engine: Callable[[], Any]) -> Iterator[Scene]:
     """A copy of the store of a dozen commits; what is said while it is open is heard."""
     copied = template.copy(tmp_path / "scene")
+    copied.make_engine = make_engine
 
     class Ear(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

@@ -648,7 +648,18 @@ def last_written_next_year(scene: Any, stranger: Any) -> None:
         scene.digest = store.digest()
 
 
-ALL = [pytest.param(case, name, id=name) for case in CASES for name in case.ways]
+OF_THE_DATABASE = {locks_left_behind, pids_that_are_no_numbers, temporary_files_left_behind}
+ALL = [
+    pytest.param(case, name, id=name, marks=[pytest.mark.embedded] if harm in OF_THE_DATABASE else [])
+    for case in CASES
+    for name, harm in case.ways.items()
+]
+
+
+@pytest.fixture
+def needs_database() -> bool:
+    """Only the tests marked as embedded: the others damage nothing that the database has written."""
+    return False
 
 
 @pytest.mark.parametrize(("case", "name"), ALL)
@@ -702,6 +713,7 @@ def goes_on(scene: Any, *, with_rebuild: bool) -> None:
             assert store.digest() == digest
 
 
+@pytest.mark.embedded
 def test_a_store_without_its_journal_is_reported_and_can_be_started_again(scene: Any) -> None:
     no_event_is_left(scene, scene)
     config = memgraph.AgentMemoryConfig(home=scene.home, keys_home=scene.keys_home)
@@ -728,6 +740,7 @@ def file_in_its_place(folder: Path) -> None:
     folder.write_bytes(b"a file")
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("name", ["graph", "journal"])
 def test_a_file_in_place_of_a_directory(scene: Any, rows: Any, name: str) -> None:
     row = rows["a file is in place of a directory"]
@@ -761,7 +774,10 @@ class TestPermissions:
     def test_full_permissions_work(self, theirs: Any, nursery: Any, tmp_path: Path, template: Any) -> None:
         assert self.said(theirs, nursery, tmp_path, template) == ["read", "written", "done"]
 
-    @pytest.mark.parametrize("name", ["manifest", "segment", "key", "head", "vectors"])
+    @pytest.mark.parametrize(
+        "name",
+        ["segment", "vectors", *(pytest.param(name, marks=pytest.mark.long) for name in ("manifest", "key", "head"))],
+    )
     def test_unreadable_files(
         self, theirs: Any, nursery: Any, rows: Any, tmp_path: Path, template: Any, name: str
     ) -> None:

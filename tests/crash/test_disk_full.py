@@ -48,19 +48,21 @@ def try_it(scene: Any, nursery: Any, rows: Any, how: str, size: int) -> tuple[in
         assert refusal["type"] == "StorageError", refusal
         assert row.fits(refusal["refused"]), refusal
     assert refusals or code, "the disk was not full"
-    nursery.run("survey", scene.folder)
+    nursery.run("survey", scene.folder, "quickly")
     with scene.open() as store:
         assert acknowledged <= {memory.id for memory in store.every_memory()}
     return len(acknowledged), len(refusals), ended
 
 
-@pytest.mark.parametrize("limit", [40 * KILOBYTE, 100 * KILOBYTE])
+@pytest.mark.parametrize("limit", [40 * KILOBYTE, pytest.param(100 * KILOBYTE, marks=pytest.mark.long)])
 def test_a_limit_on_file_sizes(scene: Any, nursery: Any, rows: Any, show: Any, limit: int) -> None:
     outcome = try_it(scene, nursery, rows, "limit", limit)
     show(f"No file may grow past {limit >> 10} kB", ("acknowledged", "refused", "the process"), [outcome])
 
 
-@pytest.mark.parametrize("left", [0, 8 * KILOBYTE, 200 * KILOBYTE])
+@pytest.mark.parametrize(
+    "left", [8 * KILOBYTE, *(pytest.param(left * KILOBYTE, marks=pytest.mark.long) for left in (0, 200))]
+)
 def test_a_full_disk(template: Any, small_disk: Path, nursery: Any, rows: Any, show: Any, left: int) -> None:
     scene = template.copy(small_disk / "scene")
     outcome = try_it(scene, nursery, rows, "fill", left)

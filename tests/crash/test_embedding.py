@@ -12,7 +12,9 @@ import pytest
 
 import memgraph
 from memgraph.embedding import NoEmbedder
+from memgraph.ports import Embedder
 from memgraph.testing import FakeClock, FakeEmbedder
+from tests.engines import in_memory
 
 DIMENSION = 16
 BATCH = 2
@@ -20,11 +22,16 @@ COUNT = 8
 LONGEST_LIFE_S = 0.03
 
 
+def opened(config: memgraph.AgentMemoryConfig, embedder: Embedder) -> memgraph.AgentMemoryStore:
+    """Open a store in this process. The children have the database; vectors are not in it."""
+    return memgraph.AgentMemoryStore(config, embedder=embedder, clock=FakeClock(), engine=in_memory())
+
+
 def test_a_killed_run_keeps_its_commits_and_the_next_continues(tmp_path: Path, nursery: Any, is_long: bool) -> None:
-    count = 400 if is_long else 16
+    count = 400 if is_long else 8
     config = memgraph.AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys")
     chance = random.Random(20260201)
-    with memgraph.AgentMemoryStore(config, embedder=NoEmbedder(), clock=FakeClock()) as store:
+    with opened(config, NoEmbedder()) as store:
         store.insert_memories([{"type": "episodic", "content": f"try {number}"} for number in range(count)])
         digest = store.digest()
 
@@ -36,12 +43,12 @@ def test_a_killed_run_keeps_its_commits_and_the_next_continues(tmp_path: Path, n
         time.sleep(chance.uniform(0, LONGEST_LIFE_S))
         child.send(signal.SIGKILL)
         assert child.wait() == -signal.SIGKILL
-        with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(DIMENSION), clock=FakeClock()) as store:
+        with opened(config, FakeEmbedder(DIMENSION)) as store:
             assert store.awaiting_vectors() <= left - BATCH * batches, "a committed vector is gone"
             left = store.awaiting_vectors()
             assert store.digest() == digest
             store.verify()
-    with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(DIMENSION), clock=FakeClock()) as store:
+    with opened(config, FakeEmbedder(DIMENSION)) as store:
         for memory in store.every_memory():
             assert memory.embedding.tobytes() == FakeEmbedder(DIMENSION).embed([memory.content])[0].tobytes()
         store.rebuild()
@@ -53,7 +60,7 @@ def test_a_killed_run_keeps_its_commits_and_the_next_continues(tmp_path: Path, n
 def test_a_killed_change_of_model_is_atomic(tmp_path: Path, nursery: Any, place: str, reused: int) -> None:
     config = memgraph.AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys")
     old, new = FakeEmbedder(DIMENSION), FakeEmbedder(DIMENSION * 2, "new")
-    with memgraph.AgentMemoryStore(config, embedder=old, clock=FakeClock()) as store:
+    with opened(config, old) as store:
         for task_id in (None, "T"):
             texts = [f"{task_id} try {number}" for number in range(COUNT // 2)]
             store.insert_memories([{"type": "episodic", "content": text, "task_id": task_id} for text in texts])
@@ -64,7 +71,7 @@ def test_a_killed_change_of_model_is_atomic(tmp_path: Path, nursery: Any, place:
     child.send(signal.SIGKILL)
     assert child.wait() == -signal.SIGKILL
 
-    with memgraph.AgentMemoryStore(config, embedder=new if place == "changed" else old, clock=FakeClock()) as store:
+    with opened(config, new if place == "changed" else old) as store:
         assert store.awaiting_vectors() == 0
         store.verify()
         result = store.reembed(new)
@@ -79,7 +86,7 @@ def test_a_killed_repair_keeps_its_repairs_and_the_next_continues(tmp_path: Path
     count = 200 if is_long else 8
     config = memgraph.AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys")
     chance = random.Random(20260202)
-    with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(DIMENSION), clock=FakeClock()) as store:
+    with opened(config, FakeEmbedder(DIMENSION)) as store:
         given = {"type": "episodic", "embedding": range(1, DIMENSION + 1)}  # by no model: it is replaced
         store.insert_memories([{**given, "content": f"given {number}"} for number in range(count // 2)])
         store.insert_memories([{"type": "episodic", "content": f"try {number}"} for number in range(count // 2)])
@@ -94,11 +101,11 @@ def test_a_killed_repair_keeps_its_repairs_and_the_next_continues(tmp_path: Path
         time.sleep(chance.uniform(0, LONGEST_LIFE_S))
         child.send(signal.SIGKILL)
         assert child.wait() == -signal.SIGKILL
-        with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(DIMENSION), clock=FakeClock()) as store:
+        with opened(config, FakeEmbedder(DIMENSION)) as store:
             assert store.damaged_vectors() <= left - BATCH * batches, "a vector that was healed is damaged again"
             left = store.damaged_vectors()
             assert store.digest() == digest
-    with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(DIMENSION), clock=FakeClock()) as store:
+    with opened(config, FakeEmbedder(DIMENSION)) as store:
         store.repair_vectors()
         store.verify(deep=True)
         for memory in store.every_memory():

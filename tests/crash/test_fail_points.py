@@ -17,17 +17,18 @@ from typing import Any, NamedTuple
 
 import pytest
 
-KILLS, INTERRUPTS = 6, 4
+KILLS, INTERRUPTS = 4, 2
 LONG_KILLS, LONG_INTERRUPTS = 500, 250
-"""Number of places tried: one of each kind, as far as possible, then from the histories in turn."""
+"""Number of places tried: from the histories in turn; in a long run one of each kind first, as far as possible."""
 
 
 class Plot(NamedTuple):
-    """A history to interrupt, and the store that it begins with."""
+    """A history to interrupt, the store that it begins with, and whether only long runs interrupt it."""
 
     title: str
     history: str
     prepare: Callable[[Path], None]
+    is_long: bool = True
 
 
 def nothing(folder: Path) -> None:
@@ -57,16 +58,16 @@ def torn(folder: Path) -> None:
 
 PLOTS = [
     Plot("a new store", "stock", nothing),
-    Plot("single writes", "singles", as_it_is),
+    Plot("single writes", "singles", as_it_is, is_long=False),
     Plot("writes of many", "bulk", as_it_is),
-    Plot("an import", "import", as_it_is),
+    Plot("an import", "import", as_it_is, is_long=False),
     Plot("vectors that were awaited", "embedding", as_it_is),
     Plot("intake of builds", "intake", as_it_is),
     Plot("new segments and checkpoints", "roll-over", as_it_is),
-    Plot("a rebuild", "rebuild", as_it_is),
+    Plot("a rebuild", "rebuild", as_it_is, is_long=False),
     Plot("a graph that is brought up", "living", graph_behind),
     Plot("graph and index rebuilt", "living", no_projections),
-    Plot("a torn commit that is cut away", "living", torn),
+    Plot("a torn commit that is cut away", "living", torn, is_long=False),
 ]
 
 
@@ -98,8 +99,8 @@ def stage(tmp_path_factory: pytest.TempPathFactory, nursery: Any) -> Iterator[St
     shutil.rmtree(folder)
 
 
-def chosen(places: dict[Plot, list[str]], most: int) -> list[tuple[Plot, int]]:
-    """Choose places, numbered from 1: one of each kind, then others at random, the plots in turn."""
+def chosen(places: dict[Plot, list[str]], most: int, *, is_long: bool) -> list[tuple[Plot, int]]:
+    """Choose places, numbered from 1, at random, the plots in turn; in a long run one of each kind first."""
     chance = random.Random(20260202)
     left = {plot: list(enumerate(kinds, 1)) for plot, kinds in places.items()}
     for numbered in left.values():
@@ -107,21 +108,22 @@ def chosen(places: dict[Plot, list[str]], most: int) -> list[tuple[Plot, int]]:
     scenes: list[tuple[Plot, int]] = []
     kinds_seen: set[str] = set()
     every = [(plot, number, kind) for plot, numbered in left.items() for number, kind in numbered]
-    for plot, number, kind in chance.sample(every, len(every)):
+    for plot, number, kind in chance.sample(every, len(every)) if is_long else ():
         if kind not in kinds_seen:
             kinds_seen.add(kind)
             left[plot].remove((number, kind))
             scenes.append((plot, number))
     while len(scenes) < most and any(left.values()):
-        plot = min((plot for plot in PLOTS if left[plot]), key=lambda plot: sum(plot is other for other, _ in scenes))
+        plot = min((plot for plot in left if left[plot]), key=lambda plot: sum(plot is other for other, _ in scenes))
         scenes.append((plot, left[plot].pop()[0]))
     return scenes[:most]
 
 
 @pytest.fixture(scope="module")
-def whole(stage: Stage, nursery: Any) -> dict[Plot, tuple[list[str], list[str]]]:
+def whole(stage: Stage, nursery: Any, pytestconfig: pytest.Config) -> dict[Plot, tuple[list[str], list[str]]]:
     """An uninterrupted run: the digests of the store in sequence, and the places passed."""
-    runs = {plot: nursery.run("history", stage.set(plot), plot.history) for plot in PLOTS}
+    plots = [plot for plot in PLOTS if pytestconfig.getoption("--long") or not plot.is_long]
+    runs = {plot: nursery.run("history", stage.set(plot), plot.history) for plot in plots}
     return {plot: (said[:-1], said[-1]) for plot, said in runs.items()}
 
 
@@ -172,12 +174,11 @@ class Trial:
         acknowledged = said.count("done")
         # opening changes no memory: before it is acknowledged, the store is as after it
         before, after = digests[max(0, acknowledged - 1)], digests[min(acknowledged, len(digests) - 1)]
-        if self._signal is signal.SIGKILL:
-            # a rebuild works in two threads, so one run may have a few places less than the run that counted them
-            is_late = at > 0.9 * len(self.places[plot])
-            assert code == -signal.SIGKILL or (is_late and code == 0), f"not killed ({code}): {child.errors()[-500:]}"
-        else:
-            assert code == 130, f"exit {code}: {child.errors()[-1_500:]}"
+        # a rebuild works in two threads, so one run may have a few places less than the run that counted them
+        is_late = at > 0.9 * len(self.places[plot])
+        wanted = -signal.SIGKILL if self._signal is signal.SIGKILL else 130
+        assert code == wanted or (is_late and code == 0), f"exit {code}: {child.errors()[-1_500:]}"
+        if code == 130:
             for word in said:
                 assert word == "done" or word["digest"] in {before, after}, "the process sees another state"
         left = self._nursery.start("survey", folder, *(["quickly"] if is_quick else []))
@@ -199,10 +200,10 @@ def test_acknowledged_writes_exist_once_and_others_are_atomic(
     total = sum(map(len, trial.places.values()))
     kills, interrupts = (LONG_KILLS, LONG_INTERRUPTS) if is_long else (KILLS, INTERRUPTS)
     most = kills if number is signal.SIGKILL else interrupts
-    scenes = chosen(trial.places, most)
+    scenes = chosen(trial.places, most, is_long=is_long)
     trial.run(scenes)
     tried = Counter(plot.title for plot, _ in scenes)
-    rows = [(plot.title, len(trial.places[plot]), tried[plot.title], trial.kept[plot.title]) for plot in PLOTS]
+    rows = [(plot.title, len(trial.places[plot]), tried[plot.title], trial.kept[plot.title]) for plot in whole]
     show(
         f"{number.name} at chosen places, {len(trial.wrong)} of {len(scenes)} wrong",
         ("history", "places", "tried", "unacknowledged yet kept whole"),
@@ -213,6 +214,7 @@ def test_acknowledged_writes_exist_once_and_others_are_atomic(
     assert not trial.wrong, f"{len(trial.wrong)} of {len(scenes)}:\n" + "\n".join(trial.wrong[:20])
 
 
+@pytest.mark.long
 @pytest.mark.xfail(strict=True, reason="its scopes are several commits in one write: those that were whole stay")
 def test_an_import_of_several_scopes_is_atomic(stage: Stage, nursery: Any) -> None:
     plot = Plot("an import of several scopes", "import of scopes", as_it_is)

@@ -139,8 +139,8 @@ OF_GRAPH = (
     "differs from its state when it was closed: it was changed since", "has no valid seal", "differs from what was written", "state record", "earlier release",
 )  # fmt: skip
 QUIET = "nothing said: not looked at, or the journal was used instead"
-FIRST = ("recall", "list", "search", "query", "export", "sleep")
-"""The first reader in the short form."""
+FIRST = ("recall", "query", "export")
+"""The first reader in the short form, one for each way of changing the graph."""
 
 
 def noticed(errors: str, where: str) -> str:
@@ -184,19 +184,19 @@ def test_nothing_forged_is_served_or_derived_from(
     first: Counter[str] = Counter()
     names = list(READERS)
     began, edits, trials = time.monotonic(), 0, 0
-    while edits < (1_000 if is_long else 48):
+    while edits < (1_000 if is_long else 24):
         lab = copies()
         attacker = Attacker(lab.home, vendor_name(), known, chance)
         if is_long:
             name, where = chance.choice(names), [MAIN[trials % len(MAIN)], "index", PAST_PLACES[trials % 2]]
         else:  # each way of changing the graph in turn, and all else beside it
-            name, way = FIRST[trials], GRAPH_WAYS[trials % len(GRAPH_WAYS)]
+            name, way = FIRST[trials], GRAPH_WAYS[trials]
             where = [*way, "index", "upkeep", *PAST_PLACES]
         forgeries = [attacker.forge(place) for place in where]
         edits, trials = edits + len(forgeries), trials + 1
         first[name] += 1
         # before anything is written, after which the view is no longer that of the journal's end
-        past = ask(lab, "as of", known, forgeries) if is_long or trials % 3 == 1 else ""
+        past = ask(lab, "as of", known, forgeries) if is_long or trials == 1 else ""
         said = ask(lab, name, known, forgeries)
         for one in forgeries:
             how = noticed(past if one.where in PAST_PLACES else said, one.where)

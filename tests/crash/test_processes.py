@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.crash.conftest import graph_ids
+
 
 def recorded(scene: Any) -> Counter[str]:
     """Count the events that add each memory."""
@@ -22,20 +24,22 @@ def recorded(scene: Any) -> Counter[str]:
     return Counter(event["payload"]["memory"]["id"] for event in events if event["head"]["type"] == "memory.added")
 
 
-def all_well(scene: Any, expected: set[str]) -> None:
+def all_well(scene: Any, expected: set[str], *, with_rebuild: bool = False) -> None:
     """Check that these memories exist exactly once, and that everything is consistent."""
     with scene.open(lock_timeout_s=60.0) as store:
-        assert expected <= {memory.id for memory in store.every_memory()}
-        assert len(list(store.every_memory())) == len(store.cypher("MATCH (m:Memory) RETURN m.id"))
+        found = Counter(memory.id for memory in store.every_memory())
+        assert expected <= found.keys()
+        assert graph_ids(store) == found
         store.verify()
-        digest = store.digest()
-        store.rebuild()
-        assert store.digest() == digest
+        if with_rebuild:
+            digest = store.digest()
+            store.rebuild()
+            assert store.digest() == digest
     assert set(recorded(scene).values()) == {1}
 
 
 def test_processes_write_concurrently(scene: Any, nursery: Any, is_long: bool, show: Any) -> None:
-    writers, each = (8, 500) if is_long else (4, 10)
+    writers, each = (8, 500) if is_long else (3, 3)
     children = [nursery.start("writer", scene.folder, f"w{number}", each) for number in range(writers)]
     began = time.monotonic()
     (scene.folder / "go").touch()
@@ -43,7 +47,7 @@ def test_processes_write_concurrently(scene: Any, nursery: Any, is_long: bool, s
     seconds = time.monotonic() - began
     assert codes == [0] * writers, [child.errors()[-800:] for child in children]
     acknowledged = [word for child in children for word in child.said() if word != "open"]
-    all_well(scene, set(acknowledged))
+    all_well(scene, set(acknowledged), with_rebuild=True)
     times = recorded(scene)
     show(
         "Many processes",
@@ -63,59 +67,68 @@ def test_processes_write_concurrently(scene: Any, nursery: Any, is_long: bool, s
 
 
 def test_writers_readers_and_a_hook_run_concurrently(scene: Any, nursery: Any, is_long: bool) -> None:
-    count = 100 if is_long else 4
+    count = 100 if is_long else 2
     (scene.folder / "go").touch()
     readers = [nursery.start("reader", scene.folder) for _ in range(2)]
     others = [nursery.start("writer", scene.folder, f"w{number}", count) for number in range(2)]
     others.append(nursery.start("hook", scene.folder, count))
     for child in others:
         assert child.wait(600) == 0, child.errors()[-800:]
+    for reader in readers:
+        reader.hears("a round")  # on a busy machine the writers may have ended before
     (scene.folder / "stop").touch()
     for reader in readers:
         assert reader.wait() == 0, reader.errors()[-800:]
-        assert reader.said()[-1]["rounds"] > 0
     written = {word for child in others[:2] for word in child.said() if word != "open"}
     assert len(written) == 2 * count
-    all_well(scene, written)
+    all_well(scene, written, with_rebuild=True)
     with scene.open() as store:
         contents = Counter(memory.content for memory in store.every_memory())
         assert [contents[f"Hook says {number}"] for number in range(count)] == [1] * count
+
+
+@pytest.fixture(scope="module")
+def places(template: Any, nursery: Any, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The places that the history of single writes passes."""
+    rehearsal = template.copy(tmp_path_factory.mktemp("rehearsal") / "scene")
+    passed: list[str] = nursery.run("history", rehearsal.folder, "singles")[-1]
+    return passed
 
 
 class TestWaiting:
     """A process stops while it holds a lock."""
 
     @pytest.mark.parametrize("place", ["before the sync of segments", "before COMMIT"])
-    def test_others_wait_then_are_refused_then_continue(self, scene: Any, nursery: Any, rows: Any, place: str) -> None:
+    def test_others_wait_then_are_refused_then_continue(
+        self, scene: Any, nursery: Any, rows: Any, places: list[str], place: str
+    ) -> None:
         row = rows["another process holds the store for too long"]
-        places = nursery.run("history", scene.copy(scene.folder.with_name("rehearsal")).folder, "singles")[-1]
         (scene.folder / "go").touch()
         stopped = nursery.start("history", scene.folder, "singles", places.index(place) + 1, int(signal.SIGSTOP))
         stopped.hears("stopping")
 
-        hasty = nursery.start("writer", scene.folder, "hasty", 1, 0.5)
         began = time.monotonic()
+        hasty = nursery.start("writer", scene.folder, "hasty", 1, timeout_s := 0.2)
         assert hasty.wait() == 0, hasty.errors()
         (refusal,) = (word for word in hasty.said() if word != "open")
         assert row.fits(refusal["busy"]), refusal
         assert refusal["pid"] == stopped.pid
-        assert time.monotonic() - began > 0.5
+        assert time.monotonic() - began > timeout_s
 
         patient = nursery.start("writer", scene.folder, "patient", 2)
-        time.sleep(0.7)
+        time.sleep(2 * timeout_s)
         assert patient.poll() is None
         stopped.send(signal.SIGCONT)
         assert patient.wait() == 0, patient.errors()
         assert stopped.wait() == 0, stopped.errors()
         all_well(scene, {word for word in patient.said() if word != "open"})
 
-    def test_a_killed_process_releases_all_locks(self, scene: Any, nursery: Any) -> None:
+    def test_a_killed_process_releases_all_locks(self, scene: Any, nursery: Any, places: list[str]) -> None:
         (scene.folder / "go").touch()
-        places = nursery.run("history", scene.copy(scene.folder.with_name("rehearsal")).folder, "singles")[-1]
         held = nursery.start("history", scene.folder, "singles", places.index("before COMMIT") + 1, int(signal.SIGSTOP))
         held.hears("stopping")
         patient = nursery.start("writer", scene.folder, "patient", 2)
-        time.sleep(0.3)
+        time.sleep(0.1)
         held.send(signal.SIGKILL)
         assert patient.wait() == 0, patient.errors()
         all_well(scene, {word for word in patient.said() if word != "open"})
@@ -152,7 +165,7 @@ class TestInOneProcess:
     def test_threads_write_and_read_through_stores_on_one_directory(
         self, scene: Any, is_long: bool, stores: int
     ) -> None:
-        each = 50 if is_long else 5
+        each = 50 if is_long else 2
         opened = [scene.open(lock_timeout_s=60.0) for _ in range(stores)]
         made: list[str] = []
         failures: list[BaseException] = []

@@ -16,8 +16,10 @@ import pytest
 from click.testing import CliRunner
 
 import memgraph
+from memgraph.embedding import default_embedder
+from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import COMMANDS, STOPPED, cli
-from memgraph.testing import FakeEmbedder
+from memgraph.testing import FakeEmbedder, InMemoryEngine
 
 HOSTILE = "[/oops] \x1b[31mred\x1b[0m \x9b2J\u202egnp.exe [bold]not bold[/bold]"
 BUILD = {
@@ -48,11 +50,12 @@ def fake_model(monkeypatch):
 
 
 @pytest.fixture
-def run(fake_model, tmp_path):
+def run(fake_model, tmp_path, configured):
     """Run one command in this process, against one store."""
 
     def call(*args, stdin=None, home=tmp_path / "store"):
-        return CliRunner().invoke(cli, ["--home", str(home), *map(str, args)], input=stdin, prog_name="memgraph")
+        arguments = ["--home", str(home), *map(str, args)]
+        return CliRunner().invoke(cli, arguments, input=stdin, prog_name="memgraph", obj=configured())
 
     return call
 
@@ -63,6 +66,19 @@ def done(run):
 
     def call(*args, **options):
         result = run(*args, **options)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    return call
+
+
+@pytest.fixture
+def here(configured):
+    """Run a command that must succeed in this process with the configured model, and return what it printed on stdout."""
+
+    def call(*args, home):
+        arguments = ["--home", str(home), *map(str, args)]
+        result = CliRunner().invoke(cli, arguments, prog_name="memgraph", obj=configured())
         assert result.exit_code == 0, result.output
         return result.stdout
 
@@ -172,10 +188,21 @@ def test_usage_errors_end_with_2(args):
     assert "Error:" in result.stderr
 
 
-def test_shared_options_are_taken_after_the_name(fake_model, tmp_path):
-    result = CliRunner().invoke(cli, ["stats", "--home", str(tmp_path / "other"), "--json"])
+def test_shared_options_are_taken_after_the_name(fake_model, tmp_path, configured):
+    result = CliRunner().invoke(cli, ["stats", "--home", str(tmp_path / "other"), "--json"], obj=configured())
     assert json.loads(result.stdout)["total"] == 0
     assert (tmp_path / "other" / "journal").is_dir()
+
+
+def test_a_command_run_from_python_takes_the_engine_that_it_is_given(tmp_path):
+    engine = InMemoryEngine()
+    given = Settings(embedder=FakeEmbedder(dimension=64), engine=lambda: engine)
+    for command in (["remember", "one thing"], ["list"]):
+        engine = InMemoryEngine()
+        result = CliRunner().invoke(cli, ["--home", str(tmp_path / "store"), *command], obj=given)
+        assert result.exit_code == 0, result.output
+    assert engine.calls
+    assert not (tmp_path / "store" / "graph" / "memgraph.kuzu").exists()
 
 
 # What each command does
@@ -314,6 +341,7 @@ def test_a_failed_export_leaves_what_was_there(run, done, tmp_path):
     assert list(tmp_path.glob(".folder*")) == []
 
 
+@pytest.mark.embedded
 def test_rebuild_verify_format_age_and_doctor(done):
     done("remember", "one thing")
     rebuilt, verified = json.loads(done("rebuild", "--json")), json.loads(done("verify", "--json"))
@@ -455,11 +483,12 @@ def test_memory_text_is_harmless_on_a_terminal(done, monkeypatch, capsys, tmp_pa
 # The demo
 
 
+@pytest.mark.embedded
 def test_demo_learns_from_a_repository_and_keeps_only_a_page(
-    fake_model, repository, tmp_path, isolated_environment, monkeypatch
+    fake_model, repository, tmp_path, isolated_environment, monkeypatch, configured
 ):
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(cli, ["demo", str(repository)])
+    result = CliRunner().invoke(cli, ["demo", str(repository)], obj=configured())
     assert result.exit_code == 0, result.output
     assert "open memgraph-demo.html in a browser" in result.stdout
     assert "<!doctype html>" in (tmp_path / "memgraph-demo.html").read_text("utf-8").lower()
@@ -472,14 +501,17 @@ def test_demo_learns_from_a_repository_and_keeps_only_a_page(
     assert not (isolated_environment / "keys").exists()
 
 
-def test_demo_takes_the_repository_around(fake_model, repository, monkeypatch):
+@pytest.mark.embedded
+def test_demo_takes_the_repository_around(fake_model, repository, monkeypatch, configured):
     monkeypatch.chdir(repository / "src")
-    document = json.loads(CliRunner().invoke(cli, ["demo", "--json", "--page", "../seen.html"]).stdout)
+    result = CliRunner().invoke(cli, ["demo", "--json", "--page", "../seen.html"], obj=configured())
+    document = json.loads(result.stdout)
     assert document["report"]["read"] == 3
     assert (repository / "seen.html").exists()
     assert document["source"] == str(repository)
 
 
+@pytest.mark.embedded
 def test_demo_keeps_a_store_that_was_named(done, builds, tmp_path):
     document = json.loads(done("demo", builds, "--json", "--page", str(tmp_path / "page.html")))
     assert document["task"] == "change src/payment.py"
@@ -494,10 +526,11 @@ def test_demo_without_a_history_says_how_to_name_one(fake_model, tmp_path, monke
     assert "memgraph demo PATH" in result.stderr
 
 
-def test_demo_of_a_history_that_teaches_nothing_says_so(fake_model, tmp_path):
+@pytest.mark.embedded
+def test_demo_of_a_history_that_teaches_nothing_says_so(fake_model, tmp_path, configured):
     git(tmp_path, "init", "-q", "idle")
     git(tmp_path / "idle", "commit", "-q", "--allow-empty", "-m", "wip")
-    result = CliRunner().invoke(cli, ["demo", str(tmp_path / "idle")])
+    result = CliRunner().invoke(cli, ["demo", str(tmp_path / "idle")], obj=configured())
     assert result.exit_code == 0
     assert "nothing was learned" in " ".join(result.stdout.split())
 
@@ -506,20 +539,26 @@ def test_demo_of_a_history_that_teaches_nothing_says_so(fake_model, tmp_path):
 
 
 def test_the_real_model_end_to_end(tmp_path, repository):
-    home = tmp_path / "home"
-    process("ingest", "git", repository, home=home, check=0)
-    process("remember", "Customers may pay by invoice", home=home, check=0)
+    home, model = tmp_path / "home", default_embedder()
+
+    def here(*args):
+        result = CliRunner().invoke(cli, ["--home", str(home), *args], obj=Settings(embedder=model))
+        return result.exit_code, result.stdout, result.stderr
+
+    assert here("ingest", "git", str(repository))[0] == 0
+    assert here("remember", "Customers may pay by invoice")[0] == 0
     recalled = process("recall", "the gateway charges a card two times", home=home, check=0)
     assert "idempotency keys" in recalled.stdout
-    asked = process("ask", "items vanished from the basket", home=home, check=0).stdout.splitlines()[0]
-    assert "Fix lost items" in asked
-    assert process("forget", "completely unrelated gardening advice", home=home).returncode == 1
-    assert process("verify", home=home, check=0).stderr == ""
+    assert "Fix lost items" in here("ask", "items vanished from the basket")[1].splitlines()[0]
+    assert here("forget", "completely unrelated gardening advice")[0] == 1
+    code, _, complaint = here("verify")
+    assert (code, complaint) == (0, "")
 
 
-def test_a_closed_pipe_is_quiet(tmp_path):
+def test_a_closed_pipe_is_quiet(here, tmp_path, monkeypatch):
+    monkeypatch.setenv("MEMGRAPH_EMBEDDING_MODEL", "none")
     home = tmp_path / "home"
-    process("remember", "one thing", home=home, check=0)
+    here("remember", "one thing", home=home)
     read, write = os.pipe()
     os.close(read)
     ended = subprocess.run(
@@ -535,7 +574,7 @@ def test_a_closed_pipe_is_quiet(tmp_path):
     assert ended.returncode not in (0, 120)
 
 
-def test_an_interrupted_ingest_goes_on(tmp_path, monkeypatch):
+def test_an_interrupted_ingest_goes_on(here, tmp_path, monkeypatch):
     monkeypatch.setenv("MEMGRAPH_EMBEDDING_MODEL", "none")
     log, whole, cut = tmp_path / "long.jsonl", tmp_path / "whole", tmp_path / "cut"
     with log.open("w", encoding="utf-8") as lines:
@@ -555,11 +594,11 @@ def test_an_interrupted_ingest_goes_on(tmp_path, monkeypatch):
     said, complaint = running.communicate(timeout=60)
     assert (running.returncode, said) == (130, "")
     assert complaint == f"memgraph: {STOPPED}\n"
-    first = json.loads(process("stats", "--json", home=cut, check=0).stdout)["total"]
-    json.loads(process("ingest", "builds", log, "--json", home=cut, check=0).stdout)
-    json.loads(process("ingest", "builds", log, "--json", home=whole, check=0).stdout)
-    process("verify", home=cut, check=0)
-    final = [json.loads(process("stats", "--json", home=home, check=0).stdout) for home in (cut, whole)]
+    first = json.loads(here("stats", "--json", home=cut))["total"]
+    here("ingest", "builds", log, home=cut)
+    here("ingest", "builds", log, home=whole)
+    here("verify", home=cut)
+    final = [json.loads(here("stats", "--json", home=home)) for home in (cut, whole)]
     assert final[0]["total"] == final[1]["total"] >= first
     assert final[0]["by_type"] == final[1]["by_type"]
 
@@ -596,35 +635,46 @@ main()
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def assert_one_line(ended, *words):
-    assert ended.returncode in (1, 2)
-    assert ended.stdout == ""
-    assert len(ended.stderr.splitlines()) == 1, ended.stderr
+def assert_one_line(code, stdout, stderr, *words):
+    assert code in (1, 2)
+    assert stdout == ""
+    assert len(stderr.splitlines()) == 1, stderr
     for word in words:
-        assert word in ended.stderr
+        assert word in stderr
 
 
 def test_a_home_that_is_not_utf_8_is_refused(tmp_path):
     home = os.fsdecode(os.fsencode(tmp_path) + b"/\xff")
+    ended = process("stats", home=home)
 
-    assert_one_line(process("stats", home=home), "home", "U+DCFF")
+    assert_one_line(ended.returncode, ended.stdout, ended.stderr, "home", "U+DCFF")
 
 
-@pytest.mark.parametrize("command", [("ingest", "builds", "x.jsonl"), ("ingest", "git", ".")])
-def test_a_current_directory_that_is_gone(tmp_path, command):
+def test_a_process_whose_current_directory_is_gone(tmp_path):
     gone = tmp_path / "gone"
     gone.mkdir()
     script = (
         f"import os; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r}); from memgraph.interfaces.cli import main; main()"
     )
-    line = [sys.executable, "-c", script, "--home", str(tmp_path / "store"), *command]
+    line = [sys.executable, "-c", script, "--home", str(tmp_path / "store"), "ingest", "git", "."]
     ended = subprocess.run(line, capture_output=True, encoding="utf-8", env=environment(), timeout=60, check=False)
 
-    assert_one_line(ended, "current directory")
+    assert_one_line(ended.returncode, ended.stdout, ended.stderr, "current directory")
+
+
+@pytest.mark.parametrize("command", [("ingest", "builds", "x.jsonl"), ("ingest", "git", ".")])
+def test_a_current_directory_that_is_gone(run, tmp_path, monkeypatch, command):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    result = run(*command)
+
+    assert_one_line(result.exit_code, result.stdout, result.stderr, "current directory")
 
 
 @pytest.mark.parametrize("kind", ["file", "loop", "device"])
-def test_a_home_that_is_no_directory_is_said_plainly(tmp_path, kind):
+def test_a_home_that_is_no_directory_is_said_plainly(run, tmp_path, kind):
     home = Path(os.devnull)
     if kind == "file":
         home = tmp_path / "file"
@@ -632,10 +682,10 @@ def test_a_home_that_is_no_directory_is_said_plainly(tmp_path, kind):
     elif kind == "loop":
         home = tmp_path / "loop"
         home.symlink_to(home)
-    ended = process("stats", home=home)
+    result = run("stats", home=home)
 
-    assert_one_line(ended, str(home))
-    assert "TOML" not in ended.stderr
+    assert_one_line(result.exit_code, result.stdout, result.stderr, str(home))
+    assert "TOML" not in result.stderr
 
 
 def test_an_interruption_that_a_library_makes_an_error_of_is_one_still(tmp_path):

@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 
 import memgraph
-from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
 from memgraph.testing import FakeClock, FakeEmbedder
 
@@ -21,7 +20,13 @@ FADED = str(UUID(int=1))
 
 
 @pytest.fixture
-def done(tmp_path: Path) -> Run:
+def needs_database() -> bool:
+    """A preview of a collection queries the recalls."""
+    return True
+
+
+@pytest.fixture
+def done(tmp_path: Path, settings: Callable[[], Any]) -> Run:
     """Run a command that must succeed on a store of three old memories, and return what it printed on stdout."""
     home = tmp_path / "store"
     with memgraph.MemGraph.open(home, embedder=FakeEmbedder(dimension=64), clock=FakeClock("2020-01-01")) as memory:
@@ -37,7 +42,7 @@ def done(tmp_path: Path) -> Run:
             cli,
             ["--home", str(home), *map(str, args)],
             prog_name="memgraph",
-            obj=Settings(embedder=FakeEmbedder(dimension=64)),
+            obj=settings(),
         )
         assert result.exit_code == 0, result.output
         return str(result.stdout)

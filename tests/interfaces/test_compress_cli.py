@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
-from memgraph.testing import FakeEmbedder
 
 
 def logs(path: Path, builds: int) -> Path:
@@ -36,7 +35,7 @@ def logs(path: Path, builds: int) -> Path:
 
 
 @pytest.fixture
-def done(tmp_path: Path) -> Callable[..., str]:
+def done(tmp_path: Path, settings: Callable[[], Any]) -> Callable[..., str]:
     """Run a command that must succeed, and return what it printed on stdout."""
 
     def call(*args: object) -> str:
@@ -44,7 +43,7 @@ def done(tmp_path: Path) -> Callable[..., str]:
             cli,
             ["--home", str(tmp_path / "store"), *map(str, args)],
             prog_name="memgraph",
-            obj=Settings(embedder=FakeEmbedder(dimension=64)),
+            obj=settings(),
         )
         assert result.exit_code == 0, result.output
         return str(result.stdout)

@@ -10,22 +10,20 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
-from memgraph.testing import FakeEmbedder
 
 YES, NO = "The importer handles empty files", "The importer does not handle empty files"
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Callable[..., Any]:
+def run(tmp_path: Path, settings: Callable[[], Any]) -> Callable[..., Any]:
 
     def call(*args: str) -> Any:
         return CliRunner().invoke(
             cli,
             ["--home", str(tmp_path / "store"), *args],
             prog_name="memgraph",
-            obj=Settings(embedder=FakeEmbedder(dimension=64)),
+            obj=settings(),
         )
 
     return call

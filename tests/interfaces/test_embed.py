@@ -45,12 +45,13 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Model:
 
 
 @pytest.fixture
-def run(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, configured: Callable[[], Any]) -> Run:
     """Run one command; ``model`` sets ``MEMGRAPH_EMBEDDING_MODEL``."""
 
     def call(*args: str, model: str = "minilm") -> Result:
         monkeypatch.setenv("MEMGRAPH_EMBEDDING_MODEL", model)
-        return CliRunner().invoke(cli, ["--home", str(tmp_path / "store"), *args], prog_name="memgraph")
+        arguments = ["--home", str(tmp_path / "store"), *args]
+        return CliRunner().invoke(cli, arguments, prog_name="memgraph", obj=configured())
 
     return call
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from click.testing import CliRunner, Result
 
 from memgraph.interfaces.cli.group import cli
 from memgraph.interfaces.cli.learning.ingest import KINDS
-from memgraph.testing import FakeEmbedder
 
 FAILED = (
     '<testsuite name="{0}"><testcase name="{0}"><failure message="TypeError: {0} is undefined"/></testcase></testsuite>'
@@ -29,13 +29,11 @@ TRANSCRIPT = [
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    for user in ("memgraph.store.store", "memgraph.embedding"):
-        monkeypatch.setattr(f"{user}.default_embedder", lambda _: FakeEmbedder(dimension=64))
-
+def run(tmp_path: Path, settings: Callable[[], Any]) -> Any:
     def call(*args: Any) -> Result:
         options = ["--home", str(tmp_path / "store")]
-        return CliRunner().invoke(cli, [*options, "ingest", *map(str, args)], prog_name="memgraph")
+        arguments = [*options, "ingest", *map(str, args)]
+        return CliRunner().invoke(cli, arguments, prog_name="memgraph", obj=settings())
 
     return call
 
@@ -62,16 +60,17 @@ def test_every_kind_has_a_command_that_says_what_it_reads() -> None:
         assert kind.about.split(":")[0] in " ".join(shown.stdout.split())
 
 
-def test_a_directory_is_read_file_by_file_in_order_and_once(run: Any, reports: Path) -> None:
+def test_a_directory_is_read_file_by_file_in_order_and_once(
+    run: Any, reports: Path, settings: Callable[[], Any]
+) -> None:
     told = json.loads(run("junit", reports, "--json").stdout)
     assert [report["path"] for report in told["reports"]] == [str(reports / "b.xml"), str(reports / "below" / "a.xml")]
     assert (told["total"]["builds"], told["total"]["read"], told["unreadable"]) == (2, 2, [])
     assert told["total"]["extracted"] + told["total"]["merged"] > 0
     again = json.loads(run("junit", reports, "--json").stdout)["total"]
     assert (again["read"], again["extracted"]) == (0, 0)
-    listed = CliRunner().invoke(
-        cli, ["--home", str(reports.parent / "store"), "list", "--json", "--project", "reports"]
-    )
+    arguments = ["--home", str(reports.parent / "store"), "list", "--json", "--project", "reports"]
+    listed = CliRunner().invoke(cli, arguments, obj=settings())
     assert "is undefined" in listed.stdout
 
 

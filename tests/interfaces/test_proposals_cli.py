@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from memgraph import MemGraph
-from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
 from memgraph.testing import FakeEmbedder
 
@@ -18,7 +18,7 @@ STEPS = ["Run the checks", "Write the changelog", "Tag the release"]
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Callable[..., tuple[int, str]]:
+def run(tmp_path: Path, settings: Callable[[], Any]) -> Callable[..., tuple[int, str]]:
     """Run a command on a store with one proposal, and return its exit code and what it printed."""
     home = tmp_path / "store"
     with MemGraph.open(home, embedder=FakeEmbedder(dimension=64)) as memory:
@@ -32,7 +32,7 @@ def run(tmp_path: Path) -> Callable[..., tuple[int, str]]:
             cli,
             ["--home", str(home), "proposals", *args],
             prog_name="memgraph",
-            obj=Settings(embedder=FakeEmbedder(dimension=64)),
+            obj=settings(),
         )
         return result.exit_code, result.output
 

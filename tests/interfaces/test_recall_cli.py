@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -13,7 +14,6 @@ from memgraph.interfaces.cli.group import cli
 from memgraph.interfaces.cli.memories import recall as module
 from memgraph.model.results.retrieval import Explanation, Hop, RetrievalResult, StageReport
 from memgraph.retrieval.context.formats import FORMATS
-from memgraph.testing import FakeEmbedder
 
 Run = Callable[..., Result]
 BILLING = "Ask before touching the billing tables"
@@ -21,14 +21,12 @@ IMPORT = "Import the CSV"
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+def run(tmp_path: Path, settings: Callable[[], Any]) -> Run:
     """Run one command in this process, against one store with a fake model; it must succeed unless told otherwise."""
-    for user in ("memgraph.store.store", "memgraph.embedding"):
-        monkeypatch.setattr(f"{user}.default_embedder", lambda _: FakeEmbedder(dimension=64))
 
     def call(*args: object, stdin: str | None = None, code: int = 0) -> Result:
         given = ["--home", str(tmp_path / "store"), *map(str, args)]
-        result = CliRunner().invoke(cli, given, input=stdin, prog_name="memgraph")
+        result = CliRunner().invoke(cli, given, input=stdin, prog_name="memgraph", obj=settings())
         assert result.exit_code == code, result.output
         return result
 

@@ -46,9 +46,10 @@ def models(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 @pytest.fixture
-def run(models: Any, tmp_path: Path) -> Run:
+def run(models: Any, tmp_path: Path, configured: Callable[[], Any]) -> Run:
     def call(*args: str) -> Result:
-        return CliRunner().invoke(cli, ["--home", str(tmp_path / "store"), *args], prog_name="memgraph")
+        arguments = ["--home", str(tmp_path / "store"), *args]
+        return CliRunner().invoke(cli, arguments, prog_name="memgraph", obj=configured())
 
     for text in TEXTS:
         assert call("remember", text).exit_code == 0
@@ -139,10 +140,11 @@ def test_a_home_without_a_store_stays_as_it_is(models: Any, tmp_path: Path) -> N
 
 
 def test_an_empty_store_does_not_change_to_a_model_that_is_not_there(
-    models: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    models: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, configured: Callable[[], Any]
 ) -> None:
     def call(*args: str) -> Result:
-        return CliRunner().invoke(cli, ["--home", str(tmp_path / "store"), *args], prog_name="memgraph")
+        arguments = ["--home", str(tmp_path / "store"), *args]
+        return CliRunner().invoke(cli, arguments, prog_name="memgraph", obj=configured())
 
     assert call("list").exit_code == 0
 

@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 
 import memgraph
-from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
 from memgraph.interfaces.cli.learning.sleep import _PHASES, _line
 from memgraph.lifecycle.sleep import PHASES
@@ -24,7 +23,7 @@ TEXT = "Deploys of the shop run on Tuesdays after the tests have passed"
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path, settings: Callable[[], Any]) -> Run:
     """Run a command on a store with two facts that say the same, and one whose time is over."""
     home = tmp_path / "store"
     today = datetime.now(UTC)
@@ -38,7 +37,7 @@ def run(tmp_path: Path) -> Run:
             cli,
             ["--home", str(home), *map(str, args)],
             prog_name="memgraph",
-            obj=Settings(embedder=FakeEmbedder(dimension=64)),
+            obj=settings(),
         )
 
     return call

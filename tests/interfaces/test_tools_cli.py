@@ -10,16 +10,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
-from memgraph.testing import FakeEmbedder
 
 Run = Callable[..., Any]
 EPISODE = ["episode", "Book a table", "--reasoning", "a budget", "--action", "the cheapest", "--outcome", "success"]
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path, settings: Callable[[], Any]) -> Run:
     """Run one command in this process, against one store."""
 
     def call(*args: object) -> Any:
@@ -27,7 +25,7 @@ def run(tmp_path: Path) -> Run:
             cli,
             ["--home", str(tmp_path / "store"), *map(str, args)],
             prog_name="memgraph",
-            obj=Settings(embedder=FakeEmbedder(dimension=64)),
+            obj=settings(),
         )
 
     return call

@@ -20,7 +20,7 @@ Run = Callable[..., Result]
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, configured: Callable[[], Any]) -> Run:
     """Run one command in this process, against one store, with a fake model."""
 
     def fake(_model: str = "minilm") -> FakeEmbedder:
@@ -30,7 +30,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setattr("memgraph.embedding.default_embedder", fake)
 
     def call(*args: str, stdin: str | None = None) -> Result:
-        return CliRunner().invoke(cli, ["--home", str(tmp_path / "store"), *args], input=stdin, prog_name="memgraph")
+        arguments = ["--home", str(tmp_path / "store"), *args]
+        return CliRunner().invoke(cli, arguments, input=stdin, prog_name="memgraph", obj=configured())
 
     return call
 
@@ -75,6 +76,7 @@ class TestVerify:
         assert plain["digest"] == deep["digest"]
         assert "the index of 2 memories" in kept("verify", "--deep").stdout
 
+    @pytest.mark.embedded
     def test_what_differs_first_and_how_many(self, kept: Run, tmp_path: Path) -> None:
         from memgraph import AgentMemoryConfig, AgentMemoryStore
 
@@ -337,6 +339,7 @@ class TestDoctor:
             holder.communicate()
         assert holder.returncode == 0
 
+    @pytest.mark.embedded
     def test_the_lag_of_graph_and_index(self, kept: Run, tmp_path: Path, segment: Callable[[], Path]) -> None:
         kept("verify", "--deep")
         document = told(kept("doctor", "--json"))

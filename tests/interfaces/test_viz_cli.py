@@ -15,7 +15,6 @@ import pytest
 from click.testing import CliRunner
 
 from memgraph import MemGraph
-from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
 from memgraph.testing import FakeClock, FakeEmbedder
 
@@ -25,7 +24,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a store of three memories, one of them private, and return where it lies."""
     folder = tmp_path_factory.mktemp("viz")
     clock = FakeClock("2026-02-02T09:00:00.000Z")
-    with MemGraph.open(folder / "store", keys_home=folder / "keys", embedder=FakeEmbedder(), clock=clock) as memory:
+    with MemGraph.open(
+        folder / "store", keys_home=folder / "keys", embedder=FakeEmbedder(dimension=64), clock=clock
+    ) as memory:
         base = {"type": "episodic", "project_id": "shop", "tags": ["t"]}
         first = memory.store.insert_memory({**base, "content": "The import failed"})
         clock.advance(days=1)
@@ -36,7 +37,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, place: Path) -> Callable[..., Any]:
+def run(monkeypatch: pytest.MonkeyPatch, place: Path, settings: Callable[[], Any]) -> Callable[..., Any]:
     monkeypatch.setenv("MEMGRAPH_KEYS_HOME", str(place / "keys"))
 
     def call(*args: object, home: object = place / "store") -> Any:
@@ -44,7 +45,7 @@ def run(monkeypatch: pytest.MonkeyPatch, place: Path) -> Callable[..., Any]:
             cli,
             ["--home", str(home), "viz", *map(str, args)],
             prog_name="memgraph",
-            obj=Settings(embedder=FakeEmbedder()),
+            obj=settings(),
         )
 
     return call

@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from memgraph.interfaces.cli.base.options import Settings
 from memgraph.interfaces.cli.group import cli
-from memgraph.testing import FakeEmbedder
 
 TEXT = "Deploy on Tuesdays only"
 GONE = "00000000-0000-4000-8000-000000000000"
@@ -21,7 +19,7 @@ Run = Callable[..., Any]
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path, settings: Callable[[], Any]) -> Run:
     """Run one command in this process, against one store."""
 
     def call(*args: object) -> Any:
@@ -29,7 +27,7 @@ def run(tmp_path: Path) -> Run:
             cli,
             ["--home", str(tmp_path / "store"), *map(str, args)],
             prog_name="memgraph",
-            obj=Settings(embedder=FakeEmbedder(dimension=64)),
+            obj=settings(),
         )
 
     return call

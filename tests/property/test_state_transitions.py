@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import memgraph
 from memgraph.testing import FakeClock, FakeEmbedder
+from tests.engines import in_memory
 
 COUNT = 5
 few = settings(max_examples=3, database=None, suppress_health_check=[HealthCheck.too_slow])
@@ -39,8 +40,11 @@ def stores() -> Iterator[tuple[Any, Any, Any, list[str]]]:
     with tempfile.TemporaryDirectory(prefix="memgraph-ways-") as folder:
         config = memgraph.AgentMemoryConfig(home=Path(folder) / "store", keys_home=Path(folder) / "keys")
         clock = FakeClock(start="2026-02-01T09:00:00.000Z")
-        parts: dict[str, Any] = {"embedder": FakeEmbedder(dimension=16), "clock": clock}
-        with memgraph.AgentMemoryStore(config, **parts) as one, memgraph.AgentMemoryStore(config, **parts) as other:
+
+        def opened() -> memgraph.AgentMemoryStore:
+            return memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(16), clock=clock, engine=in_memory())
+
+        with opened() as one, opened() as other:
             yield one, other, clock, [added(one) for _ in range(COUNT)]
 
 

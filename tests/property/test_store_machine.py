@@ -692,7 +692,7 @@ def lives(examples: int, steps: int, *phases: Phase) -> settings:
 
 
 def test_a_store_is_its_model() -> None:
-    run_state_machine_as_test(StoreMachine, settings=lives(4, 16))
+    run_state_machine_as_test(StoreMachine, settings=lives(3, 16))
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""KIMI-MEMORY-02, required tests 16 to 19, and 05's on landmarks, on a real embedded graph."""
+"""KIMI-MEMORY-02, required tests 16 to 19, and 05's on landmarks."""
 
 from __future__ import annotations
 

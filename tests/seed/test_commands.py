@@ -1,4 +1,4 @@
-"""KIMI-MEMORY-04, required tests 1 to 22, on a real embedded graph."""
+"""KIMI-MEMORY-04, required tests 1 to 22."""
 
 from __future__ import annotations
 
@@ -84,6 +84,7 @@ def test_04_remember_accepts_custom_tags(store, commands):
     assert memory.tags == ["tooling", "node"]
 
 
+@pytest.mark.embedded
 def test_04_remember_splits_what_is_too_long_for_one_memory(store, commands):
     text = " ".join(f"Sentence number {n} says something worth keeping." for n in range(40))
 

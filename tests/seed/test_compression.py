@@ -1,4 +1,4 @@
-"""KIMI-MEMORY-02, required tests 12 to 15, and 05's on compression, on a real embedded graph."""
+"""KIMI-MEMORY-02, required tests 12 to 15, and 05's on compression."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""KIMI-MEMORY-02, required tests 1 to 11 and 20 (12 to 19 belong to compression), on a real embedded graph."""
+"""KIMI-MEMORY-02, required tests 1 to 11 and 20 (12 to 19 belong to compression)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""KIMI-MEMORY-05, required tests 1 to 15 without 8 and 10 (compression and collection), on a real embedded graph."""
+"""KIMI-MEMORY-05, required tests 1 to 15 without 8 and 10 (compression and collection)."""
 
 from __future__ import annotations
 
@@ -148,6 +148,7 @@ def test_09_pinned_memories_persist_through_decay(wired, clock):
     assert store.get_memory(fading.id).relevance_score < 0.1
 
 
+@pytest.mark.embedded
 def test_11_export_and_import_round_trip(wired, open_store, embedder, clock):
     store, _, commands, _ = wired()
     commands.remember("Always use pnpm", ["tooling"])

@@ -1,4 +1,4 @@
-"""KIMI-MEMORY-03, required tests 1 to 23, on a real embedded graph.
+"""KIMI-MEMORY-03, required tests 1 to 23.
 
 Similarity is set by giving memories their vectors; the query's words occur in no memory, so text decides nothing, and
 contents that compete have equal length.

@@ -10,6 +10,8 @@ import pytest
 import memgraph
 from memgraph.errors import QueryError
 
+pytestmark = pytest.mark.embedded
+
 NOW = "2026-02-01T09:00:00.000Z"
 NODES = ("Memory", "Project", "Build", "Agent", "Session", "Tag", "Entity")
 EDGES = ("DERIVED_FROM", "SUPPORTS", "SUPERSEDES", "CONTRADICTS", "RELATED_TO", "NEXT", "TAGGED", "IN_PROJECT")

@@ -27,6 +27,11 @@ EPISODES = [
 
 
 @pytest.fixture
+def needs_database() -> bool:
+    return False
+
+
+@pytest.fixture
 def store(open_store: Open) -> Any:
     made = open_store(embedder=NoEmbedder())
     made.insert_memories([{"type": "episodic", "content": text} for text in EPISODES])
@@ -80,6 +85,7 @@ class TestCommands:
         assert len(commands.list()) == commands.stats().total == 4
         assert commands.show(kept.data["ids"][0]).embedding is None
 
+    @pytest.mark.embedded
     def test_an_export_goes_round(self, store: Any, commands: Any, open_store: Open) -> None:
         export = commands.export_memories()
         assert export.embedding_model is None

@@ -7,6 +7,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,7 +100,7 @@ def _store(settings: Settings) -> Iterator[MemGraph]:
             yield memory
         return
     with tempfile.TemporaryDirectory(prefix="memgraph-demo-") as folder:
-        temporary = Settings(home=str(Path(folder) / "store"), verbosity=settings.verbosity)
+        temporary = replace(settings, home=str(Path(folder) / "store"))
         with opened(temporary, keys_home=Path(folder) / "keys", is_lasting=False) as memory:
             yield memory
 

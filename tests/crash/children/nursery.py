@@ -14,7 +14,8 @@ import sys
 import traceback
 from typing import Any
 
-import numpy as np  # noqa: F401 - imported here, so that no child has to
+import kuzu  # noqa: F401 - imported here, so that no child has to
+import numpy as np  # noqa: F401
 
 import memgraph
 import memgraph.interfaces.cli.group

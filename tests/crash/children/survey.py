@@ -1,4 +1,4 @@
-"""Opens a store after a crash, checks all of it, and continues to use it. ``FOLDER [quickly]``: then without a rebuild."""
+"""Opens a store after a crash, checks all of it, and continues to use it. ``FOLDER [quickly]``: then without a rebuild, and checked once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Heard(logging.Handler):
 
 
 def main() -> None:
-    folder = Path(sys.argv[1])
+    folder, is_quick = Path(sys.argv[1]), len(sys.argv) > 2
     heard = _Heard()
     logging.getLogger("memgraph").addHandler(heard)
     with opened(folder, graph_idle_s=60.0) as store:
@@ -33,14 +33,15 @@ def main() -> None:
             seen = Counter(key for key, _ in store._projector.engine.scan("Memory"))
         assert seen == Counter(memories.keys()), "graph and index differ"
         store.verify()
-        if len(sys.argv) == 2:
+        if not is_quick:
             store.rebuild()
         assert store.digest() == digest, "replay gives another state"
         assert {memory.id: memory for memory in store.every_memory()} == memories, "replay gives other memories"
         new = {"id": source_id("crash", "life goes on"), "type": "episodic", "content": "life goes on in login.py"}
         store.insert_memory(new)
         assert store.get_memory(new["id"]) is not None
-        assert store.verify() > 1
+        if not is_quick:
+            assert store.verify() > 1
     lines = [
         line for path in sorted((folder / "store/journal").glob("*.jsonl")) for line in path.read_bytes().splitlines()
     ]

@@ -53,7 +53,8 @@ def engine(request: pytest.FixtureRequest) -> str:
 
 def test_a_few_histories(engine: str) -> None:
     # Ladybug's buffer pool was full in the 30th step of this one, because it gives back nothing of what COPYs took until it closes
-    check(run(engine, 12, 13, 31), engine)
+    seed, steps = (12, 31) if engine == "ladybug" else (8, 12)
+    check(run(engine, seed, seed + 1, steps), engine)
 
 
 @pytest.mark.long

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memgraph.errors import GraphError
@@ -88,7 +88,8 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Any:
     made.close()
 
 
-@given(rows=st.lists(ROWS, min_size=1, max_size=5, unique_by=lambda row: row["id"]))
+@settings(max_examples=25)
+@given(rows=st.lists(ROWS, min_size=1, max_size=20, unique_by=lambda row: row["id"]))
 def test_the_engine_converts_columns_to_the_same_texts(engine: Any, rows: list[dict[str, Any]]) -> None:
     """Otherwise every comparison with what was written would find a difference."""
     from memgraph.graph.rows.statements import sums_of

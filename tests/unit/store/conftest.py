@@ -1,4 +1,7 @@
-"""What a store is seen to hold, and programs that run on one in a process of their own."""
+"""What a store is seen to hold, and programs that run on one in a process of their own.
+
+Stores keep their graph in memory, unless the run is a long one; modules and tests about the graph on disk are marked.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,9 @@ from typing import Any
 
 import pytest
 
+from memgraph import AgentMemoryConfig, AgentMemoryStore
 from memgraph.graph.schema import tables
+from memgraph.testing import FakeClock, FakeEmbedder
 
 PREAMBLE = """
 import os, sys
@@ -24,6 +29,11 @@ def opened(place="."):
     config = memgraph.AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
     return memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(64), clock=FakeClock("2026-02-01T09:00:00.000Z"))
 """
+
+
+@pytest.fixture
+def needs_database() -> bool:
+    return False
 
 
 @pytest.fixture
@@ -59,7 +69,7 @@ def seen() -> Callable[[Any], dict[str, Any]]:
     return see
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def live() -> Callable[[Any], list[str]]:
     """Give a store a history of every kind of write; return the ids of what is left."""
 
@@ -98,24 +108,19 @@ def live() -> Callable[[Any], list[str]]:
 
 
 @pytest.fixture(scope="session")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
-    """Return where this session keeps a store that has lived and its keys, once there is one, and the ids in it."""
-    return tmp_path_factory.mktemp("kept"), []
+def kept(tmp_path_factory: pytest.TempPathFactory, live: Callable[[Any], list[str]]) -> tuple[Path, list[str]]:
+    """Return where this session keeps a store that has lived, with its graph on disk and its keys, and the ids in it."""
+    folder = tmp_path_factory.mktemp("kept")
+    config = AgentMemoryConfig(home=folder / "store", keys_home=folder / "keys")
+    with AgentMemoryStore(config, embedder=FakeEmbedder(64), clock=FakeClock("2026-02-01T09:00:00.000Z")) as store:
+        ids = live(store)
+        store.digest()  # opens the graph
+    return folder, ids
 
 
 @pytest.fixture
-def lived(
-    open_store: Callable[..., Any], live: Callable[[Any], list[str]], tmp_path: Path, kept: tuple[Path, list[str]]
-) -> tuple[Any, list[str]]:
+def lived(open_store: Callable[..., Any], tmp_path: Path, kept: tuple[Path, list[str]]) -> tuple[Any, list[str]]:
     """Return a store of this test's own that has lived (see `live`), and the ids of its memories."""
     folder, ids = kept
-    if not ids:
-        store = open_store()
-        lives = live(store)
-        store.digest()  # opens the graph
-        store.close()
-        shutil.copytree(tmp_path, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("user"))
-        ids += lives
-    else:
-        shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     return open_store(), list(ids)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from memgraph.lifecycle.dedup.merge import merged
 from memgraph.model.memory import EpisodicMemory, SemanticMemory
 from memgraph.model.relevance import ForgettingCurveConfig
@@ -47,6 +49,7 @@ def test_of_a_generalisation_too(store: Any) -> None:
     assert (found.asked, found.lesson, found.is_solved) == (None, None, None)
 
 
+@pytest.mark.embedded
 def test_they_are_columns_of_the_graph(store: Any) -> None:
     store.insert_memory(TRIAL)
     rows = store.cypher("MATCH (m:Memory) WHERE m.asked <> '' RETURN m.lesson, m.attempt, m.tools_called, m.worked")

@@ -47,20 +47,21 @@ with AgentMemoryStore(AgentMemoryConfig(home=home, keys_home=home.parent / "keys
 """
 
 
-def test_processes_opening_a_new_directory_create_one_store(tmp_path, config, open_store):
+@pytest.mark.parametrize("count", [2, pytest.param(4, marks=pytest.mark.long)])
+def test_processes_opening_a_new_directory_create_one_store(tmp_path, config, open_store, count):
     home = tmp_path / "fresh" / "store"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     children = [
         subprocess.Popen([sys.executable, "-c", OPEN, str(home), str(n)], env=environment, stderr=subprocess.PIPE)
-        for n in range(4)
+        for n in range(count)
     ]
     errors = [child.communicate()[1].decode() for child in children]
 
-    assert [child.returncode for child in children] == [0, 0, 0, 0], errors
+    assert [child.returncode for child in children] == [0] * count, errors
     settings = config.model_copy(update={"home": home, "keys_home": home.parent / "keys"})
     with memgraph.AgentMemoryStore(settings, embedder=memgraph_fake()) as store:
-        assert store.get_stats().total == 4
-        assert store.verify() > 4
+        assert store.get_stats().total == count
+        assert store.verify() > count
 
 
 def memgraph_fake():
@@ -69,6 +70,7 @@ def memgraph_fake():
     return FakeEmbedder()
 
 
+@pytest.mark.embedded
 def test_a_graph_deleted_under_an_open_store_is_rebuilt(open_store):
     with open_store() as store:
         first = store.insert_memory(episode())
@@ -82,6 +84,7 @@ def test_a_graph_deleted_under_an_open_store_is_rebuilt(open_store):
         assert store.verify() > 0
 
 
+@pytest.mark.embedded
 def test_a_commit_by_another_store_is_applied_once(open_store):
     with open_store() as one:
         memory = one.insert_memory(episode())
@@ -142,6 +145,7 @@ def test_one_log_consolidated_by_threads_at_once_counts_once(store):
     assert len(store.get_all_memories()) == 1
 
 
+@pytest.mark.embedded
 def test_searching_beside_a_writer_sees_consistent_states(store):
     retrieval = memgraph.MemoryRetrieval(store)
     store.insert_memory(episode())
@@ -206,6 +210,7 @@ def test_a_vector_of_the_wrong_length_is_rejected_everywhere(store):
     assert store.verify() > 0
 
 
+@pytest.mark.embedded
 def test_an_interrupted_recorded_commit_counts_its_uses_once(open_store, monkeypatch):
     with open_store() as store:
         memory = store.insert_memory(episode())

@@ -19,6 +19,8 @@ from memgraph.graph.storage import database_file as file
 from memgraph.ports import Change
 from tests.engines import Engine
 
+pytestmark = pytest.mark.embedded
+
 SUM = "UNWIND range(1, 10000) AS a UNWIND range(1, 10000) AS b UNWIND range(1, {}) AS c RETURN sum(a * c) AS x"
 LONG, ANSWER = SUM.format(4), [{"x": 50_005_000 * 10_000 * 10}]  # more than 1 s
 LONGISH, ITS_ANSWER = SUM.format(1), [{"x": 50_005_000 * 10_000}]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 NAMED = {
     "Tag": "secret",
     "Entity": "Dr. Anna Smith",
@@ -22,6 +24,7 @@ def seen(store: Any) -> dict[str, str]:
     return found
 
 
+@pytest.mark.embedded
 def test_names_are_removed_with_the_last_memory_and_restored_with_it(store: Any) -> None:
     fields = {
         "type": "episodic",

@@ -31,8 +31,7 @@ def state(memory: memgraph.MemGraph, memory_id: str | None) -> tuple[int, float]
 
 
 def marks(memory: memgraph.MemGraph) -> dict[str, bool | None]:
-    rows = memory.store.cypher("MATCH (r:Recall)-[e:RECALLED]->(m:Memory) RETURN m.id AS id, e.used AS used")
-    return {row["id"]: row["used"] for row in rows}
+    return {str(ends[1]): row.get("used") for ends, row in memory.store._projector.engine.scan("RECALLED")}
 
 
 def events(memory: memgraph.MemGraph) -> int:
@@ -40,7 +39,7 @@ def events(memory: memgraph.MemGraph) -> int:
     return int(memory.store._journal.tail.chain.seq)
 
 
-@pytest.mark.parametrize("outcome", ["success", "failure"])
+@pytest.mark.parametrize("outcome", [pytest.param("success", marks=pytest.mark.embedded), "failure"])
 def test_used_memories_are_counted_and_reinforced(
     memory: memgraph.MemGraph, recalled: memgraph.RetrievalResult, outcome: str
 ) -> None:
@@ -51,7 +50,7 @@ def test_used_memories_are_counted_and_reinforced(
     assert state(memory, used) == (before[used][0] + 1, pytest.approx(before[used][1] + 0.2, abs=1e-5))
     assert {one: state(memory, one) for one in (overridden, other)} == {one: before[one] for one in (overridden, other)}
     assert marks(memory) == {used: True, overridden: False, other: None}
-    (row,) = memory.store.cypher("MATCH (r:Recall) RETURN r.outcome AS outcome")
+    ((_, row),) = memory.store._projector.engine.scan("Recall")
     assert row["outcome"] == outcome
     after, digest = state(memory, used), memory.store.digest()
     memory.store.rebuild()

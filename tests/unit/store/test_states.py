@@ -115,6 +115,7 @@ class TestTable:
     def test_a_memory_in_force_is_visible_everywhere(self, house: House) -> None:
         assert house.views() == dict.fromkeys(VIEWS, True)
 
+    @pytest.mark.embedded
     def test_each_state_and_its_reversal(self, house: House) -> None:
         for state in TABLE:
             house.enter(state)
@@ -372,7 +373,7 @@ def chain(store: Any) -> Iterator[tuple[Any, list[str]]]:
 
 
 class TestUndelete:
-    @pytest.mark.parametrize("place", [0, 1, 5])
+    @pytest.mark.parametrize("place", [0, pytest.param(1, marks=pytest.mark.embedded), 5])
     def test_undelete_restores_everything(self, chain: Any, seen: See, place: int) -> None:
         store, ids = chain
         before = seen(store)
@@ -491,6 +492,7 @@ class TestUndelete:
             store.undelete(ids[2])
         assert seen(store) == before
 
+    @pytest.mark.embedded
     def test_a_graph_that_is_behind_follows(self, chain: Any, seen: See, open_store: Open, tmp_path: Path) -> None:
         import shutil
 

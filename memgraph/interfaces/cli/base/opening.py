@@ -31,9 +31,10 @@ def opened(settings: Settings, *, is_lasting: bool = True, **config: Any) -> Ite
     if settings.is_recorded and settings.as_of is None:
         raise click.UsageError("--recorded has no effect without --as-of WHEN: give both")
     with logs_shown(settings), _options_named():
-        from memgraph.config import config_path
+        from memgraph.config import config_path, load_config
         from memgraph.facade import MemGraph
         from memgraph.interfaces.cli.base.output import notice
+        from memgraph.store import AgentMemoryStore
 
         home = config_path(settings.home).parent
         was_there = (home / "journal").exists()
@@ -41,7 +42,9 @@ def opened(settings: Settings, *, is_lasting: bool = True, **config: Any) -> Ite
             from memgraph.interfaces.cli.base.commands import Refused
 
             raise Refused(f"there is no store at {home}, so --as-of has nothing to read")
-        with MemGraph.open(settings.home, embedder=settings.embedder, **config) as memory:
+        given = load_config({"home": settings.home, **config})
+        engine = settings.engine() if settings.engine else None
+        with MemGraph(AgentMemoryStore(given, embedder=settings.embedder, engine=engine)) as memory:
             if settings.as_of is None:
                 yield memory
             else:

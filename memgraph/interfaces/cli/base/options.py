@@ -5,14 +5,14 @@ Commands that only read also take ``--as-of`` and ``--recorded``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
-    from memgraph.ports import Embedder
+    from memgraph.ports import Embedder, GraphEngine
 
 
 @dataclass(slots=True)
@@ -33,6 +33,9 @@ class Settings:
         As what had been recorded by that moment, not as what had happened.
     embedder : Embedder or None
         For who runs commands from Python: what embeds instead of the configured model.
+    engine : callable or None
+        For who runs commands from Python: makes the graph engine of each store that is opened; if it returns None, or
+        is None, the configured one is used.
     """
 
     home: str | None = None
@@ -41,6 +44,7 @@ class Settings:
     as_of: str | None = None
     is_recorded: bool = False
     embedder: Embedder | None = None
+    engine: Callable[[], GraphEngine | None] | None = None
 
 
 OPTION_OF = {"when": "--as-of", "since": "--since", "until": "--until"}

@@ -132,10 +132,19 @@ def test_a_table_survives_the_deletion_of_all_its_new_edges(lived: Lived, log_of
     lived.check()  # not cypher(), which reopens the file and is therefore safe
 
 
-@pytest.mark.parametrize("merged", ["by a checkpoint", "at close", "after the log of one before"])
-@pytest.mark.parametrize("is_backward", [False, True])
+@pytest.mark.parametrize(
+    ("is_backward", "merged"),
+    [
+        (False, "by a checkpoint"),
+        (True, "by a checkpoint"),
+        (False, "at close"),
+        (True, "after the log of one before"),
+        pytest.param(True, "at close", marks=pytest.mark.long),
+        pytest.param(False, "after the log of one before", marks=pytest.mark.long),
+    ],
+)
 def test_edges_survive_the_deletion_of_all_edges_at_distant_nodes(
-    tmp_path: Path, merged: str, is_backward: bool
+    tmp_path: Path, is_backward: bool, merged: str
 ) -> None:
     """If the 1,024 nodes around a deleted edge keep no edge, a checkpoint would drop the edges of 131,072 nodes."""
     lived = Lived(tmp_path / "graph", log=LogLimits(short_bytes=0 if merged == "at close" else 1 << 20))

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +145,7 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
     "a log alone": lambda path: path.rename(path.with_name(path.name + ".wal")),
     "everything gone": lambda path: shutil.rmtree(path.parent),
 }
-SELDOM = {"a byte less", "a byte more", "half", "unreadable", "a pipe", "a note of nothing"}
+SELDOM = {"a byte less", "a byte more", "half", "empty", "unreadable", "a folder", "a pipe", "a note of nothing"}
 """Similar to the others: tested with --long only."""
 
 
@@ -187,32 +188,63 @@ class TestAfterAClose:
                 assert store.digest() == digest
 
 
+def kill(folder: Path, *options: str) -> None:
+    """Write to a store in a process that kills itself."""
+    command = [sys.executable, "-c", WRITER, str(folder), *options]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=120)
+    assert done.returncode == -9, done.stderr.decode()
+
+
+def replayed(folder: Path) -> str:
+    """Return the digest of a replay."""
+    elsewhere = folder.with_name(folder.name + " replayed")
+    shutil.copytree(folder, elsewhere)
+    shutil.rmtree(elsewhere / "store" / "graph")
+    with opened(elsewhere) as store:
+        return str(store.digest())
+
+
+@pytest.fixture(scope="module")
+def after_a_kill(
+    history: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., tuple[Path, str]]:
+    """Return that store after a kill with these options, and the digest of its replay; each kill happens once."""
+
+    @cache
+    def killed(*options: str) -> tuple[Path, str]:
+        folder = tmp_path_factory.mktemp("killed") / "store"
+        shutil.copytree(history[0], folder)
+        kill(folder, *options)
+        return folder, replayed(folder)
+
+    return killed
+
+
+@pytest.fixture
+def killed(after_a_kill: Callable[..., tuple[Path, str]], tmp_path: Path) -> Callable[..., tuple[Path, str]]:
+    """Return a copy of that store."""
+
+    def copied(*options: str) -> tuple[Path, str]:
+        folder, digest = after_a_kill(*options)
+        shutil.copytree(folder, tmp_path / "killed")
+        return tmp_path / "killed", digest
+
+    return copied
+
+
 class TestAfterAKill:
-    def killed(self, folder: Path, *options: str) -> None:
-        command = [sys.executable, "-c", WRITER, str(folder), *options]
-        done = subprocess.run(command, capture_output=True, check=False, timeout=120)
-        assert done.returncode == -9, done.stderr.decode()
-
-    def expected(self, folder: Path) -> str:
-        """Return the digest of a replay."""
-        elsewhere = folder.with_name(folder.name + " replayed")
-        shutil.copytree(folder, elsewhere)
-        shutil.rmtree(elsewhere / "store" / "graph")
-        with opened(elsewhere) as store:
-            return str(store.digest())
-
     def test_acknowledged_events_are_kept_without_a_rebuild(
-        self, folder: Path, rebuilds: list[int], probes: list[int]
+        self, killed: Callable[..., tuple[Path, str]], rebuilds: list[int], probes: list[int]
     ) -> None:
-        self.killed(folder)
-        digest = self.expected(folder)
+        folder, digest = killed()
         assert graph(folder, "memgraph.kuzu.wal").stat().st_size
         check(folder, digest)
         assert (rebuilds, probes) == ([], [])
 
-    def test_no_byte_of_the_engines_log_is_trusted(self, folder: Path, rebuilds: list[int]) -> None:
-        self.killed(folder)
-        digest = self.expected(folder)
+    def test_no_byte_of_the_engines_log_is_trusted(
+        self, killed: Callable[..., tuple[Path, str]], rebuilds: list[int]
+    ) -> None:
+        folder, digest = killed()
         log = graph(folder, "memgraph.kuzu.wal")
         data = log.read_bytes()
         log.write_bytes(data.replace(b"killed 2", b"kindly 2"))
@@ -220,10 +252,9 @@ class TestAfterAKill:
         assert rebuilds == []
 
     def test_a_file_that_was_being_rewritten_is_rebuilt(
-        self, folder: Path, rebuilds: list[int], probes: list[int]
+        self, killed: Callable[..., tuple[Path, str]], rebuilds: list[int], probes: list[int]
     ) -> None:
-        self.killed(folder, "checkpoint")
-        check(folder, self.expected(folder))
+        check(*killed("checkpoint"))
         assert (len(rebuilds), probes) == (1, [])
 
     @pytest.mark.parametrize(
@@ -233,9 +264,10 @@ class TestAfterAKill:
             *(pytest.param(what, marks=pytest.mark.long) for what in ("noise for a log", "a log cut short", "empty")),
         ],
     )
-    def test_a_graph_that_does_not_open_is_rebuilt(self, folder: Path, rebuilds: list[int], what: str) -> None:
-        self.killed(folder, "checkpoint")
-        digest = self.expected(folder)
+    def test_a_graph_that_does_not_open_is_rebuilt(
+        self, killed: Callable[..., tuple[Path, str]], rebuilds: list[int], what: str
+    ) -> None:
+        folder, digest = killed("checkpoint")
         log, path = graph(folder, "memgraph.kuzu.wal"), graph(folder)
         if what == "noise for a log":
             log.write_bytes(bytes(range(255, -1, -1)) * 40)
@@ -251,8 +283,8 @@ class TestAfterAKill:
     def test_the_third_kill_in_a_row_causes_a_rebuild(self, folder: Path, rebuilds: list[int]) -> None:
         for _ in range(3):
             assert rebuilds == []
-            self.killed(folder)
-        check(folder, self.expected(folder))
+            kill(folder)
+        check(folder, replayed(folder))
         assert len(rebuilds) == 1
 
 

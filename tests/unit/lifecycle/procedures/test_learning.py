@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from memgraph.lifecycle.procedures.proposals import approve_proposal, list_propo
 from memgraph.model.results.procedures import LAPSED, LAPSED_PROPOSAL, UNCONVINCING
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.store import query as reading
-from memgraph.testing import FakeEmbedder
 
 Store = Any
 OTHER_STEPS = ["pack_book", "print_label", "call_courier"]
@@ -471,8 +469,8 @@ class TestPractice:
         store.unarchive(proposed.id)
         assert recalled(store) == [proposed.id]
 
-    def test_usage_outcomes_through_the_public_api(self, tmp_path: Path) -> None:
-        with MemGraph.open(tmp_path / "store", embedder=FakeEmbedder(dimension=64)) as memory:
+    def test_usage_outcomes_through_the_public_api(self, store: Store) -> None:
+        with MemGraph(store) as memory:
             learn(
                 memory.store,
                 *(solved(n) for n in range(3)),

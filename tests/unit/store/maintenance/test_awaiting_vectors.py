@@ -112,6 +112,7 @@ class TestEmbedding:
         assert scopes == {("global", None), ("task", "T")}
         assert len(commits) == 2
 
+    @pytest.mark.embedded
     def test_a_rebuilt_and_a_reopened_store_have_the_vectors(self, textual: Any, open_store: Open) -> None:
         textual.close()
         store = open_store()
@@ -262,6 +263,7 @@ class TestBesideOthers:
         assert other.embed_awaiting() == 7
         other.verify()
 
+    @pytest.mark.embedded
     def test_writers_do_not_wait_for_the_model(self, textual: Any, open_store: Open) -> None:
         textual.close()
         other = open_store(embedder=NoEmbedder(), graph_idle_s=0.0, lock_timeout_s=2.0)

@@ -114,6 +114,7 @@ def lines(home: Path) -> list[dict[str, Any]]:
 
 
 class TestChanging:
+    @pytest.mark.embedded
     def test_one_commit_changes_all_vectors_and_nothing_else(self, store: Any, tmp_path: Path) -> None:
         digest, before = store.digest(), {memory.id: memory for memory in store.every_memory()}
         known, told = len(lines(tmp_path / "store")), []
@@ -144,6 +145,7 @@ class TestChanging:
         assert seen == [(text_of(4), pytest.approx(1.0))] * 2
         assert found(store, text_of(4)) == (text_of(4), pytest.approx(1.0))
 
+    @pytest.mark.embedded
     def test_projections_can_be_rebuilt_after_the_change(self, store: Any, open_store: Open, tmp_path: Path) -> None:
         model = Model()
         store.reembed(model)
@@ -372,6 +374,7 @@ class TestBesideOthers:
         assert store.undelete(memory.id).embedding is not None
         check(store, Model())
 
+    @pytest.mark.embedded
     def test_another_process_uses_the_new_model(self, store: Any, run: Any) -> None:
         store.reembed(FakeEmbedder(64, "second"))
         done = run(

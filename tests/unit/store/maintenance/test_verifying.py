@@ -65,6 +65,11 @@ CORRUPTIONS: dict[str, tuple[str, str, str, str]] = {
     "a recall missing": ("MATCH (r:Recall) DETACH DELETE r", "Recall", "", "missing"),
     "a build": ("MATCH (b:Build) SET b.name = 'quetzalcoatl'", "Build", "name", "differs"),
 }  # fmt: skip
+OFTEN = {
+    "a column", "the record", "a column outside of the digest", "a memory too many", "a memory missing",
+    "a link twice", "what a memory is about", "a recall's result",
+}  # fmt: skip
+"""One for each kind of row and of problem. The others are much like them, and tried with --long only."""
 
 
 @pytest.fixture
@@ -77,11 +82,15 @@ def lived(lived: tuple[Any, list[str]]) -> tuple[Any, str]:
     return store, ids[0]
 
 
-def test_any_corruption_of_the_graph_is_reported(lived: tuple[Any, str]) -> None:
+@pytest.mark.embedded
+def test_any_corruption_of_the_graph_is_reported(lived: tuple[Any, str], request: pytest.FixtureRequest) -> None:
     store, memory_id = lived
+    is_long = request.config.getoption("--long")
     projector = store._projector
     assert store.verification(deep=True).differing == 0
-    for name, (statement, table, column, problem) in CORRUPTIONS.items():
+    corruptions = {name: corruption for name, corruption in CORRUPTIONS.items() if is_long or name in OFTEN}
+    assert is_long or corruptions.keys() == OFTEN
+    for name, (statement, table, column, problem) in corruptions.items():
         with projector.holding(), projector.engine._session.use() as connection:
             connection.run("BEGIN TRANSACTION")
             connection.run(statement, {"id": memory_id} if "$id" in statement else {})
@@ -98,6 +107,7 @@ def test_any_corruption_of_the_graph_is_reported(lived: tuple[Any, str]) -> None
     assert store.verification(deep=True).differing == 0
 
 
+@pytest.mark.embedded
 def test_a_rebuild_repairs_the_graph(lived: tuple[Any, str]) -> None:
     store, _ = lived
     with store._projector.holding(), store._projector.engine._session.use() as connection:
@@ -108,6 +118,7 @@ def test_a_rebuild_repairs_the_graph(lived: tuple[Any, str]) -> None:
     store.verify(deep=True)
 
 
+@pytest.mark.embedded
 def test_a_state_that_deviates_from_the_journal(lived: tuple[Any, str]) -> None:
     store, _ = lived
     projector = store._projector
@@ -198,6 +209,7 @@ class TestVectors:
             store.verify()
         assert (refused.value.row, refused.value.memory_id) == (0, memory_id)
 
+    @pytest.mark.embedded
     def test_vectors_of_earlier_texts_are_verified_too(self, lived: tuple[Any, str]) -> None:
         """The memory may come back from its history."""
         store, _ = lived
@@ -219,6 +231,7 @@ class TestVectors:
         assert store.verification().differing == count
 
 
+@pytest.mark.embedded
 def test_verified_items_are_counted(lived: tuple[Any, str]) -> None:
     store, _ = lived
     told: list[tuple[int, int | None]] = []
@@ -255,6 +268,7 @@ def test_a_torn_tail_is_reported_and_left(lived: tuple[Any, str]) -> None:
     assert segment.read_bytes() == data
 
 
+@pytest.mark.embedded
 def test_vectors_are_read_in_the_order_of_writing(lived: tuple[Any, str]) -> None:
     store, _ = lived
     file = store._journal.vectors(store.embedder.name, store.embedder.dimension)

@@ -28,6 +28,7 @@ def search(store: Any) -> list[tuple[str, float]]:
 
 
 class TestCatchingUp:
+    @pytest.mark.embedded
     def test_two_stores_on_one_home_see_each_others_writes(self, open_store: Open, seen: See) -> None:
         stores = [open_store(), open_store()]
         assert stores[0].store_id == stores[1].store_id
@@ -70,6 +71,7 @@ class TestCatchingUp:
         index = one.reader.index
         assert not one.reader.superseded()[index.slot(old.id)], "a link that was deleted is back with its memory's id"
 
+    @pytest.mark.embedded
     def test_a_graph_that_is_behind_is_updated(self, open_store: Open, seen: See, live: Live, tmp_path: Path) -> None:
         first = open_store()
         first.insert_memory({"type": "episodic", "content": "early"})
@@ -87,6 +89,7 @@ class TestCatchingUp:
         assert seen(again) == expected
         again.verify()
 
+    @pytest.mark.embedded
     def test_a_graph_far_behind_is_rebuilt(
         self, open_store: Open, seen: See, lived: Lived, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -97,6 +100,7 @@ class TestCatchingUp:
         monkeypatch.setattr(module, "_REBUILD_FROM_EVENTS", 5)
         assert seen(open_store()) == expected
 
+    @pytest.mark.embedded
     def test_updating_in_small_batches_is_equivalent(
         self, open_store: Open, seen: See, lived: Lived, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -111,7 +115,10 @@ class TestCatchingUp:
 
 
 class TestRebuilding:
-    @pytest.mark.parametrize("gone", [["graph"], ["index"], ["graph", "index"]])
+    @pytest.mark.parametrize(
+        "gone", [["graph"], ["index"], pytest.param(["graph", "index"], marks=pytest.mark.long)], ids="+".join
+    )
+    @pytest.mark.embedded
     def test_deleted_projections_are_rebuilt_identically(
         self, open_store: Open, seen: See, lived: Lived, tmp_path: Path, gone: list[str]
     ) -> None:
@@ -126,6 +133,7 @@ class TestRebuilding:
         assert search(again) == found
         again.verify()
 
+    @pytest.mark.embedded
     def test_a_rebuild_on_demand_changes_nothing(self, seen: See, lived: Lived) -> None:
         store, _ = lived
         expected, found = seen(store), search(store)
@@ -135,6 +143,7 @@ class TestRebuilding:
         assert search(store) == found
         assert progress
 
+    @pytest.mark.embedded
     def test_a_store_goes_on_while_another_rebuilds(self, open_store: Open, seen: See, lived: Lived) -> None:
         one, other = lived[0], open_store()
         expected = seen(other)
@@ -143,11 +152,13 @@ class TestRebuilding:
         new = other.insert_memory({"type": "episodic", "content": "after"})
         assert one.get_memory(new.id) is not None
 
+    @pytest.mark.embedded
     def test_the_graph_of_another_store_is_replaced(
-        self, open_store: Open, seen: See, live: Live, lived: Lived, tmp_path: Path
+        self, open_store: Open, seen: See, lived: Lived, tmp_path: Path
     ) -> None:
         store, other = lived[0], open_store("other")
-        live(other)
+        other.insert_memory({"type": "episodic", "content": "of another store"})
+        other.digest()  # opens the graph
         expected = seen(store)
         store.close()
         other.close()
@@ -157,6 +168,7 @@ class TestRebuilding:
         assert seen(again) == expected
         again.verify()
 
+    @pytest.mark.embedded
     def test_a_graph_of_another_schema_is_replaced(
         self, open_store: Open, seen: See, lived: Lived, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -174,6 +186,7 @@ class TestRebuilding:
         assert seen(open_store()) == expected
         assert rebuilds
 
+    @pytest.mark.embedded
     def test_a_graph_that_is_ahead_is_replaced(self, open_store: Open, seen: See, lived: Lived, tmp_path: Path) -> None:
         store, _ = lived
         expected = seen(store)
@@ -188,6 +201,7 @@ class TestRebuilding:
         again.insert_memory({"type": "episodic", "content": "new"})
         again.verify()
 
+    @pytest.mark.embedded
     def test_replay_calls_no_model_and_no_clock(
         self, config: Any, clock: Any, embedder: Any, seen: See, lived: Lived, tmp_path: Path
     ) -> None:
@@ -202,6 +216,7 @@ class TestRebuilding:
         with memgraph.AgentMemoryStore(config, embedder=embedder, clock=clock) as last:
             assert seen(last) == expected
 
+    @pytest.mark.embedded
     def test_a_store_that_was_closed_in_between_verifies(self, open_store: Open) -> None:
         store = open_store()
         store.insert_memory({"type": "episodic", "content": "plain"})
@@ -257,6 +272,33 @@ GARBAGE: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+def over(name: str) -> Callable[[Path], object]:
+    """Put garbage in place of the graph."""
+    return lambda path: path.write_bytes(GARBAGE[name](path.read_bytes()))
+
+
+def beside(name: str) -> Callable[[Path], object]:
+    """Put garbage where the engine looks for its log."""
+    return lambda path: path.with_name(path.name + ".wal").write_bytes(GARBAGE[name](path.read_bytes()))
+
+
+def replace_by_a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+    (path / "file").write_text("x")
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "noise": over("noise"),
+    "noise behind the header": over("noise behind the header"),
+    "noise as a log": beside("noise"),
+    "a folder": replace_by_a_folder,
+}
+MORE_DAMAGES = {name: over(name) for name in GARBAGE if name not in DAMAGES} | {
+    f"{name} as a log": beside(name) for name in ("zeros", "text", "a byte")
+}
+
+
 class TestCorruption:
     """In a process of their own, because the engine may take its process down with it."""
 
@@ -271,37 +313,23 @@ for name in sys.argv[2:]:
         print(name, len(ids), flush=True)
 """
 
-    def check(self, lived: Lived, run: Run, tmp_path: Path, ways: dict[str, Callable[[Path], object]]) -> None:
+    @pytest.mark.parametrize(
+        "damages", [DAMAGES, pytest.param(MORE_DAMAGES, marks=pytest.mark.long)], ids=["some", "more"]
+    )
+    @pytest.mark.embedded
+    def test_a_damaged_graph_is_rebuilt(
+        self, lived: Lived, run: Run, tmp_path: Path, damages: dict[str, Callable[[Path], object]]
+    ) -> None:
         """Damage the graph in each of these ways, in a copy of the store for each, and see that all heal."""
         store, ids = lived
         store.close()
-        for way, damage in ways.items():
+        for way, damage in damages.items():
             for part in ("store", "keys"):
                 shutil.copytree(tmp_path / part, tmp_path / way / part)
             damage(tmp_path / way / "store" / "graph" / "memgraph.kuzu")
-        done = run(self.PROGRAM, *ways)
+        done = run(self.PROGRAM, *damages)
         assert done.returncode == 0, f"exit {done.returncode} after {done.stdout!r}: {done.stderr[-1_000:]}"
-        assert done.stdout.splitlines() == [f"{way} {len(ids)}" for way in ways]
-
-    def test_garbage_over_the_graph(self, lived: Lived, run: Run, tmp_path: Path) -> None:
-        def over(name: str) -> Callable[[Path], object]:
-            return lambda path: path.write_bytes(GARBAGE[name](path.read_bytes()))
-
-        self.check(lived, run, tmp_path, {name: over(name) for name in GARBAGE})
-
-    def test_garbage_as_a_log_beside_the_graph(self, lived: Lived, run: Run, tmp_path: Path) -> None:
-        def beside(name: str) -> Callable[[Path], object]:
-            return lambda path: path.with_name(path.name + ".wal").write_bytes(GARBAGE[name](path.read_bytes()))
-
-        self.check(lived, run, tmp_path, {name: beside(name) for name in ("noise", "zeros", "text", "a byte")})
-
-    def test_a_directory_in_the_graphs_place(self, lived: Lived, run: Run, tmp_path: Path) -> None:
-        def instead(path: Path) -> None:
-            path.unlink()
-            path.mkdir()
-            (path / "file").write_text("x")
-
-        self.check(lived, run, tmp_path, {"a directory": instead})
+        assert done.stdout.splitlines() == [f"{way} {len(ids)}" for way in damages]
 
     def test_garbage_over_the_index(self, open_store: Open, lived: Lived, tmp_path: Path, seen: See) -> None:
         store, _ = lived
@@ -316,6 +344,7 @@ for name in sys.argv[2:]:
             again.close()
 
 
+@pytest.mark.embedded
 def test_a_commit_rejected_by_the_graph_is_not_skipped(open_store: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within one block the next commit must not be put on a graph that lacks the one before."""
     store = open_store()
@@ -340,6 +369,7 @@ def test_a_commit_rejected_by_the_graph_is_not_skipped(open_store: Open, monkeyp
     store.verify(deep=True)
 
 
+@pytest.mark.embedded
 def test_a_graph_that_failed_during_a_write_is_rebuilt(open_store: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its transaction was committed, bringing it into the file failed: it says that it is at the end, and its rows are garbage."""
     store = open_store()
@@ -363,6 +393,7 @@ def test_a_graph_that_failed_during_a_write_is_rebuilt(open_store: Open, monkeyp
     store.verify(deep=True)
 
 
+@pytest.mark.embedded
 def test_an_unreadable_graph_is_rebuilt_at_once(open_store: Open) -> None:
     store = open_store()
     kept = store.insert_memory({"type": "episodic", "content": "before", "project_id": "P"})

@@ -1,0 +1,30 @@
+"""Commands that run in a test's process keep the graph in memory, unless the test needs the database or the run is a long one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def needs_database() -> bool:
+    return False
+
+
+@pytest.fixture
+def settings(make_engine: Callable[[], Any]) -> Callable[[], Any]:
+    """Make the object of one command: a fake model instead of the configured one, and the graph engine of this test."""
+    from memgraph.interfaces.cli.base.options import Settings
+    from memgraph.testing import FakeEmbedder
+
+    return lambda: Settings(embedder=FakeEmbedder(dimension=64), engine=make_engine)
+
+
+@pytest.fixture
+def configured(make_engine: Callable[[], Any]) -> Callable[[], Any]:
+    """Make the object of one command with the configured model."""
+    from memgraph.interfaces.cli.base.options import Settings
+
+    return lambda: Settings(engine=make_engine)
