@@ -24,7 +24,9 @@ _MOST_GENERAL_WORDS = 35
 _LEAST_WORDS = 2
 _RETRACTED_OVERLAP = 0.5
 
-_FENCED = re.compile(r"```[^`]{0,8000}(?:```|$)|^(?:>|\$|%|\||│|[+-]{2,}|\s{4,}\S|\s{0,8}(?:at |File \")).{0,400}$", re.MULTILINE)
+_FENCED = re.compile(
+    r"```[^`]{0,8000}(?:```|$)|^(?:>|\$|%|\||│|[+-]{2,}|\s{4,}\S|\s{0,8}(?:at |File \")).{0,400}$", re.MULTILINE
+)
 """Pasted code, quotations, prompts, tables and stack traces: not the user's own words."""
 _OPENER = re.compile(
     r"^\W{0,4}(?:(?:ok(?:ay)?|yes|very good|excellent|awesome|yeah|yep|sure|right|good|great|nice|cool|perfect|thanks?|thank you|please|pls|plz|also|and|but|so|well|hmm+|wait|w8|"
@@ -92,8 +94,12 @@ _STYLE = re.compile(
     r"^(?:please\s+|always\s+)?(?:(?:keep|leave)\s+(?!(?:only|both|just|going|on|up|it|this|that|them|working|trying|iterating|running|doing|looking|at|in touch|me|reading|digging|pushing|the change)\b)\S+\s+\S|"
     r"be\s+(?:more|less|brief|concise|terse|short|shorter|explicit|blunt|direct|succinct|polite|critical|honest)\b|"
     r"(?:answer|reply|respond|speak|talk|write|explain)(?:\s+to me)?\s+(?:in\s+(?!detail|the (?:file|readme|docs?)|a (?:file|new))\w|short|brief|concise|plain|less\b)|"
-    r"(?:write|make|name|format|phrase|word|limit|structure|group|split|squash|sign|prefix|base)\s+(?:\w+\s+)?" + _PRODUCTS + r"\s+(?:in|as|to|by|with|"
-    r"short|shorter|small|smaller|long|concise|minimal|simple|under|below|within|without|atomic|lower|first|like|so|after|from)\b|(?:\w+\s+)?" + _PRODUCTS + r"\s+(?:in|as|under|below|without)\s+\w|"
+    r"(?:write|make|name|format|phrase|word|limit|structure|group|split|squash|sign|prefix|base)\s+(?:\w+\s+)?"
+    + _PRODUCTS
+    + r"\s+(?:in|as|to|by|with|"
+    r"short|shorter|small|smaller|long|concise|minimal|simple|under|below|within|without|atomic|lower|first|like|so|after|from)\b|(?:\w+\s+)?"
+    + _PRODUCTS
+    + r"\s+(?:in|as|under|below|without)\s+\w|"
     r"prefer\s+\S|stick\s+(?:to|with)\s+\S|follow\s+.{0,60}\b(?:style|conventions?|guides?|guidelines?|patterns?|pep|standards?)\b|"
     r"(?:ask|check with|warn|consult|tell)\s+(?:me|us)?\s?(?:first\s)?(?:before|whenever|if)\b|treat\s.{2,60}\sas\s)",
     re.IGNORECASE,
@@ -108,7 +114,9 @@ _REASONED = re.compile(
     re.IGNORECASE,
 )
 _DEONTIC = re.compile(
-    r"^(?:" + _NOUN + r"){1,8}(?:must(?:n'?t)?(?: not)?|may not|needs? to stay|(?:has|have) to (?:stay|remain|be|keep|pass|work)|shall(?: not)?|(?:is|are) (?:not )?(?:allowed|supposed) to)\s+\w",
+    r"^(?:"
+    + _NOUN
+    + r"){1,8}(?:must(?:n'?t)?(?: not)?|may not|needs? to stay|(?:has|have) to (?:stay|remain|be|keep|pass|work)|shall(?: not)?|(?:is|are) (?:not )?(?:allowed|supposed) to)\s+\w",
     re.IGNORECASE,
 )
 _SHOULD = re.compile(
@@ -126,14 +134,18 @@ _IS_RIGHT = re.compile(
     re.IGNORECASE,
 )
 _NEEDS = re.compile(
-    r"^(?:" + _NOUN + r"){1,5}?(?:needs?|requires?|depends? on|relies on|rely on|expects?|only (?:works?|accepts?|supports?|runs?|reads?)|reads? from|breaks (?:if|when|without))\s+"
+    r"^(?:"
+    + _NOUN
+    + r"){1,5}?(?:needs?|requires?|depends? on|relies on|rely on|expects?|only (?:works?|accepts?|supports?|runs?|reads?)|reads? from|breaks (?:if|when|without))\s+"
     r"(?!(?:an?|to be|some|more|better|fixing|work|updating|another|help|attention|review)\b)\S",
     re.IGNORECASE,
 )
 _DAYS = re.compile(r"\bon (?:mon|tues|wednes|thurs|fri|satur|sun)days\b", re.IGNORECASE)
 _SCHEDULE = re.compile(r"\b(?:deploys?|releases?|backups?|jobs?|freezes?|meetings?|crons?|builds?)\b.{1,60}\b(?:on (?:mon|tues|wednes|thurs|fri|satur|sun)days?|every|nightly|daily|weekly|at \d{1,2})\b", re.IGNORECASE)  # fmt: skip
 _PLACE = re.compile(
-    r"^(?:" + _NOUN + r"){1,6}?(?:is|are|lives?|runs?|listens?|sits?|(?:is|are) (?:stored|kept|located|configured|served|hosted|mounted|deployed|run|built))\s+"
+    r"^(?:"
+    + _NOUN
+    + r"){1,6}?(?:is|are|lives?|runs?|listens?|sits?|(?:is|are) (?:stored|kept|located|configured|served|hosted|mounted|deployed|run|built))\s+"
     r"(?:only\s+|now\s+|still\s+)?(?:at|in|on|under|from|by|to|with|via|behind|port)\s(?=.{0,120}(?:\bport\s+\d{2,5}\b|:\d{2,5}\b|\b\d{4,5}\b|https?://|`[^`]{2,80}`|~?/[\w.-]+/|~/|\b[\w-]+\.(?:json|ya?ml|toml|env|sh|py|[jt]sx?|md|ini|cfg|conf|sql|lock|db|local)\b|\.env|\b[A-Z][A-Z0-9]+_[A-Z0-9_]+\b|\b[\w-]+/[\w./-]+))",
     re.IGNORECASE,
 )
@@ -169,7 +181,19 @@ _PERSONAL = re.compile(
 )
 _REPEATED = re.compile(r"\bi (?:already |just )?(?:said|told you|asked you)\s+(?:not to|never to|to (?:only|always|never))\s+\w+\s+\S", re.IGNORECASE)  # fmt: skip
 _INSTRUCTS = (_FORBIDS, _STYLE, _CONTRASTS, _REASONED, _DEONTIC, _SHOULD, _PREFERS, _REPEATED)
-_STATES = (_DECIDED, _STATE, _IS_RIGHT, _NEEDS, _DAYS, _SCHEDULE, _PLACE, _SECRET_PLACE, _RUNS_ON, _CONVENTION, _PERSONAL)
+_STATES = (
+    _DECIDED,
+    _STATE,
+    _IS_RIGHT,
+    _NEEDS,
+    _DAYS,
+    _SCHEDULE,
+    _PLACE,
+    _SECRET_PLACE,
+    _RUNS_ON,
+    _CONVENTION,
+    _PERSONAL,
+)
 _HARD = (_DECIDED, _STATE, _IS_RIGHT, _PREFERS, _CONTRASTS, _REASONED, _PLACE)
 """Statements also where the sentence mentions trouble, as their reason."""
 
@@ -210,7 +234,12 @@ def statements_in(message: str) -> list[UserStatement]:
         if kind and points and not before:
             kind = None
         is_reason = bool(was_kept and points and not kind and not _QUESTION.search(part) and not _ONCE.search(part))
-        if (kind or is_reason) and was_kept and (is_reason or kind == found[-1].kind) and len(found[-1].text) + len(text) < _MAX_CHARS:
+        if (
+            (kind or is_reason)
+            and was_kept
+            and (is_reason or kind == found[-1].kind)
+            and len(found[-1].text) + len(text) < _MAX_CHARS
+        ):
             if is_reason or points:
                 found[-1] = UserStatement(found[-1].kind, f"{_ended(found[-1].text)} {text}")
             elif kind:
@@ -240,7 +269,9 @@ def _kind(sentence: str) -> StatementKind | None:
     words = text.split()
     if not _LEAST_WORDS <= len(words) <= _MOST_WORDS or _QUESTION.search(text):
         return None
-    is_general = len(words) <= _MOST_GENERAL_WORDS and _GENERAL.search(text) is not None and not _NOT_GENERAL.search(text)
+    is_general = (
+        len(words) <= _MOST_GENERAL_WORDS and _GENERAL.search(text) is not None and not _NOT_GENERAL.search(text)
+    )
     if _ONCE.search(text) and not is_general:
         return None
     clauses = [text, *(part for raw in _CLAUSE.split(text) if len((part := _OPENER.sub("", raw).strip()).split()) > 1)]
