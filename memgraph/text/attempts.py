@@ -12,7 +12,7 @@ def trial_text(told: Mapping[str, Any], *, is_solved: bool) -> str:
     """Return the text of a whole trial of a task."""
     failed = "Solved after a failed trial" if told.get("acted_on") else "Solved"
     parts = [f"{failed if is_solved else 'Failed trial'}: {told['asked']}"]
-    acted_on = "What it acted on" if is_solved else "A lesson that did not help"
+    acted_on = "What it acted on" if is_solved else "It failed again after this lesson"
     labels = {acted_on: "acted_on", "Lesson": "lesson"}
     parts += [f"{label}: {told[name]}" for label, name in labels.items() if told.get(name)]
     if done := done_text(told):

@@ -21,6 +21,7 @@ _MAX_CHARS = 420
 _MAX_FOUND = 12
 _MAX_VAIN = 3
 _LEAST_WORDS, _MOST_WORDS = 6, 60
+_TELLING_WORDS = 10
 
 _JOINED = re.compile(r"(?<=[a-z)`'\"])[.!?](?=[A-Z][a-z]{1,20}[ ,])")
 _PLANS = re.compile(
@@ -35,9 +36,9 @@ _CAUSE = re.compile(
     re.IGNORECASE,
 )
 _BECAUSE = re.compile(
-    r"\b(?:because|due to|since (?:the|it|they|we)|so that|means that|meaning that|which means|this means|does(?:n't| not) support|not supported|only works|is required|"
+    r", so (?!let|i\b|we\b|i'll|now)\w|\b(?:because|due to|since (?:the|it|they|we)|so that|means that|meaning that|which means|this means|does(?:n't| not) support|not supported|only works|is required|"
     r"must (?:be|have|not)|needs? to be|too (?:large|small|long|short|old|new|many|slow)|never (?:set|called|initiali[sz]ed|closed|summed|reset|updated)|instead of|contrary to|in reality|"
-    r"(?:did|does|do)(?:n't| not) (?:work|match|exist|handle|include|contain|pass|reset|update)|timed out|conflicts? with|shadow(?:s|ed)|overrid(?:e|es|den))\b",
+    r"(?:did|does|do)(?:n't| not) (?:work|match|exist|handle|include|contain|pass|reset|update)|timed out|(?:is|are|was|were) (?:missing|empty|null|undefined|never)|conflicts? with|shadow(?:s|ed)|overrid(?:e|es|den))\b",
     re.IGNORECASE,
 )
 _DOUBTS = re.compile(
@@ -77,8 +78,11 @@ class _Turn:
         return bool(_PROBLEM.search(self.asked[:2_000])) or any(not one.worked and one.runs for one in self.steps)
 
 
-def causes_in(text: str, *, weak: bool = False) -> list[str]:
-    """Return the sentences that state a cause; with `weak`, also a reason or a limit. Plans, doubts and what names nothing are left out."""
+def causes_in(text: str, *, weak: bool = False, is_about: bool = False) -> list[str]:
+    """Return the sentences that state a cause; with `weak`, also a reason or a limit. Plans and doubts are left out.
+
+    A sentence must name something that can be looked up, unless what it is about is known (`is_about`) or it tells the cause at length.
+    """
     parts = sentences(_JOINED.sub(r"\g<0> ", text[:6_000]))
     found: list[str] = []
     for place, part in enumerate(parts):
@@ -96,7 +100,9 @@ def causes_in(text: str, *, weak: bool = False) -> list[str]:
             if not place or _PLANS.match(parts[place - 1]) or _DOUBTS.search(parts[place - 1]):
                 continue
             part = f"{ended(parts[place - 1], ends='.!?', closing='')} {part}"  # noqa: PLW2901
-        if _LEAST_WORDS <= len(part.split()) <= 2 * _MOST_WORDS and _NAMES.search(part):
+        words = len(part.split())
+        is_telling = is_about or _NAMES.search(part) is not None or (is_cause and words >= _TELLING_WORDS)
+        if _LEAST_WORDS <= words <= 2 * _MOST_WORDS and is_telling:
             found.append(part)
     return found
 

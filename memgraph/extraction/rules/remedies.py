@@ -206,7 +206,7 @@ def _explained(steps: Sequence[Step], last: Step, worked: Step) -> str:
     """Return what the agent said about the cause from the last failure on, until the step after the success."""
     near = steps[last.place + 1 : worked.place + 2]
     texts = dict.fromkeys([*(step.task.reasoning for step in near), *(step.task.lesson for step in near)])
-    found = [one for text in texts for one in causes_in(text, weak=True) if one not in last.task.output]
+    found = [one for text in texts for one in causes_in(text, weak=True, is_about=True) if one not in last.task.output]
     return joined(list(dict.fromkeys(found))[-2:], 300)
 
 
@@ -227,7 +227,7 @@ def _stayed(steps: Sequence[Step], failed: Sequence[Step]) -> Finding | None:
     errors = error_lines(last.task.output)
     said = errors[0] if errors else _last_line(last.task.output)
     after = steps[last.place + 1 : last.place + 2]
-    why = [one for step in after for one in causes_in(step.task.reasoning, weak=True)]
+    why = [one for step in after for one in causes_in(step.task.reasoning, weak=True, is_about=True)]
     is_worth_it = bool(why) or (len(failed) > 1 and last.runs and bool(errors) and error_type(errors[0]) is not None)
     if not said or _MISTYPED.search(said) or not is_worth_it or CALL.match(last.command):
         return None

@@ -24,10 +24,12 @@ _MAX_STEPS = 20_000
 _MAX_PROCEDURE_STEPS = 10
 _MAX_PASTED_CHARS = 4_000
 _REPEATED = 3
-_TELLING_WORDS = 2
+_TELLING_WORDS = 1
 """Minimum number of content words in the words that refuse a call."""
 _REFUSED = "Refused: "
 _ORDINARY = re.compile(r"^(?:git|npm (?:install|ci)|pip install|yarn install|rm|mkdir|cp|mv|chmod|kill|pkill|touch)\b")
+_SCRATCH = re.compile(r"(?:^|/)(?:re?pro\w{0,20}|debug\w{0,20}|scratch\w{0,20}|te?mp\w{0,20})\.\w{1,5}$", re.IGNORECASE)
+"""Files that a session makes for itself."""
 
 
 def from_session(log: BuildEventLog) -> Iterator[Finding]:
@@ -50,6 +52,7 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
     """Yield the user's statements that hold beyond the session, without those taken back later, and what the user refused with which words."""
     at: Counter[str] = Counter()
     kept: list[tuple[str, UserIntervention, UserStatement]] = []
+    latest = 0  # the number of statements of earlier messages than the one before
     for said in log.user_interventions[:_MAX_STEPS]:
         place = f"user@{said.timestamp}" + (f"#{at[said.timestamp]}" if at[said.timestamp] else "")
         at[said.timestamp] += 1
@@ -57,9 +60,10 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
             continue  # pasted text
         kept = [
             entry
-            for number, entry in enumerate(kept, start=1)
-            if not takes_back(said.action, entry[2], is_latest=number == len(kept))
+            for number, entry in enumerate(kept)
+            if not takes_back(said.action, entry[2], is_latest=number >= latest)
         ]
+        latest = len(kept)
         if steps := steps_in(said.action):
             reason = "the user stated the steps"
             yield Finding("procedure", 9.2, f"{place}:procedure", said.action, reason, said=said, steps=steps)
@@ -93,7 +97,8 @@ def _repeated(steps: Sequence[Step]) -> Iterator[Finding]:
             continue
         last = next(step for step in reversed(worked) if step.command == command)
         named = last.task.description.split(":", 1)[-1].strip()
-        purpose = named if named and named != command and not named.startswith(command[:20]) else ""
+        is_named = ":" in last.task.description and named != command and not named.startswith(command[:20])
+        purpose = named if is_named else ""
         yield Finding(
             "procedure",
             6.5,
@@ -140,12 +145,12 @@ def _lasting_changes(steps: Sequence[Step]) -> list[str]:
     created = {file for step in steps if step.creates for file in step.task.files_changed}
     found: dict[str, str] = {}
     for step in steps:
-        files = [file for file in step.task.files_changed if file not in created]
+        files = [file for file in step.task.files_changed if file not in created and not _SCRATCH.search(file)]
         if not (step.edits and step.worked and files):
             continue
         after = _reasoning_after(steps, step)
         purpose = purpose_of(step, after)
-        causes_stated = causes_in(f"{step.task.reasoning}\n{after}", weak=True)
+        causes_stated = causes_in(f"{step.task.reasoning}\n{after}", weak=True, is_about=True)
         why = purpose or (joined(causes_stated[-1:]).rstrip(".") if causes_stated else "")
         if why:
             found[files[0]] = f"edited {', '.join(files[:2])} ({why})"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from memgraph.extraction.error_text import error_lines, task_fingerprint
+from memgraph.extraction.readers.trials.taubench import READS
 from memgraph.extraction.rules.findings import Finding
 from memgraph.extraction.rules.remedies import failures
 from memgraph.extraction.rules.session_steps import Step
@@ -37,9 +38,6 @@ _RULE = re.compile(
 """What an agent says of the rules that it follows."""
 _LEAST_RULE_WORDS = 5
 _MAX_RULES = 2
-_READS = re.compile(
-    r"(?:get|search|list|find|calculate|think|lookup|look_up|read|check|transfer_to_human)\w*\(", re.IGNORECASE
-)
 _PREAMBLE = re.compile(
     r'("""|\'\'\')(?:(?!\1).){0,4000}\1|^(?:(?:from [\w.]{1,80} )?import [^\n]{1,200}|[ \t]{0,40}#[^\n]{0,400})$',
     re.DOTALL | re.MULTILINE,
@@ -89,7 +87,7 @@ def _success_of(task: BuildTask, what: str) -> Finding:
 def _solution_of(task: BuildTask, what: str, calls: Sequence[BuildTask], answers: Sequence[str]) -> Iterator[Finding]:
     """Yield what decided a success: the rule that the agent stated, and the last call that changed something, if there was one."""
     rules = list(dict.fromkeys(rule for text in (*answers, task.output) for rule in _rules_in(text)))[:_MAX_RULES]
-    done = [call for call in calls if call.outcome == "success" and not _READS.match(call.command)]
+    done = [call for call in calls if call.outcome == "success" and not READS.match(call.command)]
     if not rules:
         return
     decisive = f"`{_names(done[-1:])[0]}` was called" if done else "nothing was changed, which was right"

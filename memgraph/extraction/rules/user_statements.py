@@ -38,6 +38,7 @@ _MARKED = re.compile(
     r"careful|watch out|beware|caution)\s*[:,!-])\s*",
     re.IGNORECASE,
 )
+_LOWER_CASE_SENTENCE = re.compile(r"(?<=[\w)`'\"][\w)`'\"][.!?])(?<!etc\.)(?<!vs\.)\s+(?=[a-z`~])")
 _CLAUSE = re.compile(r"[,;:]\s+|\s+(?:--?|–|—)\s+|\s+(?:but|and|so|because|since)\s+", re.IGNORECASE)
 
 _QUESTION = re.compile(
@@ -202,6 +203,11 @@ _TAKES_BACK = re.compile(
     r"disregard|i take (?:that|it) back|we changed our minds?)|^actually\b.{0,160}\b(?:are|is) (?:fine|ok(?:ay)?|allowed|good)\b|\b(?:no longer (?:applies|true|needed)|i changed my mind|is fine after all|are fine after all)\b",
     re.IGNORECASE,
 )
+_ONLY_TAKES_BACK = re.compile(
+    r"\W*(?:(?:ok|oh|hmm|no|wait|sorry|actually|ah)[\s,.!]+){0,3}(?:never ?mind|(?:scratch|forget|ignore|disregard) (?:that|it|what i said|my last (?:message|sentence))|i was wrong|"
+    r"my (?:mistake|bad)|i take (?:that|it) back|i changed my mind)\W*$",
+    re.IGNORECASE,
+)
 _PROPOSES = re.compile(r"^let'?s\b", re.IGNORECASE)
 _NEGATION = re.compile(r"\b(?:no|not|never|don'?t|do not|dont|avoid|stop|without|no longer|n't)\b", re.IGNORECASE)
 
@@ -226,14 +232,16 @@ def statements_in(message: str) -> list[UserStatement]:
     """Return what a message states beyond its request; linear in its length."""
     found: list[UserStatement] = []
     before, was_kept = "", False
-    for part in sentences(_FENCED.sub("\n\n", message)):
+    parts = (one for part in sentences(_FENCED.sub("\n\n", message)) for one in _LOWER_CASE_SENTENCE.split(part))
+    for part in parts:
         if _points_elsewhere(part) and ": " in part:
             part = max(part.split(": ", 1), key=lambda half: (_kind(half) is not None, not _points_elsewhere(half)))  # noqa: PLW2901
         kind, points = _kind(part), _points_elsewhere(part)
         text = _bare(part)
-        if kind and points and not before:
+        starts = _POINTING.match(text) is not None
+        if kind and points and not (before and starts):
             kind = None
-        is_reason = bool(was_kept and points and not kind and not _QUESTION.search(part) and not _ONCE.search(part))
+        is_reason = bool(was_kept and starts and not kind and not _QUESTION.search(part) and not _ONCE.search(part))
         if (
             (kind or is_reason)
             and was_kept
@@ -256,7 +264,9 @@ def takes_back(message: str, earlier: UserStatement, *, is_latest: bool) -> bool
     words, its = set(content_words(message[:_MAX_CHARS])), set(content_words(earlier.text))
     shared = len(words & its)
     if _TAKES_BACK.search(message[:_MAX_CHARS]):
-        return (shared > 0 and shared >= _RETRACTED_OVERLAP * min(len(its), 2)) or (is_latest and len(words) < 4)
+        return (shared > 0 and shared >= _RETRACTED_OVERLAP * min(len(its), 2)) or (
+            is_latest and _ONLY_TAKES_BACK.match(message) is not None
+        )
     other = (bool(_NEGATION.search(said)) for said in (message[:_MAX_CHARS], earlier.text))
     return shared >= max(2, 0.8 * len(its)) and len(set(other)) == 2 and bool(statements_in(message))
 
@@ -298,7 +308,7 @@ def _points_elsewhere(sentence: str) -> bool:
 def _bare(sentence: str) -> str:
     """Return a sentence without greeting or assent before it."""
     text = _OPENER.sub("", sentence).strip() or sentence
-    return text[:1].upper() + text[1:]
+    return text[:1].upper() + text[1:] if text.split(maxsplit=1)[0].isalpha() else text
 
 
 def _ended(text: str) -> str:

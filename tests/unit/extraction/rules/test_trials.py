@@ -71,7 +71,7 @@ def test_a_failed_conversation_tells_what_was_asked_done_and_wrong() -> None:
         "Last error: Error: seat 4A is taken"
     )
     # a customer's wishes are not rules of the project
-    assert set(found(log)) == {"task-1:failure", "call-0:failure"}
+    assert set(found(log)) == {"task-1:failure"}
 
 
 def test_a_success_is_told_by_what_came_of_the_lesson() -> None:
@@ -90,7 +90,9 @@ def test_a_trial_that_acts_on_a_lesson_and_fails_again_is_a_failure() -> None:
     task = {"task_id": "env_1", "outcome": "failure", "reasoning": LESSON, "output": "Gave no answer in 6 steps"}
     (memory,) = found(trial(task)).values()
     assert memory.outcome == "negative"
-    assert memory.content.startswith("Failed trial: Look at the bowl under the lamp. What it acted on: I should have")
+    assert memory.content.startswith(
+        "Failed trial: Look at the bowl under the lamp. It failed again after this lesson: I should have"
+    )
 
 
 def test_failures_at_one_task_are_one_failure_and_those_at_two_tasks_are_two() -> None:
