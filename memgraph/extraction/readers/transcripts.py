@@ -30,21 +30,17 @@ from memgraph.extraction.readers.source import (
     time_of,
     undated,
 )
-from memgraph.model.build import BuildTask, TaskOutcome
+from memgraph.extraction.readers.tool_uses import change_of, description_of, listed, outcome_of
+from memgraph.model.build import BuildTask
 
 _HEAD_LINES = 200
 _CONTEXT_CHARS = 600
-_CHANGE_CHARS = 600
-"""Maximum characters of the old and of the new text of an edit."""
 _MAX_RUNNING = 1_000
 _MAX_SEEN = 200_000
 _MAX_UUID_CHARS = 64
 _OF_NO_SESSION = frozenset({"summary", "file-history-snapshot"})
 """Kinds of entries that Claude Code writes without a session id."""
 _EDITS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch"})
-_EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,5})\b")
-_ASKING = re.compile(r"(?:\S*/)?(?:e?grep|rg|git (?:grep|diff)|diff|cmp|test|\[|pgrep|which|command -v)(?:\s|$)")
-"""Programs for which exit code 1 is a regular result."""
 _WRAPPED = re.compile(r"<(system-reminder|ide_[a-z_]{1,40})>.*?</\1>", re.DOTALL)
 _TOLD_TO_REMEMBER = re.compile(r"<user-memory-input>(.*?)</user-memory-input>", re.DOTALL)
 _NOT_THE_USER = re.compile(
@@ -238,7 +234,7 @@ class _Session:
             if block.get("type") == "text" and (text := cleaned(block.get("text"), MAX_SAID_CHARS)):
                 self.said = text if self.said_is_used else end(f"{self.said}\n{text}".strip(), MAX_SAID_CHARS)
                 self.said_is_used = self.said_is_answered = False
-                self.closing = self.said
+                self.closing = f"{self.closing}\n{text}".strip()
             elif block.get("type") == "tool_use":
                 self._began(block)
 
@@ -270,15 +266,15 @@ class _Session:
         given = block.get("input")
         given = given if isinstance(given, dict) else {}
         file = self._relative(given.get("file_path") or given.get("notebook_path") or given.get("path"))
-        description = _described(tool, given, file)
+        description = description_of(tool, given, file)
         is_edit = tool in _EDITS and bool(file)
         self.running[task_id] = {
             "task_id": task_id,
             "agent_name": self.agent,
             "description": description,
-            "command": _changed(description, given) if is_edit else cleaned(given.get("command"), MAX_OUTPUT_CHARS),
+            "command": change_of(description, given) if is_edit else cleaned(given.get("command"), MAX_OUTPUT_CHARS),
             "reasoning": "" if self.said_is_answered else self.said,
-            "files_changed": list(dict.fromkeys([file, *map(self._relative, _listed(given.get("files")))]))
+            "files_changed": list(dict.fromkeys([file, *map(self._relative, listed(given.get("files")))]))
             if is_edit
             else [],
             "occurred_at": self.now or None,
@@ -298,7 +294,7 @@ class _Session:
                 why = _TOLD_WHY.search(output)
                 self._intervention(why[1] if why else "", about=f"Refused: {fields['description']}")
                 continue
-            outcome = _outcome(fields["command"], output, is_error=is_error)
+            outcome = outcome_of(fields["command"], output, is_error=is_error)
             if isinstance(told, dict) and told.get("interrupted") is True and outcome == "success":
                 outcome = "partial"
             try:
@@ -367,39 +363,3 @@ def _is_the_users(entry: dict[str, Any]) -> bool:
 
 
 _NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly")
-
-
-def _changed(description: str, given: dict[str, Any]) -> str:
-    """Return what an edit replaced by what, as far as it is short; of a new file only its name."""
-    edits = [given, *(one for one in _listed(given.get("edits")) if isinstance(one, dict))]
-    lines = [description]
-    for edit in edits[:20]:
-        for sign, name in (("-", "old_string"), ("+", "new_string")):
-            text = cleaned(edit.get(name), 2 * _CHANGE_CHARS)
-            lines += [f"{sign} {line}" for line in text.splitlines()] if len(text) <= _CHANGE_CHARS else []
-    patch = [line for line in cleaned(given.get("patch"), 2 * _CHANGE_CHARS).splitlines() if line[:1] in {"-", "+"}]
-    lines += [f"{line[0]} {line[1:]}" for line in patch]
-    return cleaned("\n".join(lines), MAX_OUTPUT_CHARS)
-
-
-def _listed(given: object) -> list[Any]:
-    return given if isinstance(given, list) else []
-
-
-def _described(tool: str, given: dict[str, Any], file: str) -> str:
-    if tool == "Bash":
-        command = cleaned(given.get("command"), MAX_OUTPUT_CHARS).partition("\n")[0]
-        return f"Bash: {one_line(given.get('description')) or one_line(command)}"
-    if file:
-        return one_line(f"{tool} {file}")
-    asked = (given.get(name) for name in ("description", "pattern", "query", "url", "prompt", "subject"))
-    about = next(filter(None, map(one_line, asked)), "") or next(filter(None, map(one_line, given.values())), "")
-    return one_line(f"{tool}: {about}") if about else tool
-
-
-def _outcome(command: str, output: str, *, is_error: bool) -> TaskOutcome:
-    if not is_error:
-        return "success"  # whatever the output says
-    code = _EXIT_CODE.match(output)
-    is_answer = code and int(code[1]) == 1 and _ASKING.match(command) and len(output.splitlines()) == 1
-    return "success" if is_answer else "failure"

@@ -27,7 +27,7 @@ _JOINED = re.compile(r"(?<=[a-z)`'\"])[.!?](?=[A-Z][a-z]{1,20}[ ,])")
 _PLANS = re.compile(
     r"^(?:ok(?:ay)?,?\s+|great[,!]?\s+|good[,!]?\s+|so,?\s+|perfect[,!]?\s+)?(?:now,?\s+|next,?\s+|first,?\s+|then,?\s+|finally,?\s+)?(?:let'?s?(?:\s+us)?|lets|"
     r"i(?:'ll| will| need| should| am going| want| can now|'m going)|we(?:'ll| will| need| should| can now| are going)|now|next|first|the next step|"
-    r"(?:before|after) \w+ing|using it|calling|proceed|would you|do you|shall i|want me)\b",
+    r"(?:before|after) \w+ing|using it|calling|proceed|would you|do you|shall i|want me|fix|add|update|check|move|create|use|write|run|option)\b",
     re.IGNORECASE,
 )
 _CAUSE = re.compile(
@@ -42,7 +42,7 @@ _BECAUSE = re.compile(
     re.IGNORECASE,
 )
 _DOUBTS = re.compile(
-    r"\b(?:maybe|perhaps|might|could be|possibl[ey]|probably|likely|i think|i suspect|i believe|not sure|let me|let's|we will|i will|i'll|seems? (?:like|to)|appears? to|whether)\b|\?\W*$",
+    r"\b(?:maybe|perhaps|might|could be|possibl[ey]|probably|likely|i think|i suspect|i believe|not sure|let me|let's|we will|i will|i'll|seems? (?:like|to)|appears? to|whether|yet|as expected)\b|\?\W*$",
     re.IGNORECASE,
 )
 _ECHO = re.compile(
@@ -59,23 +59,14 @@ _STILL = re.compile(
     r"no,? (?:it|that|this)|that'?s (?:wrong|not)|wrong|nope|again|not true|incorrect|no luck)\b",
     re.IGNORECASE,
 )
-_PROBLEM = re.compile(
-    r"\b(?:fail\w{0,4}|errors?|crash\w{0,3}|broken|breaks?|bugs?|does(?:n'?t| not)|not working|wrong|issues?|problems?|why|hang\w{0,2}|slow|stuck|missing|weird|still|can'?t|cannot|won'?t)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass
 class _Turn:
     """What follows one message of the user: steps, and the user's next message."""
 
-    asked: str = ""
     steps: list[Step] = field(default_factory=list)
     answered: str = ""
-
-    @property
-    def is_about_a_problem(self) -> bool:
-        return bool(_PROBLEM.search(self.asked[:2_000])) or any(not one.worked and one.runs for one in self.steps)
 
 
 def causes_in(text: str, *, weak: bool = False, is_about: bool = False) -> list[str]:
@@ -147,9 +138,8 @@ def _claims(turn: _Turn) -> tuple[list[tuple[Step, list[str]]], list[str]]:
     disproved: list[str] = []
     failed: list[tuple[Step, str]] = []
     before = ""
-    weak = turn.is_about_a_problem
     for step in turn.steps:
-        if step.task.reasoning != before and (said := causes_in(step.task.reasoning, weak=weak)):
+        if step.task.reasoning != before and (said := causes_in(step.task.reasoning)):
             claims.append((step, said[-2:]))
         before = step.task.reasoning
         if not step.worked and step.runs:
@@ -159,7 +149,7 @@ def _claims(turn: _Turn) -> tuple[list[tuple[Step, list[str]]], list[str]]:
                 disproved += [one for _, said in claims for one in said]
                 claims = []
             failed.append((step, mark))
-        if said := causes_in(step.task.lesson, weak=weak):
+        if said := causes_in(step.task.lesson):
             claims.append((step, said[:3]))
     return claims, disproved
 
@@ -167,7 +157,7 @@ def _claims(turn: _Turn) -> tuple[list[tuple[Step, list[str]]], list[str]]:
 def _turns(said: Sequence[UserIntervention], steps: Sequence[Step]) -> list[_Turn]:
     """Return the steps by the user's message that they follow; steps without a time follow the first."""
     times = [one.timestamp for one in said]
-    turns = [_Turn()] + [_Turn(one.action) for one in said]
+    turns = [_Turn() for _ in range(len(said) + 1)]
     for one, following in zip(turns, said, strict=False):
         one.answered = following.action
     place = 0

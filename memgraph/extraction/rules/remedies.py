@@ -36,6 +36,14 @@ _UNUSABLE = re.compile(
 )
 """Errors of the way something was called, not of what it found."""
 _NOT_OF_THE_RULES = re.compile(r"not found|invalid|does not exist", re.IGNORECASE)
+_ROUTINE = re.compile(r"git (?:add|commit)\b")
+"""Commands whose failures are stopped by hooks and staging, as everywhere."""
+_STATUS = re.compile(
+    r"\.{5,}|\bFAILED\s*\[|completed with exit code|exited with code|^Exit code \d+$|found no collectors|^=+ .{0,80} =+$"
+)
+"""Lines that say that something failed, and not what."""
+_TARGET = re.compile(r"^[^-\s].*[/.:]")
+_SHORT_WORD = 3
 _MISTYPED = re.compile(
     r"\bE999\b|SyntaxError|IndentationError|unexpected (?:EOF|indent)|unterminated|syntax error", re.IGNORECASE
 )
@@ -57,7 +65,7 @@ def failures(steps: Sequence[Step]) -> Iterator[Finding]:
     for step in steps:
         if step.creates:
             created.update(step.task.files_changed)
-        if step.worked or step.place in told or step.looks or step.edits:
+        if step.worked or step.place in told or step.looks or step.edits or _ROUTINE.match(step.command):
             continue
         remedy = _ended_by(steps, step)
         alike = [
@@ -75,19 +83,17 @@ def failures(steps: Sequence[Step]) -> Iterator[Finding]:
 def _ended_by(steps: Sequence[Step], failed: Step) -> Step | None:
     near = steps[failed.place + 1 : failed.place + 1 + _NEAR_STEPS]
     is_unusable = _UNUSABLE.search(failed.task.output[-2_000:]) is not None
-    return next(
-        (
-            one
-            for one in near
-            if one.worked and (is_same(failed, one) or (is_unusable and is_by_another_program(failed, one)))
-        ),
-        None,
-    )
+    for one in near:
+        if one.worked and is_same(failed, one) and (failed.acts or is_unusable or _is_covered(failed, one)):
+            return one
+        if one.worked and is_unusable and is_by_another_program(failed, one):
+            return one
+    return None
 
 
 def _recovered(steps: Sequence[Step], failed: Sequence[Step], worked: Step, created: set[str]) -> Finding | None:
     first, last = failed[0], failed[-1]
-    errors = error_lines(last.task.output)
+    errors = [line for line in error_lines(last.task.output, limit=6) if not _STATUS.search(line)][:2]
     said = errors[0] if errors else _last_line(last.task.output)
     if not said or _MISTYPED.search(said):
         return None
@@ -168,6 +174,17 @@ def _after(steps: Sequence[Step], step: Step) -> str:
     return steps[step.place + 1].task.reasoning if step.place + 1 < len(steps) else ""
 
 
+def _topics(text: str) -> set[str]:
+    """Return the words of a text that name something, also as parts of names."""
+    return {word for word in content_words(re.sub(r"[\W_]+", " ", text[:4_000])) if len(word) > _SHORT_WORD}
+
+
+def _is_covered(failed: Step, worked: Step) -> bool:
+    """Return whether a check that succeeded is about the same files and tests as the one that failed, or about everything."""
+    its, others = ({word for word in step.command.split()[1:] if _TARGET.search(word)} for step in (failed, worked))
+    return its <= others or not others
+
+
 def _distinct(steps: Sequence[Step]) -> list[Step]:
     return list({step.essence: step for step in steps}.values())
 
@@ -203,11 +220,13 @@ def _changed(edit: Step) -> str:
 
 
 def _explained(steps: Sequence[Step], last: Step, worked: Step) -> str:
-    """Return what the agent said about the cause from the last failure on, until the step after the success."""
-    near = steps[last.place + 1 : worked.place + 2]
-    texts = dict.fromkeys([*(step.task.reasoning for step in near), *(step.task.lesson for step in near)])
+    """Return what the agent said about the cause right after the last failure, with the last act, and after the success."""
+    done = [step for step in steps[last.place + 1 : worked.place] if step.edits or step.acts]
+    near = [*steps[last.place + 1 : last.place + 2], *done[-1:], *steps[worked.place : worked.place + 2]]
+    texts = dict.fromkeys([*(step.task.reasoning for step in near), worked.task.lesson])
+    about = _topics(" ".join([last.task.output[-2_000:], last.command, *(step.task.command for step in done[-1:])]))
     found = [one for text in texts for one in causes_in(text, weak=True, is_about=True) if one not in last.task.output]
-    return joined(list(dict.fromkeys(found))[-2:], 300)
+    return joined([one for one in dict.fromkeys(found) if _topics(one) & about][-2:], 300)
 
 
 def _in_vain(steps: Sequence[Step], remedy: _Remedy) -> str:
@@ -224,7 +243,7 @@ def _in_vain(steps: Sequence[Step], remedy: _Remedy) -> str:
 
 def _stayed(steps: Sequence[Step], failed: Sequence[Step]) -> Finding | None:
     last = failed[-1]
-    errors = error_lines(last.task.output)
+    errors = [line for line in error_lines(last.task.output, limit=6) if not _STATUS.search(line)][:2]
     said = errors[0] if errors else _last_line(last.task.output)
     after = steps[last.place + 1 : last.place + 2]
     why = [one for step in after for one in causes_in(step.task.reasoning, weak=True, is_about=True)]
@@ -247,4 +266,4 @@ def _stayed(steps: Sequence[Step], failed: Sequence[Step]) -> Finding | None:
 
 def _last_line(text: str) -> str:
     lines = [line.strip() for line in text[-4_000:].splitlines() if line.strip()]
-    return lines[-1][:240] if lines else ""
+    return next((line[:240] for line in lines[-1:] if not _STATUS.search(line)), "")

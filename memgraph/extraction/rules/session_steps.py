@@ -71,7 +71,7 @@ class Step:
     @cached_property
     def words(self) -> frozenset[str]:
         """The words of the command."""
-        return frozenset(_WORD.findall(self.command.casefold()))
+        return frozenset(_WORD.findall(_REPORTS.sub("", self.command).casefold()))
 
     @cached_property
     def program(self) -> str:

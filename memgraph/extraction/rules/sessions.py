@@ -28,6 +28,12 @@ _TELLING_WORDS = 1
 """Minimum number of content words in the words that refuse a call."""
 _REFUSED = "Refused: "
 _ORDINARY = re.compile(r"^(?:git|npm (?:install|ci)|pip install|yarn install|rm|mkdir|cp|mv|chmod|kill|pkill|touch)\b")
+_TELLS_HOW = re.compile(
+    r"\bhow (?:to|we)\b|\b(?:the|these|our) (?:steps|procedure|checklist|recipe)\b|\bin this order\b|\b(?:always|whenever|every time|each time)\b|\b(?:for|before|after) (?:each|every|any)\s|"
+    r"^(?:to|when)\s[^.!?\n]{3,80}[,:]",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What tells a way of doing something from a list of requests."""
 _SCRATCH = re.compile(r"(?:^|/)(?:re?pro\w{0,20}|debug\w{0,20}|scratch\w{0,20}|te?mp\w{0,20})\.\w{1,5}$", re.IGNORECASE)
 """Files that a session makes for itself."""
 
@@ -64,9 +70,10 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
             if not takes_back(said.action, entry[2], is_latest=number >= latest)
         ]
         latest = len(kept)
-        if steps := steps_in(said.action):
+        if (steps := steps_in(said.action)) and _TELLS_HOW.search(said.action):
             reason = "the user stated the steps"
-            yield Finding("procedure", 9.2, f"{place}:procedure", said.action, reason, said=said, steps=steps)
+            alone = said.model_copy(update={"context": ""})
+            yield Finding("procedure", 9.2, f"{place}:procedure", said.action, reason, said=alone, steps=steps)
             continue
         stated = statements_in(said.action)
         kept += [(place, said, one) for one in stated]
@@ -133,17 +140,17 @@ def _solved(log: BuildEventLog, steps: Sequence[Step]) -> Iterator[Finding]:
         "session:procedure",
         goal,
         "a session ended well; these changes led there",
-        worked[-1].task,
+        changes[-1][0].task,
         actions=tuple(ActionStep(t=float(number), action=line) for number, line in enumerate(lines)),
         goal=goal,
-        told=f"How “{goal}” was solved: {'; '.join(changes[-3:])}.",
+        told=f"How “{goal}” was solved: {'; '.join(text for _, text in changes[-3:])}.",
     )
 
 
-def _lasting_changes(steps: Sequence[Step]) -> list[str]:
+def _lasting_changes(steps: Sequence[Step]) -> list[tuple[Step, str]]:
     """Return the last edit of each file with its stated purpose or cause; files that the session created are its scratch."""
     created = {file for step in steps if step.creates for file in step.task.files_changed}
-    found: dict[str, str] = {}
+    found: dict[str, tuple[Step, str]] = {}
     for step in steps:
         files = [file for file in step.task.files_changed if file not in created and not _SCRATCH.search(file)]
         if not (step.edits and step.worked and files):
@@ -153,7 +160,7 @@ def _lasting_changes(steps: Sequence[Step]) -> list[str]:
         causes_stated = causes_in(f"{step.task.reasoning}\n{after}", weak=True, is_about=True)
         why = purpose or (joined(causes_stated[-1:]).rstrip(".") if causes_stated else "")
         if why:
-            found[files[0]] = f"edited {', '.join(files[:2])} ({why})"
+            found[files[0]] = step, f"edited {', '.join(files[:2])} ({why})"
     return list(found.values())
 
 

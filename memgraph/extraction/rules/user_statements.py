@@ -29,7 +29,7 @@ _FENCED = re.compile(
 )
 """Pasted code, quotations, prompts, tables and stack traces: not the user's own words."""
 _OPENER = re.compile(
-    r"^\W{0,4}(?:(?:ok(?:ay)?|yes|very good|excellent|awesome|yeah|yep|sure|right|good|great|nice|cool|perfect|thanks?|thank you|please|pls|plz|also|and|but|so|well|hmm+|wait|w8|"
+    r"^\W{0,4}(?:(?:ok(?:ay)?|yes|very good|excellent|awesome|yeah|yep|sure|right|good|great|nice|cool|perfect|because|thanks?|thank you|please|pls|plz|also|and|but|so|well|hmm+|wait|w8|"
     r"actually|oh|hey|just|again|i think|i guess|imo|imho|no(?=[,.!;:])|nope|then|however|one (?:more|last) thing|ps|btw|by the way)\b[\s,:;.!-]{0,4}){1,6}",
     re.IGNORECASE,
 )  # fmt: skip
@@ -52,6 +52,11 @@ _ONCE = re.compile(
     re.IGNORECASE,
 )
 """What ties a sentence to the moment."""
+_HEDGED = re.compile(
+    r"\b(?:maybe|perhaps|probably|not sure|i wonder|wondering|my (?:naive )?(?:thinking|guess)|i assume|leaning|might|could be|i don'?t kno?w\w?)\b|\*\*|^[*#]|</?\w{1,40}_\w{1,40}>",
+    re.IGNORECASE,
+)
+"""Doubt, and marks of pasted documents."""
 _TROUBLE = re.compile(
     r"\b(?:fail(?:s|ed|ing|ure)?|errors?|crash\w{0,3}|broken|breaks? again|not working|does(?:n'?t| not) (?:work|show|load|seem|exist)|did(?:n'?t| not)|"
     r"won'?t|nothing happens|weird|strange|bugs?|hangs?|stuck|looks? like|seems?|i (?:see|get|got|have seen|noticed|ran|tried)|still)\b",
@@ -72,16 +77,16 @@ _PRODUCTS = (
     r"patches|logs|variables|docs|steps|plans|code|classes|modules|migrations)"
 )
 _GENERAL = re.compile(
-    r"\b(?:always|never|whenever|every ?time|each time|any ?time|from now on|going forward|from here on|in (?:the )?future|in general|as a rule|rule of thumb|at all times|"
+    r"\b(?:always|never|whenever|every ?time|each time|any ?time|from now on|going forward|from here on|in general|as a rule|rule of thumb|at all times|"
     r"no matter (?:what|how|which)|under no circumstances|by default|(?:do not|don'?t|not) ever|only ever|until further notice|in this (?:project|repo|repository|codebase)|"
-    r"(?:for|on|in|at|before|after) (?:every|each|any)\s\w+|^(?:every|each)\s\w+|(?:our|the|my) (?:rule|convention|policy|standard|workflow|house style)\b|"
+    r"(?:for|on|in|at|before|after) (?:every|each|any)\s\w+|^(?:every|each)\s\w+|^in (?:the )?future\b|(?:our|the|my) (?:rule|convention|policy|standard|workflow|house style)\b|"
     r"(?:not allowed|forbidden|off[- ]limits|mandatory|no more \w+)|you (?:should|shouldn'?t|must|may|can|are)\b.{0,160}\bunless|before (?:you )?(?:commit|push|merg|deploy|releas|install|delet|open)\w{0,4})\b",
     re.IGNORECASE,
 )
 _NOT_GENERAL = re.compile(
     r"^i (?:also |just )?(?:noticed|was|see|saw|reali[sz]ed|found|thought|wonder)\b|\bnever ?mind\b|\b(?:as|like) (?:always|never)\b|\balways (?:the same|been|was|were|has|have|had|fails?|crash\w*|get|gets|shows?|returns?)\b|"
     r"\b(?:i|i've|i have|you|it|that|this|which|they) (?:have |had |has )?(?:never|always) (?:seen?|said|had|heard|did|got|knew|thought|worked?|works|asked|told|see|saw|happen\w*|noticed|finish\w*|return\w*|end\w*)\b|"
-    r"\bnever (?:worked|happened|finished|returned|ends?|seen|heard)\b|\bin future (?:work|steps?)\b",
+    r"\bnever (?:worked|happened|finished|returned|ends?|seen|heard)\b|\bi (?:hate|love) (?:wast|los)ing\b",
     re.IGNORECASE,
 )
 _FORBIDS = re.compile(
@@ -92,7 +97,7 @@ _FORBIDS = re.compile(
     re.IGNORECASE,
 )
 _STYLE = re.compile(
-    r"^(?:please\s+|always\s+)?(?:(?:keep|leave)\s+(?!(?:only|both|just|going|on|up|it|this|that|them|working|trying|iterating|running|doing|looking|at|in touch|me|reading|digging|pushing|the change)\b)\S+\s+\S|"
+    r"^(?:please\s+|always\s+)?(?:(?:keep|leave)\s+(?!(?:only|both|just|going|on|up|it|this|that|them|working|trying|iterating|running|doing|looking|at|in|me|reading|digging|pushing|the change)\b)\S+\s+\S|"
     r"be\s+(?:more|less|brief|concise|terse|short|shorter|explicit|blunt|direct|succinct|polite|critical|honest)\b|"
     r"(?:answer|reply|respond|speak|talk|write|explain)(?:\s+to me)?\s+(?:in\s+(?!detail|the (?:file|readme|docs?)|a (?:file|new))\w|short|brief|concise|plain|less\b)|"
     r"(?:write|make|name|format|phrase|word|limit|structure|group|split|squash|sign|prefix|base)\s+(?:\w+\s+)?"
@@ -282,7 +287,7 @@ def _kind(sentence: str) -> StatementKind | None:
     is_general = (
         len(words) <= _MOST_GENERAL_WORDS and _GENERAL.search(text) is not None and not _NOT_GENERAL.search(text)
     )
-    if _ONCE.search(text) and not is_general:
+    if _HEDGED.search(text) or (_ONCE.search(text) and not is_general):
         return None
     clauses = [text, *(part for raw in _CLAUSE.split(text) if len((part := _OPENER.sub("", raw).strip()).split()) > 1)]
     if _TROUBLE.search(text) and not is_general:

@@ -144,6 +144,120 @@ def test_insights_are_kept_and_plans_are_not() -> None:
     assert len(found(log)) == 1
 
 
+class TestWhatEndedAFailure:
+    def resolution(self, *steps: dict[str, Any]) -> str | None:
+        (error,) = only(session(*steps), "recovery").errors_encountered
+        return str(error.resolution)
+
+    def test_it_is_the_act_that_the_error_names(self) -> None:
+        steps = (
+            run("alembic revision -m cart", "FAILED: Multiple heads are present", ok=False),
+            run("alembic upgrade head", "done"),
+            run("alembic merge heads", "merged"),
+            run("alembic history", "a, b"),
+            run("alembic revision -m cart", "done"),
+        )
+        assert self.resolution(*steps) == "`alembic merge heads`"
+
+    def test_it_is_the_edit_with_what_became_of_the_line(self) -> None:
+        change = "Edit shop/cart.py\n- timeout = 5\n+ timeout = 30"
+        steps = (
+            run("pytest tests/test_cart.py", "E   TimeoutError: 5 s", ok=False),
+            {**edit("shop/cart.py"), "command": change},
+            run("pytest tests/test_cart.py -q | tail -3", "1 passed"),
+        )
+        assert self.resolution(*steps) == "Edited shop/cart.py. In shop/cart.py, `timeout = 5` became `timeout = 30`."
+
+    def test_it_is_the_command_that_can_be_called(self) -> None:
+        steps = (run("python sync.py", "bash: python: command not found", ok=False), run("python3 sync.py", "done"))
+        assert self.resolution(*steps) == "`python3 sync.py`"
+
+    @pytest.mark.parametrize(
+        "between",
+        [
+            [],
+            [run("cat cart.py"), run("mypy shop", "ok")],
+            [run(f"./step{number}.sh") for number in range(4)],
+            [edit("a.py"), edit("b.py"), edit("c.py")],
+        ],
+        ids=["nothing", "only looks and checks", "many acts", "edits that nobody explained"],
+    )
+    def test_where_it_cannot_be_told_nothing_is(self, between: list[dict[str, Any]]) -> None:
+        failed = run("make release", "KeyError: 'tag'", ok=False)
+        assert found(session(failed, *between, run("make release", "done"))) == []
+
+    def test_the_check_of_something_else_ends_no_failure(self) -> None:
+        steps = (
+            run("pytest tests/test_a.py", "KeyError: 'a'", ok=False),
+            edit("a.py"),
+            run("pytest tests/test_b.py", "ok"),
+        )
+        assert found(session(*steps)) == []
+
+    def test_what_was_tried_in_vain_is_kept_with_it(self) -> None:
+        steps = (
+            run("make serve", "OSError: address already in use: 8081", ok=False),
+            run("systemctl restart nginx"),
+            run("make serve", "OSError: address already in use: 8081", ok=False),
+            run("fuser -k 8081/tcp", reasoning="Port 8081 is held by a stale worker, so the address stays in use."),
+            run("make serve", "listening"),
+        )
+        memory = only(session(*steps), "recovery")
+        assert memory.content == (
+            "`make serve` failed 2 times (OSError: address already in use: 8081); it worked after `fuser -k 8081/tcp`. "
+            "Port 8081 is held by a stale worker, so the address stays in use. "
+            "Tried in vain before: `systemctl restart nginx`."
+        )
+
+    @pytest.mark.parametrize("command", ["git commit -m x", "git add ."])
+    def test_hooks_and_staging_are_no_lesson(self, command: str) -> None:
+        steps = (run(command, "error: unstaged files", ok=False), run("black ."), run(command))
+        assert found(session(*steps)) == []
+
+
+class TestCauses:
+    WRONG = "The root cause is that `load_config` reads the wrong file."
+    RIGHT = "The actual problem was the underscore in `my_host.local`: browsers drop cookies of such hosts."
+
+    def at(self, second: int, step: dict[str, Any]) -> dict[str, Any]:
+        return {**step, "occurred_at": f"2026-03-01T10:00:{second:02d}Z"}
+
+    def says(self, second: int, text: str) -> dict[str, str]:
+        return {"timestamp": f"2026-03-01T10:00:{second:02d}Z", "action": text}
+
+    def test_the_last_cause_is_kept_with_those_that_the_user_disproved(self) -> None:
+        log = session(
+            self.at(1, {**edit("config.py"), "lesson": self.WRONG}),
+            self.at(3, {**edit("hosts.py"), "lesson": self.RIGHT}),
+            said=[self.says(0, "The login is lost"), self.says(2, "still broken"), self.says(4, "great, that was it")],
+        )
+        assert only(log, "insight").content == f"{self.RIGHT} Supposed before, and wrong: {self.WRONG}"
+
+    def test_a_cause_that_the_user_disproved_is_not_kept(self) -> None:
+        log = session(
+            self.at(1, {**edit("config.py"), "lesson": self.WRONG}),
+            said=[self.says(0, "The login is lost"), self.says(2, "same error")],
+        )
+        assert found(log) == []
+
+    def test_the_same_failure_disproves_a_cause(self) -> None:
+        failed = run("make login", "AuthError: no cookie", ok=False)
+        log = session(failed, {**edit("config.py"), "reasoning": self.WRONG}, failed, run("ls", reasoning=self.RIGHT))
+        assert only(log, "insight").content == f"{self.RIGHT} Supposed before, and wrong: {self.WRONG}"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "The problem is probably the cache in `cart.py`.",
+            "Let me see whether the root cause is in `cart.py`.",
+            "This is the root cause.",
+            "The test fails because `total` does not exist yet.",
+        ],
+    )
+    def test_doubts_plans_and_fragments_are_no_causes(self, text: str) -> None:
+        assert found(session(run("ls", reasoning=text))) == []
+
+
 def test_a_repeatedly_successful_command_becomes_a_procedure() -> None:
     log = session(*(run("make check-all", "ok", description="Bash: Run all checks") for _ in range(3)))
     memory = only(log, "procedure")
