@@ -20,6 +20,7 @@ from memgraph.text.sentences import ended
 _MAX_CHARS = 420
 _MAX_FOUND = 12
 _MAX_VAIN = 3
+_NEAR_FAILURES = 40
 _LEAST_WORDS, _MOST_WORDS = 6, 60
 _TELLING_WORDS = 10
 
@@ -148,7 +149,7 @@ def _claims(turn: _Turn) -> tuple[list[tuple[Step, list[str]]], list[str]]:
             if any(its == mark and is_same(one, step) for one, its in failed):
                 disproved += [one for _, said in claims for one in said]
                 claims = []
-            failed.append((step, mark))
+            failed = [*failed[1 - _NEAR_FAILURES :], (step, mark)]
         if said := causes_in(step.task.lesson):
             claims.append((step, said[:3]))
     return claims, disproved

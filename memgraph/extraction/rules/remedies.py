@@ -43,7 +43,12 @@ _STATUS = re.compile(
 )
 """Lines that say that something failed, and not what."""
 _TARGET = re.compile(r"^[^-\s].*[/.:]")
-_SHORT_WORD = 3
+_TOPIC = re.compile(r"[^\W\d_]{4,40}|\d{3,10}")
+_GENERIC = frozenset(
+    str.split(
+        "this that with from have were been when then than into they them your what which because error errors failed fails failure test tests file files line code true false none most"
+    )
+)
 _MISTYPED = re.compile(
     r"\bE999\b|SyntaxError|IndentationError|unexpected (?:EOF|indent)|unterminated|syntax error", re.IGNORECASE
 )
@@ -176,7 +181,7 @@ def _after(steps: Sequence[Step], step: Step) -> str:
 
 def _topics(text: str) -> set[str]:
     """Return the words of a text that name something, also as parts of names."""
-    return {word for word in content_words(re.sub(r"[\W_]+", " ", text[:4_000])) if len(word) > _SHORT_WORD}
+    return set(_TOPIC.findall(text[:4_000].casefold())) - _GENERIC
 
 
 def _is_covered(failed: Step, worked: Step) -> bool:
