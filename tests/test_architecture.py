@@ -56,7 +56,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "documents",
         "history",
         "trials",
-        "ci_failures",
+        "ci_failures codex tool_uses",
         "builds ci_log junit transcripts",
     ),
     "fold": (

@@ -93,19 +93,6 @@ _CORRECTION = re.compile(
     r"chang(?:e|ed) .{1,60} (?:to|from)|instead|abort\w{0,3}|cancel\w{0,4}|stopped|rolled back|roll back|denied|disapprov\w{1,3}|fix(?:ed)?)\b",
     re.IGNORECASE,
 )
-_OBJECTION = re.compile(
-    r"^(?:no\b|nope\b|wrong\b|stop\b|wait\b|hmm,? no|don'?t\b|do not\b|undo\b|revert\b|that(?:'s| is|s) (?:not|wrong|incorrect)|this is (?:not|wrong)|"
-    r"not what\b|why (?:did|are|do|would) you\b|you (?:forgot|missed|broke|removed|deleted|should(?:n'?t| not)|were supposed|did ?n[o']t)|"
-    r"i (?:said|told|asked|meant|did ?n[o']t (?:ask|want|say))|please (?:don'?t|stop|undo|revert)|never\b)"
-    r"|\b(?:not what i (?:asked|wanted|meant)|i (?:already )?told you|that(?:'s| is) (?:wrong|incorrect|not (?:right|correct)))\b",
-    re.IGNORECASE,
-)
-_STANDING_RULE = re.compile(
-    r"\b(?:always|never|from now on|(?:i|we) (?:strongly )?prefer|prefer \S{2,40} (?:over|to|instead)|in this (?:project|repo|repository|codebase)|"
-    r"every time|at all times|remember (?:to|that)|(?:our|the) (?:convention|policy|rule|standard)s?\b|we (?:only |always |never |don'?t |do not )?use|"
-    r"stop \w+ing|no more \w+ing|don'?t ever|whenever you|before (?:every|each|you) commit|use \S{1,40} (?:instead of|rather than|not) )\b|\bremember:",
-    re.IGNORECASE,
-)
 _STEP = re.compile(r"^\s{0,8}(?:(?:step )?(\d{1,2})[.):]|[Ss]tep (\d{1,2})\b[.: ]?)\s{1,4}(\S.{1,300})")
 _IMPERATIVE = re.compile(
     r"^`?(?:run|open|set|install|create|copy|delete|remove|add|stop|start|restart|check|verify|make|build|deploy|push|pull|call|update|"
@@ -182,16 +169,6 @@ def is_severe(text: str) -> bool:
 def is_instruction(text: str) -> bool:
     """Return whether a text states a general instruction."""
     return _RULE.search(text[:_MAX_TEXT_CHARS]) is not None
-
-
-def is_objection(text: str) -> bool:
-    """Return whether a user's message objects to the agent's last action."""
-    return _OBJECTION.search(text[:_MAX_SENTENCE_CHARS].strip()) is not None
-
-
-def is_standing_rule(text: str) -> bool:
-    """Return whether a user's message holds beyond the current task: a rule, a convention, a preference."""
-    return _STANDING_RULE.search(text[:_MAX_TEXT_CHARS]) is not None
 
 
 def is_correction(text: str) -> bool:

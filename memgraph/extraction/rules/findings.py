@@ -38,6 +38,7 @@ _OUTCOME: dict[str, Outcome] = {
 _OUTCOME |= {
     "insight": "unknown",
     "instruction": "unknown",
+    "statement": "unknown",
     "intervention": "unknown",
     "removal": "neutral",
     "procedure": "positive",
@@ -80,6 +81,8 @@ class Finding:
         The steps taken, if known.
     fingerprint : str or None
         The failure's fingerprint, if it has no error.
+    resolution : str or None
+        What ended the failure: what was changed, run or decided, never what had failed.
     """
 
     kind: str
@@ -99,6 +102,7 @@ class Finding:
     goal: str | None = None
     actions: tuple[ActionStep, ...] = ()
     fingerprint: str | None = None
+    resolution: str | None = None
 
 
 def composed(finding: Finding, setting: Setting) -> AgentMemory:
@@ -150,12 +154,19 @@ def composed(finding: Finding, setting: Setting) -> AgentMemory:
             EncounteredError(
                 type=error_type(error) or "error",
                 message=error,
-                resolution=_one_line(finding.text)[:400] if finding.kind == "recovery" else None,
+                resolution=_resolution(finding),
             )
             for error in finding.errors
         ],
         user_feedback=_one_line(finding.text)[:2_000] if finding.said else None,
     )
+
+
+def _resolution(finding: Finding) -> str | None:
+    """Return what ended a failure; a build's task that succeeded says so itself."""
+    if finding.kind != "recovery":
+        return None
+    return _one_line(finding.resolution or ("" if finding.attempt else finding.text))[:400] or None
 
 
 def _attempt(finding: Finding) -> Attempt | None:

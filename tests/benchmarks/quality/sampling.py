@@ -95,7 +95,13 @@ def _events(source: readers.Reader) -> Iterator[tuple[str, str]]:
             continue
         for task in record.build.tasks:
             files = ", ".join(task.files_changed[:8])
-            parts = [f"[{task.outcome}] {task.description}", task.output, f"files: {files}" if files else ""]
+            parts = [
+                f"[{task.outcome}] {task.description}",
+                task.reasoning,
+                task.output,
+                f"files: {files}" if files else "",
+            ]
+            parts += [f"said then: {task.lesson}" if task.lesson else ""]
             yield f"{record.build.build_id}/{task.task_id}", "\n".join(filter(None, parts))
         for said in record.build.user_interventions:
             yield (

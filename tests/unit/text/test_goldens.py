@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from memgraph.extraction.rules.findings import _fitting, _one_line
-from memgraph.extraction.rules.sessions import _short
+from memgraph.extraction.rules.session_steps import short
 from memgraph.extraction.statements import sentences
 from memgraph.index.analyser import analyse
 from memgraph.index.indexed_text import indexed_text
@@ -107,7 +107,7 @@ OF_TEXTS: dict[str, Callable[[str], Any]] = {
     "cut": lambda text: cut(text, LIMIT),
     "preview": preview,
     "cut for a chart": lambda text: _shortened(text, LIMIT),
-    "cut command": lambda text: _short(text * 3),
+    "cut command": lambda text: short(text * 3),
     "cut label": _clipped,
     "fitted": lambda text: fitted([text, text[:5], text[::-1]], 2 * LIMIT),
     "one_line": one_line,

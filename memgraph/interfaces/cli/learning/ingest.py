@@ -86,7 +86,7 @@ KINDS = {
         frozenset({".json", ".jsonl", ".ndjson"}),
     ),
     "transcripts": Kind(
-        "Read Claude Code transcripts; without PATH, all of them.",
+        "Read Claude Code transcripts or Codex logs; without PATH, all of the former.",
         _reader("TranscriptReader"),
         frozenset({".jsonl"}),
         reads_hidden=True,
