@@ -192,7 +192,7 @@ def generalised(
     if kind not in _FRAMES or (kind in {"recovery", "undone"} and not any(map(_has_remedy, central))):
         return None
     many = seen.split(" ", 2)
-    told = f"{_FRAMES[kind]}{_at(shared)} {seen}{_when(central) if len(central) > 1 else ''}"
+    told = f"{_FRAMES[kind]}{_at(shared)} {seen}{when(central) if len(central) > 1 else ''}"
     if failed_builds:
         which = "which" if f"{failed_builds:,}" == many[1] else f"{failed_builds:,} of which"
         told += f", {which} failed all the same"
@@ -202,8 +202,8 @@ def generalised(
     accounts = _accounts(central)
     if not accounts:
         return None
-    dates = bool(_when(central).startswith(", from"))
-    best, *others = (f"“{said.removesuffix('.')}”{_dated(row) if dates else ''}" for said, row in accounts)
+    dates = bool(when(central).startswith(", from"))
+    best, *others = (f"“{said.removesuffix('.')}”{dated(row) if dates else ''}" for said, row in accounts)
     text = f"{told}: {best}."
     rest = f" {_AGAINST[outcome]} in {against:,} other {'build' if against == 1 else 'builds'}." if against else ""
     for most in range(min(len(others), _MOST_EXAMPLES - 1), 0, -1):
@@ -225,7 +225,7 @@ def _of_a_weak_point(changes: Sequence[Row], seen: str) -> str | None:
     again = came_back(ordered, thing) if thing else None
     if again is None or thing is None:
         return None
-    text = f"Expect regressions in `{thing}`: it was mended {seen}{_when(ordered)}, and what had worked broke again."
+    text = f"Expect regressions in `{thing}`: it was mended {seen}{when(ordered)}, and what had worked broke again."
     last = ordered[-1]
     parts = (
         [("Broken again, and last mended", last)] if again is last else [("Broken again", again), ("Last mended", last)]
@@ -234,7 +234,7 @@ def _of_a_weak_point(changes: Sequence[Row], seen: str) -> str | None:
     quoted = 0
     for label, row in parts:
         told = sorted(naming(row, thing), key=lambda one: row is again and not says_it_returned(one))
-        more = f" {label}{_dated(row)}: “{told[0].removesuffix('.')}”." if told else ""
+        more = f" {label}{dated(row)}: “{told[0].removesuffix('.')}”." if told else ""
         if more and quoted < _MOST_EXAMPLES and len(text) + len(more) <= MAX_CONTENT_CHARS:
             text += more
             quoted += 1
@@ -269,7 +269,7 @@ def _accounts(central: Sequence[Row]) -> list[tuple[str, Row]]:
     return sorted(accounts, key=lambda account: not reasons_in(account[0]))
 
 
-def _dated(row: Row) -> str:
+def dated(row: Row) -> str:
     """Return when it happened, in brackets; nothing of what nobody dated."""
     day = row.get("occurred_at", "")
     return f" ({in_words(day)})" if day[:4] > _UNDATED_YEAR else ""
@@ -286,7 +286,7 @@ def _is_of_one_task(rows: Sequence[Row]) -> bool:
     return len(tasks) == 1 and None not in tasks
 
 
-def _when(episodes: Sequence[Row]) -> str:
+def when(episodes: Sequence[Row]) -> str:
     """Return the months from the first to the last; nothing for trials that nobody dated."""
     days = sorted(row["occurred_at"][:7] for row in episodes if row.get("occurred_at"))
     if not days or days[0][:4] <= _UNDATED_YEAR:
