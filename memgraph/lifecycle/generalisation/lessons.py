@@ -74,8 +74,10 @@ def statement_of(row: Row) -> str:
 
 
 def words_of(row: Row) -> frozenset[str]:
-    """Return the words of what an episode says, as terms without numbers."""
-    return _words(statement_of(row)[:_MOST_READ_CHARS])
+    """Return the words of what an episode says, as terms without numbers; of a failure, those of its error and remedy."""
+    error = None if row.get("asked") else row.get("last_error")
+    said = f"{error} {row.get('worked') or ''}" if error else statement_of(row)
+    return _words(said[:_MOST_READ_CHARS])
 
 
 @lru_cache(maxsize=16_384)

@@ -22,6 +22,7 @@ from memgraph.lifecycle.procedures.steps import (
     Step,
     common_way,
     follows,
+    listed,
     may_be_left_out,
     rendered,
     steps_of,
@@ -147,7 +148,8 @@ def attempt_of(row: Row) -> Attempt | None:
             f"{step['action']} {step['target']}" if step.get("target") else step["action"] for step in row["action_log"]
         )
     else:
-        texts = steps_in(row.get("action", ""))
+        action = row.get("action", "")
+        texts = listed(action) or steps_in(action)
     steps = steps_of(list(texts))
     return Attempt(row, steps) if len({step.key for step in steps}) > 1 else None
 
