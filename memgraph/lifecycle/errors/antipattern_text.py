@@ -141,10 +141,10 @@ def _came_up(trouble: Trouble) -> str:
 
 def _return(trouble: Trouble) -> str:
     """Return that an error came back after it had been mended, or after a run had passed, and whether it is over."""
-    said, at = "", trouble.came_back_at
-    if at:
+    said, day = "", dated({"occurred_at": trouble.came_back_at or ""})
+    if day:
         over = "it had been mended" if trouble.mended else "runs that had passed"
-        said = f" It came back after {over}{dated({'occurred_at': at})}."
+        said = f" It came back after {over}{day}."
     return f"{said} The run of {in_words(trouble.passed[-1])} passed." if trouble.is_closed else said
 
 

@@ -178,7 +178,7 @@ def _called(failed: Sequence[Row], solved: Sequence[Row]) -> Iterator[str]:
     for trials, what in ((solved, "What the solved trial called"), (failed, "What was called")):
         if names := list(dict.fromkeys(name for one in trials for name in one.get("tools_called", ()))):
             own = [name for name in names if name not in others] if trials is solved and others else []
-            alone = f"; no failed one called {_enumerated(own)}" if own else ""
+            alone = f"; no failed one called {_enumerated(own)}" if 0 < len(own) < len(names) else ""
             if len(names) >= _LEAST_TOOLS:
                 yield f"{what}: {_enumerated(names)}{alone}."
             return

@@ -178,12 +178,12 @@ class TestTrials:
 
     def test_one_tool_says_nothing_and_those_of_the_success_say_more(self) -> None:
         asked = "I want to fly to Rome tomorrow. What was done: "
-        failed = self.trial(f"{asked}calculate (calls: 1, failed: 0).")
+        failed = self.trial(f"{asked}search (calls: 1, failed: 0).")
         assert text_of(failed, outcome="negative") is None  # nobody says why it failed
         told = text_of(failed, outcome="negative", solved=[self.trial(f"{asked}search, book.", "Solved", 1)])
         assert told == (
             "Failed in 4 trials, solved in the second: “I want to fly to Rome tomorrow.” What the solved trial called: `search` "
-            "and `book`; no failed one called `search` and `book`."
+            "and `book`; no failed one called `book`."
         )
 
 
