@@ -152,10 +152,12 @@ class Statements:
 
 def _is_same(one: tuple[frozenset[str], frozenset[str]], other: tuple[frozenset[str], frozenset[str]]) -> bool:
     """Return whether two statements are the same: most words in common, or a word and the topic that their authors gave."""
+    if one[0].isdisjoint(other[0]):
+        return False
     common = one[0] & other[0]
     if overlap(one[0], other[0], of_smaller=True) >= _SAME and len(common) >= min(2, len(one[0]), len(other[0])):
-        return bool(common)
-    return bool(common) and len(one[1] & other[1]) > 1
+        return True
+    return len(one[1] & other[1]) > 1
 
 
 def _topics(row: Row) -> frozenset[str]:
