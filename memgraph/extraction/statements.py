@@ -100,10 +100,9 @@ _IMPERATIVE = re.compile(
     r"find|log|ensure|git|npm|npx|pip|python|docker|kubectl|cargo|uv|pytest|bash|sh|\./)\b",
     re.IGNORECASE,
 )
-_RUN_THEN = re.compile(
-    r"\b((?:first,? )?(?:run|call|execute|start|install|build|set|stop|apply|do)\s.{2,120}?)(?:,|;)?\s+(?:and )?(?:then|before running|followed by)\s+(.{2,160})",
-    re.IGNORECASE,
-)
+_THEN = re.compile(r",?;?\s+(?:and )?(?:then|followed by)\s+", re.IGNORECASE)
+_FIRST = re.compile(r"^(?:first,? |please |to [^,]{2,80}, )", re.IGNORECASE)
+_MAX_STEP_CHARS = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,15 +181,19 @@ def reasons_in(text: str) -> list[str]:
 
 
 def steps_in(text: str) -> tuple[str, ...]:
-    """Return the steps in a text: a numbered list of imperatives, or "run X, then Y". Otherwise nothing."""
+    """Return the steps in a text: a numbered list, or "run X, then Y". Nothing unless each of them is an action."""
     numbered: list[str] = []
     for line in text[:_MAX_TEXT_CHARS].splitlines():
         if (match := _STEP.match(line)) and int(match[1] or match[2]) == len(numbered) + 1:
             numbered.append(match[3].strip())
-    if len(numbered) >= 2 and sum(_IMPERATIVE.match(step) is not None for step in numbered) * 2 > len(numbered):
+    if len(numbered) > 1 and all(map(_is_action, numbered)):
         return tuple(numbered[:_MAX_STEPS])
     for sentence in sentences(text):
-        if match := _RUN_THEN.search(sentence):
-            rest = re.split(r",?\s+(?:and )?then\s+", match[2].rstrip(". "))
-            return tuple(step.strip(" ,;") for step in (match[1], *rest))[:_MAX_STEPS]
+        parts = [part.strip(" ,;.") for part in _THEN.split(_FIRST.sub("", sentence))]
+        if len(parts) > 1 and all(_is_action(part) and len(part) <= _MAX_STEP_CHARS for part in parts):
+            return tuple(parts[:_MAX_STEPS])
     return ()
+
+
+def _is_action(step: str) -> bool:
+    return _IMPERATIVE.match(step) is not None

@@ -127,6 +127,12 @@ class Reader:
         with self._projector.reading() if table == "Memory" else self._projector.holding():
             return self._projector.rows.get(table, key)
 
+    def builds(self, project_id: str | None) -> list[Row]:
+        """Return the rows of a project's builds, in the order of their ends."""
+        with self._projector.holding():
+            rows = [row for row in self._projector.rows.every("Build") if row.get("project_id") == project_id]
+        return sorted(rows, key=lambda row: (row.get("completed_at", ""), row["id"]))
+
     def rows(self, memory_ids: Sequence[str]) -> list[Row]:
         """Return these memories' rows in this order, without deleted ones: for bulk reading. Do not modify them."""
         with self._projector.reading():

@@ -78,7 +78,11 @@ def keep(store: Any, drawn: list[dict[str, Any]]) -> None:
         errors = [{"type": "error", "message": one["error"]}] if one["error"] else []
         names = ("goal", "outcome", "project_id", "task_id", "build_id", "privacy_tier", "trust_class", "tags")
         kept = {name: one[name] for name in names if name in one}
-        told = {"id": f"00000000-0000-4000-8000-{number:012d}", "type": "episodic", "content": f"Case {number}."}
+        told = {
+            "id": f"00000000-0000-4000-8000-{number:012d}",
+            "type": "episodic",
+            "content": f"Case {number} was closed at night.",
+        }
         known.append({**told, **kept, "action_log": log, "errors_encountered": errors})
     for task_id in (None, "T"):
         store.insert_memories([one for one in known if one["task_id"] == task_id])
