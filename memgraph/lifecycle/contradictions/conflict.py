@@ -143,7 +143,7 @@ def conflict_of(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
 
     Deterministic; costs at most a few dozen comparisons of short sentences.
     """
-    if not _may_be_about_the_same(older, newer):
+    if not may_be_about_the_same(older, newer):
         return None
     if _is_equal(older.content, newer.content):
         return _of_outcome(older, newer)
@@ -153,7 +153,7 @@ def conflict_of(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
     return _of_claims(older, newer)
 
 
-def _may_be_about_the_same(one: AgentMemory, other: AgentMemory) -> bool:
+def may_be_about_the_same(one: AgentMemory, other: AgentMemory) -> bool:
     """Return whether their subjects are the same, where both name one."""
     about, others = (
         {(entity.kind, canonical_name(entity.name)) for entity in memory.entities if entity.about}

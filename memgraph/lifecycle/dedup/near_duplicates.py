@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.index.index import RELATION_CODE, Index
-from memgraph.lifecycle.dedup.equal_text import is_equal
 from memgraph.lifecycle.dedup.merge import merge_event, merged
 from memgraph.lifecycle.dedup.near_groups import Group, Near
+from memgraph.lifecycle.dedup.same_fact import is_equal
 from memgraph.lifecycle.dedup.sameness import says_the_same, stands_for_both
 from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
 from memgraph.lifecycle.run.changes import MOST_EVENTS, Changes, Watch, changes_after, last_run

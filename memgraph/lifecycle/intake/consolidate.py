@@ -19,7 +19,7 @@ from memgraph.lifecycle.collection.collect import collect
 from memgraph.lifecycle.collection.landmarks import is_landmark
 from memgraph.lifecycle.contradictions.search import find_contradictions_of
 from memgraph.lifecycle.dedup.duplicates import kin, nearest
-from memgraph.lifecycle.dedup.equal_text import equal_memory
+from memgraph.lifecycle.dedup.equal_text import equal_memories
 from memgraph.lifecycle.dedup.merge import merge_event, merged
 from memgraph.lifecycle.generalisation.compress import builds_since, compress
 from memgraph.lifecycle.intake.batch import Batch
@@ -307,7 +307,7 @@ class ConsolidationPipeline:
             found = found if cosine >= threshold else None
             mask &= ~self._store.reader.has_vector()
         if found is None:
-            found = equal_memory(self._store, memory.content, mask) or batch.equal(memory)
+            found = next(iter(equal_memories(self._store.reader, memory.content, mask)), None) or batch.equal(memory)
             cosine = 1.0
         return (cosine, batch.touched.get(id_of(found), found)) if found else (-1.0, None)
 

@@ -84,18 +84,19 @@ def test_twenty_repetitions_are_one_memory_that_follows_the_formulas(memory: mem
 
 
 def test_the_threshold_is_85_hundredths(open_store: Any, fake_embedder: Any, vector_at: Any) -> None:
-    vectors = {FACT: vector_at(1.0), "just below": vector_at(0.84), "just above": vector_at(0.86, axis=2)}
+    below, above = f"{FACT}. Always did", f"{FACT}. Everybody knows"
+    vectors = {FACT: vector_at(1.0), below: vector_at(0.84), above: vector_at(0.86, axis=2)}
     memory = memgraph.MemGraph(open_store(embedder=fake_embedder(vectors)))
     first = memory.save_observation(FACT)
 
-    assert memory.save_observation("just below").action == "created"
-    above = memory.save_observation("just above")
-    assert (above.action, above.memory_id) == ("consolidated", first.memory_id)
+    assert memory.save_observation(below).action == "created"
+    saved = memory.save_observation(above)
+    assert (saved.action, saved.memory_id) == ("consolidated", first.memory_id)
 
 
 def test_the_longer_text_wins_with_its_vector(memory: memgraph.MemGraph, embedder: Any) -> None:
     memory.save_observation(FACT)
-    longer = f"{FACT} and a seat"
+    longer = f"{FACT}. Everybody knows"
     saved = memory.save_observation(longer)
 
     (kept,) = memory.store.every_memory()
