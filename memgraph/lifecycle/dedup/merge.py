@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from memgraph.index.columns import TRUST
+from memgraph.lifecycle.dedup.sameness import stands_for_both
 from memgraph.model.attempts import no_attempt
 from memgraph.model.base import MAX_ITEMS
+from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.memories import MemoryMerged
 from memgraph.model.events.payload import sparse
-from memgraph.model.memory import AgentMemory, id_of
+from memgraph.model.memory import AgentMemory, StoredMemory, id_of
 from memgraph.model.relevance import ForgettingCurveConfig
+from memgraph.store.commit.append import Write, with_vector
 from memgraph.store.commit.records import patch, record_of
 
 _DESCRIBES_TEXT = (
@@ -55,8 +59,8 @@ def merged(
             "content": candidate.content if takes_text else existing.content,
             "embedding": candidate.embedding if takes_text else existing.embedding,
             "archive_summary": None if takes_text else existing.archive_summary,
-            "source_event_ids": _united(existing.source_event_ids, candidate.source_event_ids),
-            "evidence_build_ids": _united(existing.evidence_build_ids, candidate.evidence_build_ids),
+            "source_event_ids": united(existing.source_event_ids, candidate.source_event_ids),
+            "evidence_build_ids": united(existing.evidence_build_ids, candidate.evidence_build_ids),
             "relevance_score": relevance,
             "relevance_anchor": relevance,
             "relevance_at": now,
@@ -66,6 +70,36 @@ def merged(
     )
 
 
+def joined(kept: StoredMemory, other: StoredMemory, now: str, curve: ForgettingCurveConfig) -> StoredMemory:
+    """Return the result of merging two stored memories: as at consolidation, but without confirming anything.
+
+    A source that is trusted less adds neither confidence nor relevance.
+    """
+    after = merged(kept, other, now, curve, takes_text=not kept.is_pinned and stands_for_both(kept, other) is other)
+    is_trusted = TRUST.index(other.trust_class) <= TRUST.index(kept.trust_class)
+    higher = other if is_trusted and not kept.is_pinned and other.relevance_score > kept.relevance_score else kept
+    sources = [*(one for one in after.source_event_ids if one != other.id), other.id]
+    return after.model_copy(
+        update={
+            "relevance_score": higher.relevance_score,
+            "relevance_anchor": higher.relevance_anchor,
+            "relevance_at": higher.relevance_at,
+            "confidence": max(kept.confidence, other.confidence) if is_trusted else kept.confidence,
+            "source_event_ids": sources[-MAX_ITEMS:],
+        }
+    )
+
+
+def merge_writes(
+    before: StoredMemory, gone: StoredMemory, after: StoredMemory, *, score: float, reason: str, now: str
+) -> list[Write]:
+    """Return the events that merge a stored memory into another one, which supersedes it."""
+    event = merge_event(before, after, candidate_id=gone.id, now=now)
+    ends = {"source_id": before.id, "target_id": gone.id}
+    link = MemoryLinked(relation="SUPERSEDES", score=score, reason=reason, created_at=now, **ends)
+    return [with_vector(event, after.embedding if after.content != before.content else None), link]
+
+
 def merge_event(existing: AgentMemory, after: AgentMemory, *, candidate_id: str | None, now: str) -> MemoryMerged:
     """Return the event that changes a memory from one state to the other."""
     old = sparse(record_of(existing, now=now, max_relevance=float("inf")).model_dump())
@@ -73,6 +107,6 @@ def merge_event(existing: AgentMemory, after: AgentMemory, *, candidate_id: str 
     return MemoryMerged(id=id_of(existing), candidate_id=candidate_id, changed=changed, cleared=cleared)
 
 
-def _united(first: list[str], second: list[str]) -> list[str]:
+def united(first: list[str], second: list[str]) -> list[str]:
     """Return the union of two lists; the newest entries stay if it exceeds what a memory can hold."""
     return list(dict.fromkeys([*first, *second]))[-MAX_ITEMS:]

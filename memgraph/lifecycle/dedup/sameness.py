@@ -31,7 +31,7 @@ def says_the_same(one: AgentMemory, other: AgentMemory) -> bool:
     """Return whether one of two memories can stand for both. Symmetric."""
     if task_of(vars(one)) != task_of(vars(other)) or not may_be_about_the_same(one, other):
         return False
-    if any(getattr(one, name, None) != getattr(other, name, None) for name in _STRUCTURE):
+    if any((getattr(one, name, None) or None) != (getattr(other, name, None) or None) for name in _STRUCTURE):
         return False
     text, other_text = one.content, other.content
     if one.failure_fingerprint is not None and one.failure_fingerprint == other.failure_fingerprint:

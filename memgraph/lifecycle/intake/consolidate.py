@@ -18,6 +18,7 @@ from memgraph.extraction.secrets import redact_any
 from memgraph.lifecycle.collection.collect import collect
 from memgraph.lifecycle.collection.landmarks import is_landmark
 from memgraph.lifecycle.contradictions.search import find_contradictions_of
+from memgraph.lifecycle.dedup.copies import merge_copies_of
 from memgraph.lifecycle.dedup.duplicates import kin, nearest
 from memgraph.lifecycle.dedup.equal_text import equal_memories
 from memgraph.lifecycle.dedup.merge import merge_event, merged
@@ -153,7 +154,9 @@ class ConsolidationPipeline:
                     writes.append(build.event(self._store.now()))
             results = [build.result(self._store.now()) for build in builds]
             self._store.commit("global", [*writes, *(also(results) if also else ())])
-            find_contradictions_of(self._store, [one for build in fresh for one in build.added])
+            new = [one for build in fresh for one in build.added]
+            stays = merge_copies_of(self._store, new)
+            find_contradictions_of(self._store, [one for one in new if one not in stays])
         self._unfinished = {one.sha256: one.extraction for one in fresh if one.is_extracted and not one.complete}
         return results
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from memgraph.errors import InvalidInputError
 from memgraph.index.columns import TIERS, TRUST
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
+from memgraph.lifecycle.dedup.copies import merge_copies_of
 from memgraph.lifecycle.dedup.duplicates import duplicate_of, kin, of_scope
 from memgraph.lifecycle.dedup.merge import merge_event, merged
 from memgraph.lifecycle.intake.episodes import episode_of, redacted
@@ -65,6 +66,8 @@ def save_observation(store: AgentMemoryStore, observation: Observation) -> Saved
             action, ids = "consolidated", _merge(store, pairs, episode)
         else:
             action, ids = "created", [kept.id for kept in store.insert_parts([part for part, _ in pairs])]
+            if stays := merge_copies_of(store, ids):  # stored before through another door
+                action, ids = "consolidated", [stays.get(one, one) for one in ids]
             found = find_contradictions_of(store, ids)
             notice = "; ".join(filter(None, [notice, described(found)])) or None
     return SavedObservation(memory_id=ids[0], action=action, part_ids=ids, notice=notice, secrets_redacted=secrets)

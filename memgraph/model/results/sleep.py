@@ -34,6 +34,24 @@ class MergeResult(Model):
     complete: bool = True
 
 
+class CopiesResult(Model):
+    """Result of merging copies.
+
+    Attributes
+    ----------
+    looked_at : int
+        New or changed memories in force.
+    merged : int
+        Memories merged into one with the same text, which supersedes them.
+    complete : bool
+        False if time ran out; the next run continues.
+    """
+
+    looked_at: Count = 0
+    merged: Count = 0
+    complete: bool = True
+
+
 class FeedbackResult(Model):
     """Result of learning from feedback.
 

@@ -262,7 +262,7 @@ def test_only_chosen_phases_run_in_their_order(store: Any, monkeypatch: pytest.M
             sleep(store)
     assert sleep(store, phases=["temporal"]).complete
     assert sleep(store).resumed  # what was left stayed so
-    with pytest.raises(InvalidInputError, match="must be one of temporal, near-duplicates"):
+    with pytest.raises(InvalidInputError, match="must be one of temporal, copies, near-duplicates"):
         sleep(store, phases=["dream"])
 
 

@@ -109,11 +109,9 @@ OF_ANOTHER_KIND: list[dict[str, Any]] = [
     {"project": None},
     {"project": "bank"},  # unknown until then, and not the same as none
     {"privacy_tier": "private"},
-    {"trust_class": "web"},
     {"context": None},
     {"context": "dining"},
     {"outcome": "failure"},
-    {"outcome": "success"},
 ]
 
 
