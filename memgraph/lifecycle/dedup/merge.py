@@ -94,17 +94,26 @@ def merge_writes(
     before: StoredMemory, gone: StoredMemory, after: StoredMemory, *, score: float, reason: str, now: str
 ) -> list[Write]:
     """Return the events that merge a stored memory into another one, which supersedes it."""
-    event = merge_event(before, after, candidate_id=gone.id, now=now)
+    event = merge_event(before, after, candidate=gone, now=now, is_stored=True)
     ends = {"source_id": before.id, "target_id": gone.id}
     link = MemoryLinked(relation="SUPERSEDES", score=score, reason=reason, created_at=now, **ends)
     return [with_vector(event, after.embedding if after.content != before.content else None), link]
 
 
-def merge_event(existing: AgentMemory, after: AgentMemory, *, candidate_id: str | None, now: str) -> MemoryMerged:
-    """Return the event that changes a memory from one state to the other."""
+def merge_event(
+    existing: AgentMemory, after: AgentMemory, *, candidate: AgentMemory, now: str, is_stored: bool = False
+) -> MemoryMerged:
+    """Return the event that changes a memory from one state to the other; it keeps the text of a duplicate that is not stored."""
     old = sparse(record_of(existing, now=now, max_relevance=float("inf")).model_dump())
     changed, cleared = patch(old, record_of(after, now=now, max_relevance=float("inf")))
-    return MemoryMerged(id=id_of(existing), candidate_id=candidate_id, changed=changed, cleared=cleared)
+    is_lost = not is_stored and candidate.content not in (existing.content, after.content)
+    return MemoryMerged(
+        id=id_of(existing),
+        candidate_id=candidate.id,
+        candidate_content=candidate.content if is_lost else None,
+        changed=changed,
+        cleared=cleared,
+    )
 
 
 def united(first: list[str], second: list[str]) -> list[str]:

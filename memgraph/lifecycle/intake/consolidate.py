@@ -208,7 +208,7 @@ class ConsolidationPipeline:
                 raise NotFoundError("memory", str(existing.id))
             now = self._store.now()
             after = merged(found, candidate, now, self._store.config.forgetting_curve)
-            event = merge_event(found, after, candidate_id=candidate.id, now=now)
+            event = merge_event(found, after, candidate=candidate, now=now)
             rewritten = after.content != found.content and after.embedding is not None
             write: Write = (event, after.embedding) if rewritten else event  # type: ignore[assignment]
             scope: WriteScope = "task" if found.task_id else "global"
@@ -283,7 +283,7 @@ class ConsolidationPipeline:
                 build.forgotten += 1
             elif duplicate:
                 after = merged(duplicate, memory, batch.now, self._store.config.forgetting_curve)
-                event = merge_event(duplicate, after, candidate_id=memory.id, now=batch.now)
+                event = merge_event(duplicate, after, candidate=memory, now=batch.now)
                 rewritten = after.content != duplicate.content and after.embedding is not None
                 writes.append((event, after.embedding) if rewritten else event)  # type: ignore[arg-type]
                 batch.touch(after)

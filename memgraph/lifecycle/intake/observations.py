@@ -129,7 +129,7 @@ def _merge(
     for part, known in merges.values():
         after = merged(known, part, now, store.config.forgetting_curve)
         vector = after.embedding if after.content != known.content else None
-        writes.append(with_vector(merge_event(known, after, candidate_id=None, now=now), vector))
+        writes.append(with_vector(merge_event(known, after, candidate=part, now=now), vector))
         ends = (episode.id, known.id) if episode else None
         if ends and store.reader.record("SUPPORTS", ends) is None:
             writes.append(MemoryLinked(source_id=ends[0], relation="SUPPORTS", target_id=ends[1], created_at=now))

@@ -381,3 +381,10 @@ def test_two_processes_that_observe_at_once_keep_one_memory(open_store: Any, tmp
     with open_store() as store:
         (kept,) = store.every_memory()
         assert kept.confidence == 0.5
+
+
+def test_the_text_of_a_merged_observation_is_kept_in_the_history(memory: memgraph.MemGraph) -> None:
+    known = memory.save_observation(FACT).memory_id or ""
+    assert memory.save_observation(FACT.lower()).memory_id == known
+    kept = [event.payload.candidate_content for event in memory.store.reader.history(known)[1:]]
+    assert kept == [FACT.lower()]
