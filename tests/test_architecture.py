@@ -86,6 +86,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "evidence",
         "contradictions",
         "dedup",
+        "feedback",
         "generalisation",
         "errors",
         "procedures",

@@ -87,12 +87,16 @@ class MemoryRevised(_Revision):
 
 
 class MemoryMerged(_Revision):
-    """A duplicate was merged into a memory; `candidate_id` is the id that the duplicate would have had."""
+    """A duplicate was merged into a memory; `candidate_id` is the id that the duplicate would have had.
+
+    `candidate_content` is its text, where it is kept nowhere else: the duplicate was never stored.
+    """
 
     TYPE = "memory.merged"
     VERSION = 2
 
     candidate_id: MemoryId | None = None
+    candidate_content: Text | None = None
 
 
 class MemoryDeleted(Payload):
