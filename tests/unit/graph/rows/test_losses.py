@@ -148,7 +148,8 @@ def test_edges_survive_the_deletion_of_all_edges_at_distant_nodes(
 ) -> None:
     """If the 1,024 nodes around a deleted edge keep no edge, a checkpoint would drop the edges of 131,072 nodes."""
     lived = Lived(tmp_path / "graph", log=LogLimits(short_bytes=0 if merged == "at close" else 1 << 20))
-    lived.apply(*(lived.added(number) for number in range(2_500)))
+    lived.rows.take(lived.added(number) for number in range(2_500))
+    lived.engine.rebuild(lived.rows.as_changes(), STATE)
     keys = [(source_id("losses", a), source_id("losses", b)) for a, b in ((1, 2), (3, 4), (2_400, 5))]
     ends = [key[::-1] if is_backward else key for key in keys]
     lived.apply(*(Change("SUPPORTS", end, None, LINK) for end in ends))
