@@ -24,6 +24,7 @@ MAX_GAP = timedelta(hours=3)
 MAX_COMMITS = 20
 RECENT_COMMITS = 5_000
 _MAX_SUBJECT_CHARS = 2_000
+_MAX_SUBJECT_LINES = 3
 _MAX_BODY_CHARS = 50_000
 _MAX_PATH_CHARS = 4_096
 _MAX_FILES = 10_000
@@ -33,6 +34,7 @@ _REVERTS_SHA = re.compile(r"\bThis reverts commits? ([0-9a-f]{7,64})", re.IGNORE
 _REVERT_SUBJECT = re.compile(r'revert:?\s+"(.{1,1000})"', re.IGNORECASE)
 _REINSTATES = re.compile(r'(?:reapply\b|reland\b|re-?apply\b|revert:?\s+"revert\b)', re.IGNORECASE)
 _PARTIAL = re.compile(r"\[?\(?(?:wip|draft|partial(?:ly)?|incomplete|work in progress)\b", re.IGNORECASE)
+_CONTINUES = re.compile(r" {0,3}(?:[a-z][a-z']{0,20}[\s.,;)]|[a-z][a-z']{0,20}$|\()(?!.{0,30}#\d)(?!\s?:)")
 _TRAILER = re.compile(
     r"(?:co-authored-by|signed-off-by|reviewed-by|acked-by|tested-by|reported-by|suggested-by|approved-by|cc|change-id|"
     r"reviewed-on|git-svn-id|pull-request-resolved|differential revision|generated with|🤖 generated)\b.{0,3}:?\s",
@@ -52,8 +54,8 @@ class Commit:
 
     @property
     def subject(self) -> str:
-        """The message's first line."""
-        return self.message.strip().split("\n", 1)[0].strip()
+        """The message's first line, with the lines that continue its sentence, as git shows it."""
+        return _parted(self.message)[0]
 
 
 class RecentCommits:
@@ -169,7 +171,7 @@ def _task(commit: Commit, undone: str | None) -> BuildTask:
         task_id=commit.sha,
         agent_name=storable_text(commit.author).strip()[:400] or "unknown",
         description=beginning(storable_text(subject), _MAX_SUBJECT_CHARS),
-        output=_body(commit.message),
+        output=_body(_parted(commit.message)[1]),
         outcome=outcome,
         files_changed=[path for file in commit.files[:_MAX_FILES] if (path := storable_text(file)[:_MAX_PATH_CHARS])],
         occurred_at=to_iso(commit.when),
@@ -177,8 +179,19 @@ def _task(commit: Commit, undone: str | None) -> BuildTask:
     )
 
 
-def _body(message: str) -> str:
+def _parted(message: str) -> tuple[str, str]:
+    """Return the subject and the rest of a message. A subject that was wrapped continues in lower case."""
+    first, _, rest = message.strip().partition("\n")
+    subject = first.strip()
+    for _ in range(_MAX_SUBJECT_LINES - 1):
+        line, _, after = rest.partition("\n")
+        if subject.endswith((".", ":", ";", "!")) or not _CONTINUES.match(line) or _TRAILER.match(line.strip()):
+            break
+        subject, rest = f"{subject} {line.strip()}", after
+    return subject, rest
+
+
+def _body(rest: str) -> str:
     """Return the text after the subject, without trailers, which name people and tools instead of what happened."""
-    _, _, rest = message.strip().partition("\n")
     lines = (line.rstrip() for line in rest.splitlines() if not _TRAILER.match(line.strip()))
-    return storable_text(shortened("\n".join(lines).strip(), _MAX_BODY_CHARS))
+    return storable_text(shortened("\n".join(lines).strip("\n").rstrip(), _MAX_BODY_CHARS))
