@@ -28,6 +28,7 @@ from memgraph.text.attempts import sentence
 
 _MAX_STATED_CHARS = 560
 _MAX_STATEMENTS = 3
+_MAX_CORRECTED_CHARS = 120
 _LEAST_WORDS = 3
 _SECURITY = re.compile(
     r"\b(?:CVE-\d+|GHSA-\w+|CWE-\d+|security|vulnerab\w+|(?:sql|code|command|header|shell|template|log) injection|xss|csrf|ssrf|redos|denial of service|"
@@ -121,6 +122,8 @@ def assessed(task: BuildTask, subject: Subject) -> Change | None:
             return Change("fix", 6.5 + is_severe_one, "a fix says what was wrong", stated)
         if states_a_defect(text) and len(set(content_words(text))) > _LEAST_WORDS and not concerns_looks(text):
             return Change("fix", 5.0 + is_severe_one, "a fix says what was wrong, and when")
+        if task.mends and len(set(content_words(text))) > _LEAST_WORDS and not concerns_looks(text):
+            return Change("fix", 5.0 + is_severe_one, "a fix names the change that it corrects")
         return None
     if stated:
         return Change("decision", 6.0 + is_severe_one, "a change says why it was made", stated)
@@ -198,12 +201,14 @@ def _with_context(found: list[Sentence], place: int) -> set[int]:
     return needed if not (place and leans_back(found[place].text)) else set()
 
 
-def composed_text(subject: Subject, change: Change, place: str) -> str:
-    """Return the memory's text: the subject, what the body states, and the place."""
+def composed_text(subject: Subject, change: Change, task: BuildTask, place: str) -> str:
+    """Return the memory's text: the subject, what the body states, the change that it corrects, and the place."""
     lead = _LEADS.get(change.kind, "")
     text = _CLOSING.sub("", plain(subject.text).strip(" .;,")).strip(" .;,")
     text = f"{lead}: {text}" if lead and not text.casefold().startswith(lead.casefold()) else _capitalised(text)
     told = " ".join([sentence(text), *change.stated])
+    if task.mends and task.mends_subject:
+        told += f" It corrects “{plain(task.mends_subject)[:_MAX_CORRECTED_CHARS]}” ({task.mends[:10]})."
     return f"{told} ({place})" if place and place.casefold() not in told.casefold() else told
 
 

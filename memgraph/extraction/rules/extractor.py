@@ -124,7 +124,7 @@ def _change(task: BuildTask, subject: Subject, project: str) -> Finding | None:
     change = assessed(task, subject)
     if change is None:
         return None
-    told = composed_text(subject, change, place_of(task, subject, project))
+    told = composed_text(subject, change, task, place_of(task, subject, project))
     decision = find_decision(subject.text) or find_decision(" ".join(change.stated))
     found = _found(change.kind, change.salience, task, subject, change.reason, decision=decision)
     return replace(found, told=told)

@@ -21,7 +21,7 @@ def told(description: str, output: str = "", *files: str) -> str | None:
     )
     subject = parse_subject(description)
     change = assessed(task, subject)
-    return composed_text(subject, change, "") if change else None
+    return composed_text(subject, change, task, "") if change else None
 
 
 @pytest.mark.parametrize(
