@@ -22,6 +22,8 @@ from typing import Any
 if __package__ in {None, ""}:  # run as a script: find `tests` from the checkout
     sys.path[0] = str(Path(__file__).resolve().parents[3])
 
+import numpy as np
+
 from memgraph import MemGraph
 from memgraph.extraction import readers
 from memgraph.model.events.memories import MemoryAdded
@@ -76,7 +78,10 @@ def made_of(sources: Iterable[readers.Reader], folder: Path) -> Made:
             graph.ingest(source)
         graph.maintenance.sleep()
         store = graph.store
-        shown = {one.id: one for one in store.every_memory() if not one.is_suppressed and one.archived_at is None}
+        with store.reader.frozen(links=True):
+            recalled = store.reader.listed() & ~store.reader.superseded()
+            shown_ids = {store.reader.index.ids.names[slot] for slot in np.flatnonzero(recalled)}
+        shown = {one.id: one for one in store.every_memory() if one.id in shown_ids}
         added = (event.payload for event in store.reader.events_after(0))
         contents = {one.memory.id: one.memory.content for one in added if isinstance(one, MemoryAdded)}
         made = Made(events, shown, contents)
