@@ -39,6 +39,8 @@ class BuildTask(Model):
         The earlier task (in this build or another) that this one undid.
     restores : str or None
         The earlier task that had been undone and that this one puts back.
+    removes : str or None
+        The earlier task that had added, or deprecated, what this one removes.
     mends, mends_subject : str or None, str
         The earlier task whose mistake this one corrects, and what it was called.
     attempt, attempts : int or None
@@ -60,6 +62,7 @@ class BuildTask(Model):
     files_renamed: Annotated[dict[LogText, LogText], Field(max_length=100_000)] = Field(default_factory=dict)
     reverts: Name | None = None
     restores: Name | None = None
+    removes: Name | None = None
     mends: Name | None = None
     mends_subject: LogText = ""
     attempt: Count | None = None

@@ -35,7 +35,7 @@ _SECURITY = re.compile(
     r"(?:path|directory) traversal|arbitrary (?:code|file|command)|privilege escalation|open redirect|timing attack|leaks? (?:\w+ ){0,3}(?:credentials?|passwords?|secrets?|tokens?))\b",
     re.IGNORECASE,
 )
-_BREAKS = re.compile(r"\bBREAKING[ -]CHANGES?\b[:\s]*")
+_BREAKS = re.compile(r"\bBREAKING[ -]CHANGES?\b[:\s]*|^\[breaking-change\]", re.MULTILINE)
 _DEPRECATES = re.compile(r"\b(?:deprecat(?:e|es|ed|ing))\s+\S", re.IGNORECASE)
 _DROPS = re.compile(
     r"(?:drop(?:s|ped|ping)?|remov(?:e|es|ed|ing)|end|discontinue)\s(?:\w+ ){0,2}?(?:support (?:for|of)\s+\S|\S{1,40}(?: \S{1,20}){0,3} support\b)",
@@ -52,8 +52,8 @@ _INTERNAL = re.compile(
     re.IGNORECASE,
 )
 _UNSTABLE = re.compile(
-    r"\b(?:flak\w{1,6}|intermittent\w{0,2}|sporadic\w{0,4}|nondeterministic\w{0,4}|non-deterministic\w{0,4}|race|unstable|random(?:ly)? fail\w{0,4}|timing|time(?:s|d)?[- ]?out|pin(?:s|ned|ning)?|cap|unpin|workaround|work around|"
-    r"(?:build|release|publish|deploy|wheel|packag\w+|install\w*|ci|runner|action|workflow|image|docker|compil\w+|link\w+) .{0,60}?(?:fail\w{0,4}|broke\w?|breaks?|hang\w?|stuck|cannot|error\w?))\b",
+    r"\b(?:flak\w{1,6}|intermittent\w{0,2}|sporadic\w{0,4}|non-?deterministic\w{0,4}|race|unstable|fail(?:s|ed|ing|ures?)?|broken?|breaks?|hang(?:s|ing)?|hung|stuck|crash\w{0,4}|cannot|incompatib\w{2,5}|"
+    r"timing|time(?:s|d)?[- ]?out|pin(?:s|ned|ning)?|cap|unpin|workaround|work(?:s|ed|ing)? around|\w+Error)\b",
     re.IGNORECASE,
 )
 _DESCRIBED = frozenset({"feature", "refactoring", "improvement"})
@@ -105,7 +105,7 @@ def assessed(task: BuildTask, subject: Subject) -> Change | None:
     stated = statements(task.output, known=text, is_remedy=not needs_a_cause, least=least)
     is_chore = subject.kind in _CHORES or is_trivial(task.description) or is_bump(task.description)
     if is_chore or (files and all(is_incidental(file) for file in files)):
-        return _of_chore(task, stated)
+        return _of_chore(stated)
     is_severe_one = is_severe(text)
     if subject.is_breaking or _BREAKS.search(task.output[:6_000]):
         return Change("breaking", 8.5, "a change breaks what others rely on", stated or _broken(task.output))
@@ -125,6 +125,8 @@ def assessed(task: BuildTask, subject: Subject) -> Change | None:
         if task.mends and len(set(content_words(text))) > _LEAST_WORDS and not concerns_looks(text):
             return Change("fix", 5.0 + is_severe_one, "a fix names the change that it corrects")
         return None
+    if concerns_looks(text):
+        return None
     if stated:
         return Change("decision", 6.0 + is_severe_one, "a change says why it was made", stated)
     if states_a_reason(text) and len(set(content_words(text))) > _LEAST_WORDS:
@@ -132,9 +134,9 @@ def assessed(task: BuildTask, subject: Subject) -> Change | None:
     return None
 
 
-def _of_chore(task: BuildTask, stated: tuple[str, ...]) -> Change | None:
+def _of_chore(stated: tuple[str, ...]) -> Change | None:
     """Assess a change of tests, checks or the build: kept for the cause of a flaky test, and for workarounds."""
-    if stated and _UNSTABLE.search(f"{task.description} {' '.join(stated)}"):
+    if any(_UNSTABLE.search(text) and weight_of(text) is Weight.CAUSE for text in stated):
         return Change("workaround", 5.5, "a change says what was wrong with the tests or the build", stated)
     return None
 
@@ -172,7 +174,7 @@ def statements(body: str, *, known: str = "", is_remedy: bool = False, least: We
     for place in ranked[:_MAX_STATEMENTS]:
         if weights[place] < Weight.STATE:
             break
-        needed = _with_context(found, place)
+        needed = _with_context(found, place, words)
         if needed and sum(len(found[one].text) for one in chosen | needed) <= _MAX_STATED_CHARS:
             chosen |= needed
     told = [found[place].text for place in sorted(chosen)]
@@ -190,12 +192,14 @@ def _weight(one: Sentence, known: frozenset[str], *, is_remedy: bool) -> Weight:
     return weight if set(content_words(one.text)) - known else Weight.NOTHING
 
 
-def _with_context(found: list[Sentence], place: int) -> set[int]:
+def _with_context(found: list[Sentence], place: int, known: frozenset[str]) -> set[int]:
     """Return a sentence with those before it that it leans on; nothing if they are not there."""
     needed = {place}
     while leans_back(found[place].text) and place and len(needed) < _MAX_STATEMENTS:
         if found[place].is_item and found[place].begins:
             return set()
+        if set(content_words(found[place - 1].text)) <= known:
+            return needed  # it repeats the subject
         place -= 1
         needed.add(place)
     return needed if not (place and leans_back(found[place].text)) else set()
@@ -214,5 +218,5 @@ def composed_text(subject: Subject, change: Change, task: BuildTask, place: str)
 
 def _capitalised(text: str) -> str:
     """Return a sentence with a capital, unless it begins with an identifier."""
-    first = text.split(" ", 1)[0]
+    first = text.split(" ", 1)[0].rstrip(",:").replace("'", "")
     return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text

@@ -163,7 +163,7 @@ def _revert(task: BuildTask, subject: Subject) -> Finding | None:
     """Return a revert that says why: one that does not only takes back what the reverted change says."""
     line = task.description.split("\n", 1)[0][:300]
     match = _REVERT.match(line)
-    undone = parse_subject(match[1]) if match else subject
+    undone = parse_subject(match[1].rstrip('"')) if match else subject
     why = statements(task.output, known=undone.text, is_remedy=True)
     if not why or undone.kind in {"docs", "chore"}:
         return None

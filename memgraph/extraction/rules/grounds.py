@@ -17,7 +17,7 @@ _CAUSE = re.compile(
     r"the (?:real |actual |underlying |main |root )?(?:problem|issue|bug|cause|reason|culprit|trouble|catch|motivation|rationale|idea) (?:is|was|here|with|being)|"
     r"otherwise|the reason|for (?:this|that) reason|that(?:'s| is) why|"
     r"since (?:it|they|we|the|this|that|there|a|an|some|python|not|no|otherwise|\w+ (?:is|are|was|were|does|do|did|has|have|can|may|will))\b|"
-    r"so (?:that )?(?:it|we|they|the|this|users?|that|there) (?:\w+ )?(?:is|are|was|were|does|do|did|has|have|had|can|could|cannot|can't|couldn't|will|would|won't|never|must|may|might|no longer)\b|"
+    r"so (?:that )?(?:it|we|they|the|this|users?|that|there) (?:\w+ )?(?:is|are|was|were|does|do|did|has|have|had|can|could|cannot|can't|couldn't|will|would|won't|never|must|may|might|no longer|fail\w{0,3}|breaks?|broke|crash\w{0,3}|started|stopped)\b|"
     r"regressed (?:in|by|from|since|when|with)|regression (?:\w+ )?(?:in|from|since|introduced|caused)(?: (?:in|by))? (?:v?\d|#\d|[0-9a-f]{7}|commit|version|the|when)|(?:was|were|been|got|is) (?:introduced|broken|regressed) (?:in|by|with|since)|"
     r"broke[n]? (?:in|by|since|on|when|with|because)|used to|work(?:s|ed|ing)? ?around|workaround)\b",
     re.IGNORECASE,
@@ -38,7 +38,7 @@ _CONSEQUENCE = re.compile(
     re.IGNORECASE,
 )
 _RULE = re.compile(
-    r"\b(?:must(?: not|n't)?|should(?: not|n't| never| always| only)|never|always|do not|don't|doesn't (?:work|support|allow|handle|exist|know|have)|does not (?:work|support|allow|handle|exist|know|have)|"
+    r"\b(?:must(?: not|n't)?|should(?: not|n't| never| always| only)|(?:if|when|whenever|unless) .{3,200}? should|should .{3,200}? (?:if|when|whenever|unless)|never|always|do not|don't|doesn't (?:work|support|allow|handle|exist|know|have)|does not (?:work|support|allow|handle|exist|know|have)|"
     r"not allowed|forbidden|cannot|can't|is not possible|only (?:works?|when|if|works|supports?|available)|requires?|relies on|depends on|assum(?:es|ed|ing|ption)|guarantee[sd]?|not (?:thread|async|type)?-?safe|undefined behaviou?r)\b",
     re.IGNORECASE,
 )
@@ -47,7 +47,7 @@ _CHOICE = re.compile(
     re.IGNORECASE,
 )
 _SYMPTOM = re.compile(
-    r"\b(?:crash\w{0,4}|hang(?:s|ing)?|hung|deadlock\w{0,3}|leak\w{0,3}|race(?: condition)?s?|regress\w{0,4}|fail(?:s|ed|ing|ure|ures)?|[A-Z]\w{1,60}(?:Error|Exception|Warning)|traceback|exceptions?|panic\w{0,4}|segfault\w{0,3}|"
+    r"\b(?:(?:bugs?|issues?|problems?|case) (?:where|when|that|in which|whereby)|crash\w{0,4}|hang(?:s|ing)?|hung|deadlock\w{0,3}|leak\w{0,3}|race(?: condition)?s?|regress\w{0,4}|fail(?:s|ed|ing|ure|ures)?|[A-Z]\w{1,60}(?:Error|Exception|Warning)|traceback|exceptions?|panic\w{0,4}|segfault\w{0,3}|"
     r"infinite(?:ly)?|recursion|loop(?:s|ing)? forever|ignor(?:e|es|ed|ing)|lost|los(?:es|ing)|missing|miss(?:es|ed)|wrong(?:ly)?|incorrect(?:ly)?|invalid|broken|breaks?|breaking|broke|duplicat\w{1,5}|twice|truncat\w{1,4}|"
     r"corrupt\w{0,4}|mangl\w{1,3}|skipp(?:ed|ing)|not \w{3,20}(?:ed|ing)|(?:does|do|did|is|are|was|were|has|could|would|should|ca|wo)(?:n't| not)|cannot|never|unable|unexpected\w{0,2}|spurious|inconsistent\w{0,2}|mis\w{4,12}ed|"
     r"stale|stuck|slow|quadratic|exponential|memory usage|overflow\w{0,3}|out of (?:range|bounds|memory)|off[- ]by[- ]one|swallow\w{1,3}|overwr\w{2,6}|flak\w{1,5}|timeouts?|time(?:s|d)? out|unclosed|undefined|null pointer|nil pointer|"
@@ -67,11 +67,16 @@ _FORMERLY = re.compile(
     re.IGNORECASE,
 )
 _SPECULATION = re.compile(
-    r"\b(?:I\b(?!/)|I'm|I've|I'd|I'll|my|me|maybe|perhaps|probably|presumably|apparently|ideally|who knows|(?:it )?(?:looks?|seems?|feels?) (?:like|to|as)|seemingly|no idea|whack-a-mole|not (?:entirely |quite |really )?(?:sure|certain)|"
+    r"\b(?:I\b(?!/)|I'm|I've|I'd|I'll|my|me|maybe|perhaps|ideally|who knows|no idea|whack-a-mole|crappy|stuff|not (?:entirely |quite |really )?(?:sure|certain)|"
     r"hopefully|could be that|should be (?:fine|ok\w*|good|enough|safe)|TODO|FIXME|XXX|wdyt|IMHO|IIRC|AFAI[CKRU]+|kind of|sort of|whatever|sorry|oops|ugh|thanks|thank you|please|anyway|by the way|btw|let's|nice|cool|awesome|PS\.|funny|silly|stupid|ugly|lol|haha|:\)|;\)|future commits?|next commits?|follow[- ]up (?:commit|PR)|"
     r"(?:later|another|separate|subsequent|previous|last|next) (?:commit|PR|patch|pull request)s?)\b",
     re.IGNORECASE,
 )
+_HEDGED = re.compile(
+    r"\b(?:probably|presumably|apparently|likely|(?:it )?(?:looks?|seems?|feels?) (?:like|to|as)|seemingly)\b",
+    re.IGNORECASE,
+)
+"""Words that weaken a statement: of a cause they are the honest form, of anything else they leave nothing."""
 _NARRATION = re.compile(
     r"(?:(?:this|the|these) (?:commit|PR|pull request|patch|change|branch|series|MR|merge)s?\b|(?:(?:also|and|then|this|while (?:at it|here)|additionally|finally|furthermore|minor|some|more|now|just|simply|in addition),?\s+){0,2}"
     r"(?:add|added|adds|adding|update|updated|updates|updating|remove|removed|removes|removing|fix|fixed|fixes|fixing|move|moved|moves|moving|rename|renamed|refactor|refactored|refactors|improve|improved|improves|"
@@ -122,6 +127,8 @@ def weight_of(text: str) -> Weight:
         return Weight.NOTHING
     if has_cause:
         return Weight.CAUSE
+    if _HEDGED.search(text):
+        return Weight.NOTHING
     if _MENDS.match(text) and states_a_defect(text):
         return Weight.STATE
     if _NARRATION.match(text) or _PASSIVE_NARRATION.search(text):
@@ -139,6 +146,7 @@ def tells_what_was(text: str) -> bool:
     """Return whether a sentence says how things were before a change: in a fix this is what was wrong."""
     return (
         _FORMERLY.search(text) is not None
+        and not _HEDGED.search(text)
         and not _NARRATION.match(text)
         and not _PASSIVE_NARRATION.search(text)
         and not _SPECULATION.search(text)

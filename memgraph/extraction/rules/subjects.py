@@ -117,7 +117,9 @@ def parse_subject(line: str) -> Subject:
         words = [word for word in re.split(r"[ /,&+]+", match[1]) if word]
         kinds = [_KIND_OF_WORD[word.casefold()] for word in words if word.casefold() in _KIND_OF_WORD]
         rest = [word for word in words if word.casefold() not in _KIND_OF_WORD.keys() | _ADJECTIVES]
-        if not (kinds or len(rest) == 1):
+        if rest and "/" in match[1]:
+            kinds = []  # a path, such as testing/runner
+        if not (kinds or len(rest) == 1 or "/" in match[1]):
             return Subject(_without_issues(line))  # a sentence that contains a colon, not a prefix
         scopes = rest[:2]
         if match.re is _PREFIX:

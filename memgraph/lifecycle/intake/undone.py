@@ -25,6 +25,7 @@ from memgraph.store.query import Reader
 _COMMIT_CHARS = 12
 _MOST_PATHS = 2_000
 _REVERTED = "its change was reverted by commit {}"
+_GONE = "what it introduced or deprecated was removed by commit {}"
 _REMOVED = "the code it concerns was removed by commit {}"
 
 
@@ -93,6 +94,12 @@ class Undone:
                 self._end(subject, task, _REVERTED.format(commit))
                 self._links += [
                     (one.memory_id, "SUPERSEDES", subject.memory_id, "the change was reverted") for one in own
+                ]
+        if task.removes:
+            for subject in self._of_commit(task.removes, project):
+                self._end(subject, task, _GONE.format(commit))
+                self._links += [
+                    (one.memory_id, "SUPERSEDES", subject.memory_id, "what it tells of was removed") for one in own
                 ]
         if task.restores:
             for subject in self._of_commit(task.restores, project):

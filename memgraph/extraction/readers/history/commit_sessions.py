@@ -126,6 +126,7 @@ def _task(commit: Commit, recent: RecentCommits) -> BuildTask:
         occurred_at=to_iso(commit.when),
         reverts=undone,
         restores=recent.restored_by(commit),
+        removes=recent.removed_by(commit),
         mends=mended,
         mends_subject=beginning(storable_text(recent.subject_of(mended)), _MAX_SUBJECT_CHARS) if mended else "",
     )

@@ -30,6 +30,10 @@ _REVERT_PLAIN = re.compile(
     r"(?:back(?:s|ed)?[ -]?out|revert(?:s|ed|ing)?):?\s+(?:the\s+)?(?:changes? (?:to|of|in)\s+)?([^\"].{9,300})",
     re.IGNORECASE,
 )
+_REMOVAL = re.compile(r"(?:[\w./ -]{1,40}: )?(?:remov|drop|delet)(?:e|es|ed|s|ped|ing)?\s+(.{8,300})", re.IGNORECASE)
+_ADDITION = re.compile(
+    r"(?:[\w./ -]{1,40}: )?(?:add|introduc|deprecat|implement|support)(?:e|es|ed|s|ing)?\s+", re.IGNORECASE
+)
 _REINSTATES = re.compile(r'(?:reapply\b|reland\b|re-?apply\b|revert:?\s+"revert\b)', re.IGNORECASE)
 _REINSTATED = re.compile(r'(?:re-?apply|reland):?\s+"(.{1,1000})"', re.IGNORECASE)
 _MENDS = re.compile(
@@ -47,7 +51,7 @@ _TRAILER = re.compile(
     r"reviewed-on|git-svn-id|pull-request-resolved|differential revision|generated with|🤖 generated)\b.{0,3}:?\s",
     re.IGNORECASE,
 )
-_SILENT = frozenset({"the", "and", "for", "with", "from", "into"})
+_SILENT = frozenset({"the", "and", "for", "with", "from", "into", "deprecated", "support"})
 _WORD = re.compile(r"[^\W_][\w.-]*")
 
 
@@ -158,6 +162,11 @@ class RecentCommits:
         undone = self.undone_by(commit)
         return self._kept[undone].undone if undone in self._kept else None
 
+    def removed_by(self, commit: Commit) -> str | None:
+        """Return the sha of the commit that added or deprecated what `commit` removes, by its subject's words."""
+        match = _REMOVAL.match(commit.subject)
+        return self._resembling(match[1], commit, within=None, verb=_ADDITION) if match else None
+
     def mended_by(self, commit: Commit) -> str | None:
         """Return the sha of the commit whose mistake `commit` corrects by its own words."""
         if match := _FIXUP.match(commit.subject):
@@ -176,18 +185,20 @@ class RecentCommits:
         found = next((sha for sha in reversed(self._kept) if sha.startswith(named)), None)
         return found or (named if guess else None)
 
-    def _resembling(self, text: str, commit: Commit) -> str | None:
-        """Return the latest commit of the past year whose subject has nearly the same words."""
+    def _resembling(
+        self, text: str, commit: Commit, *, within: timedelta | None = _LONGEST_AGO, verb: re.Pattern[str] | None = None
+    ) -> str | None:
+        """Return the latest commit whose subject, after its verb, has nearly the same words."""
         words = _words(text)
-        if len(words) < _LEAST_WORDS:
-            return None
-        for sha in reversed(self._kept):
+        for sha in reversed(self._kept) if len(words) >= _LEAST_WORDS else ():
             kept = self._kept[sha]
-            others = _words(kept.subject)
-            if commit.when - kept.when > _LONGEST_AGO or len(others) < _LEAST_WORDS:
+            begins = verb.match(kept.subject) if verb else None
+            if (verb and not begins) or (within and commit.when - kept.when > within):
                 continue
-            if overlap(words, others) >= _LEAST_SAME and min(len(words), len(others)) * 2 >= max(
-                len(words), len(others)
+            others = _words(kept.subject[begins.end() if begins else 0 :])
+            if (
+                min(len(words), len(others)) * 2 >= max(len(words), len(others))
+                and overlap(words, others) >= _LEAST_SAME
             ):
                 return sha
         return None

@@ -113,6 +113,17 @@ def test_a_fix_knows_what_it_corrects(log: Log, store: Any) -> None:
     assert (made[fixed].id, "RELATED_TO", made[cached].id) in links
 
 
+def test_a_deprecation_ends_when_its_subject_is_removed(log: Log, store: Any) -> None:
+    deprecated = log.commit("Deprecate the coupon endpoint of carts")
+    removed = log.commit("Remove the deprecated coupon endpoint of carts")
+    made = log.read_into(store)
+
+    assert made[removed].invalid_at is None
+    assert made[deprecated].invalidation_reason == (
+        f"what it introduced or deprecated was removed by commit {removed[:12]}"
+    )
+
+
 def test_pinned_memories_stay(log: Log, store: Any) -> None:
     cached = log.commit(CACHE)
     store.update_memory(log.read_into(store)[cached].id, is_pinned=True)
