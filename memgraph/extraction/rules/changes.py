@@ -120,7 +120,8 @@ def assessed(task: BuildTask, subject: Subject) -> Change | None:
     if is_a_fix:
         if stated:
             return Change("fix", 6.5 + is_severe_one, "a fix says what was wrong", stated)
-        if states_a_defect(text) and len(set(content_words(text))) > _LEAST_WORDS and not concerns_looks(text):
+        says_what = states_a_defect(text) or states_a_reason(text)
+        if says_what and len(set(content_words(text))) > _LEAST_WORDS and not concerns_looks(text):
             return Change("fix", 5.0 + is_severe_one, "a fix says what was wrong, and when")
         if task.mends and len(set(content_words(text))) > _LEAST_WORDS and not concerns_looks(text):
             return Change("fix", 5.0 + is_severe_one, "a fix names the change that it corrects")
@@ -208,7 +209,8 @@ def _with_context(found: list[Sentence], place: int, known: frozenset[str]) -> s
 def composed_text(subject: Subject, change: Change, task: BuildTask, place: str) -> str:
     """Return the memory's text: the subject, what the body states, the change that it corrects, and the place."""
     lead = _LEADS.get(change.kind, "")
-    text = _CLOSING.sub("", plain(subject.text).strip(" .;,")).strip(" .;,")
+    text = plain(subject.text).strip(" .;,")
+    text = _CLOSING.sub("", text).strip(" .;,") or text
     text = f"{lead}: {text}" if lead and not text.casefold().startswith(lead.casefold()) else _capitalised(text)
     told = " ".join([sentence(text), *change.stated])
     if task.mends and task.mends_subject:

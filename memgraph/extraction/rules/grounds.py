@@ -10,7 +10,7 @@ import re
 from enum import IntEnum
 
 _CAUSE = re.compile(
-    r"\b(?:because|due to|caused? by|root cause|(?:it )?turns out|turned out|as a result|consequently|result(?:s|ed|ing) in|lead(?:s|ing)? to|led to|"
+    r"\b(?:because|due to|caused? by|causes \S|root cause|(?:it )?turns out|turned out|as a result|consequently|result(?:s|ed|ing) in|lead(?:s|ing)? to|led to|"
     r"which (?:means|meant|made|makes|causes?|caused|breaks?|broke|prevents?|prevented|fails?|failed|triggers?|triggered)|"
     r"(?:this|that|it) (?:causes?|caused|breaks?|broke|means|meant|prevents?|prevented|made|triggers?|triggered|conflicts?|fails?|failed)|"
     r"(?:causing|making it|breaking|preventing|triggering) (?:\w+ ){1,}|"
@@ -67,7 +67,7 @@ _FORMERLY = re.compile(
     re.IGNORECASE,
 )
 _SPECULATION = re.compile(
-    r"\b(?:I\b(?!/)|I'm|I've|I'd|I'll|my|me|maybe|perhaps|ideally|who knows|no idea|whack-a-mole|crappy|stuff|not (?:entirely |quite |really )?(?:sure|certain)|"
+    r"\b(?:I\b(?!/)|I'm|I've|I'd|I'll|my|me|maybe|perhaps|ideally|who knows|no idea|whack-a-mole|crappy|stuff|hodgepodge|surprise\w*|suprise\w*|not (?:entirely |quite |really )?(?:sure|certain)|"
     r"hopefully|could be that|should be (?:fine|ok\w*|good|enough|safe)|TODO|FIXME|XXX|wdyt|IMHO|IIRC|AFAI[CKRU]+|kind of|sort of|whatever|sorry|oops|ugh|thanks|thank you|please|anyway|by the way|btw|let's|nice|cool|awesome|PS\.|funny|silly|stupid|ugly|lol|haha|:\)|;\)|future commits?|next commits?|follow[- ]up (?:commit|PR)|"
     r"(?:later|another|separate|subsequent|previous|last|next) (?:commit|PR|patch|pull request)s?)\b",
     re.IGNORECASE,
