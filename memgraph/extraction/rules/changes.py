@@ -15,6 +15,7 @@ from memgraph.extraction.rules.grounds import (
     Weight,
     concerns_looks,
     leans_back,
+    speculates,
     states_a_defect,
     states_a_reason,
     tells_what_was,
@@ -202,6 +203,8 @@ def _with_context(found: list[Sentence], place: int, known: frozenset[str]) -> s
         if set(content_words(found[place - 1].text)) <= known:
             return needed  # it repeats the subject
         place -= 1
+        if speculates(found[place].text):
+            return set()
         needed.add(place)
     return needed if not (place and leans_back(found[place].text)) else set()
 

@@ -167,6 +167,11 @@ def states_a_reason(text: str) -> bool:
     return guard is not None and guard.start() > 0 and not _LOOKS.search(text) and not _SPECULATION.search(text)
 
 
+def speculates(text: str) -> bool:
+    """Return whether a sentence is a guess, a joke or about its author."""
+    return _SPECULATION.search(text) is not None
+
+
 def leans_back(text: str) -> bool:
     """Return whether a sentence is understood only together with the one before it."""
     return _ANAPHOR.match(text) is not None

@@ -47,7 +47,7 @@ _BUMP = re.compile(
     re.IGNORECASE,
 )
 _DEPENDENCY = re.compile(
-    r"(?:\w+(?:\([^()]{1,40}\))?!?: )?(?:bump|upgrade|update|pin|unpin|downgrade|deps\b|require)\w{0,3}\b.{0,80}(?:\bto\b|[@=<>^~]|\bv?\d+\.\d+)|\S+@[\^~]?\d+(?:\.\d+){1,3}\S*$",
+    r"(?:\w+(?:\([^()]{1,40}\))?!?: )?(?:bump|upgrade|update|pin|unpin|downgrade|deps\b|require)\w{0,3}\b.{0,80}(?:\bto\b|[@=<>^~]|\bv?\d+\.\d+)|(?:build\()?deps(?:-dev)?\)?!?: |\S+@[\^~]?\d+(?:\.\d+){1,3}\S*$",
     re.IGNORECASE,
 )
 _TRIVIAL = re.compile(
