@@ -43,19 +43,6 @@ _SWAP = re.compile(
     r"|^(?:do not|don't|never|always)\s",
     re.IGNORECASE,
 )
-_REMOVAL = re.compile(
-    r"^(?:drop|drops|dropped|delete|deletes|deleted|remove|removes|removed|retire|retired)\s", re.IGNORECASE
-)
-_DEAD_WEIGHT = re.compile(
-    r"\b(?:dead|old|unused|legacy|stale|obsolete|redundant|unnecessary|empty|duplicated?|leftover|extra|newlines?|testing|debug\w{0,4}|print\w{0,4}|logging|statements?|some|outdated|"
-    r"scripts?|containers?|files?|code|things?|imports?|lines?|tests?|todos?|demos?|comments?)\b",
-    re.IGNORECASE,
-)
-_PREVENTION = re.compile(
-    r"^(?:avoid|prevent|ensure|make sure|guard|block|reject|handle|catch|forbid|disallow|recover|attempt to recover|"
-    r"retry|requery|only warn|warn|limit|protect|work ?around|fall back|allow for failure)\w{0,4}\b|\bto (?:avoid|prevent|ensure|reject)\b",
-    re.IGNORECASE,
-)
 _FIX = re.compile(
     r"^(?:(?:important|critical|major|quick|also|hot|bug|further|various|more)[ -]?)?(?:fix(?:e[sd]|ing|up)?|bugfix|repair(?:ed|s)?|"
     r"correct(?:ed|ing|s)?|resolv(?:e|es|ed|ing)|patch(?:ed|es)?|debugg(?:ed|ing)|address(?:es|ed|ing)?)\b"
@@ -134,20 +121,9 @@ def alternatives_in(sentence: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item for item in found if len(item) > 1))[:5]
 
 
-def removes_something(text: str) -> bool:
-    """Return whether a text reports the removal of something usable; dead code and old files do not count."""
-    text = text[:_MAX_SENTENCE_CHARS]
-    return _REMOVAL.match(text) is not None and _DEAD_WEIGHT.search(text) is None
-
-
 def is_fix(text: str) -> bool:
     """Return whether a text reports that something broken was fixed."""
     return _FIX.search(text[:_MAX_SENTENCE_CHARS]) is not None
-
-
-def is_prevention(text: str) -> bool:
-    """Return whether a text says that something must not happen (again)."""
-    return _PREVENTION.search(text[:_MAX_SENTENCE_CHARS]) is not None
 
 
 def is_novel(text: str) -> bool:

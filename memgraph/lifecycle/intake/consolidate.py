@@ -26,6 +26,7 @@ from memgraph.lifecycle.generalisation.compress import builds_since, compress
 from memgraph.lifecycle.intake.batch import Batch
 from memgraph.lifecycle.intake.build_run import BuildRun, embed_candidates
 from memgraph.lifecycle.intake.forgotten import is_forgotten
+from memgraph.lifecycle.intake.undone import Undone
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.lifecycle.run.time_limit import PacedEmbedding, TimeLimit, Timer
 from memgraph.lifecycle.run.usage import RunUsage
@@ -145,6 +146,7 @@ class ConsolidationPipeline:
             self._store.check_embedder(embedder)  # the store may have changed its model meanwhile
             writes: list[Write] = []
             batch = Batch(self._store.now())
+            undone = Undone(self._store.reader, fresh)
             for build in fresh:
                 build.known = self._known(build.log)
                 if build.is_known:
@@ -152,6 +154,7 @@ class ConsolidationPipeline:
                 self._settle(build, batch, writes)
                 if build.is_decided:
                     writes.append(build.event(self._store.now()))
+            writes += undone.events({one for build in fresh for one in build.added}, batch.now)
             results = [build.result(self._store.now()) for build in builds]
             self._store.commit("global", [*writes, *(also(results) if also else ())])
             new = [one for build in fresh for one in build.added]

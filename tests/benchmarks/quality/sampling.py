@@ -22,6 +22,8 @@ from typing import Any
 if __package__ in {None, ""}:  # run as a script: find `tests` from the checkout
     sys.path[0] = str(Path(__file__).resolve().parents[3])
 
+import numpy as np
+
 from memgraph import MemGraph
 from memgraph.extraction import readers
 from memgraph.model.events.memories import MemoryAdded
@@ -58,6 +60,8 @@ class Made:
         What each memory was derived from, by id.
     contradictions : list of (str, str)
         Pairs of ids.
+    used : set of str
+        The tasks and statements that memories were made of, also memories that are not recalled any more.
     """
 
     events: dict[str, str]
@@ -65,6 +69,7 @@ class Made:
     contents: dict[str, str]
     supports: dict[str, list[str]] = field(default_factory=dict)
     contradictions: list[tuple[str, ...]] = field(default_factory=list)
+    used: set[str] = field(default_factory=set)
 
 
 def made_of(sources: Iterable[readers.Reader], folder: Path) -> Made:
@@ -76,10 +81,14 @@ def made_of(sources: Iterable[readers.Reader], folder: Path) -> Made:
             graph.ingest(source)
         graph.maintenance.sleep()
         store = graph.store
-        shown = {one.id: one for one in store.every_memory() if not one.is_suppressed and one.archived_at is None}
+        with store.reader.frozen(links=True):
+            recalled = store.reader.listed() & ~store.reader.superseded()
+            shown_ids = {store.reader.index.ids.names[slot] for slot in np.flatnonzero(recalled)}
+        shown = {one.id: one for one in store.every_memory() if one.id in shown_ids}
         added = (event.payload for event in store.reader.events_after(0))
         contents = {one.memory.id: one.memory.content for one in added if isinstance(one, MemoryAdded)}
         made = Made(events, shown, contents)
+        made.used = {_without_run(event) for one in store.every_memory() for event in one.source_event_ids}
         supports = defaultdict(list)
         for row in store.cypher("MATCH (a:Memory)-[:DERIVED_FROM]->(b:Memory) RETURN a.id AS a, b.id AS b"):
             supports[row["a"]].append(row["b"])
@@ -121,10 +130,8 @@ def drawn(made: Made, chance: Random, per_kind: int) -> list[Item]:
 
 
 def _items(made: Made) -> Iterator[Item]:
-    known: set[str] = set()
     for one in sorted(made.memories.values(), key=lambda memory: memory.id):
         sources = [_without_run(event) for event in one.source_event_ids]
-        known.update(sources)
         is_derived = one.id in made.supports
         kind = "procedure" if one.type == "procedural" else "generalisation" if is_derived else "memory"
         evidence = [made.memories[it].content for it in made.supports.get(one.id, ()) if it in made.memories]
@@ -143,7 +150,7 @@ def _items(made: Made) -> Iterator[Item]:
             text = "\n".join(f"{one.occurred_at[:10]}: {one.content}" for one in both)
             yield {"kind": "contradiction", "text": text, "evidence": []}
     for event, text in made.events.items():
-        if event not in known:
+        if event not in made.used:
             yield {"kind": "dropped", "text": text[:_MAX_EVENT_CHARS], "evidence": []}
 
 
