@@ -469,9 +469,16 @@ def test_the_engines_are_imported_by_their_names_alone(vendor):
     assert every_module(vendor_imports, vendor=vendor, home="memgraph.graph.connection") == []
 
 
-@pytest.mark.parametrize("vendor", ["ollama", "httpx"])
-def test_the_client_of_ollama_is_imported_in_one_file(vendor):
-    assert every_module(vendor_imports, vendor=vendor, home="memgraph.ollama") == []
+CLIENTS = {"ollama": {"memgraph.ollama"}, "httpx": {"memgraph.ollama", "memgraph.extraction.llm.chat_completions"}}
+"""Clients of models' servers, and the modules that import them: one for each protocol."""
+
+
+@pytest.mark.parametrize("vendor", CLIENTS)
+def test_the_clients_of_servers_are_imported_in_one_file_a_protocol(vendor):
+    elsewhere = every_module(
+        vendor_imports, where=lambda module, _: module not in CLIENTS[vendor], vendor=vendor, home=""
+    )
+    assert elsewhere == []
 
 
 def test_modules_fit_on_a_few_screens():
