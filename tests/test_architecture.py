@@ -62,7 +62,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "fold": (
         "workspace",
         "edges",
-        "records memories learning",
+        "records memories learning distillation",
         "fold",
         "last_state projection",
         "event_time",
@@ -91,6 +91,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "procedures",
         "collection",
         "intake",
+        "distillation",
         "sleep",
     ),
     "model": (
@@ -99,8 +100,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "relevance similarity link model_usage attempts",
         "memory",
         "build chronology agent_input",
-        "events",
         "results",
+        "events",
     ),
     "retrieval": ("scope", "stages", "context", "pipeline", "likeness", "retrieval"),
     "store": (
@@ -253,7 +254,7 @@ STORE_WRITES = set(
     "unsupersede link unlink".split()
 )
 """Methods of a store that write, or hold its writer lock."""
-USER_VERBS = ("intake", "contradictions.resolution", "procedures.proposals")
+USER_VERBS = ("intake", "contradictions.resolution", "procedures.proposals", "distillation.answers")
 """Parts of the lifecycle that do at once what a user or an agent says."""
 RUNNER = "memgraph.lifecycle.run.runner"
 CLOCKS = {"now", "monotonic", "time"}

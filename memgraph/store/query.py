@@ -127,6 +127,11 @@ class Reader:
         with self._projector.reading() if table == "Memory" else self._projector.holding():
             return self._projector.rows.get(table, key)
 
+    def every_record(self, table: str) -> list[Row]:
+        """Return all rows of a small table of the graph, in the order of their keys."""
+        with self._projector.holding():
+            return [row for _, row in sorted(self._projector.ask(lambda engine: list(engine.scan(table))))]
+
     def rows(self, memory_ids: Sequence[str]) -> list[Row]:
         """Return these memories' rows in this order, without deleted ones: for bulk reading. Do not modify them."""
         with self._projector.reading():

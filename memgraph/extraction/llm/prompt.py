@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,8 +48,8 @@ class Event:
     @property
     def text(self) -> str:
         """What is shown of the event: the text that its evidence must be part of."""
-        values = (value for name, value in _fields(self).items() if name != "event")
-        return "\n".join(part for value in values for part in (value if isinstance(value, list) else [str(value)]))
+        fields = ((name, value) for name, value in _fields(self).items() if name != "event")
+        return "\n".join(f"{name}: {', '.join(value) if isinstance(value, list) else value}" for name, value in fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +73,8 @@ def prompt_for(log: BuildEventLog, *, limit: int, max_tokens: int, counter: Toke
         Has no events if the log has none.
     """
     left = max_tokens - counter(_TASK) - counter(FIELDS) - counter(DATA) - 100
-    lines: dict[int, str] = {}
-    shown: dict[int, Event] = {}
-    for event in sorted(_events(log), key=_rank)[:_MAX_EVENTS]:
-        line = _json(_fields(event))
-        cost = counter(line) + 1
-        if cost <= left:
-            left -= cost
-            lines[event.number], shown[event.number] = line, event
+    events = informative_events(log, left, lambda event: counter(_json(_fields(event))) + 1)
+    shown = {event.number: event for event in events}
     head = _json(
         {
             "project": log.project_id,
@@ -89,13 +84,23 @@ def prompt_for(log: BuildEventLog, *, limit: int, max_tokens: int, counter: Toke
             "shown": len(shown),
         }
     )
-    record = "\n".join([head, *(lines[number] for number in sorted(lines))])
+    record = "\n".join([head, *(_json(_fields(event)) for event in events)])
     fence, fenced_record = fenced(record)
     messages = [
         {"role": "system", "content": _TASK.format(limit=limit, fields=FIELDS, data=DATA.format(fence=fence))},
         {"role": "user", "content": fenced_record},
     ]
     return Prompt(messages, shown)
+
+
+def informative_events(log: BuildEventLog, most: int, cost: Callable[[Event], int]) -> list[Event]:
+    """Return the most informative events of a log that fit: interventions, failures, detailed texts. They keep their order."""
+    chosen: list[Event] = []
+    for event in sorted(_events(log), key=_rank)[:_MAX_EVENTS]:
+        if (size := cost(event)) <= most:
+            most -= size
+            chosen.append(event)
+    return sorted(chosen, key=lambda event: event.number)
 
 
 def fenced(record: str) -> tuple[str, str]:
