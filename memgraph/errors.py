@@ -65,10 +65,10 @@ class UnsupportedClaimError(InvalidInputError):
 class NotFoundError(MemGraphError, KeyError):
     """No live memory or other record has this id."""
 
-    def __init__(self, kind: str, key: str) -> None:
+    def __init__(self, kind: str, key: str, *, listed_by: str = "memgraph list") -> None:
         self.kind = kind
         self.key = key
-        super().__init__(f"no {kind} with id {_shown(key)}; `memgraph list` shows the ids")
+        super().__init__(f"no {kind} with id {_shown(key)}; `{listed_by}` shows the ids")
 
     def __str__(self) -> str:  # KeyError would quote the message
         return str(self.args[0])

@@ -70,7 +70,7 @@ def known_order(store: AgentMemoryStore, order_id: str) -> WorkOrder:
             f"is the beginning of {len(named)} work orders' ids; give more of it", field="id", value=order_id
         )
     if not found:
-        raise NotFoundError("open work order" if named else "work order", order_id)
+        raise NotFoundError("open work order" if named else "work order", order_id, listed_by="memgraph distil list")
     return order_of(found[0])
 
 
