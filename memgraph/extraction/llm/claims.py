@@ -130,11 +130,12 @@ class Claim(Model):
         Parameters
         ----------
         fields : Any
-            The memory's further fields: source, scope, time, tags; `occurred_at` if the claim states no date, and `agents_involved`
-            besides those that it names.
+            The memory's further fields: source, scope, tags; `occurred_at`, when the source was recorded, which counts if the claim
+            states no earlier day; `agents_involved` besides those that it names.
         """
-        happened = to_iso(self.event_date) if self.event_date else fields.pop("occurred_at", None)
-        fields.pop("occurred_at", None)
+        recorded_at = fields["occurred_at"]
+        day = to_iso(self.event_date) if self.event_date else recorded_at
+        happened = day if day[:10] < recorded_at[:10] else recorded_at  # the day of a plan may be in the future
         agents = [name.strip()[:400] for name in self.agents if name.strip()]
         given = {
             "content": self.text,
@@ -155,7 +156,7 @@ class Claim(Model):
             return ProceduralMemory(**given, trigger_pattern=self.trigger or None, steps=steps)
         return EpisodicMemory(
             **given,
-            event_date=happened,
+            event_date=day,
             location=self.location or None,
             decision=self.decision or None,
             alternatives_considered=[one for one in self.alternatives if one.strip()],

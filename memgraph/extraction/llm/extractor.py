@@ -180,7 +180,7 @@ def _composed(claim: Claim, event: Event, log: BuildEventLog, model: str) -> Age
         fields["failure_fingerprint"] = failure_fingerprint(errors[0])
     memory = claim.memory(**fields)
     if isinstance(memory, EpisodicMemory):
-        return memory.model_copy(update={"event_date": memory.occurred_at, "files_involved": files})
+        return memory.model_copy(update={"files_involved": files})
     return memory
 
 

@@ -123,7 +123,7 @@ ALL_FIELDS = {
 
 def test_every_field_is_kept_where_the_log_supports_it() -> None:
     memory = extracted(reply(found(**ALL_FIELDS)))[0].candidates[0].memory
-    assert (memory.event_date, memory.occurred_at) == ("2026-01-05T00:00:00.000Z",) * 2
+    assert (memory.event_date, memory.occurred_at) == ("2026-01-05T00:00:00.000Z", "2026-01-05T10:01:00.000Z")
     assert (memory.location, memory.decision) == ("import.py, line 1", "import the CSV")
     assert (memory.alternatives_considered, memory.agents_involved) == (["a byte order mark"], ["VENUS"])
     assert "“Import the CSV … byte order mark" in memory.reason
