@@ -44,7 +44,7 @@ def _planned(view: View) -> Plan[OrdersResult]:
         return Plan(OrdersResult())
     with view.reader.frozen(links=True):
         experiences, has_lessons = _changed_experience(view)
-    subjects = [*returned_failures(experiences), *undecided_contradictions(view.reader)]
+    subjects = [*returned_failures(view.reader, experiences), *undecided_contradictions(view.reader)]
     if has_lessons:
         subjects += communities_without_lesson(experiences)
     return _planned_for(view, subjects)

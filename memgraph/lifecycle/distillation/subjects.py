@@ -78,17 +78,18 @@ def communities_without_lesson(experiences: Sequence[Experience]) -> Iterator[Su
             yield from _about("community", ",".join(sorted(row["id"] for row in members)), members, value)
 
 
-def returned_failures(experiences: Sequence[Experience]) -> Iterator[Subject]:
+def returned_failures(reader: Reader, experiences: Sequence[Experience]) -> Iterator[Subject]:
     """Yield the failures that were met again, in another build, after they had been fixed."""
     scopes: dict[object, list[Row]] = {}
     for experience in experiences:
         scopes.setdefault(experience.scope, []).extend(experience.episodes)
     for rows in scopes.values():
         for trouble in troubles(in_order(rows)):
-            if many := _returns(trouble):
+            if trouble.failed and trouble.mended and (found := _returns(reader, trouble)):
                 told = in_order([*in_order(trouble.failed)[-_MOST_FAILED:], *in_order(trouble.mended)[-_MOST_FIXED:]])
-                latest = in_order(trouble.failed)[-1]["id"]
-                yield from _about("returned failure", f"{trouble.fingerprint} {latest}", told, 1 - 0.5 ** (many + 1))
+                yield from _about(
+                    "returned failure", f"{trouble.fingerprint} {found[-1]}", told, 1 - 0.5 ** (len(found) + 1)
+                )
 
 
 def undecided_contradictions(reader: Reader) -> Iterator[Subject]:
@@ -98,17 +99,26 @@ def undecided_contradictions(reader: Reader) -> Iterator[Subject]:
         yield from _about("contradiction", " ".join(ids), reader.rows(ids), 0.9 * (found.score or 0.5))
 
 
-def _returns(trouble: Trouble) -> int:
-    """Return how often a failure was met again after a fix, in a build other than that of the fix."""
-    fixes = {row["id"] for row in trouble.mended}
-    fixed_in: frozenset[str] | None = None
-    many = 0
-    for row in in_order([*trouble.failed, *trouble.mended]):
-        if row["id"] in fixes:
-            fixed_in = evidence_of(row)
-        elif fixed_in is not None and fixed_in.isdisjoint(evidence_of(row)):
-            many, fixed_in = many + 1, None
-    return many
+def _returns(reader: Reader, trouble: Trouble) -> list[str]:
+    """Return the builds in which a failure was met again after a fix, other than that of the fix, in order."""
+    met = [(at, False, build) for row in trouble.failed for build, at in _builds_of(reader, row)]
+    fixed = [(at, True, build) for row in trouble.mended for build, at in _builds_of(reader, row)]
+    found: list[str] = []
+    fixed_in: set[str] = set()
+    for _, is_fix, build in sorted([*met, *fixed]):
+        if is_fix:
+            fixed_in.add(build)
+        elif fixed_in and build not in fixed_in:
+            found.append(build)
+            fixed_in.clear()
+    return found
+
+
+def _builds_of(reader: Reader, row: Row) -> Iterator[tuple[str, str]]:
+    """Yield the builds of an episode, and when each was completed: an episode that was merged has several."""
+    for build in evidence_of(row):
+        known = reader.record("Build", natural_id("build", build, project_id=row.get("project_id"))) or {}
+        yield build, known.get("completed_at") or row["occurred_at"]
 
 
 def _about(kind: OrderKind, key: str, rows: Sequence[Row], value: float) -> Iterator[Subject]:

@@ -12,6 +12,7 @@ from memgraph.lifecycle.distillation.orders import work_orders
 from memgraph.lifecycle.distillation.requests import request_for
 from memgraph.lifecycle.distillation.subjects import MAX_EXCERPT_CHARS, communities_without_lesson, excerpt_of
 from memgraph.lifecycle.evidence.experience import changed_scopes, read_experience
+from memgraph.model.events.intake import BuildConsolidated
 from tests.unit.lifecycle.distillation.stories import episode, failure, fix
 
 TOKEN = "ghp_" + "a1B2" * 9
@@ -49,6 +50,21 @@ def test_a_failure_that_returned_is_asked_about_once(store: Any, ordered: Any) -
 )
 def test_what_is_no_failure_that_returned(ordered: Any, memories: list[dict[str, Any]]) -> None:
     assert ordered(memories) == []
+
+
+def test_a_failure_that_was_merged_returned_with_its_last_build(store: Any) -> None:
+    for day in (1, 2, 3):
+        completed = {"started_at": f"2026-01-0{day}", "completed_at": f"2026-01-0{day}", "consolidated_at": store.now()}
+        counts = {"task_count": 1, "complete": True, "extracted": 1, "merged": 0, "extractor": "rules"}
+        build = BuildConsolidated(
+            project_id="shop", build_id=f"b{day}", log_sha256="0" * 64, outcome="failure", **completed, **counts
+        )
+        store.commit("global", [build])
+    store.insert_memories([failure(1, evidence_build_ids=["b1"]), fix(2)])
+    assert asked(store) == []
+    merged = failure(1, content="The import failed in two builds", evidence_build_ids=["b1", "b3"])
+    store.insert_memory(merged)
+    assert [order.kind for order in asked(store)] == ["returned failure"]
 
 
 def test_an_open_contradiction_is_asked_about_with_the_older_side_first(store: Any) -> None:
