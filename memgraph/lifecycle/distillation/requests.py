@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from memgraph.fold.distillation import TABLE
+from memgraph.journal.envelope import Event
 from memgraph.lifecycle.distillation.subjects import (
     QUESTIONS,
     Subject,
@@ -13,7 +14,7 @@ from memgraph.lifecycle.distillation.subjects import (
     returned_failures,
     undecided_contradictions,
 )
-from memgraph.lifecycle.evidence.experience import Experience, changed_scopes, read_experience
+from memgraph.lifecycle.evidence.experience import WATCH, Experience, changed_scopes, read_experience
 from memgraph.lifecycle.run.changes import last_run
 from memgraph.lifecycle.run.runner import Commit, Plan, View, carry_out
 from memgraph.model.events.distillation import DistilRequested
@@ -31,12 +32,19 @@ def request_orders(store: AgentMemoryStore) -> OrdersResult:
 
     Only scopes that have changed since the phase's last run are searched, or all if the budget was used up on its day.
     """
-    return carry_out(store, _planned).result
+    return carry_out(store, _planned, rests_on=_matters).result
 
 
 def request_for(store: AgentMemoryStore, subjects: Sequence[Subject]) -> OrdersResult:
     """Make work orders for some subjects."""
-    return carry_out(store, partial(_planned_for, subjects=subjects)).result if subjects else OrdersResult()
+    if not subjects:
+        return OrdersResult()
+    return carry_out(store, partial(_planned_for, subjects=subjects), rests_on=_matters).result
+
+
+def _matters(event: Event) -> bool:
+    """Return whether an event may change which orders are made."""
+    return isinstance(event.payload, DistilRequested) or bool(WATCH.touched(event))
 
 
 def _planned(view: View) -> Plan[OrdersResult]:
