@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from math import ceil
 
 from memgraph.fold.distillation import TABLE
 from memgraph.journal.envelope import Event
@@ -26,6 +27,8 @@ from memgraph.store import AgentMemoryStore
 PHASE = "work-orders"
 """Name of the phase of sleep that makes them."""
 
+_SHARE_OF_SESSIONS = 0.5
+
 
 def request_orders(store: AgentMemoryStore) -> OrdersResult:
     """Make work orders for what the store leaves undecided: failures that returned, contradictions, communities without a lesson.
@@ -35,11 +38,13 @@ def request_orders(store: AgentMemoryStore) -> OrdersResult:
     return carry_out(store, _planned, rests_on=_matters).result
 
 
-def request_for(store: AgentMemoryStore, subjects: Sequence[Subject]) -> OrdersResult:
-    """Make work orders for some subjects."""
+def request_sessions(store: AgentMemoryStore, subjects: Sequence[Subject]) -> OrdersResult:
+    """Make work orders for sessions, of at most half the budget of the day: the rest is left to what sleep finds."""
     if not subjects:
         return OrdersResult()
-    return carry_out(store, partial(_planned_for, subjects=subjects), rests_on=_matters).result
+    return carry_out(
+        store, partial(_planned_for, subjects=subjects, share=_SHARE_OF_SESSIONS), rests_on=_matters
+    ).result
 
 
 def _matters(event: Event) -> bool:
@@ -58,11 +63,11 @@ def _planned(view: View) -> Plan[OrdersResult]:
     return _planned_for(view, subjects)
 
 
-def _planned_for(view: View, subjects: Iterable[Subject]) -> Plan[OrdersResult]:
+def _planned_for(view: View, subjects: Iterable[Subject], share: float = 1.0) -> Plan[OrdersResult]:
     known = view.reader.every_record(TABLE)
     new = {one.id: one for one in subjects if not _is_known(one, known)}
     ranked = sorted(new.values(), key=lambda one: (-one.value, one.id))
-    chosen = ranked[: _budget_left(view, known)]
+    chosen = ranked[: _budget_left(view, known, share)]
     events = [_event(one, view.now) for one in chosen]
     commits = [Commit(events, is_account=True)] if events else []
     return Plan(OrdersResult(candidates=len(ranked), requested=len(chosen)), commits)
@@ -78,8 +83,8 @@ def _changed_experience(view: View) -> tuple[list[Experience], bool]:
     return read_experience(reader, scopes, view.now), scopes.isdisjoint(changed_scopes(reader, view.now))
 
 
-def _budget_left(view: View, known: Sequence[Row]) -> int:
-    return max(0, view.config.distil_orders_a_day - _orders_of_day(known, view.now))
+def _budget_left(view: View, known: Sequence[Row], share: float = 1.0) -> int:
+    return max(0, ceil(view.config.distil_orders_a_day * share) - _orders_of_day(known, view.now))
 
 
 def _orders_of_day(known: Iterable[Row], moment: str) -> int:

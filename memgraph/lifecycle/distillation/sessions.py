@@ -9,7 +9,7 @@ from memgraph.extraction.llm.prompt import informative_events
 from memgraph.extraction.readers import Reader as SourceReader
 from memgraph.extraction.readers import SourceRecord
 from memgraph.extraction.secrets import redact_any
-from memgraph.lifecycle.distillation.requests import request_for
+from memgraph.lifecycle.distillation.requests import request_sessions
 from memgraph.lifecycle.distillation.subjects import MAX_EXCERPT_CHARS, Subject, excerpt_of
 from memgraph.model.build import BuildEventLog
 from memgraph.model.ids import natural_id
@@ -24,7 +24,7 @@ _EVENT_FRAME_CHARS = 12
 
 
 class SessionWatch:
-    """Notes the longest sessions that a reader yields, as many as work orders may be made in a day.
+    """Notes the longest sessions that a reader yields, at most as many as work orders may be made in a day.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class SessionWatch:
         """Make work orders for the noted sessions of which little was kept, within the budget of the day."""
         subjects = [_subject(log, many) for many, _, log in self._noted if self._kept(log) * LONG_EVENTS < many]
         self._noted = []
-        return request_for(self._store, subjects)
+        return request_sessions(self._store, subjects)
 
     def _kept(self, log: BuildEventLog) -> int:
         row = self._store.reader.record("Build", natural_id("build", log.build_id, project_id=log.project_id)) or {}

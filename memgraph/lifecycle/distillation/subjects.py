@@ -73,7 +73,8 @@ def communities_without_lesson(experiences: Sequence[Experience]) -> Iterator[Su
     """Yield the communities of at least three builds that no generalisation describes. Valid after compression has seen them."""
     for plan in plans(experiences):
         for pattern in (pattern for group in plan.groups for pattern in group if pattern.same is None):
-            value = 0.8 * (1 - 1 / (1 + len(pattern.evidence) / 3))
+            most = 0.8 if pattern.experience.outcome == "negative" else 0.4  # failures teach more than what went well
+            value = most * (1 - 1 / (1 + len(pattern.evidence) / 3))
             members = in_order(pattern.covered[:_MOST_QUOTED])
             yield from _about("community", ",".join(sorted(row["id"] for row in members)), members, value)
 

@@ -9,7 +9,7 @@ import pytest
 
 from memgraph.lifecycle import find_contradictions, sleep
 from memgraph.lifecycle.distillation.orders import work_orders
-from memgraph.lifecycle.distillation.requests import request_for
+from memgraph.lifecycle.distillation.requests import request_sessions
 from memgraph.lifecycle.distillation.subjects import MAX_EXCERPT_CHARS, communities_without_lesson, excerpt_of
 from memgraph.lifecycle.evidence.experience import changed_scopes, read_experience
 from memgraph.model.events.intake import BuildConsolidated
@@ -101,8 +101,8 @@ def test_a_community_without_a_lesson_is_a_subject_and_one_with_a_lesson_is_not(
 
     [subject] = subjects()
     assert (subject.kind, subject.value, len(subject.subject_ids)) == ("community", 0.4, 3)
-    assert request_for(store, [subject]).requested == 1
-    assert request_for(store, [subject]).candidates == 0
+    assert request_sessions(store, [subject]).requested == 1
+    assert request_sessions(store, [subject]).candidates == 0
     if sleep(store, phases=["compress"]).changed:  # else the rules state no lesson of it
         assert subjects() == []
 

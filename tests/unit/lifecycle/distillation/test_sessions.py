@@ -72,9 +72,9 @@ def test_a_session_of_which_enough_was_kept_is_not_asked_about(
     assert len(ingested([session("s", events)], FOUND[:kept])) == many
 
 
-def test_builds_are_no_sessions_and_a_day_has_a_budget(ingested: Any) -> None:
+def test_builds_are_no_sessions_and_sessions_have_half_the_budget_of_a_day(ingested: Any) -> None:
     assert ingested([session("git", 50, source="git"), session("ci", 50, source="ci log")]) == []
-    orders = ingested([session(f"s{number}", 40 + number) for number in range(5)], distil_orders_a_day=2)
+    orders = ingested([session(f"s{number}", 40 + number) for number in range(5)], distil_orders_a_day=3)
     assert [order.build_id for order in orders] == ["s4", "s3"]
 
 
