@@ -23,7 +23,7 @@ _FUNCTION_WORDS = frozenset(
     "a an the this that these those it its itself he she they them their we us our you your i me my one who whom whose which what where "
     "is are was were be been being am do does did done has have had having will would shall should can could may might must need needs "
     "needed of to in on at by for from with into onto over under out up off as than about via per between during through within against "
-    "and or nor but so if then else when while because since although though whether both also too just very still again there here how "
+    "and or nor but so if then else when while because since although though whether both also too just very still again there here how given "
     "instead rather longer why more most some such same other another each own way ways s ve re ll d m yes please".split()
 )
 _NEGATIONS = frozenset("not no never none cannot nobody nothing neither without".split())
@@ -34,6 +34,20 @@ _NUMBERS = {
     word: str(number)
     for number, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
     if word != "one"
+}
+_IRREGULAR = {
+    form: verb
+    for verb, *forms in map(
+        str.split,
+        "begin began begun,bind bound,break broke broken,bring brought,build built,catch caught,choose chose chosen,come came,deal dealt,"
+        "draw drew drawn,drive drove driven,fall fell fallen,feel felt,find found,freeze froze frozen,get got gotten,give gave given,"
+        "go went gone,hang hung,hide hid hidden,hold held,keep kept,know knew known,lead led,leave left,lose lost,make made,mean meant,"
+        "meet met,pay paid,run ran,say said,see saw seen,seek sought,send sent,show shown,speak spoke spoken,spend spent,stand stood,"
+        "stick stuck,take took taken,teach taught,tell told,think thought,throw threw thrown,understand understood,write wrote written".split(
+            ","
+        ),
+    )
+    for form in forms
 }
 _DERIVED = frozenset("ur ion at ation ment er or al anc enc abl iti".split())
 """Endings of stems that make another word class of a word: fail and failure, import and importer."""
@@ -53,6 +67,7 @@ _CLAUSE = re.compile(
     r"|\sand\s(?=(?:must|should|is|are|was|were|do|does|did|can|cannot|will|would|has|have|it|they|we|you|i|this|that|never|not|no|always)\s)",
     re.IGNORECASE,
 )
+_FROM_TO = re.compile(r"\bfrom ([^\s,;]{1,80})(?: [^\W\d]{1,20}){0,2} to ([^\s,;]{1,80})")
 _STEMMER = snowballstemmer.stemmer("english")
 
 
@@ -96,6 +111,10 @@ def unsupported(claim: str, evidence: Sequence[str]) -> list[str]:
     found = [problem for clause in clauses for problem in _of_clause(clause, known)]
     if "because" in canonical_name(claim).split() and _CAUSAL.isdisjoint(_plain_words(known.text)):
         found.append("its evidence states no cause (“because”)")
+    for ends in _FROM_TO.findall(_comparable(claim)):
+        old, new = (end.strip(_EDGES) for end in ends)
+        if -1 < known.text.rfind(new) < known.text.find(old):
+            found.append(f"its evidence does not lead from “{old}” to “{new}”")
     return list(dict.fromkeys(found))
 
 
@@ -226,7 +245,7 @@ def _clauses(text: str) -> Iterator[_Clause]:
 def _tokens(text: str) -> Iterator[str]:
     for raw in _SEPARATORS.split(text):
         token = raw.rstrip(_EDGES)
-        token = token if token.startswith("--") else token.lstrip(_EDGES.replace("/", ""))
+        token = token if token.startswith("--") else token.lstrip(_EDGES.replace("/", "@"))
         token = token[:-2] if token.casefold().endswith("'s") else token
         if token:
             yield token
@@ -243,7 +262,7 @@ def _plain_words(text: str) -> set[str]:
 
 @lru_cache(maxsize=16_384)
 def _stem(word: str) -> str:
-    return str(_STEMMER.stemWord(word))
+    return str(_STEMMER.stemWord(_IRREGULAR.get(word, word)))
 
 
 def _comparable(text: str) -> str:
