@@ -26,7 +26,8 @@ _MAX_LISTED = 50
 _QUOTED_CHARS = 160
 
 Span = Annotated[Text, Field(max_length=MAX_EVIDENCE_CHARS)]
-Listed = Annotated[list[Text], Field(max_length=_MAX_LISTED)]
+Detail = Annotated[Text, Field(max_length=MAX_CONTENT_CHARS)]
+Listed = Annotated[list[Detail], Field(max_length=_MAX_LISTED)]
 
 FIELDS = """\
 - "type": "episodic" (what happened), "semantic" (what is so in general) or "procedural" (how to do something)
@@ -58,12 +59,12 @@ class Claim(Model):
     confidence: Unit
     evidence: Annotated[list[Span], Field(min_length=1, max_length=MAX_EVIDENCE_SPANS)]
     event_date: Text = ""
-    location: Text = ""
-    decision: Text = ""
+    location: Detail = ""
+    decision: Detail = ""
     alternatives: Listed = Field(default_factory=list)
-    trigger: Text = ""
+    trigger: Detail = ""
     steps: Listed = Field(default_factory=list)
-    agents: Annotated[list[Text], Field(max_length=_MAX_LISTED)] = Field(default_factory=list)
+    agents: Listed = Field(default_factory=list)
 
     def problems(self, source: str) -> list[str]:
         """Return what the source does not support, in the order of the fields; empty if the claim holds.
@@ -83,7 +84,10 @@ class Claim(Model):
         missing = not_in(source, self.evidence)
         yield "evidence", [f"evidence: the source has no passage “{cut(one, _QUOTED_CHARS)}”" for one in missing]
         evidence = [one for one in self.evidence if one not in missing]
-        yield "content", _described("content", unsupported(self.content, evidence))
+        if self.is_too_long:
+            yield "content", [f"content: is longer than {MAX_CONTENT_CHARS} characters"]
+        else:
+            yield "content", _described("content", unsupported(self.content, evidence))
         for name in ("location", "decision", "trigger"):
             if text := getattr(self, name).strip():
                 yield name, _described(name, unsupported(text, evidence))

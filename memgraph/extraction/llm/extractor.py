@@ -120,12 +120,13 @@ class ModelExtractor:
         candidates: dict[str, Candidate] = {}
         too_long, unsupported, keys = 0, 0, Counter[str]()
         for one in found:
+            if one.is_too_long:
+                too_long += 1
+                continue
             claim = _supported(one, prompt.events[one.event_index])
             content = canonical_name(one.text)
             if claim is None:
                 unsupported += 1
-            elif claim.is_too_long:
-                too_long += 1
             elif len(candidates) < self._limit and content not in candidates:
                 memory = _composed(claim, prompt.events[one.event_index], log, self._model.name)
                 key = _key(memory)

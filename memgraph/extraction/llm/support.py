@@ -52,6 +52,7 @@ _IRREGULAR = {
 _DERIVED = frozenset("ur ion at ation ment er or al anc enc abl iti".split())
 """Endings of stems that make another word class of a word: fail and failure, import and importer."""
 _LEAST_STEM = 4
+_MOST_PATH_PARTS = 8
 
 _SEPARATORS = re.compile(r"[\s()\[\]{}<>\"“”„«»‘`;|*]+|,(?!\d)|(?<!\d),|(?<=\s)[-–—]+(?=\s)|…")
 _EDGES = ".:!?'’=&\\-–—/"
@@ -166,27 +167,17 @@ def _of_clause(clause: _Clause, known: _Evidence) -> Iterator[str]:
 
 
 def _occurs(key: str, keys: frozenset[str]) -> bool:
+    """Return whether a word occurs in some form, or a name as it is, as the end of a path, or as a number in another name."""
     if key in keys:
         return True
     kind, _, text = key.partition(" ")
     if kind == "name":
-        return _has_name(text, keys)
-    if len(text) < _LEAST_STEM:
-        return False
-    return any(
-        (longer.startswith(shorter) and longer[len(shorter) :] in _DERIVED)
-        for other in keys
-        if other.startswith("word ")
-        for shorter, longer in [sorted((text, other[5:]), key=len)]
-        if len(shorter) >= _LEAST_STEM
+        return f"number {text}" in keys
+    return len(text) >= _LEAST_STEM and any(
+        f"{key}{ending}" in keys
+        or (text.endswith(ending) and len(text) - len(ending) >= _LEAST_STEM and key.removesuffix(ending) in keys)
+        for ending in _DERIVED
     )
-
-
-def _has_name(text: str, keys: frozenset[str]) -> bool:
-    """Return whether a name occurs as the end of a path, or a number as part of a name."""
-    if f"number {text}" in keys:
-        return True
-    return any(key.startswith("name ") and key.endswith((f"/{text}", f"\\{text}")) for key in keys)
 
 
 def _is_written(key: str, text: str) -> bool:
@@ -214,9 +205,12 @@ def _evidence(parts: Sequence[str]) -> _Evidence:
 
 
 def _parts_of_name(text: str) -> Iterator[str]:
-    """Yield the numbers and the words that a name contains."""
+    """Yield the numbers and the words that a name contains, and the ends of a path."""
     yield from (f"number {_plain_number(number)}" for number in _NUMBER.findall(text))
     yield from (f"word {_stem(word)}" for word in _LETTERS.findall(text.casefold()))
+    path = text.casefold().replace("\\", "/")
+    for parts in range(1, 1 + min(path.count("/"), _MOST_PATH_PARTS)):
+        yield f"name {'/'.join(path.rsplit('/', parts)[1:])}"
 
 
 def _clauses(text: str) -> Iterator[_Clause]:

@@ -19,7 +19,7 @@ from memgraph.lifecycle.dedup.merge import merge_event, merged
 from memgraph.lifecycle.distillation.orders import MAX_STATEMENTS, known_order
 from memgraph.lifecycle.intake.forgotten import is_forgotten
 from memgraph.lifecycle.run.embedding import vectors_of
-from memgraph.model.base import MAX_CONTENT_CHARS, Model, Name, Prose, checked
+from memgraph.model.base import Model, Name, Prose, checked
 from memgraph.model.events.distillation import DistilAnswered, DistilSkipped
 from memgraph.model.ids import canonical_name, source_id
 from memgraph.model.memory import AgentMemory, TrustClass, Vector, id_of
@@ -158,10 +158,7 @@ def _check(order: WorkOrder, answer: Answer) -> None:
     problems = [
         f"statements.{place}.{problem}"
         for place, claim in enumerate(answer.statements)
-        for problem in (
-            *claim.problems(order.excerpt),
-            *([f"content: is longer than {MAX_CONTENT_CHARS} characters"] if claim.is_too_long else []),
-        )
+        for problem in claim.problems(order.excerpt)
     ]
     if problems:
         raise UnsupportedClaimError(problems)
