@@ -8,8 +8,9 @@ from typing import Any
 
 from memgraph.lifecycle.distillation.answers import answer_order, skip_order
 from memgraph.lifecycle.distillation.orders import work_orders, work_sheet
+from memgraph.lifecycle.distillation.sessions import SessionWatch
 from memgraph.model.memory import TrustClass
-from memgraph.model.results.distillation import AnswerResult, OrderState, WorkOrder, WorkSheet
+from memgraph.model.results.distillation import AnswerResult, OrdersResult, OrderState, WorkOrder, WorkSheet
 from memgraph.store import AgentMemoryStore
 
 
@@ -20,9 +21,16 @@ class Distillation:
     Attributes
     ----------
     store : AgentMemoryStore
+    sessions : SessionWatch
+        The long sessions that were read and not yet asked about.
     """
 
     store: AgentMemoryStore
+    sessions: SessionWatch
+
+    def request(self) -> OrdersResult:
+        """Make work orders for the long sessions read since the last call, of which little was kept. Sleep makes all others."""
+        return self.sessions.request_orders()
 
     def list(
         self, *, state: OrderState | None = "open", project: str | None = None, limit: int | None = None

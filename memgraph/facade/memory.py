@@ -69,7 +69,7 @@ class MemGraph:
         self.commands = MemoryCommands(store, retrieval=self.retrieval)
         self.procedures = Procedures(store)
         self.contradictions = Contradictions(store)
-        self.distillation = Distillation(store)
+        self.distillation = Distillation(store, SessionWatch(store))
         self.maintenance = Maintenance(store, self.consolidation)
 
     @classmethod
@@ -109,18 +109,18 @@ class MemGraph:
     def ingest(self, reader: Reader, *, progress: Progress | None = None, compress: bool = True) -> IngestReport:
         """Read a source from where the last run stopped, and consolidate it; compress at the end, unless told not to.
 
-        Long sessions of which little was kept become work orders; see `distillation`.
+        Long sessions of which little was kept then become work orders; with `compress` False, call `distillation.request` after
+        the last source.
 
         All sources that this object reads share one model budget; ``consolidation.usage.restart()`` makes it whole again.
         """
         if not callable(getattr(reader, "records", None)):
             raise InvalidInputError("must be a reader of memgraph.extraction.readers", field="reader", value=reader)
         checked(Callback, progress, "progress")
-        watch = SessionWatch(self.store)
-        report = ingest(
-            self.store, watch.over(reader), pipeline=self.consolidation, progress=progress, compress=compress
-        )
-        watch.request_orders()
+        watched = self.distillation.sessions.over(reader)
+        report = ingest(self.store, watched, pipeline=self.consolidation, progress=progress, compress=compress)
+        if compress:
+            self.distillation.request()
         return report
 
     def recall(self, task: str, *, agent: str = "agent", project: str | None = None, **query: Any) -> RetrievalResult:

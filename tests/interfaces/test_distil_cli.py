@@ -67,6 +67,18 @@ def test_what_a_person_reads(run: Any) -> None:
     assert run("distil", "list", "--all", "--project", "other") == "There are no work orders.\n"
 
 
+def test_ingest_asks_about_a_long_session(run: Any, tmp_path: Path) -> None:
+    task = {"agent_name": "A", "outcome": "success"}
+    tasks = [{**task, "task_id": f"t{number}", "description": f"Look at file {number}"} for number in range(40)]
+    log = {"build_id": "s1", "project_id": "shop", "build_outcome": "success", "tasks": tasks}
+    path = tmp_path / "session.json"
+    path.write_text(json.dumps({**log, "started_at": "2026-01-05", "completed_at": "2026-01-06"}))
+    run("ingest", "builds", str(path))
+    [order] = [one for one in json.loads(run("distil", "--json")) if one["kind"] == "long session"]
+    assert order["build_id"] == "s1"
+    assert "task: Look at file 7" in order["excerpt"]
+
+
 @pytest.mark.parametrize(
     ("given", "told"),
     [

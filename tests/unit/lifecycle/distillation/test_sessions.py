@@ -78,6 +78,18 @@ def test_builds_are_no_sessions_and_sessions_have_half_the_budget_of_a_day(inges
     assert [order.build_id for order in orders] == ["s4", "s3"]
 
 
+def test_of_several_sources_the_longest_sessions_come_first(open_store: Any, tmp_path: Path) -> None:
+    memory = MemGraph(open_store(distil_orders_a_day=2), extractor=FakeExtractor())
+    for name, events in (("short", 40), ("long", 90), ("middle", 60)):
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text(json.dumps(session(name, events)))
+        memory.ingest(BuildLogReader(path, project_id="shop"), compress=False)
+        assert memory.distillation.list() == []
+    assert memory.distillation.request().requested == 1
+    assert [order.build_id for order in memory.distillation.list()] == ["long"]
+    assert memory.distillation.request().candidates == 0
+
+
 def test_what_is_answered_belongs_to_the_session(ingested: Any, open_store: Any) -> None:
     [order] = ingested([session("long", 40)])
     memory = MemGraph(open_store())
