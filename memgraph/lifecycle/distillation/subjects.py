@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 
 from memgraph.extraction.secrets import redact
 from memgraph.index.columns import TRUST
+from memgraph.lifecycle.communities.louvain import communities
+from memgraph.lifecycle.communities.tag_overlap import LARGE_FROM, tag_weights
 from memgraph.lifecycle.contradictions.resolution import still_open
 from memgraph.lifecycle.errors.remedies import Trouble, troubles
-from memgraph.lifecycle.evidence.evidence import in_order
+from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, in_order
 from memgraph.lifecycle.evidence.experience import Experience, evidence_of
-from memgraph.lifecycle.generalisation.patterns import plans
+from memgraph.lifecycle.evidence.trials import task_of
 from memgraph.model.base import MAX_TEXT_CHARS
-from memgraph.model.ids import natural_id
+from memgraph.model.ids import canonical_name, natural_id
 from memgraph.model.memory import TrustClass
 from memgraph.model.results.distillation import MAX_ORDER_MEMORIES, OrderKind
 from memgraph.ports import Row
@@ -70,13 +72,33 @@ class Subject:
 
 
 def communities_without_lesson(experiences: Sequence[Experience]) -> Iterator[Subject]:
-    """Yield the communities of at least three builds that no generalisation describes. Valid after compression has seen them."""
-    for plan in plans(experiences):
-        for pattern in (pattern for group in plan.groups for pattern in group if pattern.same is None):
-            most = 0.8 if pattern.experience.outcome == "negative" else 0.4  # failures teach more than what went well
-            value = most * (1 - 1 / (1 + len(pattern.evidence) / 3))
-            members = in_order(pattern.covered[:_MOST_QUOTED])
-            yield from _about("community", ",".join(sorted(row["id"] for row in members)), members, value)
+    """Yield the communities of at least three builds, most of whose episodes no generalisation covers, nor one that somebody hid.
+
+    Valid after compression has seen the episodes.
+    """
+    for experience in experiences:
+        known = [*experience.in_force, *experience.put_away]
+        covered = frozenset[str]().union(*(one.live for one in known))
+        for rows in _communities(experience.episodes):
+            builds = frozenset[str]().union(*map(evidence_of, rows))
+            if len(builds) < LEAST_BUILDS or 2 * sum(row["id"] in covered for row in rows) > len(rows):
+                continue
+            most = 0.8 if experience.outcome == "negative" else 0.4  # failures teach more than what went well
+            told = in_order(rows)[-_MOST_QUOTED:]
+            key = ",".join(sorted(row["id"] for row in told))
+            yield from _about("community", key, told, most * (1 - 1 / (1 + len(builds) / 3)))
+
+
+def _communities(episodes: Sequence[Row]) -> list[list[Row]]:
+    """Return the trials of each task, and the communities of other episodes by their tags."""
+    by_task: dict[str, list[Row]] = {}
+    others: list[Row] = []
+    for row in episodes:
+        task = task_of(row)
+        (others if task is None else by_task.setdefault(task, [])).append(row)
+    tags = [[canonical_name(tag) for tag in row.get("tags", ())] for row in others]
+    found = communities(tags, tag_weights(tags), is_large=len(others) >= LARGE_FROM)
+    return [*by_task.values(), *([others[place] for place in members] for members in found)]
 
 
 def returned_failures(reader: Reader, experiences: Sequence[Experience]) -> Iterator[Subject]:
