@@ -79,16 +79,19 @@ def test_ingest_asks_about_a_long_session(run: Any, tmp_path: Path) -> None:
     assert "task: Look at file 7" in order["excerpt"]
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ("", "is not JSON"), ("[" * 200_000, "is not JSON"), ("[]", "must hold a JSON object"), ("{}", "statements"),
-        (json.dumps({"statements": [statement(content="The import needs a proxy.")]}), "“proxy” is not in its evidence"),
-    ],
-)  # fmt: skip
-def test_what_is_refused(run: Any, given: str, told: str) -> None:
+REFUSED = [
+    ("", "is not JSON"),
+    ("[" * 200_000, "is not JSON"),
+    ("[]", "must hold a JSON object"),
+    ("{}", "statements"),
+    (json.dumps({"statements": [statement(content="The import needs a proxy.")]}), "“proxy” is not in its evidence"),
+]
+
+
+def test_what_is_refused(run: Any) -> None:
     order_id = run("distil")[:8]
-    assert told in run("distil", "answer", order_id, "-", given=given, code=1)
+    for given, told in REFUSED:
+        assert told in run("distil", "answer", order_id, "-", given=given, code=1)
     assert run("distil")[:8] == order_id
 
 
