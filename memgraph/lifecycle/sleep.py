@@ -3,8 +3,8 @@
 The order matters. Invalid facts are retired first, so that nothing is derived from them; then copies and
 near-duplicates are merged, so that they count once; then generalisations are made; repeated comments of
 users become rules; generalisations are extended by the errors met; then procedures; then
-contradictions are searched among all memories that exist by then; collection comes last, after the uses made of
-memories in this run.
+contradictions are searched among all memories that exist by then; collection comes after the uses made of memories in
+this run. Work orders come last, for what all of this left undecided.
 
 Each phase consists of small, consistent commits, and records the run's progress at its end. A run interrupted by its
 time limit, Ctrl-C or a kill is continued by the next one within a day, with the same final result.
@@ -24,6 +24,8 @@ from memgraph.lifecycle.contradictions.search import find_contradictions
 from memgraph.lifecycle.contradictions.temporal import validate_facts
 from memgraph.lifecycle.dedup.copies import merge_copies
 from memgraph.lifecycle.dedup.near_duplicates import merge_near_duplicates
+from memgraph.lifecycle.distillation.requests import PHASE as WORK_ORDERS
+from memgraph.lifecycle.distillation.requests import request_orders
 from memgraph.lifecycle.errors.antipatterns import analyse_errors
 from memgraph.lifecycle.feedback.rules import learn_from_feedback
 from memgraph.lifecycle.generalisation.compress import compress
@@ -121,6 +123,7 @@ PHASES: tuple[Phase, ...] = (
     Phase("procedures", lambda context: learn_procedures(context.store, is_time_up=context.is_time_up)),
     Phase("contradictions", lambda context: find_contradictions(context.store, seconds=context.seconds_left)),
     Phase("collect", _collect),
+    Phase(WORK_ORDERS, lambda context: request_orders(context.store)),
 )
 
 

@@ -133,6 +133,11 @@ class Reader:
             rows = [row for row in self._projector.rows.every("Build") if row.get("project_id") == project_id]
         return sorted(rows, key=lambda row: (row.get("completed_at", ""), row["id"]))
 
+    def every_record(self, table: str) -> list[Row]:
+        """Return all rows of a small table of the graph, in the order of their keys."""
+        with self._projector.holding():
+            return [row for _, row in sorted(self._projector.ask(lambda engine: list(engine.scan(table))))]
+
     def rows(self, memory_ids: Sequence[str]) -> list[Row]:
         """Return these memories' rows in this order, without deleted ones: for bulk reading. Do not modify them."""
         with self._projector.reading():

@@ -114,11 +114,11 @@ class Experience:
     solved: Mapping[str, Sequence[Row]] = field(default_factory=dict)
 
 
-def changed_scopes(reader: Reader, now: str) -> set[tuple[int, int]]:
-    """Return the scopes, as the index's codes of project and task, that have changed since the last run."""
+def changed_scopes(reader: Reader, now: str, run: Row | None = None) -> set[tuple[int, int]]:
+    """Return the scopes, as the index's codes of project and task, that have changed since a run: by default compression's last."""
     index = reader.index
     project, task = index.column("project"), index.column("task")
-    run = last_run(reader, COMPRESSION)
+    run = last_run(reader, COMPRESSION) if run is None else run
     everywhere = index.column("is_live") & (index.column("type") != MEMORY_TYPES.index("procedural"))
     since = run.get("seq", 0)
     if (
