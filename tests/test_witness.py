@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+import memgraph
 from memgraph.extraction import RuleExtractor
 from memgraph.model.attempts import ATTEMPT_FIELDS
 from memgraph.model.events.payload import sparse
@@ -20,8 +22,11 @@ RELEASES = sorted(path.name for path in STORES.iterdir() if (path / ANSWERS).exi
 _SHOWN = 30
 
 
-def test_there_is_a_witness() -> None:
-    assert RELEASES
+def test_every_release_has_a_store() -> None:
+    changelog = Path(memgraph.__file__).parent / "docs" / "changelog.md"
+    dated = re.findall(r"^## \[(\d[\d.]*)\] - \d{4}", changelog.read_text(), re.MULTILINE)
+    assert dated
+    assert set(dated) <= set(RELEASES)
 
 
 @pytest.mark.parametrize("release", RELEASES)

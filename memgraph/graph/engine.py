@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -216,15 +216,10 @@ class EmbeddedEngine:
         """Write the changes and the state in one transaction."""
         stored = list(with_records(changes, self._seal.short_code))
         with self._session.held():
-            try:
-                with self._session.use() as connection:
-                    self._file.before_writing(self._path, changes)
-                    self._write(connection, stored, state)
-                    is_crowded = connection.pool_share() > _CROWDED_POOL
-            except BaseException:
-                self._is_spoilt = True
-                self._session.reopen()  # Kùzu (0.11.3) may crash if it reads after a ROLLBACK
-                raise
+            with self._reopening_after_errors(), self._session.use() as connection:
+                self._file.before_writing(self._path, changes)
+                self._write(connection, stored, state)
+                is_crowded = connection.pool_share() > _CROWDED_POOL
             if is_crowded:
                 self._session.reopen()
 
@@ -282,8 +277,8 @@ class EmbeddedEngine:
         return differing
 
     def checkpoint(self) -> None:
-        """Checkpoint: merge the engine's log into the file."""
-        with self._session.use() as connection:
+        """Checkpoint: merge the engine's log into the file. The engine does so itself when the log is long, and at close."""
+        with self._reopening_after_errors(), self._session.use() as connection:
             self._checkpoint(connection)
 
     def cypher(
@@ -327,6 +322,16 @@ class EmbeddedEngine:
         if copies or self._file.has_long_log():
             self._checkpoint(connection, has_copied=bool(copies))
 
+    @contextmanager
+    def _reopening_after_errors(self) -> Iterator[None]:
+        """Open the file again if a write fails, because Kùzu (0.11.3) may crash if it reads after a ROLLBACK."""
+        try:
+            yield
+        except BaseException:
+            self._is_spoilt = True
+            self._session.reopen()
+            raise
+
     def _open_file(self) -> Connection:
         is_new = self._file.before_opening()
         self._sums = None
@@ -366,7 +371,7 @@ class EmbeddedEngine:
         finally:
             connection.leave_log()
             connection.close()
-        self._file.after_closing(is_rewritten=takes_log)
+        self._file.after_closing()
 
     def _read(self, query: str, params: Mapping[str, Any]) -> list[list[Any]]:
         with self._session.use() as connection:

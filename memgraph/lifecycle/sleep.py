@@ -244,7 +244,7 @@ def _chosen(names: Sequence[str]) -> list[Phase]:
 
 
 def _unfinished(store: AgentMemoryStore) -> tuple[str, list[str]]:
-    """Return when a recently interrupted run began, and its remaining phases; None if there is none."""
+    """Return when a recently interrupted run began, and its remaining phases; ("", []) if there is none."""
     row = last_run(store.reader, SLEEP)
     left = [phase.name for phase in PHASES if phase.name in row.get("phases_left", ())]
     if not left or days_between(row["started_at"], store.now()) > _GONE_ON_WITH_DAYS:

@@ -165,9 +165,9 @@ class GraphFile:
         is_worth_it = self._log_bytes() > self._limits.short_bytes
         return is_worth_it and free_bytes(self.path) >= self._checkpoint_bytes() and self._note.is_unwritten()
 
-    def after_closing(self, *, is_rewritten: bool) -> None:
-        """Record the present file and log as the expected ones."""
-        self._note.closed(is_rewritten=is_rewritten)
+    def after_closing(self) -> None:
+        """Record the present log as the expected one; the file is as it was after the last checkpoint."""
+        self._note.closed(is_rewritten=False)
 
     def replace(self, fresh: Path) -> None:
         """Replace the file with another, which is closed and has no log."""

@@ -93,7 +93,7 @@ def of_trials(rows: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> T
     rows : sequence of Row
         Trials with the same end, the most typical first.
     seen : str
-        How often, as `generalise.counted` says it.
+        How often, as `extractive_text.counted` says it.
     solved : sequence of Row or None
         Of failed trials those of the same task that solved it; None: there are some, but they must not be quoted.
     """

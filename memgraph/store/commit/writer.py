@@ -60,7 +60,7 @@ _FIELD_OF_ALIAS = {
 
 
 class Writer:
-    """ReadGate requests into events: validates, annotates, embeds, and sets the store's own fields."""
+    """Turns requests into events: validates, annotates, embeds, and sets the store's own fields."""
 
     def __init__(
         self,
