@@ -44,10 +44,11 @@ with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(64)) as store:
     print(time.monotonic() - began, flush=True)
 """
 QUERY = """
-import sys
+import signal, sys
 from pathlib import Path
 from tests.engines import Engine
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs without it
 engine = Engine(Path(sys.argv[1]) / "graph", patience_s=0.05)
 answer = engine.cypher(sys.argv[2], {}, gives_way=lambda: True)
 try:
