@@ -100,14 +100,16 @@ class MemoryCommands:
             for part in parts
         ]
         kept = self._store.insert_parts(memories)
-        stays = merge_copies_of(self._store, [memory.id for memory in kept])
+        ids = [memory.id for memory in kept]
+        # remembering must not wait for the graph; copies that are left here are merged by the next sleep
+        stays = merge_copies_of(self._store, ids) if self._store.reader.holds_graph else {}
         stored = kept[0].content  # without secrets, unlike `text`
         message = f"Remembered: '{_cut(stored.strip(), _SHOWN_CHARS)}' (pinned, will not decay)"
         return MemoryCommandResult(
             command="remember",
             success=True,
             message=message,
-            data={"ids": [stays.get(memory.id, memory.id) for memory in kept]},
+            data={"ids": [stays.get(one, one) for one in ids]},
         )
 
     def forget(self, query: str) -> MemoryCommandResult:

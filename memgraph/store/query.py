@@ -86,17 +86,17 @@ class Reader:
                 self._touched = (index, mark)
         return index
 
+    @property
+    def holds_graph(self) -> bool:
+        """Whether this process has the graph open."""
+        return self._projector.engine.is_held
+
     @contextmanager
     def frozen(self, *, links: bool = False) -> Iterator[None]:
         """Freeze the store for a block of reads: no other thread or process changes what they see. Nests.
 
-        While another thread of this process writes, reads see the state after its last completed commit, without
-        waiting for the writer.
-
-        Parameters
-        ----------
-        links : bool
-            The block reads links, or records other than memories, and so waits for the writer.
+        While another thread of this process writes, reads see the state after its last completed commit, without waiting for the
+        writer. With `links` the block may read links and records other than memories, and waits for the writer.
         """
         with self._projector.reading(links=links):
             yield
