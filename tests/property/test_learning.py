@@ -106,7 +106,7 @@ def withdraw(store: Any, numbers: set[int], *, is_pinned: bool) -> None:
     for proposal in list_proposals(store):
         approve_proposal(store, proposal.id)
     made = {store.get_memory(one).source for one in learned(store)}
-    assert made == MADE_BY_SLEEP
+    assert made == MADE_BY_SLEEP - {FEEDBACK_SOURCE}
     for one in learned(store):
         store.update_memory(one, is_pinned=is_pinned)
     for number in sorted(numbers):
