@@ -13,6 +13,7 @@ import numpy as np
 from memgraph.embedding import embed_query
 from memgraph.errors import DuplicateIdError, EmbeddingError, InvalidInputError, NotFoundError
 from memgraph.index.supersession import superseded
+from memgraph.lifecycle.dedup.copies import merge_copies_of
 from memgraph.logs import logger_of
 from memgraph.model.base import Limit, Name, QueryText, checked
 from memgraph.model.link import Link
@@ -99,10 +100,16 @@ class MemoryCommands:
             for part in parts
         ]
         kept = self._store.insert_parts(memories)
+        ids = [memory.id for memory in kept]
+        # remembering must not wait for the graph; copies that are left here are merged by the next sleep
+        stays = merge_copies_of(self._store, ids) if self._store.reader.holds_graph else {}
         stored = kept[0].content  # without secrets, unlike `text`
         message = f"Remembered: '{_cut(stored.strip(), _SHOWN_CHARS)}' (pinned, will not decay)"
         return MemoryCommandResult(
-            command="remember", success=True, message=message, data={"ids": [memory.id for memory in kept]}
+            command="remember",
+            success=True,
+            message=message,
+            data={"ids": [stays.get(one, one) for one in ids]},
         )
 
     def forget(self, query: str) -> MemoryCommandResult:

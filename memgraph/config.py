@@ -17,7 +17,7 @@ from pydantic.alias_generators import to_camel
 
 from memgraph.errors import ConfigError, InvalidInputError
 from memgraph.model.base import Count, Model, Name, Text, Unit, storable
-from memgraph.model.model_usage import ModelBudget
+from memgraph.model.model_usage import ChatServer, ModelBudget
 from memgraph.model.relevance import ForgettingCurveConfig
 
 DEFAULT_HOME = "~/.memgraph"
@@ -47,6 +47,7 @@ _ENVIRONMENT = {
     "MEMGRAPH_SLEEP_TRIGGER": "sleep_trigger",
     "MEMGRAPH_EMBEDDING_MODEL": "embedding_model",
     "MEMGRAPH_EXTRACTOR": "extractor",
+    "MEMGRAPH_DISTIL_ORDERS_A_DAY": "distil_orders_a_day",
     "MEMGRAPH_OLLAMA_HOST": "ollama_host",
     "MEMGRAPH_OLLAMA_MODEL": "ollama_model",
     "MEMGRAPH_OLLAMA_TIMEOUT_S": "ollama_timeout_s",
@@ -85,8 +86,8 @@ class AgentMemoryConfig(Model):
     embedding_model : str
         The embedding model: ``minilm``, the packaged model; ``ollama:NAME``, a model of an Ollama server; or ``none``, which
         finds memories by text alone.
-    extractor : {"rules", "ollama"}
-        What extracts memories from build logs: rules, or a model of an Ollama server with the rules as fallback.
+    extractor : {"rules", "ollama", "openai"}
+        What extracts memories from build logs: rules, or a model of an Ollama or OpenAI-compatible server with the rules as fallback.
 
     Raises
     ------
@@ -158,10 +159,16 @@ class AgentMemoryConfig(Model):
         "of an Ollama server; or none, which finds memories by text alone. `memgraph reembed` switches a store that has "
         "vectors to another model.",
     )
-    extractor: Literal["rules", "ollama"] = Field(
+    extractor: Literal["rules", "ollama", "openai"] = Field(
         default="rules",
-        description="What extracts memories from build logs: rules; or ollama, a model of an Ollama server, with the rules as "
-        "fallback when it fails or its budget is spent.",
+        description="What extracts memories from build logs: rules; or a model of an Ollama server (ollama) or of an "
+        "OpenAI-compatible one (openai), with the rules as fallback when it fails or its budget is spent.",
+    )
+    openai: ChatServer = Field(
+        default_factory=ChatServer, description="The OpenAI-compatible server of the setting extractor."
+    )
+    distil_orders_a_day: Count = Field(
+        default=20, description="Maximum number of work orders made in a day for agents or people (`memgraph distil`)."
     )
     ollama_host: Text = Field(
         default="", description="Address of the Ollama server. Empty: OLLAMA_HOST, else http://127.0.0.1:11434."
@@ -187,7 +194,7 @@ class AgentMemoryConfig(Model):
     )
     model_budget: ModelBudget = Field(
         default_factory=ModelBudget,
-        description="Limits on one run's use of Ollama; when they are reached, rules do the rest.",
+        description="Limits on one run's use of models' servers; when they are reached, rules do the rest.",
     )
 
     @model_validator(mode="before")

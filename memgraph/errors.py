@@ -44,13 +44,31 @@ class InvalidInputError(MemGraphError, ValueError):
         super().__init__(f"{field}: {problem} (got {_shown(value)})")
 
 
+class UnsupportedClaimError(InvalidInputError):
+    """Statements about a source that it does not support; nothing was stored.
+
+    Attributes
+    ----------
+    problems : list of str
+        What is unsupported, each with its place, such as ``statements.0.content: “8080” is not in its evidence``.
+    """
+
+    _SHOWN = 5
+
+    def __init__(self, problems: list[str]) -> None:
+        self.problems = problems
+        more = len(problems) - self._SHOWN
+        shown = "; ".join([*problems[: self._SHOWN], *([f"and {more} more"] if more > 0 else [])])
+        super().__init__(f"{shown}. Correct or remove these statements, and send the answer again", field="answer")
+
+
 class NotFoundError(MemGraphError, KeyError):
     """No live memory or other record has this id."""
 
-    def __init__(self, kind: str, key: str) -> None:
+    def __init__(self, kind: str, key: str, *, listed_by: str = "memgraph list") -> None:
         self.kind = kind
         self.key = key
-        super().__init__(f"no {kind} with id {_shown(key)}; `memgraph list` shows the ids")
+        super().__init__(f"no {kind} with id {_shown(key)}; `{listed_by}` shows the ids")
 
     def __str__(self) -> str:  # KeyError would quote the message
         return str(self.args[0])

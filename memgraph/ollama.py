@@ -135,7 +135,7 @@ class OllamaConnection:
                         timeout=httpx.Timeout(self.timeout_s, connect=self._connect_timeout_s),
                         limits=httpx.Limits(max_keepalive_connections=0),
                         follow_redirects=False,
-                        trust_env=not _is_this_machine(self._address),
+                        trust_env=not is_this_machine(self._address),
                     )
                 except ValueError as error:
                     raise httpx.InvalidURL(str(error)) from error
@@ -213,7 +213,8 @@ def _count(said: int | None) -> int | None:
     return said if said is not None and 0 <= said <= _MAX_TOKENS else None
 
 
-def _is_this_machine(address: str) -> bool:
+def is_this_machine(address: str) -> bool:
+    """Return whether an address is one of this machine."""
     try:
         host = urlsplit(address if "://" in address else f"//{address}").hostname
         return host is None or host == "localhost" or _is_local(ipaddress.ip_address(host))

@@ -13,7 +13,7 @@
 // example: memgraph query agents_by_learning --param project=shop
 MATCH (k:Memory)-[:DERIVED_FROM]->(m:Memory)-[:INVOLVES]->(a:Agent)
 WHERE k.archived_at IS NULL AND NOT k.is_suppressed AND (k.invalid_at IS NULL OR k.invalid_at > $at)
-  AND NOT m.is_suppressed AND NOT m.source IN ['compression', 'error analysis', 'procedures']
+  AND NOT m.is_suppressed AND NOT m.source IN ['compression', 'error analysis', 'feedback', 'procedures']
   AND ($project = '' OR m.project_id = $project)
 WITH a.name AS agent, max(m.occurred_at) AS last_at, collect(m.id) AS evidence,
      collect(CASE WHEN k.type = 'semantic' THEN k.id END) AS general,

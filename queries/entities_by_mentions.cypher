@@ -14,7 +14,7 @@
 // example: memgraph query entities_by_mentions --param kind=error
 MATCH (m:Memory)-[x:MENTIONS]->(e:Entity)
 WHERE m.archived_at IS NULL AND NOT m.is_suppressed AND (m.invalid_at IS NULL OR m.invalid_at > $at)
-  AND NOT m.source IN ['compression', 'error analysis', 'procedures']
+  AND NOT m.source IN ['compression', 'error analysis', 'feedback', 'procedures']
   AND ($project = '' OR m.project_id = $project) AND ($kind = '' OR e.kind = $kind)
 WITH e.name AS entity, e.kind AS kind, count(*) AS mentions, count(CASE WHEN x.about THEN 1 END) AS about,
      count(CASE WHEN m.outcome = 'negative' THEN 1 END) AS negative, max(m.occurred_at) AS last_at

@@ -214,3 +214,28 @@ CREATE NODE TABLE Source (
   skipped INT64,
   read_at TIMESTAMP
 );
+
+// A question about a source that rules cannot answer: `state` is open, answered or skipped.
+CREATE NODE TABLE WorkOrder (
+  id STRING PRIMARY KEY,
+  kind STRING DEFAULT '',
+  question STRING DEFAULT '',
+  excerpt STRING DEFAULT '',
+  project_id STRING DEFAULT '',
+  task_id STRING DEFAULT '',
+  build_id STRING DEFAULT '',
+  subject_ids STRING[] DEFAULT CAST([] AS STRING[]),
+  source_event_ids STRING[] DEFAULT CAST([] AS STRING[]),
+  trust_class STRING DEFAULT '',
+  value DOUBLE,
+  source_at TIMESTAMP,
+  requested_at TIMESTAMP,
+  state STRING DEFAULT '',
+  closed_at TIMESTAMP,
+  answered_by STRING DEFAULT '',
+  answer_trust_class STRING DEFAULT '',
+  new_memory_ids STRING[] DEFAULT CAST([] AS STRING[]),
+  merged_memory_ids STRING[] DEFAULT CAST([] AS STRING[]),
+  verdict STRING DEFAULT '',
+  skip_reason STRING DEFAULT ''
+);

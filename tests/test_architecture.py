@@ -56,13 +56,13 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "documents",
         "history",
         "trials",
-        "ci_failures",
+        "ci_failures codex tool_uses",
         "builds ci_log junit transcripts",
     ),
     "fold": (
         "workspace",
         "edges",
-        "records memories learning",
+        "records memories learning distillation",
         "fold",
         "last_state projection",
         "event_time",
@@ -86,11 +86,13 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "evidence",
         "contradictions",
         "dedup",
+        "feedback",
         "generalisation",
         "errors",
         "procedures",
         "collection",
         "intake",
+        "distillation",
         "sleep",
     ),
     "model": (
@@ -99,8 +101,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "relevance similarity link model_usage attempts",
         "memory",
         "build chronology agent_input",
-        "events",
         "results",
+        "events",
     ),
     "retrieval": ("scope", "stages", "context", "pipeline", "likeness", "retrieval"),
     "store": (
@@ -253,7 +255,7 @@ STORE_WRITES = set(
     "unsupersede link unlink".split()
 )
 """Methods of a store that write, or hold its writer lock."""
-USER_VERBS = ("intake", "contradictions.resolution", "procedures.proposals")
+USER_VERBS = ("intake", "contradictions.resolution", "procedures.proposals", "distillation.answers")
 """Parts of the lifecycle that do at once what a user or an agent says."""
 RUNNER = "memgraph.lifecycle.run.runner"
 CLOCKS = {"now", "monotonic", "time"}
@@ -469,9 +471,16 @@ def test_the_engines_are_imported_by_their_names_alone(vendor):
     assert every_module(vendor_imports, vendor=vendor, home="memgraph.graph.connection") == []
 
 
-@pytest.mark.parametrize("vendor", ["ollama", "httpx"])
-def test_the_client_of_ollama_is_imported_in_one_file(vendor):
-    assert every_module(vendor_imports, vendor=vendor, home="memgraph.ollama") == []
+CLIENTS = {"ollama": {"memgraph.ollama"}, "httpx": {"memgraph.ollama", "memgraph.extraction.llm.chat_completions"}}
+"""Clients of models' servers, and the modules that import them: one for each protocol."""
+
+
+@pytest.mark.parametrize("vendor", CLIENTS)
+def test_the_clients_of_servers_are_imported_in_one_file_a_protocol(vendor):
+    elsewhere = every_module(
+        vendor_imports, where=lambda module, _: module not in CLIENTS[vendor], vendor=vendor, home=""
+    )
+    assert elsewhere == []
 
 
 def test_modules_fit_on_a_few_screens():

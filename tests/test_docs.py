@@ -113,12 +113,17 @@ def contradiction(terminal: Terminal) -> dict[str, str]:
     return {"NEW_ID": one["newer"]["id"], "OLD_ID": one["older"]["id"]}
 
 
+def work_order(terminal: Terminal) -> dict[str, str]:
+    return {"ORDER_ID": terminal.asked("distil")[0]["id"]}
+
+
 PLACEHOLDERS: dict[str, Callable[[Terminal], dict[str, str]]] = {
     "ID": memories,
     "OTHER_ID": memories,
     "QUERY_ID": recall,
     "EPISODE_ID": episode,
     "PROPOSAL_ID": proposal,
+    "ORDER_ID": work_order,
     "NEW_ID": contradiction,
     "OLD_ID": contradiction,
 }
@@ -151,6 +156,7 @@ def terminal(
     (folder / "trials").mkdir()
     (folder / "alfworld_trial_0.json").rename(folder / "trials" / "alfworld_trial_0.json")
     shutil.copytree(folder / "transcripts", isolated_environment / ".claude" / "projects" / "shop")
+    (folder / "answer.json").write_text('{"statements": [], "verdict": "newer holds"}', "utf-8")
     (folder / "import_csv.py").write_text("ENCODING = 'utf-8-sig'\n", "utf-8")
     history = {f"GIT_{who}_{what}": "a@b.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     message = "Fix the CSV import\n\nThe header was lost because of a byte order mark."

@@ -13,9 +13,12 @@ import pytest
 from tests.benchmarks import git_history
 
 COMMITS = {
-    "a": ("Add the importer of invoices", ["billing/importer.py", "billing/parser.py"]),
-    "b": ("Fix: a byte order mark broke the header", ["billing/parser.py"]),
-    "c": ("Fix: the dark theme hid the cart", ["web/theme.js"]),
+    "a": (
+        "Import invoices in pages, because a file of a year exceeds the memory",
+        ["billing/importer.py", "billing/parser.py"],
+    ),
+    "b": ("Fix: a byte order mark broke the header when the file came from a spreadsheet", ["billing/parser.py"]),
+    "c": ("Fix the cart, which could not be clicked because the dark theme covered it", ["web/theme.js"]),
 }
 LOG = "".join(
     f"commit {name * 40}\nAuthor: Ann <redacted>\nDate:   2026-01-0{day} 12:00:00 +0000\n\n    {subject}\n\n"

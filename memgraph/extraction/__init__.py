@@ -2,11 +2,13 @@
 
 from memgraph.extraction.annotate import RuleAnnotator
 from memgraph.extraction.error_text import error_lines, failure_fingerprint
+from memgraph.extraction.llm.chat_completions import ChatCompletionsModel
 from memgraph.extraction.llm.extractor import ModelExtractor
 from memgraph.extraction.llm.ollama import OllamaLanguageModel
 from memgraph.extraction.rules.extractor import RuleExtractor
 
 __all__ = [
+    "ChatCompletionsModel",
     "ModelExtractor",
     "OllamaLanguageModel",
     "RuleAnnotator",

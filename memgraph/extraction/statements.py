@@ -43,19 +43,6 @@ _SWAP = re.compile(
     r"|^(?:do not|don't|never|always)\s",
     re.IGNORECASE,
 )
-_REMOVAL = re.compile(
-    r"^(?:drop|drops|dropped|delete|deletes|deleted|remove|removes|removed|retire|retired)\s", re.IGNORECASE
-)
-_DEAD_WEIGHT = re.compile(
-    r"\b(?:dead|old|unused|legacy|stale|obsolete|redundant|unnecessary|empty|duplicated?|leftover|extra|newlines?|testing|debug\w{0,4}|print\w{0,4}|logging|statements?|some|outdated|"
-    r"scripts?|containers?|files?|code|things?|imports?|lines?|tests?|todos?|demos?|comments?)\b",
-    re.IGNORECASE,
-)
-_PREVENTION = re.compile(
-    r"^(?:avoid|prevent|ensure|make sure|guard|block|reject|handle|catch|forbid|disallow|recover|attempt to recover|"
-    r"retry|requery|only warn|warn|limit|protect|work ?around|fall back|allow for failure)\w{0,4}\b|\bto (?:avoid|prevent|ensure|reject)\b",
-    re.IGNORECASE,
-)
 _FIX = re.compile(
     r"^(?:(?:important|critical|major|quick|also|hot|bug|further|various|more)[ -]?)?(?:fix(?:e[sd]|ing|up)?|bugfix|repair(?:ed|s)?|"
     r"correct(?:ed|ing|s)?|resolv(?:e|es|ed|ing)|patch(?:ed|es)?|debugg(?:ed|ing)|address(?:es|ed|ing)?)\b"
@@ -93,19 +80,6 @@ _CORRECTION = re.compile(
     r"chang(?:e|ed) .{1,60} (?:to|from)|instead|abort\w{0,3}|cancel\w{0,4}|stopped|rolled back|roll back|denied|disapprov\w{1,3}|fix(?:ed)?)\b",
     re.IGNORECASE,
 )
-_OBJECTION = re.compile(
-    r"^(?:no\b|nope\b|wrong\b|stop\b|wait\b|hmm,? no|don'?t\b|do not\b|undo\b|revert\b|that(?:'s| is|s) (?:not|wrong|incorrect)|this is (?:not|wrong)|"
-    r"not what\b|why (?:did|are|do|would) you\b|you (?:forgot|missed|broke|removed|deleted|should(?:n'?t| not)|were supposed|did ?n[o']t)|"
-    r"i (?:said|told|asked|meant|did ?n[o']t (?:ask|want|say))|please (?:don'?t|stop|undo|revert)|never\b)"
-    r"|\b(?:not what i (?:asked|wanted|meant)|i (?:already )?told you|that(?:'s| is) (?:wrong|incorrect|not (?:right|correct)))\b",
-    re.IGNORECASE,
-)
-_STANDING_RULE = re.compile(
-    r"\b(?:always|never|from now on|(?:i|we) (?:strongly )?prefer|prefer \S{2,40} (?:over|to|instead)|in this (?:project|repo|repository|codebase)|"
-    r"every time|at all times|remember (?:to|that)|(?:our|the) (?:convention|policy|rule|standard)s?\b|we (?:only |always |never |don'?t |do not )?use|"
-    r"stop \w+ing|no more \w+ing|don'?t ever|whenever you|before (?:every|each|you) commit|use \S{1,40} (?:instead of|rather than|not) )\b|\bremember:",
-    re.IGNORECASE,
-)
 _STEP = re.compile(r"^\s{0,8}(?:(?:step )?(\d{1,2})[.):]|[Ss]tep (\d{1,2})\b[.: ]?)\s{1,4}(\S.{1,300})")
 _IMPERATIVE = re.compile(
     r"^`?(?:run|open|set|install|create|copy|delete|remove|add|stop|start|restart|check|verify|make|build|deploy|push|pull|call|update|"
@@ -113,10 +87,9 @@ _IMPERATIVE = re.compile(
     r"find|log|ensure|git|npm|npx|pip|python|docker|kubectl|cargo|uv|pytest|bash|sh|\./)\b",
     re.IGNORECASE,
 )
-_RUN_THEN = re.compile(
-    r"\b((?:first,? )?(?:run|call|execute|start|install|build|set|stop|apply|do)\s.{2,120}?)(?:,|;)?\s+(?:and )?(?:then|before running|followed by)\s+(.{2,160})",
-    re.IGNORECASE,
-)
+_THEN = re.compile(r",?;?\s+(?:and )?(?:then|followed by)\s+", re.IGNORECASE)
+_FIRST = re.compile(r"^(?:first,? |please |to [^,]{2,80}, )", re.IGNORECASE)
+_MAX_STEP_CHARS = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,20 +121,9 @@ def alternatives_in(sentence: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item for item in found if len(item) > 1))[:5]
 
 
-def removes_something(text: str) -> bool:
-    """Return whether a text reports the removal of something usable; dead code and old files do not count."""
-    text = text[:_MAX_SENTENCE_CHARS]
-    return _REMOVAL.match(text) is not None and _DEAD_WEIGHT.search(text) is None
-
-
 def is_fix(text: str) -> bool:
     """Return whether a text reports that something broken was fixed."""
     return _FIX.search(text[:_MAX_SENTENCE_CHARS]) is not None
-
-
-def is_prevention(text: str) -> bool:
-    """Return whether a text says that something must not happen (again)."""
-    return _PREVENTION.search(text[:_MAX_SENTENCE_CHARS]) is not None
 
 
 def is_novel(text: str) -> bool:
@@ -184,16 +146,6 @@ def is_instruction(text: str) -> bool:
     return _RULE.search(text[:_MAX_TEXT_CHARS]) is not None
 
 
-def is_objection(text: str) -> bool:
-    """Return whether a user's message objects to the agent's last action."""
-    return _OBJECTION.search(text[:_MAX_SENTENCE_CHARS].strip()) is not None
-
-
-def is_standing_rule(text: str) -> bool:
-    """Return whether a user's message holds beyond the current task: a rule, a convention, a preference."""
-    return _STANDING_RULE.search(text[:_MAX_TEXT_CHARS]) is not None
-
-
 def is_correction(text: str) -> bool:
     """Return whether a text says that an action was wrong."""
     return _CORRECTION.search(text[:_MAX_TEXT_CHARS]) is not None
@@ -205,15 +157,19 @@ def reasons_in(text: str) -> list[str]:
 
 
 def steps_in(text: str) -> tuple[str, ...]:
-    """Return the steps in a text: a numbered list of imperatives, or "run X, then Y". Otherwise nothing."""
+    """Return the steps in a text: a numbered list, or "run X, then Y". Nothing unless each of them is an action."""
     numbered: list[str] = []
     for line in text[:_MAX_TEXT_CHARS].splitlines():
         if (match := _STEP.match(line)) and int(match[1] or match[2]) == len(numbered) + 1:
             numbered.append(match[3].strip())
-    if len(numbered) >= 2 and sum(_IMPERATIVE.match(step) is not None for step in numbered) * 2 > len(numbered):
+    if len(numbered) > 1 and all(map(_is_action, numbered)):
         return tuple(numbered[:_MAX_STEPS])
     for sentence in sentences(text):
-        if match := _RUN_THEN.search(sentence):
-            rest = re.split(r",?\s+(?:and )?then\s+", match[2].rstrip(". "))
-            return tuple(step.strip(" ,;") for step in (match[1], *rest))[:_MAX_STEPS]
+        parts = [part.strip(" ,;.") for part in _THEN.split(_FIRST.sub("", sentence))]
+        if len(parts) > 1 and all(_is_action(part) and len(part) <= _MAX_STEP_CHARS for part in parts):
+            return tuple(parts[:_MAX_STEPS])
     return ()
+
+
+def _is_action(step: str) -> bool:
+    return _IMPERATIVE.match(step) is not None

@@ -1,8 +1,9 @@
 """`MemGraph`, a store with everything that works on it, and its groups of methods."""
 
 from memgraph.facade.contradictions import Contradictions
+from memgraph.facade.distillation import Distillation
 from memgraph.facade.maintenance import Maintenance
 from memgraph.facade.memory import MemGraph
 from memgraph.facade.procedures import Procedures
 
-__all__ = ["Contradictions", "Maintenance", "MemGraph", "Procedures"]
+__all__ = ["Contradictions", "Distillation", "Maintenance", "MemGraph", "Procedures"]

@@ -32,12 +32,12 @@ class Maintenance:
     def sleep(
         self, *, phases: Sequence[str] = (), max_seconds: float | None = None, progress: Progress | None = None
     ) -> SleepReport:
-        """Let the store sleep: validate facts, merge, generalise, analyse errors, learn procedures, find contradictions, collect.
+        """Let the store sleep: validate facts, merge, generalise, analyse errors, learn procedures, find contradictions, collect, make work orders.
 
         Parameters
         ----------
         phases : sequence of str, optional
-            These alone: temporal, near-duplicates, compress, errors, procedures, contradictions, collect.
+            These alone: temporal, near-duplicates, compress, errors, procedures, contradictions, collect, work-orders.
         max_seconds : float, optional
             Start nothing more after this time; the report says what is left, and the next sleep continues with it.
         progress : callable, optional

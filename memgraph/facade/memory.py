@@ -12,6 +12,7 @@ from memgraph.config import load_config
 from memgraph.errors import InvalidInputError
 from memgraph.extraction.readers import Reader
 from memgraph.facade.contradictions import Contradictions
+from memgraph.facade.distillation import Distillation
 from memgraph.facade.maintenance import Maintenance
 from memgraph.facade.procedures import Procedures
 from memgraph.lifecycle import (
@@ -22,6 +23,7 @@ from memgraph.lifecycle import (
     save_observation,
     sleep_if_due,
 )
+from memgraph.lifecycle.distillation.sessions import SessionWatch
 from memgraph.model.agent_input import Episode, Feedback, Observation
 from memgraph.model.base import Callback, Prose, checked
 from memgraph.model.memory import StoredEpisodicMemory, StoredMemory
@@ -52,6 +54,8 @@ class MemGraph:
         Learning procedures, and deciding about those that are proposed.
     contradictions : Contradictions
         Finding contradictions, and deciding them.
+    distillation : Distillation
+        Work orders for what rules cannot judge, and their answers.
     maintenance : Maintenance
         Sleep and its single steps.
     """
@@ -65,6 +69,7 @@ class MemGraph:
         self.commands = MemoryCommands(store, retrieval=self.retrieval)
         self.procedures = Procedures(store)
         self.contradictions = Contradictions(store)
+        self.distillation = Distillation(store, SessionWatch(store))
         self.maintenance = Maintenance(store, self.consolidation)
 
     @classmethod
@@ -104,12 +109,19 @@ class MemGraph:
     def ingest(self, reader: Reader, *, progress: Progress | None = None, compress: bool = True) -> IngestReport:
         """Read a source from where the last run stopped, and consolidate it; compress at the end, unless told not to.
 
+        Long sessions of which little was kept then become work orders; with `compress` False, call `distillation.request` after
+        the last source.
+
         All sources that this object reads share one model budget; ``consolidation.usage.restart()`` makes it whole again.
         """
         if not callable(getattr(reader, "records", None)):
             raise InvalidInputError("must be a reader of memgraph.extraction.readers", field="reader", value=reader)
         checked(Callback, progress, "progress")
-        return ingest(self.store, reader, pipeline=self.consolidation, progress=progress, compress=compress)
+        watched = self.distillation.sessions.over(reader)
+        report = ingest(self.store, watched, pipeline=self.consolidation, progress=progress, compress=compress)
+        if compress:
+            self.distillation.request()
+        return report
 
     def recall(self, task: str, *, agent: str = "agent", project: str | None = None, **query: Any) -> RetrievalResult:
         """Return the memories that help with a task, with the text to put before the prompt."""

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from memgraph.fold import learning, memories, records
+from memgraph.fold import distillation, learning, memories, records
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
 from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
@@ -34,6 +34,9 @@ _HANDLERS: dict[str, Callable[[Workspace, Event, Any], None]] = {
     "procedure.measured": learning.measured,
     "procedures.learned": learning.learned,
     "errors.analysed": learning.analysed,
+    "distil.requested": distillation.requested,
+    "distil.answered": distillation.answered,
+    "distil.skipped": distillation.skipped,
 }
 _WITHOUT_ROWS = frozenset(
     {

@@ -1,9 +1,10 @@
 """Sleep: process experience in the background, phase by phase (seeds 1, 2, 3; design §4, §5).
 
-The order matters. Invalid facts are retired first, so that nothing is derived from them; then near-duplicates are
-merged, so that they count once; then generalisations are made, and extended by the errors met; then procedures; then
-contradictions are searched among all memories that exist by then; collection comes last, after the uses made of
-memories in this run.
+The order matters. Invalid facts are retired first, so that nothing is derived from them; then copies and
+near-duplicates are merged, so that they count once; then generalisations are made; repeated comments of
+users become rules; generalisations are extended by the errors met; then procedures; then
+contradictions are searched among all memories that exist by then; collection comes after the uses made of memories in
+this run. Work orders come last, for what all of this left undecided.
 
 Each phase consists of small, consistent commits, and records the run's progress at its end. A run interrupted by its
 time limit, Ctrl-C or a kill is continued by the next one within a day, with the same final result.
@@ -21,8 +22,12 @@ from memgraph.errors import InvalidInputError, MemGraphError
 from memgraph.lifecycle.collection.collect import collect
 from memgraph.lifecycle.contradictions.search import find_contradictions
 from memgraph.lifecycle.contradictions.temporal import validate_facts
+from memgraph.lifecycle.dedup.copies import merge_copies
 from memgraph.lifecycle.dedup.near_duplicates import merge_near_duplicates
+from memgraph.lifecycle.distillation.requests import PHASE as WORK_ORDERS
+from memgraph.lifecycle.distillation.requests import request_orders
 from memgraph.lifecycle.errors.antipatterns import analyse_errors
+from memgraph.lifecycle.feedback.rules import learn_from_feedback
 from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.lifecycle.procedures.learning import learn_procedures
 from memgraph.lifecycle.run.changes import last_run
@@ -99,6 +104,10 @@ def _merge(context: SleepContext) -> Model:
     return merge_near_duplicates(context.store, is_time_up=context.is_time_up, on_portion=context.on_portion)
 
 
+def _merge_copies(context: SleepContext) -> Model:
+    return merge_copies(context.store, is_time_up=context.is_time_up, on_portion=context.on_portion)
+
+
 def _compress(context: SleepContext) -> Model:
     store = context.store
     return compress(store, embedder=store.embedder, model=context.model, is_time_up=context.is_time_up)
@@ -106,12 +115,15 @@ def _compress(context: SleepContext) -> Model:
 
 PHASES: tuple[Phase, ...] = (
     Phase("temporal", lambda context: validate_facts(context.store, is_time_up=context.is_time_up)),
+    Phase("copies", _merge_copies),
     Phase("near-duplicates", _merge),
     Phase("compress", _compress),
+    Phase("feedback", lambda context: learn_from_feedback(context.store, is_time_up=context.is_time_up)),
     Phase("errors", lambda context: analyse_errors(context.store, is_time_up=context.is_time_up)),
     Phase("procedures", lambda context: learn_procedures(context.store, is_time_up=context.is_time_up)),
     Phase("contradictions", lambda context: find_contradictions(context.store, seconds=context.seconds_left)),
     Phase("collect", _collect),
+    Phase(WORK_ORDERS, lambda context: request_orders(context.store)),
 )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import re
+from collections.abc import Iterator
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
@@ -12,6 +14,7 @@ from memgraph.model.memory import PrivacyTier, TrustClass
 
 ToolOutcome = Literal["success", "failure", "partial", "pending"]
 FeedbackWord = Literal["love", "like", "meh"]
+_DAY = re.compile(r"\d{4}-\d\d-\d\d (?=\S)")
 Tags = Annotated[list[Name], Field(max_length=MAX_ITEMS)]
 
 
@@ -86,7 +89,9 @@ class Feedback(Model):
     """A user's feedback on an episode, with an optional comment."""
 
     feedback: FeedbackWord
-    comment: Annotated[Prose, Field(max_length=MAX_TEXT_CHARS - len("love: "))] | None = None  # so that `line` fits
+    comment: Annotated[Prose, Field(max_length=MAX_TEXT_CHARS - len("2026-01-01 love: "))] | None = (
+        None  # so that `line` fits
+    )
 
     @property
     def line(self) -> str:
@@ -95,13 +100,37 @@ class Feedback(Model):
 
     def is_last_of(self, recorded: str) -> bool:
         """Return whether the recorded text ends with this feedback; without a comment, whether it ends with any comment on it."""
-        last = recorded.rpartition("\n")[2]
+        last = undated(recorded.rpartition("\n")[2])
         return last == self.line or (self.comment is None and last.startswith(f"{self.feedback}: "))
 
-    def after(self, recorded: str) -> str:
-        """Append this feedback to the recorded text as a new line; if that is too long, cut the oldest text."""
+    def after(self, recorded: str, *, day: str, recorded_on: str) -> str:
+        """Append this feedback to the recorded text as a new line with its day; if that is too long, cut the oldest text.
+
+        Parameters
+        ----------
+        recorded_on : str
+            The day of what was recorded without one, with the episode.
+        """
+        line = f"{day} {self.line}"
         if not recorded:
-            return self.line
-        length = MAX_TEXT_CHARS - len(self.line) - 1
+            return line
+        if _DAY.match(recorded) is None and not recorded.startswith("…"):
+            recorded = f"{recorded_on} {recorded}"
+        length = MAX_TEXT_CHARS - len(line) - 1
         older = recorded if len(recorded) <= length else f"…{recorded[len(recorded) - length + 1 :]}"[: max(length, 0)]
-        return f"{older}\n{self.line}" if older else self.line
+        return f"{older}\n{line}" if older else line
+
+
+def undated(line: str) -> str:
+    """Return a line of recorded feedback without its day."""
+    return _DAY.sub("", line, count=1)
+
+
+def feedback_lines(recorded: str) -> Iterator[tuple[str | None, str]]:
+    """Yield the word and the comment of each line of recorded feedback; None for what was recorded in other words."""
+    for line in map(undated, filter(None, recorded.split("\n"))):
+        word, _, comment = line.partition(":")
+        if word in get_args(FeedbackWord):
+            yield word, comment.strip()
+        else:
+            yield None, line.strip()

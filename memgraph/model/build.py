@@ -31,8 +31,18 @@ class BuildTask(Model):
         Paths; in a repository, relative to it.
     occurred_at : str or None
         When it happened, if the source states that.
+    files_removed : list of str
+        Those of the files that were deleted.
+    files_renamed : dict of str to str
+        New names of files by their old ones.
     reverts : str or None
         The earlier task (in this build or another) that this one undid.
+    restores : str or None
+        The earlier task that had been undone and that this one puts back.
+    removes : str or None
+        The earlier task that had added, or deprecated, what this one removes.
+    mends, mends_subject : str or None, str
+        The earlier task whose mistake this one corrects, and what it was called.
     attempt, attempts : int or None
         The number of the attempt at a task, as the source counts them, and how many there were.
     """
@@ -48,7 +58,13 @@ class BuildTask(Model):
     lesson: LogText = ""
     files_changed: Annotated[list[LogText], Field(max_length=100_000)] = Field(default_factory=list)
     occurred_at: Timestamp | None = None
+    files_removed: Annotated[list[LogText], Field(max_length=100_000)] = Field(default_factory=list)
+    files_renamed: Annotated[dict[LogText, LogText], Field(max_length=100_000)] = Field(default_factory=dict)
     reverts: Name | None = None
+    restores: Name | None = None
+    removes: Name | None = None
+    mends: Name | None = None
+    mends_subject: LogText = ""
     attempt: Count | None = None
     attempts: Count | None = None
 

@@ -23,6 +23,9 @@ EXPLICIT_RELATIONS: tuple[str, ...] = (
 )
 """Relations that have their own events; NEXT is derived from a memory's `previous_id`."""
 
+REPLACED = "a later memory about the same thing replaces it"
+"""The `invalidation_reason` of a memory that the search for contradictions found replaced, not contradicted."""
+
 
 class Link(Model):
     """A directed edge between two memories.

@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import Field
 
 from memgraph.errors import BudgetSpentError
-from memgraph.model.base import Count, Model
+from memgraph.model.base import Count, Model, Text
 
 
 class ModelBudget(Model):
@@ -25,6 +25,24 @@ class ModelBudget(Model):
         ge=0.0,
         allow_inf_nan=False,
         description="Maximum time spent waiting for models in one run, in seconds.",
+    )
+
+
+class ChatServer(Model):
+    """An OpenAI-compatible server and its model. Its key is no setting: it comes from the environment."""
+
+    base_url: Text = Field(
+        default="", description="Address of the OpenAI-compatible server, such as http://127.0.0.1:8000/v1."
+    )
+    model: Text = Field(default="", description="The model that extracts memories, by its name on that server.")
+    timeout_s: float = Field(
+        default=60.0, gt=0.0, allow_inf_nan=False, description="Timeout of a request to that server, in seconds."
+    )
+    context_tokens: int = Field(
+        default=8192,
+        ge=2048,
+        le=1_048_576,
+        description="Context length of the model in tokens, prompt and answer together; longer logs are shortened to fit.",
     )
 
 

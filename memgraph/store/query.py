@@ -86,17 +86,17 @@ class Reader:
                 self._touched = (index, mark)
         return index
 
+    @property
+    def holds_graph(self) -> bool:
+        """Whether this process has the graph open."""
+        return self._projector.engine.is_held
+
     @contextmanager
     def frozen(self, *, links: bool = False) -> Iterator[None]:
         """Freeze the store for a block of reads: no other thread or process changes what they see. Nests.
 
-        While another thread of this process writes, reads see the state after its last completed commit, without
-        waiting for the writer.
-
-        Parameters
-        ----------
-        links : bool
-            The block reads links, or records other than memories, and so waits for the writer.
+        While another thread of this process writes, reads see the state after its last completed commit, without waiting for the
+        writer. With `links` the block may read links and records other than memories, and waits for the writer.
         """
         with self._projector.reading(links=links):
             yield
@@ -126,6 +126,17 @@ class Reader:
         """Return one row of the graph, such as that of a Build or a Source."""
         with self._projector.reading() if table == "Memory" else self._projector.holding():
             return self._projector.rows.get(table, key)
+
+    def builds(self, project_id: str | None) -> list[Row]:
+        """Return the rows of a project's builds, in the order of their ends."""
+        with self._projector.holding():
+            rows = [row for row in self._projector.rows.every("Build") if row.get("project_id") == project_id]
+        return sorted(rows, key=lambda row: (row.get("completed_at", ""), row["id"]))
+
+    def every_record(self, table: str) -> list[Row]:
+        """Return all rows of a small table of the graph, in the order of their keys."""
+        with self._projector.holding():
+            return [row for _, row in sorted(self._projector.ask(lambda engine: list(engine.scan(table))))]
 
     def rows(self, memory_ids: Sequence[str]) -> list[Row]:
         """Return these memories' rows in this order, without deleted ones: for bulk reading. Do not modify them."""

@@ -29,7 +29,7 @@ from memgraph.model.base import checked
 from memgraph.model.events.links import MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import MemoryDeleted
 from memgraph.model.ids import stored_form
-from memgraph.model.link import Link, oriented
+from memgraph.model.link import REPLACED, Link, oriented
 from memgraph.model.memory import StoredMemory
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Row
@@ -41,6 +41,7 @@ from memgraph.store.undeletion import deleted_ids, undeletion
 MIN_ID_CHARS = 8
 """Minimum length of an abbreviated id."""
 _SHOWN_IDS = 5
+_BOTH_HOLD = "neither replaces the other"
 
 
 class Transitions:
@@ -117,13 +118,23 @@ class Transitions:
             return self.link(newer, "SUPERSEDES", older, **said)
 
     def unsupersede(self, older_id: str, *, by: str | None = None) -> list[str]:
-        """Undo `supersede` by one memory or (None) by all; return the ids of those that no longer replace it."""
+        """Undo `supersede` by one memory or (None) by all; return the ids of those that no longer replace it.
+
+        A memory that sleep or a search found replaced, and that was therefore invalid, is valid again. It is linked as
+        RELATED_TO the memory that replaced it: so the pair is not compared again.
+        """
         with self._writer.exclusive():
-            newer = self._superseding(self._reader.known(older_id).id)
+            older = self._reader.known(older_id)
+            newer = self._superseding(older.id)
             if by is not None:
                 wanted = self._reader.known(by).id
                 newer = [one for one in newer if one == wanted]
-            return [one for one in newer if self.unlink(one, "SUPERSEDES", older_id)]
+            gone = [one for one in newer if self.unlink(one, "SUPERSEDES", older_id)]
+            if gone and older.invalidation_reason == REPLACED and not self._superseding(older.id):
+                self.revalidate(older.id)
+                for one in gone:
+                    self.link(one, "RELATED_TO", older.id, reason=_BOTH_HOLD)
+            return gone
 
     def link(self, /, source_id: str, relation: str, target_id: str, **properties: Any) -> Link:
         """Link two memories, or change an existing link's properties (`score`, `reason`).

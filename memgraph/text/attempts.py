@@ -12,11 +12,12 @@ def trial_text(told: Mapping[str, Any], *, is_solved: bool) -> str:
     """Return the text of a whole trial of a task."""
     failed = "Solved after a failed trial" if told.get("acted_on") else "Solved"
     parts = [f"{failed if is_solved else 'Failed trial'}: {told['asked']}"]
-    labels = {"Lesson": "lesson", "What it acted on": "acted_on"}
+    acted_on = "What it acted on" if is_solved else "It failed again after this lesson"
+    labels = {acted_on: "acted_on", "Lesson": "lesson"}
     parts += [f"{label}: {told[name]}" for label, name in labels.items() if told.get(name)]
     if done := done_text(told):
         parts.append(f"What was done: {done}.")
-    labels = {"Last error": "last_error", "Result": "result"}
+    labels = {"What decided it": "explained", "Last error": "last_error", "Result": "result"}
     parts += [f"{label}: {told[name]}" for label, name in labels.items() if told.get(name)]
     return " ".join(parts)
 

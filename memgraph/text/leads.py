@@ -10,6 +10,7 @@ LEADS = {
     "release": "Release",
     "partial": "Partly done",
     "instruction": "Instruction by the user",
+    "statement": "The user said",
     "correction": "The user corrected",
     "intervention": "The user stepped in",
 }

@@ -46,11 +46,11 @@ class Experience:
         chance, number = self._chance, self._number
         self._number += 1
         tags = sorted({*chance.choice(_TAGS, size=chance.integers(2, 7), p=self._share).tolist()})
-        told = ", ".join(f"topic {tag}" for tag in tags)
+        queue = "".join(chr(ord("a") + int(digit)) for digit in str(tags[0]))  # a word: numbers state nothing
         return {
             "type": "episodic",
             "id": str(uuid5(NAMESPACE_URL, f"episode {number}")),  # communities follow the order of ids
-            "content": f"Step {number} by {AGENTS[number % len(AGENTS)]} went wrong at {told}: it timed out after {number % 97} s.",
+            "content": f"Step {number} by {AGENTS[number % len(AGENTS)]} failed because the queue {queue} was full for {number % 97} s.",
             "tags": [f"t{tag}" for tag in tags],
             "outcome": "negative",
             "project_id": "scale",

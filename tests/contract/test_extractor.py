@@ -15,13 +15,15 @@ from memgraph.ports import Extractor
 from memgraph.testing import FakeExtractor, FakeLanguageModel
 
 MEMORIES = [
-    {"type": "episodic", "content": "The deploy failed", "outcome": "negative"},
-    {"type": "semantic", "content": "Locks time out"},
+    {"type": "episodic", "content": "Migrate the users table", "outcome": "negative"},
+    {"type": "semantic", "content": "The database is locked"},
 ]
+SAID = "Migrate the users table: sqlite3.OperationalError: database is locked"
 REPLY = json.dumps(
     {
         "memories": [
-            {**memory, "outcome": "negative", "tags": [], "confidence": 1, "event_index": 0} for memory in MEMORIES
+            {**memory, "outcome": "negative", "confidence": 1, "event_index": 0, "evidence": [SAID]}
+            for memory in MEMORIES
         ]
     }
 )
@@ -71,7 +73,7 @@ LOGS = {
     "empty": log(),
     "eventful": log(
         [
-            task(1, "failure", description="Migrate the users table: sqlite3.OperationalError: database is locked"),
+            task(1, "failure", description=SAID),
             task(2, "success", description="Migrate the users table again with a busy timeout"),
             task(3, description="Decided to use WAL mode because readers block writers"),
         ]

@@ -8,10 +8,11 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from memgraph.errors import ProviderError
-from memgraph.extraction import OllamaLanguageModel
+from memgraph.extraction import ChatCompletionsModel, OllamaLanguageModel
 from memgraph.extraction.llm.budget import Budgeted
 from memgraph.ports import LanguageModel
 from memgraph.testing import FakeLanguageModel
+from tests.chat_server import ChatServer
 from tests.ollama_server import OllamaServer, refused
 
 MESSAGES = [{"role": "system", "content": "Answer in JSON."}, {"role": "user", "content": "数据库 Café \U0001f600"}]
@@ -19,7 +20,7 @@ SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}, "require
 REPLY = '{"text": "数据库 é"}'
 
 
-@pytest.fixture(params=["fake", "ollama", "budgeted"])
+@pytest.fixture(params=["fake", "ollama", "openai", "budgeted"])
 def kind(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name
@@ -30,6 +31,10 @@ def made(kind: str, http: HTTPServer, *, fails: bool = False) -> LanguageModel:
         server = OllamaServer(http)
         server.replies = [refused(500, {"error": "no"}) if fails else REPLY]
         return OllamaLanguageModel("llama3.2", host=server.host)
+    if kind == "openai":
+        chat = ChatServer(http)
+        chat.replies = [refused(500, {"error": {"message": "no"}}) if fails else REPLY]
+        return ChatCompletionsModel("m", base_url=chat.base_url)
     fake = FakeLanguageModel([ProviderError("no", model="fake")] if fails else REPLY)
     return fake if kind == "fake" else Budgeted(fake)
 

@@ -14,8 +14,8 @@ from memgraph.interfaces.cli.group import cli
 
 
 def logs(path: Path, builds: int) -> Path:
-    """Write build logs in which the same fails for ever other reasons."""
-    errors = ["no route to host", "certificate expired", "table is locked", "out of memory", "unknown option"]
+    """Write build logs in which the same fails for the same reason."""
+    hosts = ["alder", "birch", "cedar", "maple", "willow"]
     task = {
         "task_id": "t",
         "agent_name": "MARS",
@@ -26,7 +26,7 @@ def logs(path: Path, builds: int) -> Path:
     lines = [
         {
             "build_id": f"b{n}", "project_id": "shop", "build_outcome": "failure", "started_at": f"2026-01-{n + 1:02}T10:00:00Z",
-            "completed_at": f"2026-01-{n + 1:02}T11:00:00Z", "tasks": [{**task, "output": f"Error: {errors[n % 5]} at step {n}"}],
+            "completed_at": f"2026-01-{n + 1:02}T11:00:00Z", "tasks": [{**task, "output": f"Error: no route to host {hosts[n % 5]} at step {n}"}],
         }
         for n in range(builds)
     ]  # fmt: skip
@@ -63,4 +63,6 @@ def test_an_ingest_compresses_once_when_ten_builds_have_come(
     assert (result["compressed"], result["updated"]) == (int(not is_due), 0)
     assert done("compress") == "Nothing new to generalise.\n"
     (made,) = json.loads(done("list", "--type", "semantic", "--json"))
-    assert made["content"].startswith("Work on `run.py` failed")
+    assert made["content"].startswith(
+        "The same failed with `run.py` in 9 builds" if not is_due else "The same failed with `run.py` in 10 builds"
+    )

@@ -91,6 +91,7 @@ def test_show_tells_where_each_value_comes_from(run: Run, tmp_path: Path, monkey
     )
     monkeypatch.setenv("MEMGRAPH_LOCK_TIMEOUT_S", "7")
     monkeypatch.setenv("MEMGRAPH_KEY", "5ec2e7" * 16)
+    monkeypatch.setenv("MEMGRAPH_OPENAI_KEY", "5ec2e7")
     shown = run("show", "--json")
     document = json.loads(shown.stdout)
     told = {name: (one["value"], one["source"]) for name, one in document["settings"].items()}
@@ -101,7 +102,7 @@ def test_show_tells_where_each_value_comes_from(run: Run, tmp_path: Path, monkey
     assert told["retrieval_budget.episodic"] == (5, "default")
     assert told["security_mode"] == ("prod", "default")
     assert told.keys() == {one.name for one in default_settings()}
-    assert document["environment"] == {"MEMGRAPH_KEY": "set", "MEMGRAPH_LOG": None}
+    assert document["environment"] == {"MEMGRAPH_KEY": "set", "MEMGRAPH_OPENAI_KEY": "set", "MEMGRAPH_LOG": None}
     text = run("show").stdout
     assert "MEMGRAPH_LOCK_TIMEOUT_S" in text
     assert "5ec2e7" not in text + shown.stdout

@@ -86,7 +86,7 @@ def test_a_search_tells_what_it_found(done: Callable[..., str]) -> None:
         done("remember", text)
     assert done("contradictions", "find").splitlines() == [
         "Compared 2 memories with the valid ones.",
-        "1 contradiction found; in 1 the newer memory replaces the older one.",
+        "1 memory replaced by a later one about the same thing; undo: memgraph unsupersede ID.",
     ]
     assert json.loads(done("contradictions", "find", "--json"))["looked_at"] == 0
 

@@ -29,7 +29,7 @@ def run(tmp_path: Path, settings: Callable[[], Any]) -> Run:
     today = datetime.now(UTC)
     clock = FakeClock(today - timedelta(days=9))
     with memgraph.MemGraph.open(home, embedder=FakeEmbedder(dimension=64), clock=clock) as memory:
-        for text in (TEXT, f"{TEXT} too", f"The freeze holds until {today - timedelta(days=3):%Y-%m-%d}"):
+        for text in (TEXT, f"**{TEXT}**!", f"The freeze holds until {today - timedelta(days=3):%Y-%m-%d}"):
             memory.store.insert_memory({"type": "semantic", "content": text, "project_id": "shop"})
 
     def call(*args: object) -> Any:

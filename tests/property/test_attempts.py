@@ -55,7 +55,10 @@ def attempt(**fields: Any) -> dict[str, Any]:
 )
 def test_a_failed_trial(asked: str, told: dict[str, Any]) -> None:
     fields = attempt(asked=asked, **told)
-    assert attempt_in(trial_text(fields, is_solved=False)) == fields
+    text = trial_text(fields, is_solved=False).replace(
+        "It failed again after this lesson: ", "What it acted on: "
+    )  # as version 1
+    assert attempt_in(text) == fields
 
 
 @given(sentences, st.builds(lambda acted, result: {"acted_on": acted, "result": result}, sentences, maybe) | solutions)

@@ -22,7 +22,7 @@ from memgraph.lifecycle.generalisation.compress import compress
 from memgraph.lifecycle.procedures.learning import learn_procedures
 from memgraph.lifecycle.procedures.proposals import approve_proposal, list_proposals
 from memgraph.model.events.lifecycle import FADED
-from memgraph.model.results.sleep import MADE_BY_SLEEP
+from memgraph.model.results.sleep import FEEDBACK_SOURCE, MADE_BY_SLEEP
 
 LAWS = settings(max_examples=6, suppress_health_check=list(HealthCheck))
 MORE = settings(LAWS, max_examples=60)
@@ -78,7 +78,11 @@ def keep(store: Any, drawn: list[dict[str, Any]]) -> None:
         errors = [{"type": "error", "message": one["error"]}] if one["error"] else []
         names = ("goal", "outcome", "project_id", "task_id", "build_id", "privacy_tier", "trust_class", "tags")
         kept = {name: one[name] for name in names if name in one}
-        told = {"id": f"00000000-0000-4000-8000-{number:012d}", "type": "episodic", "content": f"Case {number}."}
+        told = {
+            "id": f"00000000-0000-4000-8000-{number:012d}",
+            "type": "episodic",
+            "content": f"Case {number} was closed at night.",
+        }
         known.append({**told, **kept, "action_log": log, "errors_encountered": errors})
     for task_id in (None, "T"):
         store.insert_memories([one for one in known if one["task_id"] == task_id])
@@ -102,7 +106,7 @@ def withdraw(store: Any, numbers: set[int], *, is_pinned: bool) -> None:
     for proposal in list_proposals(store):
         approve_proposal(store, proposal.id)
     made = {store.get_memory(one).source for one in learned(store)}
-    assert made == MADE_BY_SLEEP
+    assert made == MADE_BY_SLEEP - {FEEDBACK_SOURCE}
     for one in learned(store):
         store.update_memory(one, is_pinned=is_pinned)
     for number in sorted(numbers):

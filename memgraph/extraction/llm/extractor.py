@@ -12,38 +12,24 @@ from memgraph.extraction.components import components_of, main_file
 from memgraph.extraction.error_text import error_lines, failure_fingerprint
 from memgraph.extraction.llm.asking import answer
 from memgraph.extraction.llm.budget import Budgeted, cautious_tokens
+from memgraph.extraction.llm.claims import MAX_TAGS, Claim, claim_schema
 from memgraph.extraction.llm.prompt import Event, Prompt, prompt_for
 from memgraph.extraction.rules.extractor import RuleExtractor
-from memgraph.extraction.statements import steps_in
-from memgraph.model.base import MAX_CONTENT_CHARS, Model, Text, Unit
+from memgraph.model.base import MAX_CONTENT_CHARS, Model
 from memgraph.model.build import BuildEventLog, Candidate, ExtractionResult
 from memgraph.model.ids import canonical_name
-from memgraph.model.memory import (
-    AgentMemory,
-    EpisodicMemory,
-    MemoryType,
-    Outcome,
-    ProceduralMemory,
-    SemanticMemory,
-)
+from memgraph.model.memory import AgentMemory, EpisodicMemory
 from memgraph.model.model_usage import UsageMeter
 from memgraph.ports import Extractor, LanguageModel, TokenCounter
 
 LIMIT = 8
 PROMPT_TOKENS = 6_000
-_MAX_TAGS = 6
-_MAX_TAG_CHARS = 40
 _MAX_FILES = 20
 
 
-class _Found(Model):
-    """A memory as returned by the model."""
+class _Found(Claim):
+    """A memory as returned by the model, and the number of its event."""
 
-    type: MemoryType
-    content: Text
-    outcome: Outcome
-    tags: Annotated[list[Text], Field(max_length=50)]
-    confidence: Unit
     event_index: int
 
 
@@ -52,26 +38,22 @@ class _Reply(Model):
 
 
 def reply_schema(limit: int) -> dict[str, Any]:
-    """Return the JSON schema of a reply: flat, without references and lengths, which servers of small models fail on."""
-    properties = {
-        "type": {"type": "string", "enum": ["episodic", "semantic", "procedural"]},
-        "content": {"type": "string"},
-        "outcome": {"type": "string", "enum": ["positive", "negative", "neutral", "unknown"]},
-        "tags": {"type": "array", "items": {"type": "string"}},
-        "confidence": {"type": "number"},
-        "event_index": {"type": "integer"},
+    """Return the JSON schema of a reply."""
+    memories = {"type": "array", "items": claim_schema(event_index={"type": "integer"}), "maxItems": limit}
+    return {
+        "type": "object",
+        "properties": {"memories": memories},
+        "required": ["memories"],
+        "additionalProperties": False,
     }
-    memory = {"type": "object", "properties": properties, "required": list(properties)}
-    memories = {"type": "array", "items": memory, "maxItems": limit}
-    return {"type": "object", "properties": {"memories": memories}, "required": ["memories"]}
 
 
 class ModelExtractor:
     """Asks a language model what is worth remembering. An `Extractor`.
 
-    The model decides only on a memory's type, content, outcome, tags and confidence, and on which of the events shown
-    it comes from. All else derives from that event and the log: project, build, sources, agents, time, trust class. So
-    a prompt injection in a log can at worst become a memory of that log.
+    The model states claims about the events shown. A claim whose words its event does not support is dropped, as are
+    unsupported fields of a claim that holds (`Claim.problems`). All else derives from the event and the log: project,
+    build, sources, trust class. So a prompt injection in a log can at worst become a memory of what that log says.
 
     Parameters
     ----------
@@ -113,7 +95,7 @@ class ModelExtractor:
     def extract(self, build_log: BuildEventLog) -> ExtractionResult:
         """Return at most `limit` candidates, most informative first.
 
-        If the model fails, the result is that of the rules, with a notice of the reason. A log without events is not
+        If the model fails, or the log supports none of its claims, the result is that of the rules, with a notice of the reason. A log without events is not
         sent to it.
         """
         prompt = prompt_for(build_log, limit=self._limit, max_tokens=self._prompt_tokens, counter=self._counter)
@@ -123,27 +105,48 @@ class ModelExtractor:
         try:
             found = answer(self._model, prompt.messages, schema, lambda reply: _checked(reply, prompt))
         except (ProviderError, BudgetSpentError) as error:
-            served = self._otherwise.extract(build_log)
-            told = f"the rules served instead of {self._model.name}: {error}"
-            return served.model_copy(update={"notice": "; ".join(filter(None, [told, served.notice]))})
-        return self._result(found, prompt, build_log)
+            return self._by_rules(build_log, str(error))
+        result = self._result(found, prompt, build_log)
+        if found and not result.candidates:
+            return self._by_rules(build_log, f"of its {len(found)} memories none can be kept: {result.notice}")
+        return result
+
+    def _by_rules(self, log: BuildEventLog, why: str) -> ExtractionResult:
+        served = self._otherwise.extract(log)
+        notices = [f"the rules served instead of {self._model.name}: {why}", served.notice]
+        return served.model_copy(update={"notice": "; ".join(filter(None, notices))})
 
     def _result(self, found: list[_Found], prompt: Prompt, log: BuildEventLog) -> ExtractionResult:
         candidates: dict[str, Candidate] = {}
-        too_long, keys = 0, Counter[str]()
+        too_long, unsupported, keys = 0, 0, Counter[str]()
         for one in found:
-            content = " ".join(one.content.split())
-            if len(content) > MAX_CONTENT_CHARS:
+            if one.is_too_long:
                 too_long += 1
-            elif len(candidates) < self._limit and canonical_name(content) not in candidates:
-                memory = _composed(one, content, prompt.events[one.event_index], log, self._model.name)
+                continue
+            claim = _supported(one, prompt.events[one.event_index])
+            content = canonical_name(one.text)
+            if claim is None:
+                unsupported += 1
+            elif len(candidates) < self._limit and content not in candidates:
+                memory = _composed(claim, prompt.events[one.event_index], log, self._model.name)
                 key = _key(memory)
-                candidates[canonical_name(content)] = Candidate(key=f"{key}{keys[key]}", memory=memory)
+                candidates[content] = Candidate(key=f"{key}{keys[key]}", memory=memory)
                 keys[key] += 1  # an event may yield several memories of a type
-        notice = (
-            f"{too_long} left out because they are longer than {MAX_CONTENT_CHARS} characters" if too_long else None
-        )
+        notices = [
+            f"{too_long} left out because they are longer than {MAX_CONTENT_CHARS} characters" if too_long else None,
+            f"{unsupported} left out because the log does not support them" if unsupported else None,
+        ]
+        notice = "; ".join(filter(None, notices)) or None
         return ExtractionResult(candidates=list(candidates.values()), extractor=self._model.name[:400], notice=notice)
+
+
+_OPTIONAL = frozenset({"event_date", "location", "decision", "alternatives", "trigger", "steps", "agents"})
+
+
+def _supported(found: _Found, event: Event) -> Claim | None:
+    """Return a claim without its unsupported fields; None if its statement or its evidence is unsupported."""
+    wrong = set(found.problems_by_field(event.text))
+    return found.without(wrong) if wrong <= _OPTIONAL else None
 
 
 def _checked(reply: Any, prompt: Prompt) -> list[_Found]:
@@ -152,40 +155,34 @@ def _checked(reply: Any, prompt: Prompt) -> list[_Found]:
     for place, one in enumerate(found):
         if one.event_index not in prompt.events:
             raise ValueError(f"memories.{place}.event_index: no event has the number {one.event_index}")
-        if not one.content.strip():
-            raise ValueError(f"memories.{place}.content: must not be empty")
     return found
 
 
-def _composed(found: _Found, content: str, event: Event, log: BuildEventLog, model: str) -> AgentMemory:
+def _composed(claim: Claim, event: Event, log: BuildEventLog, model: str) -> AgentMemory:
     task, said = event.task, event.said
     files = task.files_changed[:_MAX_FILES] if task else []
     when = said.timestamp if said else (task and task.occurred_at) or log.completed_at
-    main = main_file(files, content)
+    main = main_file(files, claim.text)
     fields: dict[str, Any] = {
-        "content": content,
-        "outcome": found.outcome,
-        "confidence": found.confidence,
         "occurred_at": when,
         "project_id": log.project_id,
         "build_id": log.build_id,
         "source_event_ids": [_source(event, log)],
         "evidence_build_ids": [log.build_id],
         "agents_involved": [task.agent_name] if task else [],
-        "tags": _tags(found, files),
+        "tags": list(dict.fromkeys([*claim.clean_tags, *components_of(files)]))[:MAX_TAGS],
         "title": main[:400] if main else None,
         "session_id": log.session_id,
         "source": log.source,
         "trust_class": log.trust_class,
-        "reason": f"{model} found it worth remembering",
+        "reason": f"{model} found it worth remembering: “{claim.quoted}”",
     }
-    if found.outcome == "negative" and task and (errors := error_lines(task.output)):
+    if claim.outcome == "negative" and task and (errors := error_lines(task.output)):
         fields["failure_fingerprint"] = failure_fingerprint(errors[0])
-    if found.type == "semantic":
-        return SemanticMemory(**fields)
-    if found.type == "procedural":
-        return ProceduralMemory(**fields, steps=list(steps_in(content)))
-    return EpisodicMemory(**fields, event_date=when, files_involved=files)
+    memory = claim.memory(**fields)
+    if isinstance(memory, EpisodicMemory):
+        return memory.model_copy(update={"files_involved": files})
+    return memory
 
 
 def _source(event: Event, log: BuildEventLog) -> str:
@@ -198,8 +195,3 @@ def _key(memory: AgentMemory) -> str:
     """Return a key that is stable when the log grows or the model changes its words: the kind of memory and its event."""
     source = memory.source_event_ids[0].removeprefix(f"{memory.build_id}/")
     return f"{source[:300]}:model-{memory.type}:"
-
-
-def _tags(found: _Found, files: list[str]) -> list[str]:
-    given = (canonical_name(tag)[:_MAX_TAG_CHARS].strip() for tag in found.tags)
-    return [tag for tag in dict.fromkeys([*given, *components_of(files)]) if tag][:_MAX_TAGS]

@@ -1,6 +1,6 @@
-"""Reader of Claude Code transcripts: a session is a build, a tool use a task, a user message an intervention.
+"""Reader of Claude Code transcripts and Codex logs: a session is a build, a tool use a task, a user message an intervention.
 
-The format is Claude Code's own and changes without notice, so it is read leniently: unknown entries are skipped.
+Both formats are their program's own and change without notice, so they are read leniently: unknown entries are skipped.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from memgraph.errors import InvalidInputError, SourceError
+from memgraph.extraction.readers.codex import Rollout
 from memgraph.extraction.readers.documents import MAX_BUILD_TASKS, Part, loaded, numbered_id, part_of, whole
 from memgraph.extraction.readers.files import MAX_LINE_BYTES, ending, lines, opened
 from memgraph.extraction.readers.source import (
@@ -29,7 +30,8 @@ from memgraph.extraction.readers.source import (
     time_of,
     undated,
 )
-from memgraph.model.build import BuildTask, TaskOutcome
+from memgraph.extraction.readers.tool_uses import change_of, description_of, listed, outcome_of
+from memgraph.model.build import BuildTask
 
 _HEAD_LINES = 200
 _CONTEXT_CHARS = 600
@@ -38,10 +40,7 @@ _MAX_SEEN = 200_000
 _MAX_UUID_CHARS = 64
 _OF_NO_SESSION = frozenset({"summary", "file-history-snapshot"})
 """Kinds of entries that Claude Code writes without a session id."""
-_EDITS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
-_EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,5})\b")
-_ASKING = re.compile(r"(?:\S*/)?(?:e?grep|rg|git (?:grep|diff)|diff|cmp|test|\[|pgrep|which|command -v)(?:\s|$)")
-"""Programs for which exit code 1 is a regular result."""
+_EDITS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch"})
 _WRAPPED = re.compile(r"<(system-reminder|ide_[a-z_]{1,40})>.*?</\1>", re.DOTALL)
 _TOLD_TO_REMEMBER = re.compile(r"<user-memory-input>(.*?)</user-memory-input>", re.DOTALL)
 _NOT_THE_USER = re.compile(
@@ -60,11 +59,11 @@ _TAGS = re.compile(r"</?tool_use_error>")
 
 
 class TranscriptReader:
-    """Reads a transcript of Claude Code (``~/.claude/projects/**/*.jsonl``).
+    """Reads a transcript of Claude Code (``~/.claude/projects/**/*.jsonl``) or a log of Codex (``~/.codex/sessions/**/*.jsonl``).
 
     Each tool use with a result becomes a task; one that is still running is read when it is done. A use that the user
-    rejected is not a task but an intervention with the words they gave. A transcript that has grown yields its sessions
-    again.
+    rejected is not a task but an intervention with the words they gave. What the agent said before the user's next message is
+    the last task's lesson. A transcript that has grown yields its sessions again.
 
     Parameters
     ----------
@@ -115,10 +114,12 @@ class TranscriptReader:
         sessions: list[str] = []
         project = ""
         stem = self._path.name.lower().removesuffix(".gz").removesuffix(ending(self._path))
+        rollout = Rollout()
         with opened(self._path) as (stream, _):
             for _, line, _ in islice(lines(stream, self._max_line_bytes), _HEAD_LINES):
                 entry = _entry(line, self._max_line_bytes)
-                if isinstance(entry, dict) and _session_of(entry):
+                entry = rollout.translated(entry) if isinstance(entry, dict) else {}
+                if _session_of(entry):
                     sessions.append(_session_of(entry))
                     project = project or _last_part(entry.get("cwd"))
         return next((one for one in sessions if one == stem), next(iter(sessions), "")), project
@@ -126,6 +127,7 @@ class TranscriptReader:
     def _parts(self, stream: BinaryIO) -> Iterator[Part]:
         sessions: dict[str, _Session] = {}
         is_told = False
+        rollout = Rollout()
         for number, (_, line, terminated) in enumerate(lines(stream, self._max_line_bytes), start=1):
             if not line.strip():
                 continue
@@ -135,19 +137,24 @@ class TranscriptReader:
                 yield Part(None, 1, f"line {number}: {entry}{unfinished}")
                 is_told = True
                 continue
+            entry = rollout.translated(entry)
             key, kind = _session_of(entry), entry.get("type")
             if not key and not isinstance(kind, str):
                 yield Part(None, 1, f"line {number}: no entry of a session")
                 continue
             is_told = is_told or (isinstance(kind, str) and kind in _OF_NO_SESSION)  # it has no content to read
             if key and key not in sessions:
-                sessions[key] = _Session(key, self._given)
+                sessions[key] = _Session(
+                    key, self._given, agent="codex" if entry.get("program") == "codex" else "claude"
+                )
             if session := sessions.get(key):
                 session.add(entry)
                 if len(session.tasks) >= MAX_BUILD_TASKS:
                     yield session.part()
         if not sessions and not is_told:
-            raise SourceError("contains no session entry: not a Claude Code transcript", path=self._path)
+            raise SourceError(
+                "contains no session entry: not a Claude Code transcript and not a Codex log", path=self._path
+            )
         for session in sessions.values():
             if not session.is_empty:
                 yield session.part()
@@ -159,6 +166,7 @@ class _Session:
 
     key: str
     given_project: str | None
+    agent: str = "claude"
     number: int = 1
     records: int = 0
     project: str = ""
@@ -166,6 +174,7 @@ class _Session:
     started: str = ""
     now: str = ""
     said: str = ""
+    closing: str = ""
     said_is_used: bool = False
     said_is_answered: bool = False
     tasks: list[BuildTask] = field(default_factory=list)
@@ -201,10 +210,11 @@ class _Session:
 
     def part(self) -> Part:
         """Return the content since the last part as a build."""
+        self._close()
         started = self.started or undated(0)
         project = self.given_project or self.project or "unnamed"
         fields = {
-            "build_id": numbered_id(f"claude-{self.key}"[:380], self.number),
+            "build_id": numbered_id(f"{self.agent}-{self.key}"[:380], self.number),
             "project_id": project,
             "tasks": self.tasks,
             "user_interventions": self.interventions,
@@ -224,8 +234,17 @@ class _Session:
             if block.get("type") == "text" and (text := cleaned(block.get("text"), MAX_SAID_CHARS)):
                 self.said = text if self.said_is_used else end(f"{self.said}\n{text}".strip(), MAX_SAID_CHARS)
                 self.said_is_used = self.said_is_answered = False
+                self.closing = f"{self.closing}\n{text}".strip()
             elif block.get("type") == "tool_use":
                 self._began(block)
+
+    def _close(self) -> None:
+        """Add what the agent said last to the last task: its conclusion."""
+        if self.closing and self.tasks:
+            last = self.tasks[-1]
+            told = end(f"{last.lesson}\n{self.closing}".strip(), MAX_SAID_CHARS)
+            self.tasks[-1] = last.model_copy(update={"lesson": told})
+        self.closing = ""
 
     def _is_repeated(self, name: str) -> bool:
         if name in self.seen:
@@ -242,17 +261,22 @@ class _Session:
         if len(self.running) >= _MAX_RUNNING:  # the oldest one was interrupted
             del self.running[next(iter(self.running))]
         self.said_is_used = True
+        self.closing = ""
         tool = named(block.get("name"), "tool")
         given = block.get("input")
         given = given if isinstance(given, dict) else {}
         file = self._relative(given.get("file_path") or given.get("notebook_path") or given.get("path"))
+        description = description_of(tool, given, file)
+        is_edit = tool in _EDITS and bool(file)
         self.running[task_id] = {
             "task_id": task_id,
-            "agent_name": "claude",
-            "description": _described(tool, given, file),
-            "command": cleaned(given.get("command"), MAX_OUTPUT_CHARS),
+            "agent_name": self.agent,
+            "description": description,
+            "command": change_of(description, given) if is_edit else cleaned(given.get("command"), MAX_OUTPUT_CHARS),
             "reasoning": "" if self.said_is_answered else self.said,
-            "files_changed": [file] if tool in _EDITS and file else [],
+            "files_changed": list(dict.fromkeys([file, *map(self._relative, listed(given.get("files")))]))
+            if is_edit
+            else [],
             "occurred_at": self.now or None,
         }
 
@@ -270,7 +294,7 @@ class _Session:
                 why = _TOLD_WHY.search(output)
                 self._intervention(why[1] if why else "", about=f"Refused: {fields['description']}")
                 continue
-            outcome = _outcome(fields["command"], output, is_error=is_error)
+            outcome = outcome_of(fields["command"], output, is_error=is_error)
             if isinstance(told, dict) and told.get("interrupted") is True and outcome == "success":
                 outcome = "partial"
             try:
@@ -285,6 +309,7 @@ class _Session:
             context = about or end(self.said, _CONTEXT_CHARS)
             at = self.now or undated(0)
             self.interventions.append({"timestamp": at, "action": action, "context": context})
+            self._close()
 
     def _relative(self, path: object) -> str:
         text = cleaned(path, 4_096).replace("\n", " ")
@@ -338,22 +363,3 @@ def _is_the_users(entry: dict[str, Any]) -> bool:
 
 
 _NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly")
-
-
-def _described(tool: str, given: dict[str, Any], file: str) -> str:
-    if tool == "Bash":
-        command = cleaned(given.get("command"), MAX_OUTPUT_CHARS).partition("\n")[0]
-        return f"Bash: {one_line(given.get('description')) or one_line(command)}"
-    if file:
-        return one_line(f"{tool} {file}")
-    asked = (given.get(name) for name in ("description", "pattern", "query", "url", "prompt", "subject"))
-    about = next(filter(None, map(one_line, asked)), "") or next(filter(None, map(one_line, given.values())), "")
-    return one_line(f"{tool}: {about}") if about else tool
-
-
-def _outcome(command: str, output: str, *, is_error: bool) -> TaskOutcome:
-    if not is_error:
-        return "success"  # whatever the output says
-    code = _EXIT_CODE.match(output) if command else None
-    is_answer = code and int(code[1]) == 1 and _ASKING.match(command) and len(output.splitlines()) == 1
-    return "success" if is_answer else "failure"

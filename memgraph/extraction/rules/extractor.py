@@ -4,35 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
-from memgraph.extraction.components import component_name, components_of, is_incidental
 from memgraph.extraction.error_text import error_lines, first_lines
-from memgraph.extraction.rules.findings import Finding, Setting, composed
+from memgraph.extraction.rules.changes import assessed, composed_text, statements
+from memgraph.extraction.rules.findings import Finding, Setting, composed, place_of, reverted_text
 from memgraph.extraction.rules.sessions import from_session
-from memgraph.extraction.rules.subjects import (
-    Subject,
-    content_words,
-    is_by_bot,
-    is_noise,
-    is_trivial,
-    is_vague,
-    parse_subject,
-)
+from memgraph.extraction.rules.subjects import Subject, content_words, is_by_bot, parse_subject
 from memgraph.extraction.rules.trials import from_trial
-from memgraph.extraction.statements import (
-    Decision,
-    find_decision,
-    is_correction,
-    is_fix,
-    is_instruction,
-    is_novel,
-    is_prevention,
-    is_reshaping,
-    is_severe,
-    reasons_in,
-    removes_something,
-    steps_in,
-)
+from memgraph.extraction.statements import Decision, find_decision, is_correction, is_instruction, steps_in
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult, UserIntervention
 from memgraph.model.ids import canonical_name
 from memgraph.text.overlap import overlap
@@ -41,24 +21,18 @@ MAX_CANDIDATES = 1_000
 """Limit for hostile input; the pipeline decides how many candidates are kept."""
 _MAX_TASKS = 20_000
 _SAME_TASK_OVERLAP = 0.5
-_TELLING_WORDS = 3
-"""Minimum number of content words in the subject of a plain change; shorter subjects cannot be found again."""
 _REVERT = re.compile(r'revert:?\s+"(.{1,280}?)"?$', re.IGNORECASE)
 _REINSTATES = re.compile(r"(?:re-?apply|reland|reinstate|restore|bring back)\b|revert:?\s+\"revert\b", re.IGNORECASE)
 _RETRY = re.compile(r"\b(?:retr(?:y|ied)|re-?run|again|second attempt|attempt \d+)\b", re.IGNORECASE)
-_IDLE_KINDS = frozenset({"docs", "ci", "chore", "wip", "release"})
-_RELEASE = re.compile(
-    r"^(?:release|bump (?:the )?version|version)\s+(?:to\s+)?v?\d+(?:\.\d+){0,3}(?![\w.]*dev)\b", re.IGNORECASE
-)
 
 
 class RuleExtractor:
-    """Finds failures, recoveries, reverts, the user's corrections, decisions, fixes and novelties.
+    """Finds failures, recoveries, reverts, the user's corrections, and changes that say why they were made.
 
-    Salience, from high to low: a failure with its error; a revert and what it undid; statements of the user; a
-    recovery; a breaking change; a fix or decision (more if severe or explained); a prevention; the first appearance of
-    a feature or component. Skipped are bots, merges, version bumps, changes of wording, formatting, tests and docs, and
-    vague changes ("fix bugs"). A candidate's key names its task and kind, so it is stable when the log grows.
+    Salience, from high to low: a failure with its error; a revert that says why; statements of the user; a recovery; a
+    breaking change, a security fix, a deprecation or removal; a fix or decision with its cause. A change whose message
+    states nothing to act on is skipped (see `changes`), as are bots, merges and version bumps. A candidate's key names
+    its task and kind, so it is stable when the log grows.
 
     Parameters
     ----------
@@ -103,7 +77,7 @@ _RULES = {"transcript": from_session, "trajectory": from_session, "trial": from_
 
 def _from_tasks(log: BuildEventLog) -> Iterator[Finding]:
     failures: list[tuple[BuildTask, frozenset[str]]] = []
-    novel: set[str] = set()
+    is_history = log.source == "git"
     said: set[str] = set()
     for task in log.tasks[:_MAX_TASKS]:
         if is_by_bot(task.agent_name):
@@ -120,79 +94,40 @@ def _from_tasks(log: BuildEventLog) -> Iterator[Finding]:
         if recovered:
             failures = [entry for entry in failures if entry[0] is not recovered]
             yield _recovery(task, subject, recovered)
-        elif finding := _from_task(task, subject, novel):
+        elif finding := _from_task(task, subject, log):
             yield finding
         if task.outcome == "failure" and not _is_revert(task):
             failures = [*failures[-99:], (task, words)]
-        steps = steps_in(task.output if task.outcome == "success" else "") or steps_in(task.description)
-        if steps and task.outcome == "success":
+        if is_history or task.outcome != "success":
+            continue  # the prose of a commit is no procedure
+        if steps := steps_in(task.output) or steps_in(task.description):
             text = subject.text or task.description
             yield Finding(
                 "procedure", 6.5, f"{task.task_id}:procedure", text, "a task states its steps", task, steps=steps
             )
 
 
-def _from_task(task: BuildTask, subject: Subject, novel: set[str]) -> Finding | None:
+def _from_task(task: BuildTask, subject: Subject, log: BuildEventLog) -> Finding | None:
     if _is_revert(task):
         return _revert(task, subject)
     if task.outcome == "failure":
         error = error_lines(task.output) or first_lines(task.output) or error_lines(task.description)
         return _found("failure", 10.0, task, subject, "a task failed", errors=tuple(error))
-    if _RELEASE.match(subject.text) and not subject.scopes:
-        return _found("release", 2.0, task, subject, "a version was released")
-    if is_noise(task.description) or subject.kind in {"wip", "release"}:
-        return None
-    if task.outcome == "partial" and not re.match(r"\W{0,2}(?:wip|draft)\b", task.description, re.IGNORECASE):
+    if task.outcome == "partial" and log.source != "git":
         errors = tuple(error_lines(task.output))
         return _found("partial", 6.0, task, subject, "a task was only partly done", errors=errors)
-    return _change(task, subject, novel)
+    return _change(task, subject, log.project_id)
 
 
-def _change(task: BuildTask, subject: Subject, novel: set[str]) -> Finding | None:
-    """Assess a successful change by the kind in its subject, raised by severity and stated reasons."""
-    reasons = reasons_in(task.output)
-    extra = (1.0 if reasons else 0.0) + (1.0 if is_severe(task.description) else 0.0)
-    decision = find_decision(subject.text)
-    if subject.is_breaking or "BREAKING CHANGE" in task.output[:6_000]:
-        return _found("breaking", 8.0 + extra, task, subject, "a change breaks what others rely on", decision=decision)
-    is_new = subject.kind == "feature" or any(is_novel(clause) for clause in re.split(r"[.;]\s", subject.text))
-    is_a_fix = subject.kind == "fix" or is_fix(subject.text)
-    if is_trivial(task.description) or subject.kind in _IDLE_KINDS:
+def _change(task: BuildTask, subject: Subject, project: str) -> Finding | None:
+    """Return what a successful change states, if anything."""
+    change = assessed(task, subject)
+    if change is None:
         return None
-    if is_vague(subject.text, subject.scopes, may_be_a_name=is_new and not is_a_fix):
-        return None
-    if task.files_changed and all(is_incidental(file) for file in task.files_changed[:500]):
-        return None
-    is_first = is_new and _is_first(task, subject, novel)
-    if decision and (decision.alternatives or not is_a_fix):
-        return _found("decision", 6.0 + extra, task, subject, "a decision was taken", decision=decision)
-    if is_a_fix:
-        return _found(
-            "fix",
-            5.0 + extra + (0.5 if len(content_words(subject.text)) > 3 else 0.0),
-            task,
-            subject,
-            "a fix says what was wrong",
-        )
-    if subject.kind == "feature" and is_first:
-        return _found("novelty", 5.2 + extra, task, subject, "something appears for the first time")
-    if is_prevention(subject.text):
-        return _found("prevention", 5.0 + extra, task, subject, "a change guards against a failure")
-    if removes_something(subject.text):
-        return _found("removal", 4.0 + extra, task, subject, "something was removed")
-    if subject.kind == "change":
-        return _found("decision", 4.2 + extra, task, subject, "a change of behaviour was declared")
-    stated = find_decision(" ".join(reasons)) if reasons else None
-    if stated:
-        return _found("decision", 4.5 + extra, task, subject, "a decision was taken", decision=stated)
-    if is_first:
-        return _found("novelty", 3.5 + extra, task, subject, "something appears for the first time")
-    if reasons and not is_new:
-        return _found("change", 3.0 + extra, task, subject, "a change says why it was made")
-    says_enough = len(set(content_words(subject.text))) >= _TELLING_WORDS
-    if says_enough and task.files_changed and subject.kind != "refactoring" and not is_reshaping(subject.text):
-        return _found("change", 2.0 + extra, task, subject, "a change says what is different now")
-    return None
+    told = composed_text(subject, change, task, place_of(task, subject, project))
+    decision = find_decision(subject.text) or find_decision(" ".join(change.stated))
+    found = _found(change.kind, change.salience, task, subject, change.reason, decision=decision)
+    return replace(found, told=told)
 
 
 def _found(
@@ -225,14 +160,16 @@ def _is_revert(task: BuildTask) -> bool:
 
 
 def _revert(task: BuildTask, subject: Subject) -> Finding | None:
+    """Return a revert that says why: one that does not only takes back what the reverted change says."""
     line = task.description.split("\n", 1)[0][:300]
     match = _REVERT.match(line)
-    undone = parse_subject(match[1]) if match else subject
-    is_incidental_only = bool(task.files_changed) and all(is_incidental(file) for file in task.files_changed[:500])
-    if is_incidental_only or is_trivial(undone.text) or undone.kind in {"docs", "chore"}:
-        return None  # undoing a change of wording teaches nothing
+    undone = parse_subject(match[1].rstrip('"')) if match else subject
+    why = statements(task.output, known=undone.text, is_remedy=True)
+    if not why or undone.kind in {"docs", "chore"}:
+        return None
     reason = "a revert says what did not work"
-    return Finding("revert", 9.5, f"{task.task_id[:380]}:revert", undone.text, reason, task, scopes=undone.scopes)
+    found = Finding("revert", 9.5, f"{task.task_id[:380]}:revert", undone.text, reason, task, scopes=undone.scopes)
+    return replace(found, told=reverted_text(found, why))
 
 
 def _recovery(task: BuildTask, subject: Subject, failed: BuildTask) -> Finding:
@@ -260,15 +197,6 @@ def _same_thing(task: BuildTask, words: frozenset[str], failed: BuildTask, its: 
     same_files = not set(task.files_changed[:500]).isdisjoint(failed.files_changed[:500])
     is_retry = _RETRY.search(task.description[:300]) is not None or parse_subject(task.description[:300]).kind == "fix"
     return len(words & its) >= (1 if same_files else 2) and (same_files or is_retry)
-
-
-def _is_first(task: BuildTask, subject: Subject, novel: set[str]) -> bool:
-    """Return whether a feature's component appears for the first time in this log, and record it."""
-    scopes = [name for scope in subject.scopes if (name := component_name(scope))]
-    about = (scopes or components_of(task.files_changed, limit=1) or content_words(subject.text)[:1])[:1]
-    is_first = bool(about) and about[0] not in novel
-    novel.update(about)
-    return is_first
 
 
 def _from_interventions(log: BuildEventLog) -> Iterator[Finding]:

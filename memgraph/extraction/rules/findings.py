@@ -9,6 +9,7 @@ from typing import Any
 from memgraph.extraction.components import component_name, components_of, main_file
 from memgraph.extraction.error_text import error_type, failure_fingerprint
 from memgraph.extraction.readers.history.commit_sessions import is_sha
+from memgraph.extraction.rules.subjects import Subject
 from memgraph.extraction.statements import Decision, alternatives_in, reasons_in, sentences
 from memgraph.model.attempts import Attempt
 from memgraph.model.base import MAX_CONTENT_CHARS
@@ -38,6 +39,7 @@ _OUTCOME: dict[str, Outcome] = {
 _OUTCOME |= {
     "insight": "unknown",
     "instruction": "unknown",
+    "statement": "unknown",
     "intervention": "unknown",
     "removal": "neutral",
     "procedure": "positive",
@@ -80,6 +82,8 @@ class Finding:
         The steps taken, if known.
     fingerprint : str or None
         The failure's fingerprint, if it has no error.
+    resolution : str or None
+        What ended the failure: what was changed, run or decided, never what had failed.
     """
 
     kind: str
@@ -99,6 +103,7 @@ class Finding:
     goal: str | None = None
     actions: tuple[ActionStep, ...] = ()
     fingerprint: str | None = None
+    resolution: str | None = None
 
 
 def composed(finding: Finding, setting: Setting) -> AgentMemory:
@@ -150,12 +155,19 @@ def composed(finding: Finding, setting: Setting) -> AgentMemory:
             EncounteredError(
                 type=error_type(error) or "error",
                 message=error,
-                resolution=_one_line(finding.text)[:400] if finding.kind == "recovery" else None,
+                resolution=_resolution(finding),
             )
             for error in finding.errors
         ],
         user_feedback=_one_line(finding.text)[:2_000] if finding.said else None,
     )
+
+
+def _resolution(finding: Finding) -> str | None:
+    """Return what ended a failure; a build's task that succeeded says so itself."""
+    if finding.kind != "recovery":
+        return None
+    return _one_line(finding.resolution or ("" if finding.attempt else finding.text))[:400] or None
 
 
 def _attempt(finding: Finding) -> Attempt | None:
@@ -191,13 +203,7 @@ def _content(finding: Finding, setting: Setting, attempt: Attempt | None) -> str
         return recovered_task_text(attempt.model_dump(), agent=finding.earlier.agent_name)
     if attempt:
         return failed_task_text(attempt.model_dump(), agent=task.agent_name, place=where)
-    if finding.kind == "revert":
-        return _reverted(finding, task, where)
-    # who and where are fields of the memory: in its text they would make all changes to one file look alike
-    first = sentence(with_lead(finding.kind, text))
-    place = _place(finding)
-    told = f"{first} {_gist(task.output, (text,))}".strip()
-    return f"{told} ({place})" if place and place.casefold() not in told.casefold() else told
+    return f"{sentence(with_lead(finding.kind, text))} {_gist(task.output, (text,))}".strip()
 
 
 def _said(finding: Finding) -> str:
@@ -211,12 +217,15 @@ def _said(finding: Finding) -> str:
     return f"{first} {sentence(f'Context: {context}')}" if context else first
 
 
-def _reverted(finding: Finding, task: BuildTask, where: str) -> str:
+def reverted_text(finding: Finding, why: tuple[str, ...]) -> str:
+    """Return the text of a revert and its reasons."""
+    task = finding.task
+    assert task is not None  # noqa: S101 (a revert is a task)
     commit = f" ({'commit ' if _is_commit(task.reverts) else ''}{task.reverts[:12]})" if task.reverts else ""
+    where = _where(finding)
     place = f" in {where}" if where else ""
     first = sentence(f"{task.agent_name} reverted “{_one_line(finding.text)[:250]}”{commit}{place}")
-    why = _gist(task.output, (task.description, finding.text))
-    return f"{first} Why: {why}" if why else first
+    return f"{first} Why: {' '.join(why)}"
 
 
 def _gist(body: str, known: tuple[str, ...]) -> str:
@@ -254,14 +263,13 @@ def _where(finding: Finding) -> str:
     return f"{', '.join(names)}{extent}" if names else f"{len(files)} files" if files else ""
 
 
-def _place(finding: Finding) -> str:
-    """Return the shortest name of the file or component that a change concerns."""
-    files = finding.task.files_changed if finding.task else []
-    main = main_file(files, finding.text)
+def place_of(task: BuildTask, subject: Subject, project: str) -> str:
+    """Return the shortest name of the file or component that a change concerns: not that of the whole project."""
+    main = main_file(task.files_changed, subject.text)
     if main:
         return main.rsplit("/", 1)[-1]
-    names = list(finding.scopes) or components_of(files, limit=1)
-    return names[0] if names else ""
+    names = list(subject.scopes) or components_of(task.files_changed, limit=1)
+    return names[0] if names and component_name(names[0]) != component_name(project) else ""
 
 
 def _title(finding: Finding) -> str | None:

@@ -1,4 +1,4 @@
-"""Subject line of a change: its kind, its scope, and whether it is worth keeping.
+"""Subject line of a change: its kind, its scope, and whether it is routine.
 
 Subjects are truncated to `MAX_SUBJECT_CHARS` before any pattern is applied.
 """
@@ -31,6 +31,11 @@ _PREFIX = re.compile(r"([A-Za-z_][\w !/,&+.-]{0,40}?)\s?(?:\(([^()]{1,60})\))?(!
 _BRACKETED = re.compile(r"\[([\w /.-]{1,30})\]:?\s+(?=\S)")
 _ISSUE = re.compile(r"\s*\((?:#|GH-)\d+\)|\s+#\d+$|\s*https?://\S+")
 _DANGLING = re.compile(r"[\s.,;(-]+(?:fixe?[sd]?|close[sd]?|resolve[sd]?|refs?|see|issue)\s*$", re.IGNORECASE)
+_ORIGIN = re.compile(
+    r"(?:\[svn r\d+\]|\[\w{0,8}\d+(?:\.[\dx]+)+\w{0,4}\]|:[a-z_]{2,30}:|[^\w\s\[\]()`'\"#@$<>&.-]{1,4}|[*-])\s+|(?:fix(?:e[sd])?|closes?|resolves?|refs?|issue|bug) ?:?(?:issues? ?)?#?\d+(?:[,&\s]{1,3}#\d+){0,5}\s?[-:;,.]\s?(?=[A-Za-z`])|#\d+\s?[-:,]?\s(?=\S)",
+    re.IGNORECASE,
+)
+"""What tools and habits put before a subject: revisions, branches, pictograms, issues."""
 _MERGE = re.compile(
     r"merge\b|merging\b|merged\b|sync(?:ing)? (?:with|fork)\b|pull request\b|initial commit\b", re.IGNORECASE
 )
@@ -39,6 +44,10 @@ _BOT = re.compile(
 )
 _BUMP = re.compile(
     r"(?:start (?:version|work on|maint\w*)\b|release version\b|(?:bump|upgrade|update)\b.{0,120}\bfrom\b.{0,60}\bto\b|(?:bump|update) (?:deps|dependencies|pre-commit|version|changelog))",
+    re.IGNORECASE,
+)
+_DEPENDENCY = re.compile(
+    r"(?:\w+(?:\([^()]{1,40}\))?!?: )?(?:bump|upgrade|update|pin|unpin|downgrade|deps\b|require)\w{0,3}\b.{0,80}(?:\bto\b|[@=<>^~]|\bv?\d+\.\d+)|(?:build\()?deps(?:-dev)?\)?!?: |\S+@[\^~]?\d+(?:\.\d+){1,3}\S*$",
     re.IGNORECASE,
 )
 _TRIVIAL = re.compile(
@@ -65,10 +74,6 @@ _EMPTY_WORDS = frozenset(
         "functionality"
     )
 )
-_FILE_ONLY = re.compile(
-    r"(?:create|add|update|delete|rename|upload)\w{0,3} (?:the |files? )?[\w./-]{1,200}\.\w{1,5}\.?$", re.IGNORECASE
-)
-_NAMES_SOMETHING = re.compile(r"\s`?[A-Za-z]\w{0,60}(?:_\w|[a-z][A-Z])|\s[A-Z][A-Za-z]|`")
 _CONTENT_WORD = re.compile(r"[^\W_][\w.-]*")
 
 
@@ -98,6 +103,12 @@ class Subject:
 def parse_subject(line: str) -> Subject:
     """Parse ``Fix(parser)!: text``, ``Doc/CI: text``, ``[parser] text``, ``parser: text`` and plain text."""
     line = " ".join(line[:MAX_SUBJECT_CHARS].split())
+    is_issue_fix = False
+    for _ in range(3):
+        if not (origin := _ORIGIN.match(line)):
+            break
+        is_issue_fix = is_issue_fix or origin.group().casefold().startswith("fix")
+        line = line[origin.end() :]
     kinds: list[str] = []
     scopes: list[str] = []
     breaking = False
@@ -106,7 +117,9 @@ def parse_subject(line: str) -> Subject:
         words = [word for word in re.split(r"[ /,&+]+", match[1]) if word]
         kinds = [_KIND_OF_WORD[word.casefold()] for word in words if word.casefold() in _KIND_OF_WORD]
         rest = [word for word in words if word.casefold() not in _KIND_OF_WORD.keys() | _ADJECTIVES]
-        if not (kinds or len(rest) == 1):
+        if rest and "/" in match[1]:
+            kinds = []  # a path, such as testing/runner
+        if not (kinds or len(rest) == 1 or "/" in match[1]):
             return Subject(_without_issues(line))  # a sentence that contains a colon, not a prefix
         scopes = rest[:2]
         if match.re is _PREFIX:
@@ -116,6 +129,8 @@ def parse_subject(line: str) -> Subject:
     elif match := re.match(r"((?:\w+ )?)fix: ", line, re.IGNORECASE):
         kinds, line = ["fix"], line[match.end() :]
     text = _without_issues(line)
+    if is_issue_fix and not kinds:
+        kinds = ["fix"]
     return Subject(text, kinds[0] if kinds else None, tuple(scopes[:3]), breaking or "breaking" in kinds)
 
 
@@ -136,6 +151,11 @@ def is_noise(line: str) -> bool:
     return not line or _MERGE.match(line) is not None or _BUMP.search(line) is not None
 
 
+def is_bump(line: str) -> bool:
+    """Return whether a change only raises the version of something it uses."""
+    return _DEPENDENCY.match(line[:MAX_SUBJECT_CHARS].strip()) is not None
+
+
 def is_trivial(text: str) -> bool:
     """Return whether a change concerns wording, formatting, tests or docs."""
     return _TRIVIAL.search(text[:MAX_SUBJECT_CHARS]) is not None
@@ -145,14 +165,3 @@ def content_words(text: str) -> list[str]:
     """Return the content words of a text, folded and in order."""
     words = (word.casefold().strip(".-") for word in _CONTENT_WORD.findall(text[:2_000]))
     return [word for word in words if len(word) > 1 and word not in _EMPTY_WORDS and not word.isdigit()]
-
-
-def is_vague(text: str, scopes: tuple[str, ...] = (), *, may_be_a_name: bool = False) -> bool:
-    """Return whether a text is too vague: fewer than two content words, its scope counted.
-
-    With `may_be_a_name` one word is enough if it is a name: "add Bedrock support" is specific, "fix Bedrock" is not.
-    """
-    if _FILE_ONLY.match(text[:MAX_SUBJECT_CHARS]):
-        return True  # a web editor's default message
-    known = len(set(content_words(text)) | set(content_words(" ".join(scopes))))
-    return known < (1 if may_be_a_name and _NAMES_SOMETHING.search(text[:MAX_SUBJECT_CHARS]) else 2)

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from memgraph.extraction.error_text import error_lines, task_fingerprint
+from memgraph.extraction.readers.trials.taubench import READS
 from memgraph.extraction.rules.findings import Finding
-from memgraph.extraction.rules.sessions import from_session
+from memgraph.extraction.rules.remedies import failures
+from memgraph.extraction.rules.session_steps import Step
 from memgraph.extraction.statements import sentences
 from memgraph.model.attempts import Attempt
 from memgraph.model.base import MAX_NAME_CHARS
@@ -28,6 +30,14 @@ _LESSON = re.compile(
     r"wrong|mistake|incorrect|failed|because|did not|didn't|stuck|forgot|missed|assum\w{1,4})\b",
     re.IGNORECASE,
 )
+_RULE = re.compile(
+    r"\b(?:cannot|can't|can not|can only|may only|only (?:be|if|when|within)|(?:not|isn't|aren't) (?:allowed|possible|permitted|eligible|refundable|modifiable|available for)|non-?refundable|"
+    r"polic(?:y|ies)|must be|requires? that|not be (?:changed|modified|cancell?ed|refunded|added|removed))\b",
+    re.IGNORECASE,
+)
+"""What an agent says of the rules that it follows."""
+_LEAST_RULE_WORDS = 5
+_MAX_RULES = 2
 _PREAMBLE = re.compile(
     r'("""|\'\'\')(?:(?!\1).){0,4000}\1|^(?:(?:from [\w.]{1,80} )?import [^\n]{1,200}|[ \t]{0,40}#[^\n]{0,400})$',
     re.DOTALL | re.MULTILINE,
@@ -51,17 +61,15 @@ def from_trial(log: BuildEventLog) -> Iterator[Finding]:
         elif task.outcome == "success" and task.reasoning:
             yield _success_of(task, what)
         elif task.outcome == "success" and calls:
-            yield _solution_of(task, what, calls)
+            yield from _solution_of(task, what, calls, [said.context for said in log.user_interventions])
         elif task.outcome != "success" and (calls or asked or task.reasoning or error_lines(task.output)):
             yield _failure_of(task, what, calls, is_conversation=bool(asked))
-    if calls:
-        yield from from_session(
-            log.model_copy(update={"tasks": calls, "user_interventions": [], "build_outcome": "partial"})
-        )
+    yield from failures([Step(call, place) for place, call in enumerate(calls)])
 
 
 def _lesson_of(task: BuildTask, what: str) -> Finding:
-    attempt = _attempt(task, what, lesson=_lesson(task.lesson))
+    followed = _lesson(task.reasoning, _MAX_PROVEN_CHARS)
+    attempt = _attempt(task, what, lesson=_lesson(task.lesson), acted_on=followed)
     reason = "a lesson was drawn from a failed trial"
     same = task_fingerprint(task.description)
     return Finding("lesson", 8.5, f"{task.task_id[:380]}:lesson", what, reason, task, attempt=attempt, fingerprint=same)
@@ -76,10 +84,25 @@ def _success_of(task: BuildTask, what: str) -> Finding:
     return Finding("recovery", 8.7, f"{task.task_id[:380]}:recovery", what, reason, task, attempt=attempt)
 
 
-def _solution_of(task: BuildTask, what: str, calls: Sequence[BuildTask]) -> Finding:
-    attempt = _attempt(task, what, tools_called=_names(calls))
+def _solution_of(task: BuildTask, what: str, calls: Sequence[BuildTask], answers: Sequence[str]) -> Iterator[Finding]:
+    """Yield what decided a success: the rule that the agent stated, and the last call that changed something, if there was one."""
+    rules = list(dict.fromkeys(rule for text in (*answers, task.output) for rule in _rules_in(text)))[:_MAX_RULES]
+    done = [call for call in calls if call.outcome == "success" and not READS.match(call.command)]
+    if not rules:
+        return
+    decisive = f"`{_names(done[-1:])[0]}` was called" if done else "nothing was changed, which was right"
+    attempt = _attempt(task, what, tools_called=_names(calls), explained=f"{' '.join(rules)} In the end, {decisive}.")
     key = f"{task.task_id[:380]}:solution"
-    return Finding("solution", 6.5, key, what, "a trial succeeded", task, attempt=attempt, actions=_actions(calls))
+    yield Finding("solution", 6.5, key, what, "a trial succeeded", task, attempt=attempt, actions=_actions(calls))
+
+
+def _rules_in(answer: str) -> list[str]:
+    """Return the sentences in which an agent says what is and what is not allowed."""
+    return [
+        sentence if sentence.endswith((".", "!")) else f"{sentence}."
+        for sentence in sentences(answer)
+        if _RULE.search(sentence) and not sentence.endswith(("?", ":")) and len(sentence.split()) > _LEAST_RULE_WORDS
+    ]
 
 
 def _attempt(task: BuildTask, what: str, **told: Any) -> Attempt:

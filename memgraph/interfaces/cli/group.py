@@ -51,6 +51,9 @@ COMMANDS: dict[str, Entry] = {
     "contradictions": Entry(
         "learning.contradictions", "contradictions", "List contradicting memories; resolve or dismiss contradictions."
     ),
+    "distil": Entry(
+        "learning.distil", "distil", "List work orders for what rules cannot judge; show, answer or skip one."
+    ),
     "sleep": Entry("learning.sleep", "sleep", "Consolidate the store: merge, generalise, learn, resolve, archive."),
     "collect": Entry("learning.collect", "collect", "Archive faded memories, except those that are protected."),
     "archive": Entry("memories.states", "archive", "Archive a memory: lists and recall leave it out."),

@@ -5,7 +5,7 @@ word, they make the same statement about the same thing except for
 
 - the **value**: one number, version, date, name or place where only one can be (``port = 8080``, ``port = 9090``);
 - the **denial**: one negates the other;
-- the **reversal**: one undoes the change that the other reports (added, removed; reverted);
+- the **reversal**: the newer one undoes the change that the older one reports (added, removed; reverted; done again);
 - the **outcome**: what worked no longer works, in equal words.
 
 Past events stay true: two events do not conflict because their outcomes differ. A failed trial and a later success at
@@ -23,6 +23,7 @@ from typing import Literal, NamedTuple
 
 from memgraph.index.analyser import analyse
 from memgraph.lifecycle.contradictions.claims import IS, Claim, Word, bare, claims_of, says_something
+from memgraph.lifecycle.contradictions.undoing import undoes
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, EpisodicMemory
 from memgraph.text.overlap import overlap
@@ -43,8 +44,6 @@ _LEAST_ALIKE = 0.6
 """Minimum share of common words of two claims with different values."""
 _SAME_SUBJECT = 0.75
 """Minimum share of common words of an addition and a removal."""
-_PART_OF_SUBJECT = 0.5
-"""The same where one names nothing that the other does not."""
 _SHOWN_CHARS = 80
 
 
@@ -112,7 +111,6 @@ _TAKES_AWAY = _stems(
     "remove removes removed drop drops disable disables delete deprecate forbid hide uninstall exclude stop"
 )
 _IDENTIFIER = re.compile(r"\w_\w|[a-z][A-Z]|\w\.\w|\w/\w")
-_REVERTED = re.compile(r"\breverted? [“\"]([^”\"]{3,300})[”\"]", re.IGNORECASE)
 _IS_A_CHANGE = frozenset({"git"})
 """Sources whose episodes report changes."""
 
@@ -143,7 +141,7 @@ def conflict_of(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
 
     Deterministic; costs at most a few dozen comparisons of short sentences.
     """
-    if not _may_be_about_the_same(older, newer):
+    if not may_be_about_the_same(older, newer):
         return None
     if _is_equal(older.content, newer.content):
         return _of_outcome(older, newer)
@@ -153,7 +151,7 @@ def conflict_of(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
     return _of_claims(older, newer)
 
 
-def _may_be_about_the_same(one: AgentMemory, other: AgentMemory) -> bool:
+def may_be_about_the_same(one: AgentMemory, other: AgentMemory) -> bool:
     """Return whether their subjects are the same, where both name one."""
     about, others = (
         {(entity.kind, canonical_name(entity.name)) for entity in memory.entities if entity.about}
@@ -182,11 +180,8 @@ def _of_action(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
 
 
 def _of_reversal(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
-    for one, other in ((newer, older), (older, newer)):
-        if quoted := _REVERTED.search(one.content):
-            share = _share(analyse(bare(quoted.group(1))), analyse(bare(other.content)))
-            reason = "the change was reverted" if one is newer else "what was reverted was done again"
-            return Conflict("reversal", share, reason) if share >= _SAME_SUBJECT else None
+    if undoing := undoes(newer, older):
+        return Conflict("reversal", 1.0, undoing)
     if not (older.source in _IS_A_CHANGE and newer.source in _IS_A_CHANGE):
         return None
     (verb, rest), (its_verb, its_rest) = _verb_and_object(older), _verb_and_object(newer)
@@ -194,9 +189,8 @@ def _of_reversal(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
     if sorted(kinds) != [(False, True), (True, False)]:
         return None
     share = _share(rest, its_rest)
-    is_part = set(rest) <= set(its_rest) or set(its_rest) <= set(rest)
-    if share < (_PART_OF_SUBJECT if is_part else _SAME_SUBJECT) or len(set(rest) & set(its_rest)) < _LEAST_SHARED:
-        return None
+    if share < _SAME_SUBJECT or len(set(rest) & set(its_rest)) < _LEAST_SHARED:
+        return None  # removing a part of something does not undo the rest
     done = "taken away" if its_verb in _TAKES_AWAY else "put back"
     return Conflict("reversal", share, f"what the older one tells of was {done}")
 

@@ -6,10 +6,14 @@ A contradiction is **open** while both sides are in force: not forgotten, archiv
 The older side of a settled contradiction is *superseded*, not invalidated: it hands its recall score to the newer
 memory, stays in lists, and counts again if the newer one is forgotten or proves wrong. The time when it ceased to be
 true is unknown.
+
+A later state of the same thing is no contradiction (`replaces`): the newer memory supersedes the older one, which is
+invalid from then on.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import numpy as np
@@ -23,16 +27,50 @@ from memgraph.model.base import Name, checked
 from memgraph.model.chronology import in_order, since
 from memgraph.model.events.links import MemoryLinked, MemoryUnlinked
 from memgraph.model.events.payload import Payload
-from memgraph.model.link import Link
-from memgraph.model.memory import StoredMemory
+from memgraph.model.link import REPLACED, Link
+from memgraph.model.memory import EpisodicMemory, StoredMemory
 from memgraph.model.results.contradictions import Contradiction
+from memgraph.model.timestamps import days_between
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
 from memgraph.store.query import Reader
 
-_SURE_REVERSAL = 0.75
-"""Minimum share of common words when the removed thing is part of the added one, or the reverse."""
+_LATER_DAYS = 1.0
+"""Statements that are at least this far apart are about different times."""
+_NEW_STATE = re.compile(
+    r"\b(?:no longer|any ?more|now|stopped|nowadays|these days|likes?|loves?|hates?|prefers?|wants?|always|never|must)\b",
+    re.IGNORECASE,
+)
+"""A denial with one of these reports a new state, or a rule or preference, which may change."""
 NO_CONFLICT = "they do not contradict each other"
+
+
+def replaces(conflict: Conflict, older: StoredMemory, newer: StoredMemory, *, now: str) -> bool:
+    """Return whether the newer memory merely replaces the older one, so that they do not contradict each other.
+
+    Each holds at its own time: a later value, version, rule or preference, or a change that undoes another one. The
+    newer source is trusted at least as much and as sure; a pinned memory yields only to the user.
+    """
+    began, ended = since(older), since(newer)
+    if conflict.kind == "outcome" or not began <= ended <= now:
+        return False
+    if TRUST.index(newer.trust_class) > TRUST.index(older.trust_class):
+        return False
+    if newer.trust_class == "user":
+        return began < ended
+    if older.is_pinned:
+        return False
+    if isinstance(older, EpisodicMemory) and isinstance(newer, EpisodicMemory):
+        return True  # both report changes, which follow each other
+    if conflict.kind == "denial" and not _NEW_STATE.search(newer.content):
+        return False
+    return days_between(began, ended) >= _LATER_DAYS and newer.confidence >= older.confidence
+
+
+def replaced_by(newer: StoredMemory, older: StoredMemory, now: str) -> StoredMemory:
+    """Return the older memory as it is once the newer one replaces it: invalid from the time when that one holds."""
+    ends = {"invalid_at": since(newer), "invalidation_reason": REPLACED, "updated_at": now}
+    return older.model_copy(update=ends)
 
 
 def is_decided(conflict: Conflict, older: StoredMemory, newer: StoredMemory, *, is_confirmed: bool, now: str) -> bool:
@@ -47,8 +85,6 @@ def is_decided(conflict: Conflict, older: StoredMemory, newer: StoredMemory, *, 
     is_confirmed : bool
         Whether the newer one was used since with a good outcome, or was repeated.
     """
-    if conflict.kind == "reversal" and conflict.score < _SURE_REVERSAL:
-        return False
     if conflict.kind == "outcome" or not since(older) < since(newer) <= now:
         return False
     if TRUST.index(newer.trust_class) > TRUST.index(older.trust_class):

@@ -24,7 +24,8 @@ from memgraph.index.columns import TRUST
 from memgraph.index.index import Index
 from memgraph.lifecycle.contradictions.changes import Batch, batches_after
 from memgraph.lifecycle.contradictions.conflict import conflict_of
-from memgraph.lifecycle.contradictions.resolution import is_decided
+from memgraph.lifecycle.contradictions.resolution import is_decided, replaced_by, replaces
+from memgraph.lifecycle.evidence.evidence import revised
 from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION_SOURCE
 from memgraph.lifecycle.run.changes import last_run
 from memgraph.lifecycle.run.runner import Commit, Plan, View, account, added, carry_out
@@ -32,6 +33,7 @@ from memgraph.model.base import Seconds, checked
 from memgraph.model.chronology import in_order, since
 from memgraph.model.events.lifecycle import CONTRADICTIONS, ContradictionsSought
 from memgraph.model.events.links import MemoryLinked
+from memgraph.model.events.payload import Payload
 from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.model.memory import StoredMemory
 from memgraph.model.results.contradictions import ContradictionResult
@@ -104,6 +106,7 @@ def described(result: ContradictionResult) -> str | None:
     """Return a message about what was found; None if there is nothing."""
     left = result.found - result.superseded
     said = [
+        f"replaces {_memories(result.replaced)} that held until then" if result.replaced else "",
         f"replaces {_memories(result.superseded)} that it contradicts" if result.superseded else "",
         f"contradicts {_memories(left)}: see `memgraph contradictions list`" if left > 0 else "",
     ]
@@ -118,9 +121,11 @@ def _memories(number: int) -> str:
 class _Findings:
     """Findings of a batch."""
 
-    links: list[tuple[str | None, MemoryLinked]] = field(default_factory=list)
+    writes: list[tuple[str | None, Payload]] = field(default_factory=list)
+    contradicting: list[str] = field(default_factory=list)
     compared: set[frozenset[str]] = field(default_factory=set)
     retired: set[str] = field(default_factory=set)
+    replaced: int = 0
 
 
 class _Cache:
@@ -131,7 +136,7 @@ class _Cache:
     apart : set of (int, int)
         Pairs of slots, the lower one first.
     through_seq : int
-        The last event that this run wrote; none of its events changed a memory's text or state.
+        The last event that this run wrote; its events changed no memory but those that they took out of force.
     """
 
     def __init__(self, reader: Reader) -> None:
@@ -215,13 +220,17 @@ def _planned(view: View, step: Batch, known: _Cache) -> Plan[ContradictionResult
                 relations = linked.get(other, frozenset())
                 if not _compare(memory, rival, relations, found, step=step, known=known, now=now):
                     known.apart.add(_pair(slot, other))
-    ordered = sorted(found.links, key=lambda link: link[0] or "")
+    ordered = sorted(found.writes, key=lambda write: write[0] or "")
     commits = [
-        Commit([link for _, link in group], task_id) for task_id, group in groupby(ordered, key=lambda link: link[0])
+        Commit([event for _, event in group], task_id)
+        for task_id, group in groupby(ordered, key=lambda write: write[0])
     ]
-    new = [link.source_id for _, link in found.links if link.relation == "CONTRADICTS"]
     result = ContradictionResult(
-        looked_at=len(slots), found=len(new), superseded=len(found.retired), memory_ids=list(dict.fromkeys(new))
+        looked_at=len(slots),
+        found=len(found.contradicting),
+        superseded=len(found.retired) - found.replaced,
+        replaced=found.replaced,
+        memory_ids=list(dict.fromkeys(found.contradicting)),
     )
     return Plan(result, commits)
 
@@ -251,11 +260,20 @@ def _compare(
     found.compared.add(pair)
     ends = {"source_id": newer.id, "target_id": older.id}
     said = {**ends, "score": conflict.score, "reason": conflict.noted, "created_at": now}
+    if not is_known and replaces(conflict, older, newer, now=now):
+        ended = revised(older, replaced_by(newer, older, now))
+        found.writes += [(newer.task_id, MemoryLinked(relation="SUPERSEDES", **said)), (newer.task_id, ended)]
+        found.retired.add(older.id)
+        found.replaced += 1
+        return True
+    if conflict.kind == "reversal" and not is_known:
+        return True  # one change follows the other: no contradiction, whoever may decide
     if not is_known:
-        found.links.append((newer.task_id, MemoryLinked(relation="CONTRADICTS", **said)))
+        found.writes.append((newer.task_id, MemoryLinked(relation="CONTRADICTS", **said)))
+        found.contradicting.append(newer.id)
     is_certain = is_decided(conflict, older, newer, is_confirmed=is_confirmed, now=now)
     if is_certain and (not is_known or is_confirmed or known.has_risen(newer, step.after_seq)):
-        found.links.append((newer.task_id, MemoryLinked(relation="SUPERSEDES", **said)))
+        found.writes.append((newer.task_id, MemoryLinked(relation="SUPERSEDES", **said)))
         found.retired.add(older.id)
     return True
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from memgraph.index.columns import OUTCOMES, TIERS, TRUST
 from memgraph.index.index import scope_name
-from memgraph.lifecycle.dedup.equal_text import Mask, differ, equal_memory
+from memgraph.lifecycle.dedup.equal_text import Mask, equal_memories
+from memgraph.lifecycle.dedup.sameness import says_the_same
 from memgraph.model.memory import AgentMemory, StoredMemory, Vector
 from memgraph.store import AgentMemoryStore
 
@@ -51,7 +52,7 @@ def nearest(
     Parameters
     ----------
     of : AgentMemory, optional
-        The memory whose vector it is: of the nearest few, those that differ from it in meaning are skipped (`differ`).
+        The memory whose vector it is: of the nearest few, those that state another fact are skipped (`says_the_same`).
     """
     index = store.reader.index
     slots = np.flatnonzero(mask & store.reader.has_vector())
@@ -66,7 +67,7 @@ def nearest(
     )
     for negative, memory_id in near[:_LOOKED_AT]:
         found = next(iter(store.read_memories([memory_id])), None)
-        if found is not None and (of is None or not differ(found, of)):
+        if found is not None and (of is None or says_the_same(found, of)):
             return float(-negative), found
     return -1.0, None
 
@@ -83,5 +84,5 @@ def duplicate_of(
         if found is not None:
             return cosine, found
         mask = mask & ~store.reader.has_vector()
-    found = equal_memory(store, memory.content, mask)
+    found = next(iter(equal_memories(store.reader, memory.content, mask)), None)
     return (1.0, found) if found is not None else (-1.0, None)

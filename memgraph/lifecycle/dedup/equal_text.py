@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from memgraph.index.analyser import analyse
 from memgraph.lifecycle.contradictions.conflict import conflict_of
+from memgraph.lifecycle.dedup.same_fact import is_equal
 from memgraph.lifecycle.evidence.trials import task_of
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, StoredMemory
-from memgraph.store import AgentMemoryStore
+from memgraph.store.query import Reader
 
 _NEGATIONS = re.compile(
     r"\b(?:not|never|no longer|cannot|without|neither|nor|avoid(?:s|ed)?|stopped|refuse[sd]?)\b|n['’]t\b", re.IGNORECASE
@@ -30,12 +31,9 @@ _VALUE = re.compile(
 """Of these a fact names one of few: vectors take one for the other."""
 _KEPT = 4_096
 """Texts of which it is kept what they name: one is compared with many."""
+_LOOSE_WORDS = 3
+"""Words by which two equal texts may differ when they are counted by white space: dashes and bullets stand alone or not."""
 Mask = NDArray[np.bool_]
-
-
-def is_equal(one: str, other: str) -> bool:
-    """Whether two texts differ in nothing but case, white space and compatibility forms (NFKC)."""
-    return canonical_name(one) == canonical_name(other)
 
 
 def differ(one: AgentMemory, other: AgentMemory) -> bool:
@@ -91,15 +89,16 @@ def _values(text: str) -> frozenset[str]:
     return frozenset(value.casefold().rstrip("s") for value in _VALUE.findall(text[:MAX_CONTENT_CHARS]))
 
 
-def equal_memory(store: AgentMemoryStore, text: str, mask: Mask) -> StoredMemory | None:
-    """Return the masked memory with an equal text; of several the one with the lowest id.
+def equal_memories(reader: Reader, text: str, mask: Mask) -> list[StoredMemory]:
+    """Return the masked memories with an equal text (`is_equal`), in id order.
 
     Costs the length of the postings of the text's terms. A text without any term, of signs alone, equals none.
     """
     if not mask.any():
-        return None
-    index = store.reader.index
-    mask = mask & (index.column("words") == len(text.split()))
+        return []
+    index = reader.index
+    words = len(text.split())
+    mask = mask & (np.abs(index.column("words") - words) <= _LOOSE_WORDS + words // 4)
     terms = set(analyse(canonical_name(text)))
     for term in terms:  # a text's terms are among those of every text that equals it, however it is written
         code = index.vocabulary.find(term)
@@ -108,5 +107,5 @@ def equal_memory(store: AgentMemoryStore, text: str, mask: Mask) -> StoredMemory
             holds[index.postings.get(code)[0]] = True
         mask &= holds
     slots = np.flatnonzero(mask) if terms else ()
-    memories = store.read_memories(sorted(index.ids.names[slot] for slot in slots))
-    return next((memory for memory in memories if is_equal(memory.content, text)), None)
+    memories = reader.read(sorted(index.ids.names[slot] for slot in slots))
+    return [memory for memory in memories if is_equal(memory.content, text)]

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from memgraph.index.columns import TRUST
+from memgraph.lifecycle.dedup.sameness import stands_for_both
 from memgraph.model.attempts import no_attempt
 from memgraph.model.base import MAX_ITEMS
+from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.memories import MemoryMerged
 from memgraph.model.events.payload import sparse
-from memgraph.model.memory import AgentMemory, id_of
+from memgraph.model.memory import AgentMemory, StoredMemory, id_of
 from memgraph.model.relevance import ForgettingCurveConfig
+from memgraph.store.commit.append import Write, with_vector
 from memgraph.store.commit.records import patch, record_of
 
 _DESCRIBES_TEXT = (
@@ -55,8 +59,8 @@ def merged(
             "content": candidate.content if takes_text else existing.content,
             "embedding": candidate.embedding if takes_text else existing.embedding,
             "archive_summary": None if takes_text else existing.archive_summary,
-            "source_event_ids": _united(existing.source_event_ids, candidate.source_event_ids),
-            "evidence_build_ids": _united(existing.evidence_build_ids, candidate.evidence_build_ids),
+            "source_event_ids": united(existing.source_event_ids, candidate.source_event_ids),
+            "evidence_build_ids": united(existing.evidence_build_ids, candidate.evidence_build_ids),
             "relevance_score": relevance,
             "relevance_anchor": relevance,
             "relevance_at": now,
@@ -66,13 +70,52 @@ def merged(
     )
 
 
-def merge_event(existing: AgentMemory, after: AgentMemory, *, candidate_id: str | None, now: str) -> MemoryMerged:
-    """Return the event that changes a memory from one state to the other."""
+def joined(kept: StoredMemory, other: StoredMemory, now: str, curve: ForgettingCurveConfig) -> StoredMemory:
+    """Return the result of merging two stored memories: as at consolidation, but without confirming anything.
+
+    A source that is trusted less adds neither confidence nor relevance.
+    """
+    after = merged(kept, other, now, curve, takes_text=not kept.is_pinned and stands_for_both(kept, other) is other)
+    is_trusted = TRUST.index(other.trust_class) <= TRUST.index(kept.trust_class)
+    higher = other if is_trusted and not kept.is_pinned and other.relevance_score > kept.relevance_score else kept
+    sources = [*(one for one in after.source_event_ids if one != other.id), other.id]
+    return after.model_copy(
+        update={
+            "relevance_score": higher.relevance_score,
+            "relevance_anchor": higher.relevance_anchor,
+            "relevance_at": higher.relevance_at,
+            "confidence": max(kept.confidence, other.confidence) if is_trusted else kept.confidence,
+            "source_event_ids": sources[-MAX_ITEMS:],
+        }
+    )
+
+
+def merge_writes(
+    before: StoredMemory, gone: StoredMemory, after: StoredMemory, *, score: float, reason: str, now: str
+) -> list[Write]:
+    """Return the events that merge a stored memory into another one, which supersedes it."""
+    event = merge_event(before, after, candidate=gone, now=now, is_stored=True)
+    ends = {"source_id": before.id, "target_id": gone.id}
+    link = MemoryLinked(relation="SUPERSEDES", score=score, reason=reason, created_at=now, **ends)
+    return [with_vector(event, after.embedding if after.content != before.content else None), link]
+
+
+def merge_event(
+    existing: AgentMemory, after: AgentMemory, *, candidate: AgentMemory, now: str, is_stored: bool = False
+) -> MemoryMerged:
+    """Return the event that changes a memory from one state to the other; it keeps the text of a duplicate that is not stored."""
     old = sparse(record_of(existing, now=now, max_relevance=float("inf")).model_dump())
     changed, cleared = patch(old, record_of(after, now=now, max_relevance=float("inf")))
-    return MemoryMerged(id=id_of(existing), candidate_id=candidate_id, changed=changed, cleared=cleared)
+    is_lost = not is_stored and candidate.content not in (existing.content, after.content)
+    return MemoryMerged(
+        id=id_of(existing),
+        candidate_id=candidate.id,
+        candidate_content=candidate.content if is_lost else None,
+        changed=changed,
+        cleared=cleared,
+    )
 
 
-def _united(first: list[str], second: list[str]) -> list[str]:
+def united(first: list[str], second: list[str]) -> list[str]:
     """Return the union of two lists; the newest entries stay if it exceeds what a memory can hold."""
     return list(dict.fromkeys([*first, *second]))[-MAX_ITEMS:]

@@ -27,22 +27,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.index.index import RELATION_CODE, Index
-from memgraph.lifecycle.dedup.equal_text import is_equal
-from memgraph.lifecycle.dedup.merge import merge_event, merged
+from memgraph.lifecycle.dedup.merge import joined, merge_writes
 from memgraph.lifecycle.dedup.near_groups import Group, Near
-from memgraph.lifecycle.dedup.sameness import says_the_same, stands_for_both
+from memgraph.lifecycle.dedup.same_fact import is_equal
+from memgraph.lifecycle.dedup.sameness import says_the_same
 from memgraph.lifecycle.evidence.evidence import TimeIsUp, never
 from memgraph.lifecycle.run.changes import MOST_EVENTS, Changes, Watch, changes_after, last_run
 from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out
-from memgraph.model.base import MAX_ITEMS
 from memgraph.model.events.lifecycle import phase_key
-from memgraph.model.events.links import MemoryLinked
 from memgraph.model.events.recalls import AccessRecorded
 from memgraph.model.memory import MEMORY_TYPES, StoredMemory
-from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.model.results.sleep import MADE_BY_SLEEP, MergeResult
 from memgraph.store import AgentMemoryStore
-from memgraph.store.commit.append import Write, with_vector
+from memgraph.store.commit.append import Write
 from memgraph.store.query import Reader
 
 PHASE = "near-duplicates"
@@ -73,6 +70,9 @@ class _Decision(NamedTuple):
     gone: StoredMemory
     after: StoredMemory
     near: Near
+
+    def writes(self, now: str) -> list[Write]:
+        return merge_writes(self.before, self.gone, self.after, score=self.near.score, reason=REASON, now=now)
 
 
 def merge_near_duplicates(
@@ -132,8 +132,8 @@ def _planned(view: View, portion: Changes, is_time_up: TimeIsUp) -> Plan[MergeRe
     reader = view.reader
     with reader.frozen(links=True):
         index = reader.index
-        may_be_one = partial(_may_be_one, _linked(index, "CONTRADICTS"))
-        there = _comparable(reader)
+        may_be_merged = partial(may_be_one, linked(index, "CONTRADICTS"))
+        there = comparable(reader)
         if not portion.is_last:
             there &= index.column("seq") <= portion.through_seq
         slots = _in_order(index, np.flatnonzero(there))
@@ -147,19 +147,19 @@ def _planned(view: View, portion: Changes, is_time_up: TimeIsUp) -> Plan[MergeRe
         if was_stopped := was_stopped or is_time_up():
             break
         looked_at += int(is_new[members].sum())
-        merging = _Merging(view, Group(reader, slots[members], is_new[members]), may_be_one, is_time_up)
+        merging = _Merging(view, Group(reader, slots[members], is_new[members]), may_be_merged, is_time_up)
         found = list(merging.decisions())
         was_stopped = merging.was_stopped
         decisions += found
         for start in range(0, len(found), _BATCH):
-            writes = [write for one in found[start : start + _BATCH] for write in _writes(one, view.now)]
+            writes = [write for one in found[start : start + _BATCH] for write in one.writes(view.now)]
             commits.append(Commit(writes, found[start].before.task_id))
     by_words = sum(one.near.is_by_words for one in decisions)
     result = MergeResult(looked_at=looked_at, merged=len(decisions), by_words=by_words, complete=not was_stopped)
     return Plan(result, commits)
 
 
-def _may_be_one(opposed: Mapping[str, set[str]], kept: StoredMemory, other: StoredMemory) -> bool:
+def may_be_one(opposed: Mapping[str, set[str]], kept: StoredMemory, other: StoredMemory) -> bool:
     """Return whether one of two nearby memories may be merged into the other.
 
     Parameters
@@ -176,7 +176,7 @@ def _may_be_one(opposed: Mapping[str, set[str]], kept: StoredMemory, other: Stor
         return False  # they were merged before, and were separated
     if any(theirs & opposed[one] for one in ours & opposed.keys()):
         return False  # they, or memories merged into them, contradict each other
-    if kept.type == "episodic" and not (kept.evidence_build_ids and other.evidence_build_ids):
+    if any(one.type == "episodic" and not one.evidence_build_ids for one in (kept, other)):
         return False
     return says_the_same(kept, other)
 
@@ -242,7 +242,7 @@ class _Merging:
                 waiting.pop()
                 continue
             kept, other = self._memories[at], self._memories[near.place]
-            after = _joined(kept, other, self._view.now, self._view.config.forgetting_curve)
+            after = joined(kept, other, self._view.now, self._view.config.forgetting_curve)
             self._memories[at] = self._joined[at] = after
             self._gone.add(near.place)
             yield _Decision(kept, other, after, near)
@@ -277,31 +277,7 @@ class _Merging:
         self._gone.update(place for place in lacking if place not in self._memories)
 
 
-def _joined(kept: StoredMemory, other: StoredMemory, now: str, curve: ForgettingCurveConfig) -> StoredMemory:
-    """Return the result of merging a near-duplicate: as at consolidation, but without confirming anything."""
-    after = merged(kept, other, now, curve, takes_text=not kept.is_pinned and stands_for_both(kept, other) is other)
-    higher = kept if kept.is_pinned or kept.relevance_score >= other.relevance_score else other
-    sources = [*(one for one in after.source_event_ids if one != other.id), other.id]
-    return after.model_copy(
-        update={
-            "relevance_score": higher.relevance_score,
-            "relevance_anchor": higher.relevance_anchor,
-            "relevance_at": higher.relevance_at,
-            "confidence": max(kept.confidence, other.confidence),
-            "source_event_ids": sources[-MAX_ITEMS:],
-        }
-    )
-
-
-def _writes(decision: _Decision, now: str) -> list[Write]:
-    before, gone, after, near = decision
-    event = merge_event(before, after, candidate_id=gone.id, now=now)
-    ends = {"source_id": before.id, "target_id": gone.id}
-    link = MemoryLinked(relation="SUPERSEDES", score=near.score, reason=REASON, created_at=now, **ends)
-    return [with_vector(event, after.embedding if after.content != before.content else None), link]
-
-
-def _comparable(reader: Reader) -> Mask:
+def comparable(reader: Reader) -> Mask:
     """Return the memories in force, without parts of longer texts: each holds only part of the meaning."""
     index = reader.index
     mask: Mask = reader.listed() & ~reader.superseded()
@@ -328,7 +304,7 @@ def _kin(index: Index, slots: Slots) -> Iterator[Slots]:
             yield places
 
 
-def _linked(index: Index, relation: str) -> dict[str, set[str]]:
+def linked(index: Index, relation: str) -> dict[str, set[str]]:
     """Return the ids at the other end of each memory's links of this kind, in either direction."""
     sources, targets = index.links.pairs(RELATION_CODE[relation])
     found: dict[str, set[str]] = {}

@@ -1,66 +1,57 @@
-"""Sameness: whether one of two similar memories can stand for both without loss.
+"""Sameness: whether one of two memories can stand for both without loss.
 
-Near vectors or mostly equal words do not prove it: “the key lies in the vault” and “the key lies in the safe” are near,
-too. So beyond the checks of `differ`, two memories are not the same
-
-- if each says something that the other does not: a value may have changed, and the one that goes would be lost;
-- if each names a number that the other does not, or if they contradict each other.
-
-What remains are texts of which one includes the other (`stands_for_both`). Failures with one fingerprint are one
-failure whatever else they say. Keeping two memories that are the same is a minor flaw; merging two that are not is a
-loss.
+Their texts must state the same fact (`same_fact`), about the same subject and task. Trials of two tasks are never the
+same, however alike their texts are.
 """
 
 from __future__ import annotations
 
-import re
-
-from memgraph.index.analyser import analyse
-from memgraph.lifecycle.contradictions.conflict import conflict_of
-from memgraph.lifecycle.dedup.equal_text import differ, is_equal
+from memgraph.lifecycle.contradictions.conflict import may_be_about_the_same
+from memgraph.lifecycle.dedup.same_fact import (
+    adds_to,
+    is_equal,
+    normal_form,
+    repeats,
+    states_the_same,
+    without_occurrence,
+)
+from memgraph.lifecycle.evidence.trials import task_of
 from memgraph.model.chronology import in_order
-from memgraph.model.memory import StoredMemory
+from memgraph.model.memory import AgentMemory, EpisodicMemory, StoredMemory
 
 LEAST_OVERLAP = 0.7
 """Texts without vectors are similar if they share more than this fraction of their terms (seed 1)."""
-_DAY = re.compile(r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?)?\b")
-"""Words for dates and times, which differ between two reports of one event."""
-_WITH_DIGIT = re.compile(r"\w*\d\w*(?:[.,:]\d+)*")
 _STRUCTURE = (
     "steps", "trigger_pattern", "pattern", "category", "conditions", "correct_approach", "incorrect_approach",
 )  # fmt: skip
 """Structured fields that a merge would separate from their text."""
 
 
-def says_the_same(one: StoredMemory, other: StoredMemory) -> bool:
-    """Return whether one of two similar memories can stand for both. Symmetric."""
-    if differ(one, other) or not _are_built_alike(one, other):
+def says_the_same(one: AgentMemory, other: AgentMemory) -> bool:
+    """Return whether one of two memories can stand for both. Symmetric."""
+    if task_of(vars(one)) != task_of(vars(other)) or not may_be_about_the_same(one, other):
         return False
+    if any((getattr(one, name, None) or None) != (getattr(other, name, None) or None) for name in _STRUCTURE):
+        return False
+    text, other_text = one.content, other.content
     if one.failure_fingerprint is not None and one.failure_fingerprint == other.failure_fingerprint:
+        text, other_text = without_occurrence(text), without_occurrence(other_text)
+    if states_the_same(text, other_text):
         return True
-    if is_equal(one.content, other.content):
+    if one.outcome == other.outcome == "negative" and (repeats(text, other_text) or repeats(other_text, text)):
         return True
-    texts = [_DAY.sub(" ", memory.content) for memory in (one, other)]
-    mine, theirs = (set(analyse(text)) for text in texts)
-    if not (mine <= theirs or theirs <= mine) or conflict_of(*in_order(one, other)) is not None:
-        return False
-    numbers, others = (set(_WITH_DIGIT.findall(text)) for text in texts)
-    return numbers <= others or others <= numbers
+    if isinstance(one, EpisodicMemory) or isinstance(other, EpisodicMemory):
+        return False  # what another report adds may be another event
+    return adds_to(text, other_text) or adds_to(other_text, text)
 
 
 def stands_for_both(one: StoredMemory, other: StoredMemory) -> StoredMemory:
     """Return which of two memories that say the same stands for both.
 
-    It is the one whose text includes the other's and says more. If each says something of its own, or both use the same
-    terms, it is the newer one where its wording differs, and the first one where they are equal.
+    It is the one that says more; if both say as much, the newer one where its wording differs, and the first one where
+    the texts are equal.
     """
-    mine, theirs = (set(analyse(memory.content)) for memory in (one, other))
-    if mine != theirs and (mine <= theirs or theirs <= mine):
-        return other if mine <= theirs else one
-    if is_equal(one.content, other.content):
-        return one
-    return in_order(one, other)[1]
-
-
-def _are_built_alike(one: StoredMemory, other: StoredMemory) -> bool:
-    return all(getattr(one, name, None) == getattr(other, name, None) for name in _STRUCTURE)
+    words, others = normal_form(one.content), normal_form(other.content)
+    if len(words) != len(others):
+        return one if len(words) > len(others) else other
+    return one if is_equal(one.content, other.content) else in_order(one, other)[1]

@@ -9,9 +9,11 @@ from typing import Any
 
 from memgraph.lifecycle.errors.remedies import Trouble, remedy_of, tried_in, what_of
 from memgraph.lifecycle.evidence.evidence import Scope, confidence_of, in_order, may_quote, shared_context
+from memgraph.lifecycle.generalisation.extractive_text import dated, when
 from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.results.procedures import ErrorKind
 from memgraph.ports import Row
+from memgraph.text.calendar import in_words
 from memgraph.text.cutting import cut
 from memgraph.text.sentences import ended
 
@@ -39,12 +41,15 @@ def caution_of(
     said, quoted = approaches(trouble.failed, trouble.mended, lessons, rows)
     if trouble.lesson and not any(said.values()):
         said["incorrect_approach"] = f"acting on this lesson alone: “{trouble.lesson}”"
-    kind = trouble.kind
+    kind, helper = (
+        trouble.kind,
+        next((row for row in rows if said["correct_approach"] and row["id"] == quoted[-1]), None),
+    )
     tags = Counter(tag for row in rows for tag in set(row.get("tags", ())))
     shared = [tag for tag, many in sorted(tags.items(), key=lambda item: (-item[1], item[0])) if many * 2 > len(rows)]
     builds = [build for row in rows for build in (*row.get("evidence_build_ids", ()), row.get("build_id")) if build]
     fields = {
-        "content": _content(trouble, kind, said),
+        "content": _content(trouble, kind, said, helper),
         "pattern": trouble.lesson or trouble.name,
         "outcome": "negative",
         "confidence": confidence_of(len(trouble.builds)),
@@ -99,11 +104,21 @@ def _in_general(said: str | None) -> str | None:
     return said and _CALL.sub(r"`\1(…)`", said)
 
 
-def _content(trouble: Trouble, kind: ErrorKind, said: Mapping[str, str | None]) -> str:
+def is_lesson(trouble: Trouble) -> bool:
+    """Return whether anything can be learned from an error.
+
+    It has a message, or a lesson was drawn, or something helped; and it is not over with nobody knowing why.
+    """
+    is_over = trouble.is_closed and not trouble.came_back_at and not trouble.mended
+    return not is_over and (not trouble.is_of_a_task or bool(trouble.lesson or trouble.mended))
+
+
+def _content(trouble: Trouble, kind: ErrorKind, said: Mapping[str, str | None], helper: Row | None) -> str:
     if trouble.lesson:
         return _of_a_lesson(trouble, trouble.lesson, said["correct_approach"])
     text = f"{_came_up(trouble)}{_FAULT[kind]}"
-    for label, part in (("What helped", said["correct_approach"]), ("Seen when", said["incorrect_approach"])):
+    helped = f"What helped{dated(helper) if helper else ''}"
+    for label, part in ((helped, said["correct_approach"]), ("Seen when", said["incorrect_approach"])):
         known = f" {label}: {ended(part)}" if part and part.strip("“”` .") not in text else ""
         if len(text) + len(known) <= MAX_CONTENT_CHARS:
             text += known
@@ -111,7 +126,8 @@ def _content(trouble: Trouble, kind: ErrorKind, said: Mapping[str, str | None]) 
 
 
 def _came_up(trouble: Trouble) -> str:
-    where, stayed = _counted(trouble.builds, "build"), len(trouble.stayed)
+    rows = in_order([*trouble.failed, *trouble.mended])
+    where, stayed = f"{_counted(trouble.builds, 'build')}{when(rows)}", len(trouble.stayed)
     if trouble.is_of_a_task and stayed == len(trouble.builds):
         return f"The same task failed in {where}: “{cut(trouble.name, _WHAT_CHARS)}”."
     if stayed == len(trouble.builds):
@@ -120,7 +136,16 @@ def _came_up(trouble: Trouble) -> str:
         then = f", and stayed in {stayed:,} of them"
     else:
         then = ", and was mended each time"
-    return f"“{trouble.name}” came up in {where}{'' if trouble.faded else then}."
+    return f"“{trouble.name}” came up in {where}{'' if trouble.faded else then}.{_return(trouble)}"
+
+
+def _return(trouble: Trouble) -> str:
+    """Return that an error came back after it had been mended, or after a run had passed, and whether it is over."""
+    said, day = "", dated({"occurred_at": trouble.came_back_at or ""})
+    if day:
+        over = "it had been mended" if trouble.mended else "runs that had passed"
+        said = f" It came back after {over}{day}."
+    return f"{said} The run of {in_words(trouble.passed[-1])} passed." if trouble.is_closed else said
 
 
 def _of_a_lesson(trouble: Trouble, lesson: str, remedy: str | None) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from memgraph.lifecycle.errors.antipattern_text import approaches, caution_of
+from memgraph.lifecycle.errors.antipattern_text import approaches, caution_of, is_lesson
 from memgraph.lifecycle.errors.error_classification import kind_of
 from memgraph.lifecycle.errors.recurrence import Recurrence, growth, recurrences
 from memgraph.lifecycle.errors.remedies import Trouble, error_text, remedy_of, troubles, what_of
@@ -36,6 +36,7 @@ from memgraph.lifecycle.evidence.experience import evidence_of
 from memgraph.lifecycle.evidence.incremental_run import IncrementalRun
 from memgraph.lifecycle.evidence.quotes import quoting
 from memgraph.lifecycle.evidence.retirement import no_longer_valid, retired, was_retired
+from memgraph.lifecycle.evidence.runs import is_of_a_tool, one_build_a_run, passed_after
 from memgraph.lifecycle.evidence.status import Learned, deleted_in, withdrawn
 from memgraph.lifecycle.run.runner import Plan, View, commits_of
 from memgraph.model.base import MAX_ITEMS
@@ -104,10 +105,11 @@ def _most_frequent(errors: Sequence[RepeatedError]) -> list[RepeatedError]:
 
 def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ErrorAnalysis]:
     now, found = view.now, _Findings()
-    rows = read_scope(view.reader, scope, _TYPES)
+    rows = one_build_a_run(view.reader, read_scope(view.reader, scope, _TYPES))
     episodes = in_order([row for row in rows if row["type"] == "episodic" and is_true(row, now)])
     found.kinds.update(kind_of(error_text(row)) for row in episodes if row.get("outcome") == "negative")
     met = _with_remedies(troubles(episodes), episodes)
+    _note_passed(view, scope, met)
     lessons = {what: row for row in episodes if row.get("outcome") == "positive" and (what := what_of(row))}
     by_id = {row["id"]: row for row in episodes}
     met_in: dict[str, list[int]] = {}
@@ -126,7 +128,7 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ErrorAnalys
             _enrich(view, found, row, members, [met[place] for place in sorted(here)], lessons)
     known = _known(view, deletions, rows, by_id)
     _count_faded(met, known, episodes)
-    repeated = [trouble for trouble in met if len(trouble.builds) >= LEAST_BUILDS]
+    repeated = [trouble for trouble in met if len(trouble.builds) >= LEAST_BUILDS and is_lesson(trouble)]
     if any(trouble.fingerprint not in known for trouble in repeated):
         known = _deleted(deletions, scope) | known
     for trouble in repeated:
@@ -197,6 +199,20 @@ def _with_remedies(met: Sequence[Trouble], episodes: Sequence[Row]) -> list[Trou
                 trouble.mended.extend(new)
                 known.update(one["id"] for one in new)
     return list(met)
+
+
+def _note_passed(view: View, scope: Scope, met: Sequence[Trouble]) -> None:
+    """Note for the repeated errors that only tools reported when they were met, and when later runs passed."""
+    of_tools = [
+        trouble
+        for trouble in met
+        if len(trouble.builds) >= LEAST_BUILDS and trouble.failed and all(map(is_of_a_tool, trouble.failed))
+    ]
+    builds = view.reader.builds(scope[0]) if of_tools else []
+    for trouble in of_tools:
+        ends = {row["name"]: row.get("completed_at", "") for row in builds}
+        trouble.met_at = sorted(ends[build] for build in trouble.builds if build in ends)
+        trouble.passed = passed_after(builds, trouble.failed, trouble.met_at)
 
 
 def _generalisations(view: View, rows: Sequence[Row], now: str) -> list[Row]:

@@ -45,6 +45,8 @@ class Trouble:
         Episodes in which it stayed; those that tell what helped.
     faded : frozenset of str
         Builds in which it was met, of episodes that are gone because they had faded.
+    met_at, passed : list of str
+        Of an error that a tool reported: when runs met it, and when later ones passed; ascending.
     """
 
     fingerprint: str
@@ -53,6 +55,21 @@ class Trouble:
     failed: list[Row] = field(default_factory=list)
     mended: list[Row] = field(default_factory=list)
     faded: frozenset[str] = frozenset()
+    met_at: list[str] = field(default_factory=list)
+    passed: list[str] = field(default_factory=list)
+
+    @property
+    def came_back_at(self) -> str | None:
+        """When it was met last after it had been mended, or after a run had passed; None if it was not, or nobody says."""
+        mended = (row.get("occurred_at", "") for row in self.mended)
+        over = min([*self.passed, *filter(None, mended)], default="9999")
+        met = self.met_at or [row.get("occurred_at", "") for row in self.failed]
+        return max((at for at in met if at > over), default=None)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether a later run passed."""
+        return bool(self.passed and self.met_at) and self.passed[-1] > self.met_at[-1]
 
     @property
     def is_of_a_task(self) -> bool:

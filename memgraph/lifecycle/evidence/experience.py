@@ -17,6 +17,7 @@ from memgraph.lifecycle.communities.lineage import are_kin
 from memgraph.lifecycle.evidence.deletions import Deletions
 from memgraph.lifecycle.evidence.evidence import is_true, sources_of
 from memgraph.lifecycle.evidence.retirement import was_retired
+from memgraph.lifecycle.evidence.runs import one_build_a_run
 from memgraph.lifecycle.evidence.trials import task_of
 from memgraph.lifecycle.run.changes import MOST_EVENTS, Watch, changes_after, expired, last_run
 from memgraph.model.events.lifecycle import COMPRESSION, FADED
@@ -113,11 +114,11 @@ class Experience:
     solved: Mapping[str, Sequence[Row]] = field(default_factory=dict)
 
 
-def changed_scopes(reader: Reader, now: str) -> set[tuple[int, int]]:
-    """Return the scopes, as the index's codes of project and task, that have changed since the last run."""
+def changed_scopes(reader: Reader, now: str, run: Row | None = None) -> set[tuple[int, int]]:
+    """Return the scopes, as the index's codes of project and task, that have changed since a run: by default compression's last."""
     index = reader.index
     project, task = index.column("project"), index.column("task")
-    run = last_run(reader, COMPRESSION)
+    run = last_run(reader, COMPRESSION) if run is None else run
     everywhere = index.column("is_live") & (index.column("type") != MEMORY_TYPES.index("procedural"))
     since = run.get("seq", 0)
     if (
@@ -152,7 +153,8 @@ def read_experience(reader: Reader, scopes: set[tuple[int, int]], now: str) -> l
     kind = index.column("type")
     live = index.column("is_live") & wanted & (kind != MEMORY_TYPES.index("procedural"))
     slots = np.flatnonzero(live)
-    rows = {row["id"]: row for row in reader.rows([index.ids.names[slot] for slot in slots])}
+    found_rows = one_build_a_run(reader, reader.rows([index.ids.names[slot] for slot in slots]))
+    rows = {row["id"]: row for row in found_rows}
     in_force = reader.listed() & ~reader.superseded()
     found: dict[tuple[Scope, str], Experience] = {}
     for memory_id in sorted(rows):

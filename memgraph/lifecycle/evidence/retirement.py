@@ -9,7 +9,8 @@ from memgraph.model.memory import StoredMemory
 from memgraph.ports import Row
 
 NO_EVIDENCE_LEFT = "too few of the builds that it was seen in are left"
-"""Reason of the retirement of a derived memory."""
+NO_LESSON = "what it was made of states no common lesson"
+"""Reasons of the retirement of a derived memory."""
 _WORDS: dict[str, Any] = {
     "title": None,
     "pattern": None,
@@ -49,11 +50,11 @@ def retired(
     return before.model_copy(update={**wordless, **state, "updated_at": now})
 
 
-def no_longer_valid(at: str) -> dict[str, Any]:
-    """Return the fields that invalidate a derived memory for lack of evidence."""
-    return {"invalid_at": at, "invalidation_reason": NO_EVIDENCE_LEFT}
+def no_longer_valid(at: str, reason: str = NO_EVIDENCE_LEFT) -> dict[str, Any]:
+    """Return the fields that invalidate a derived memory, by default for lack of evidence."""
+    return {"invalid_at": at, "invalidation_reason": reason}
 
 
 def was_retired(row: Row) -> bool:
     """Return whether the lifecycle itself retired a derived memory, so that it may be restored."""
-    return row.get("invalidation_reason") == NO_EVIDENCE_LEFT and not row.get("is_suppressed")
+    return row.get("invalidation_reason") in (NO_EVIDENCE_LEFT, NO_LESSON) and not row.get("is_suppressed")

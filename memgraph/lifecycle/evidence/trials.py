@@ -37,6 +37,8 @@ class Trials(NamedTuple):
 
     Attributes
     ----------
+    text : str
+        Empty if nothing can be learned from them: nobody says why they ended so, and none ended otherwise.
     asked : str or None
         The name of the task.
     lesson : str or None
@@ -97,6 +99,7 @@ def of_trials(rows: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> T
     """
     asked_for: str = rows[0]["asked"]
     name = asked_for.rstrip(".")
+    is_unsolved = _is_failed(rows[0]) and solved is not None and not solved
     is_name = (
         len(name.split()) <= _WORDS_OF_A_NAME and len(name) <= _LONGEST_NAME and not name.endswith(("?", "!", "…"))
     )
@@ -118,9 +121,13 @@ def of_trials(rows: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> T
     elif said:
         lesson = " ".join(said) if part == "lesson" else None
         found.append(quoted_lesson(lesson) if lesson else f"What was acted on: “{' '.join(said)}”")
+        if is_unsolved and len(by_evidence) + failed > 2:
+            found.append("No trial has succeeded with it so far.")
     found += _called(rows, solved or ())
     errors = Counter(ended(without_numbers(row["last_error"])) for row in rows if row.get("last_error"))
     found += [f"An error on the way: {error}" for error, _ in errors.most_common(1)]
+    if not (said or acted_on or errors or (solved and len(found) > 1)):
+        return Trials("", None, None, None)
     while len(" ".join(found)) > MAX_CONTENT_CHARS and len(found) > 1:
         found.pop()
     text = cut(" ".join(found), MAX_CONTENT_CHARS)
@@ -166,9 +173,16 @@ def _lesson(texts: Sequence[str]) -> list[str]:
 
 
 def _called(failed: Sequence[Row], solved: Sequence[Row]) -> Iterator[str]:
-    """Yield which tools were called: by the trial that solved it, else by those that there are."""
+    """Yield which tools were called: by the trial that solved it, with those that no other called, else by those that there are."""
+    others = {name for one in failed for name in one.get("tools_called", ())}
     for trials, what in ((solved, "What the solved trial called"), (failed, "What was called")):
         if names := list(dict.fromkeys(name for one in trials for name in one.get("tools_called", ()))):
+            own = [name for name in names if name not in others] if trials is solved and others else []
+            alone = f"; no failed one called {_enumerated(own)}" if 0 < len(own) < len(names) else ""
             if len(names) >= _LEAST_TOOLS:
-                yield f"{what}: {enumerated([f'`{name}`' for name in names])}."
+                yield f"{what}: {_enumerated(names)}{alone}."
             return
+
+
+def _enumerated(names: Sequence[str]) -> str:
+    return enumerated([f"`{name}`" for name in names])

@@ -1,4 +1,4 @@
-"""Compression: generalise what at least three builds have in common; generalisations outlast their episodes (seed 0; design §5).
+"""Compression: generalise the lessons that at least three builds state; generalisations outlast their episodes (seed 0; design §5).
 
 A run reads the scopes that have changed since the last one and writes only differences: it is idempotent. Each of its
 commits is consistent by itself, and a final event records the run; after a kill the next run finds the completed work
@@ -20,7 +20,7 @@ from memgraph.lifecycle.evidence.experience import (
     changed_scopes,
     read_experience,
 )
-from memgraph.lifecycle.evidence.retirement import no_longer_valid, retired
+from memgraph.lifecycle.evidence.retirement import NO_EVIDENCE_LEFT, NO_LESSON, no_longer_valid, retired
 from memgraph.lifecycle.generalisation.drafts import Draft, Growth, drafts
 from memgraph.lifecycle.generalisation.patterns import plans
 from memgraph.lifecycle.generalisation.wording import Wording
@@ -171,7 +171,8 @@ def _retirement(reader: Reader, known: Generalisation, latest: str, now: str) ->
     before = reader.read([memory_id])[0]
     ended_at = now if known.lost or not latest else min(latest, now)
     text = RETIRED_TEXT if known.lost else None
-    event = revised(before, retired(before, text, no_longer_valid(ended_at), now=now))
+    reason = NO_EVIDENCE_LEFT if known.lost or not known.live else NO_LESSON
+    event = revised(before, retired(before, text, no_longer_valid(ended_at, reason), now=now))
     return [event, *unlinked(memory_id, [row["id"] for row in known.withdrawn])]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from memgraph.index.index import Index
 from memgraph.lifecycle.evidence.evidence import confidence_of, strictness
-from memgraph.lifecycle.evidence.experience import SOURCE
+from memgraph.lifecycle.evidence.experience import SOURCE, evidence_of
 from memgraph.lifecycle.generalisation.extractive_text import (
     Shared,
     counted,
@@ -136,6 +136,8 @@ def _draft(
     covered, same = pattern.covered, pattern.same
     shared = shared_by(covered)
     fields = _fields(reader, stage, shared)
+    if fields["pattern"] is None:  # by then no lesson could be stated
+        return None
     wanted = _linked(pattern, linked)
     if before is None:
         memory = SemanticMemory(id=_id(reader.index, pattern), **fields, content=_worded(stage, fields, wording))
@@ -199,6 +201,7 @@ def _fields(reader: Reader, stage: Stage, shared: Shared) -> dict[str, Any]:
             seen,
             solved=pattern.solved,
             failed_builds=_failed_builds(reader, pattern) if kind_of(covered) == "recovery" else 0,
+            against=len(frozenset().union(*map(evidence_of, pattern.against)) - pattern.evidence),
         ),
         "reason": f"the same was seen {seen}",
         "asked": trials and trials.asked,

@@ -1,19 +1,20 @@
-"""What a generalisation says without a model: how often something was seen, around what, and its most typical case in its own words.
+"""What a generalisation says without a model: what happened again, how often and when, and its best account in its own words.
 
-Nothing is said that the episodes do not say: the frame counts them and names what they share, the rest is theirs, sentence by
-sentence, and cut only between words.
+Nothing is said that the episodes do not say: the frame counts them, the rest is theirs, sentence by sentence, and cut only
+between words. If no sentence of theirs can be repeated, there is no lesson.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from typing import TypeVar
 
+from memgraph.extraction.statements import reasons_in
+from memgraph.lifecycle.evidence.evidence import in_order
 from memgraph.lifecycle.evidence.sentences import (
     in_general,
     is_plain,
@@ -22,21 +23,29 @@ from memgraph.lifecycle.evidence.sentences import (
     without_numbers,
 )
 from memgraph.lifecycle.evidence.trials import Trials, asked_and_learned, is_trial, of_trials, task_of
+from memgraph.lifecycle.generalisation.lessons import (
+    KINDS,
+    came_back,
+    is_change,
+    naming,
+    says_it_returned,
+    statement_of,
+    thing_of,
+    words_of,
+)
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.ids import canonical_name
 from memgraph.ports import Row
 from memgraph.text.attempts import step_text
-from memgraph.text.calendar import MONTHS
-from memgraph.text.leads import without_lead
+from memgraph.text.calendar import MONTHS, in_words
 from memgraph.text.overlap import overlap
-from memgraph.text.sentences import enumerated
+from memgraph.text.sentences import ended, enumerated
 
 _T = TypeVar("_T", str, tuple[str, str])
 
 _MOST_COMPARED = 200
 """Of a larger community so many of the best connected are compared by their words."""
 _MOST_EXAMPLES = 3
-_MOST_OF_A_KIND = 2
 _CASE_CHARS = 420
 _EXAMPLE_CHARS = 180
 _LONGEST_NAME = 80
@@ -45,41 +54,25 @@ _WORD = re.compile(r"[^\W\d_]{3,}")
 _SAME_WORDS = 0.6
 _UNDATED_YEAR = "2000"
 
-_FRAMES: dict[str, tuple[str, str]] = {
-    "fix": ("Fixes to {at} were needed", "Had to be fixed"),
-    "novelty": ("Something new came to {at}", "Added"),
-    "change": ("The behaviour of {at} was changed", "Changed"),
-    "decision": ("Decisions about {at} were taken", "Decided"),
-    "prevention": ("Safeguards were added to {at}", "Guarded against"),
-    "removal": ("Something was removed from {at}", "Removed"),
-    "revert": ("Changes to {at} were taken back", "Taken back"),
-    "failure": ("Work on {at} failed", "Failed"),
-    "lesson": ("Trials at {at} failed", "Failed"),
-    "recovery": ("Work on {at} failed at first and then went well", "Failed at first and then went well"),
-    "undone": ("Work on {at} failed at first and worked later", "Failed at first and worked later"),
-    "solution": ("Tasks about {at} were solved", "Solved"),
-    "correction": ("The user corrected work on {at}", "Corrected by the user"),
-    "insight": ("The same was found out about {at}", "Found out"),
-    "positive": ("Work on {at} went well", "Went well"),
-    "negative": ("Work on {at} went wrong", "Went wrong"),
-    "neutral": ("Work on {at} went well only in part", "Went well only in part"),
-    "unknown": ("The same was noted about {at}", "Noted"),
+_FRAMES: dict[str, str] = {
+    "fix": "The same had to be fixed",
+    "decision": "The same was decided",
+    "prevention": "The same was guarded against",
+    "revert": "The same was taken back",
+    "failure": "The same failed",
+    "lesson": "Trials failed for the same reason",
+    "recovery": "The same failed at first and then went well",
+    "undone": "The same failed at first and worked later",
+    "solution": "The same was solved",
+    "correction": "The user corrected the same",
+    "insight": "The same was found out",
+    "positive": "The same worked",
+    "negative": "The same went wrong",
+    "neutral": "The same went well only in part",
+    "unknown": "The same was noted",
 }
-"""What happened, for the kind of thing that most of the episodes tell, or else their outcome: with a place and without."""
-_KINDS = tuple(kind for kind in _FRAMES if kind not in {"undone", "positive", "negative", "neutral", "unknown"})
-_SEVERAL: dict[str, str] = {
-    "fix": "fixes",
-    "novelty": "additions",
-    "change": "changes of behaviour",
-    "decision": "decisions",
-    "prevention": "safeguards",
-    "removal": "removals",
-    "revert": "reverts",
-    "failure": "failures",
-    "lesson": "lessons",
-    "recovery": "recoveries",
-    "solution": "solutions",
-}
+"""What happened, for the kind of thing that most of the episodes tell, or else their outcome. Other kinds teach nothing."""
+_AGAINST = {"positive": "It went wrong", "negative": "It went well"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +167,9 @@ def generalised(
     *,
     solved: Sequence[Row] | None = None,
     failed_builds: int = 0,
-) -> str:
-    """Return the text of a generalisation, of at most 800 characters: whole sentences only.
+    against: int = 0,
+) -> str | None:
+    """Return the text of a generalisation, of at most 800 characters, whole sentences only; None if there is no lesson.
 
     Parameters
     ----------
@@ -187,36 +181,64 @@ def generalised(
         Of failed trials, as `of_trials` takes it.
     failed_builds : int
         Of recoveries: how many of the builds failed all the same.
+    against : int
+        In how many other builds the same ended otherwise.
     """
-    place = _place(shared)
     if trials := trials_of_one_task(central, seen, solved):
-        return trials.text
+        return trials.text or None
+    if all(map(is_change, central)):
+        return _of_a_weak_point(central, seen)
+    kind = "undone" if failed_builds else kind_of(central) or outcome
+    if kind not in _FRAMES or (kind in {"recovery", "undone"} and not any(map(_has_remedy, central))):
+        return None
     many = seen.split(" ", 2)
-    seen += _when(central) if len(central) > 1 else ""
+    told = f"{_FRAMES[kind]}{_at(shared)} {seen}{when(central) if len(central) > 1 else ''}"
     if failed_builds:
         which = "which" if f"{failed_builds:,}" == many[1] else f"{failed_builds:,} of which"
-        seen += f", {which} failed all the same"
+        told += f", {which} failed all the same"
     if len(central) == 1:
-        return _of_one(central[0], outcome, place, seen, has_failed=failed_builds > 0)
-    shown = list(central[:_MOST_COMPARED])
-    frequency = Counter(word for row in shown for word in _words(row["content"]))
-    if by_kind := _by_kind(central):
-        told = f"{_FRAMES[outcome][0 if place else 1].format(at=place)} {seen}"
-        if outcome == "positive" and place:  # what had to be fixed did not go well
-            those, comma, when = seen.removeprefix("in ").partition(", ")
-            told = f"{those} {'changed' if those.endswith('builds') else 'tell of changes to'} {place}{comma}{when}"
-        parts = [(f"{len(rows)} {_SEVERAL[kind]}", _cases(rows, place, frequency)) for kind, rows in by_kind]
-        for most in range(_MOST_OF_A_KIND, 0, -1):
-            listed = [f"{many} (such as {_quoted(cases[:most])})" if cases else many for many, cases in parts]
-            if len(text := f"{told}: {enumerated(listed)}.") <= MAX_CONTENT_CHARS:
-                return text
-        return f"{told}: {enumerated([many for many, _ in parts])}."
-    told = f"{_frame(central, outcome, place, seen, has_failed=failed_builds > 0)}."
-    cases = _cases(_unlike(shown), place, frequency)
-    for most in range(_MOST_EXAMPLES, 0, -1):
-        if cases and len(text := f"{told} For example: {_quoted(cases[:most])}.") <= MAX_CONTENT_CHARS:
-            return text
-    return told
+        said = most_central(_repeatable(central[0]), room=_CASE_CHARS)
+        return f"{told}: {' '.join(said)}" if said else None
+    accounts = _accounts(central)
+    if not accounts:
+        return None
+    dates = bool(when(central).startswith(", from"))
+    best, *others = (f"“{said.removesuffix('.')}”{dated(row) if dates else ''}" for said, row in accounts)
+    text = f"{told}: {best}."
+    rest = f" {_AGAINST[outcome]} in {against:,} other {'build' if against == 1 else 'builds'}." if against else ""
+    for most in range(min(len(others), _MOST_EXAMPLES - 1), 0, -1):
+        more = f" Also: {enumerated(others[:most])}."
+        if len(text) + len(more) + len(rest) <= MAX_CONTENT_CHARS:
+            return f"{text}{more}{rest}"
+    return f"{text}{rest}"
+
+
+def has_lesson(central: Sequence[Row], outcome: str, solved: Sequence[Row] | None = None) -> bool:
+    """Return whether a lesson of these episodes can be stated. Parameters are those of `generalised`."""
+    return bool(central) and generalised(central, Shared(), outcome, "in 0 builds", solved=solved) is not None
+
+
+def _of_a_weak_point(changes: Sequence[Row], seen: str) -> str | None:
+    """Tell that what was mended broke again, with what says so, and what mended it last."""
+    ordered = in_order(changes)
+    thing = thing_of(ordered)
+    again = came_back(ordered, thing) if thing else None
+    if again is None or thing is None:
+        return None
+    text = f"Expect regressions in `{thing}`: it was mended {seen}{when(ordered)}, and what had worked broke again."
+    last = ordered[-1]
+    parts = (
+        [("Broken again, and last mended", last)] if again is last else [("Broken again", again), ("Last mended", last)]
+    )
+    parts += [("Before", row) for row in reversed(ordered[:-1]) if row is not again]
+    quoted = 0
+    for label, row in parts:
+        told = sorted(naming(row, thing), key=lambda one: row is again and not says_it_returned(one))
+        more = f" {label}{dated(row)}: “{told[0].removesuffix('.')}”." if told else ""
+        if more and quoted < _MOST_EXAMPLES and len(text) + len(more) <= MAX_CONTENT_CHARS:
+            text += more
+            quoted += 1
+    return text
 
 
 def trials_of_one_task(central: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> Trials | None:
@@ -226,41 +248,37 @@ def trials_of_one_task(central: Sequence[Row], seen: str, solved: Sequence[Row] 
     return None
 
 
-def _quoted(cases: Sequence[str]) -> str:
-    return enumerated([f"“{case}”" for case in cases])
+def _at(shared: Shared) -> str:
+    """Return what the episodes are about, in words: the file or thing of most of them, else the tags that they share."""
+    if shared.title and " " not in shared.title and len(shared.title) <= _LONGEST_NAME:
+        return f" with `{shared.title.rstrip('/').rsplit('/', 1)[-1]}`"
+    tags = [f"`{tag}`" for tag in shared.tags if tag not in KINDS and len(tag) <= _LONGEST_NAME][:3]
+    return f" with {enumerated(tags)}" if tags else ""
 
 
-def _of_one(row: Row, outcome: str, place: str, seen: str, *, has_failed: bool) -> str:
-    """Tell of one episode that was seen again and again what holds of all these times, and what is to be learned from it."""
-    text, where = _apart(row)
-    said = most_central(in_general(sentences_of(text)), room=_CASE_CHARS)
-    frame = _frame([row], outcome, place or f"`{where}`" * bool(where), seen, has_failed=has_failed)
-    return f"{frame}: {' '.join(said)}" if said else f"{frame}."
+def _accounts(central: Sequence[Row]) -> list[tuple[str, Row]]:
+    """Return what some of the episodes say, each something else than those before it: the one that gives a reason first."""
+    found: list[tuple[str, Row, frozenset[str]]] = []
+    for row in central[:_MOST_COMPARED]:
+        limit = _EXAMPLE_CHARS if found else _CASE_CHARS
+        said = " ".join(most_central(_repeatable(row), room=limit))
+        words = _words(said)
+        if said and all(overlap(words, other) < _SAME_WORDS for _, _, other in found):
+            found.append((said, row, words))
+    accounts = [(said, row) for said, row, _ in found[: 2 * _MOST_EXAMPLES]]
+    return sorted(accounts, key=lambda account: not reasons_in(account[0]))
 
 
-def _by_kind(episodes: Sequence[Row]) -> list[tuple[str, list[Row]]]:
-    """Return the kinds of things that several episodes tell, with these, the most frequent first; none where most are of one kind."""
-    found: dict[str, list[Row]] = {}
-    for row in episodes:
-        for kind in _KINDS:
-            if kind in row.get("tags", ()):
-                found.setdefault(kind, []).append(row)
-                break
-    if any(len(rows) * 3 >= len(episodes) * 2 for rows in found.values()):
-        return []
-    several = [(kind, rows) for kind, rows in found.items() if kind in _SEVERAL and len(rows) > 1]
-    return sorted(several, key=lambda part: (-len(part[1]), part[0]))[:_MOST_EXAMPLES]
-
-
-def _frame(episodes: Sequence[Row], outcome: str, place: str, seen: str, *, has_failed: bool) -> str:
-    kind = "undone" if has_failed else kind_of(episodes) or outcome
-    return f"{_FRAMES[kind][0 if place else 1].format(at=place)} {seen}"
+def dated(row: Row) -> str:
+    """Return when it happened, in brackets; nothing of what nobody dated."""
+    day = row.get("occurred_at", "")
+    return f" ({in_words(day)})" if day[:4] > _UNDATED_YEAR else ""
 
 
 def kind_of(episodes: Sequence[Row]) -> str | None:
     """Return the kind of thing that two thirds of the episodes tell, if there is one, such as "fix"."""
-    kinds = Counter(kind for row in episodes for kind in _KINDS if kind in row.get("tags", ()))
-    return next((kind for kind in _KINDS if kinds[kind] * 3 >= len(episodes) * 2), None)
+    kinds = Counter(kind for row in episodes for kind in KINDS if kind in row.get("tags", ()))
+    return next((kind for kind in KINDS if kinds[kind] * 3 >= len(episodes) * 2), None)
 
 
 def _is_of_one_task(rows: Sequence[Row]) -> bool:
@@ -268,14 +286,7 @@ def _is_of_one_task(rows: Sequence[Row]) -> bool:
     return len(tasks) == 1 and None not in tasks
 
 
-def _place(shared: Shared) -> str:
-    """Return what the episodes are about, in words: the file or thing of most of them, else the tags that they share."""
-    if shared.title and " " not in shared.title and len(shared.title) <= _LONGEST_NAME:
-        return f"`{shared.title.rstrip('/').rsplit('/', 1)[-1]}`"
-    return enumerated([f"`{tag}`" for tag in shared.tags if tag not in _KINDS and len(tag) <= _LONGEST_NAME][:3])
-
-
-def _when(episodes: Iterable[Row]) -> str:
+def when(episodes: Sequence[Row]) -> str:
     """Return the months from the first to the last; nothing for trials that nobody dated."""
     days = sorted(row["occurred_at"][:7] for row in episodes if row.get("occurred_at"))
     if not days or days[0][:4] <= _UNDATED_YEAR:
@@ -286,28 +297,23 @@ def _when(episodes: Iterable[Row]) -> str:
     return f", from {first.removesuffix(last[-5:])} to {last}"
 
 
-def _unlike(central: Sequence[Row]) -> list[Row]:
-    """Return the most typical episodes that each say something else than those before them."""
-    chosen = [central[0]]
-    for row in central[1:_MOST_COMPARED]:
-        own = _words(row["content"])
-        if all(overlap(own, _words(other["content"])) < _SAME_WORDS for other in chosen):
-            chosen.append(row)
-        if len(chosen) == _MOST_EXAMPLES:
-            break
-    return chosen
-
-
-def _apart(row: Row) -> tuple[str, str | None]:
-    """Return what an episode says, without what kind of thing it is, and the place that stands behind it."""
+def _repeatable(row: Row) -> list[str]:
+    """Return the sentences of an episode that may be repeated, in general terms."""
     if row.get("worked_how"):
-        return _step_in_general(row), None
-    text = without_lead(" ".join(row["content"].split()), row.get("tags", ()))
-    title = row.get("title") or ""
-    for place in (title.rsplit("/", 1)[-1], title):
-        if place and (bare := text.removesuffix(f" ({place})")) != text:
-            return bare.rstrip(".:"), place
-    return text, None
+        return in_general(sentences_of(_step_in_general(row)))
+    if is_trial(row):
+        return in_general(sentences_of(asked_and_learned(row)))
+    said = statement_of(row)
+    found = in_general(sentences_of(said))
+    is_terse = len(words_of(row)) > 1 and len(said) <= _EXAMPLE_CHARS and is_plain(said) and "…" not in said
+    return found or ([ended(said)] if is_terse else [])
+
+
+def _has_remedy(row: Row) -> bool:
+    """Return whether a recovery says what helped; a step of a session may have left it out, as it belongs to one case."""
+    if row.get("worked_how") != "instead":
+        return True
+    return bool(row.get("explained")) or "; what worked: " in _step_in_general(row)
 
 
 def _step_in_general(row: Row) -> str:
@@ -317,27 +323,3 @@ def _step_in_general(row: Row) -> str:
         worked = row["worked"].replace("… ", "").replace(" …", "")
         told["worked"] = worked if is_plain(worked.strip("`")) else None
     return step_text(told)
-
-
-def _cases(rows: Sequence[Row], place: str, frequency: Mapping[str, int]) -> list[str]:
-    """Return what some of the rows say, a sentence of each, where one can be told."""
-    told = (case for row in rows[:_MOST_COMPARED] if (case := _case(row, place, frequency)))
-    return list(islice(told, _MOST_EXAMPLES))
-
-
-def _case(row: Row, place: str, frequency: Mapping[str, int]) -> str | None:
-    """Return the sentence of an episode that says most of what the others say too; None where none can be told."""
-    text, where = _apart(row)
-    if is_trial(row):
-        text = asked_and_learned(row)
-    fitting = [one for one in in_general(sentences_of(text)) if len(one) <= _EXAMPLE_CHARS]
-    if not fitting:
-        return None
-
-    def rank(said: str) -> tuple[float, int]:
-        own = _words(said)
-        return (round(-sum(frequency[word] - 1 for word in sorted(own)) / (len(own) + 5.0), 6), fitting.index(said))
-
-    said = min(fitting, key=rank).removesuffix(".")
-    is_known = where is None or canonical_name(where) in canonical_name(place) or where in said
-    return said if is_known else f"{said} ({where})"

@@ -11,7 +11,8 @@ from memgraph.lifecycle.communities.tag_overlap import LARGE_FROM, tag_weights
 from memgraph.lifecycle.evidence.evidence import may_quote
 from memgraph.lifecycle.evidence.experience import Experience, Generalisation, evidence_of
 from memgraph.lifecycle.evidence.trials import task_of
-from memgraph.lifecycle.generalisation.extractive_text import by_centrality
+from memgraph.lifecycle.generalisation.extractive_text import by_centrality, has_lesson
+from memgraph.lifecycle.generalisation.lessons import Statements, is_change, weak_points, words_of
 from memgraph.model.ids import canonical_name
 from memgraph.ports import Row
 
@@ -35,6 +36,8 @@ class Pattern:
         Generalisations that were joined or split: it is a new one.
     solved : list of Row or None
         Trials that solved the task of its failed trials; None if these must not be quoted, or no task is named.
+    against : list of Row
+        Episodes that state the same with the opposite outcome.
     weights : mapping
         Weight of each tag in its scope.
     """
@@ -46,6 +49,7 @@ class Pattern:
     same: Generalisation | None = None
     replaced: list[Generalisation] = field(default_factory=list)
     solved: Sequence[Row] | None = None
+    against: Sequence[Row] = ()
     weights: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -58,7 +62,7 @@ class Plan:
     groups : list of list of Pattern
         Patterns that were one generalisation, or are one now, form a group and must be committed together.
     retired : list of Generalisation
-        Generalisations that lost their evidence.
+        Generalisations that lost their evidence, or whose episodes share no lesson.
     latest : str
         Time of the latest episode.
     episodes, communities : int
@@ -73,26 +77,38 @@ class Plan:
 
 
 def plans(experiences: Sequence[Experience]) -> list[Plan]:
-    """Return the plan for each; those of one scope share its tag weights."""
-    tags = [[_tags(row) for row in experience.episodes] for experience in experiences]
-    by_scope: dict[object, list[list[str]]] = {}
-    for experience, own in zip(experiences, tags, strict=True):
-        by_scope.setdefault(experience.scope, []).extend(own)
-    weights = {scope: tag_weights(own) for scope, own in by_scope.items()}
-    return [
-        _plan(experience, own, weights[experience.scope], is_large=len(by_scope[experience.scope]) >= LARGE_FROM)
-        for experience, own in zip(experiences, tags, strict=True)
-    ]
+    """Return the plan for each; those of one scope share the weights of its tags and words."""
+    by_scope: dict[object, list[Row]] = {}
+    for experience in experiences:
+        by_scope.setdefault(experience.scope, []).extend(experience.episodes)
+    scopes = {scope: _Scope(rows) for scope, rows in by_scope.items()}
+    return [_plan(experience, scopes[experience.scope]) for experience in experiences]
 
 
-def _plan(experience: Experience, tags: list[list[str]], weights: dict[str, float], *, is_large: bool) -> Plan:
+class _Scope:
+    """What the episodes of a scope have in common, whatever their outcome."""
+
+    def __init__(self, episodes: Sequence[Row]) -> None:
+        self.episodes = episodes
+        self.is_large = len(episodes) >= LARGE_FROM
+        self.weights = tag_weights(map(_tags, episodes))
+        self.statements = Statements(episodes, tag_weights(map(words_of, episodes)))
+
+
+def _plan(experience: Experience, scope: _Scope) -> Plan:
     episodes, known = experience.episodes, experience.in_force
     place_of = {row["id"]: place for place, row in enumerate(episodes)}
     live = [frozenset(place_of[one] for one in one_known.live) for one_known in known]
     settled = [sorted(places) for places in live]
-    found = _communities(episodes, tags, weights, is_large=is_large, settled=settled)
-    plan = Plan(episodes=len(episodes), communities=sum(len(members) > 1 for members in found))
+    plan = Plan(episodes=len(episodes))
     plan.latest = max((row.get("occurred_at", "") for row in episodes), default="")
+    covered = frozenset[str]().union(*(one.live for one in known))
+    found: list[list[int]] = []
+    for members in _communities(episodes, scope, settled=settled):
+        plan.communities += len(members) > 1
+        found += _with_a_lesson(members, episodes, scope, covered)
+    changes = [row for row in episodes if is_change(row)]
+    found += [sorted(place_of[row["id"]] for row in rows) for rows in weak_points(changes, scope.episodes)]
     besides = [
         one_known.evidence_besides([episodes[place] for place in sorted(places)])
         for one_known, places in zip(known, live, strict=True)
@@ -107,72 +123,102 @@ def _plan(experience: Experience, tags: list[list[str]], weights: dict[str, floa
         if len(seen[place]) >= LEAST_EVIDENCE or _is_sustained(found[place], seen[place], live, besides)
     ]
     followed = succession([found[place] for place in kept], live)
+    unstated: set[int] = set()
     for group in followed.groups:
         patterns = []
         for successor in group:
             place = kept[successor.community]
             evidence = seen[place].union(*(besides[one] for one in successor.of)) if len(group) == 1 else seen[place]
             rows = [episodes[one] for one in found[place]]
-            if len(evidence) >= LEAST_EVIDENCE and not _is_put_away(experience, rows, evidence, successor):
-                patterns.append(_pattern(experience, rows, evidence, successor, weights))
+            if len(evidence) < LEAST_EVIDENCE or _is_put_away(experience, rows, evidence, successor):
+                continue
+            pattern = _pattern(experience, rows, evidence, successor, scope)
+            if has_lesson(pattern.covered, experience.outcome, pattern.solved):
+                patterns.append(pattern)
+            else:
+                unstated.update(successor.of)
+        unstated.difference_update(one for pattern in patterns for one in _places(known, pattern))
         if patterns:
             plan.groups.append(patterns)
     for one, left in ((known[place], besides[place]) for place in followed.heirless):
         if not (one.live or one.lost) or one.row.get("is_pinned", False):  # pinned ones are left to the user
             continue
-        if one.lost and one.faded and len(left) >= LEAST_EVIDENCE:  # composed again from the faded ones
-            plan.groups.append([_pattern_of_faded(experience, one, left, weights)])
+        if one.lost and len(left) >= LEAST_EVIDENCE and has_lesson(one.faded, experience.outcome):
+            plan.groups.append([_pattern_of_faded(experience, one, left, scope)])  # composed again from the faded ones
         elif one.lost or len(left) < LEAST_EVIDENCE:
             plan.retired.append(one)
+    plan.retired += [known[place] for place in sorted(unstated) if not known[place].row.get("is_pinned", False)]
     return plan
 
 
-def _pattern_of_faded(
-    experience: Experience, same: Generalisation, evidence: frozenset[str], weights: Mapping[str, float]
-) -> Pattern:
-    covered = by_centrality(same.faded, weights)
-    return Pattern(experience, [], covered, evidence, same=same, solved=_solved(experience, covered), weights=weights)
+def _places(known: Sequence[Generalisation], pattern: Pattern) -> list[int]:
+    own = {id(one) for one in (pattern.same, *pattern.replaced)}
+    return [place for place, one in enumerate(known) if id(one) in own]
 
 
-def _communities(
-    episodes: Sequence[Row],
-    tags: Sequence[list[str]],
-    weights: dict[str, float],
-    *,
-    is_large: bool,
-    settled: Sequence[Sequence[int]],
+def _with_a_lesson(
+    members: list[int], episodes: Sequence[Row], scope: _Scope, covered: frozenset[str]
 ) -> list[list[int]]:
-    """Return the communities: all trials of one named task, whatever their words, and otherwise episodes with shared tags."""
+    """Return the parts of a community whose episodes state the same; trials of one task are one part."""
+    rows = {episodes[place]["id"]: place for place in members}
+    if task_of(episodes[members[0]]) is not None:
+        return [members]
+    groups = scope.statements.same([episodes[place] for place in members], covered)
+    return [sorted(rows[row["id"]] for row in group) for group in groups]
+
+
+def _pattern_of_faded(experience: Experience, same: Generalisation, evidence: frozenset[str], scope: _Scope) -> Pattern:
+    covered = by_centrality(same.faded, scope.weights)
+    solved = _solved(experience, covered)
+    return Pattern(experience, [], covered, evidence, same=same, solved=solved, weights=scope.weights)
+
+
+def _communities(episodes: Sequence[Row], scope: _Scope, *, settled: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Return the communities: all trials of one named task, whatever their words, and otherwise episodes with shared tags.
+
+    Changes of a history are left out: their tags name files.
+    """
     by_task: dict[str, list[int]] = {}
     others: list[int] = []
     for place, row in enumerate(episodes):
         task = task_of(row)
-        (others if task is None else by_task.setdefault(task, [])).append(place)
-    if not by_task:
-        return communities(tags, weights, is_large=is_large, settled=settled)
+        if task is not None:
+            by_task.setdefault(task, []).append(place)
+        elif not is_change(row):
+            others.append(place)
     number = {place: one for one, place in enumerate(others)}
     kept = [[number[place] for place in places if place in number] for places in settled]
-    found = communities([tags[place] for place in others], weights, is_large=is_large, settled=list(filter(None, kept)))
+    tags = [_tags(episodes[place]) for place in others]
+    found = communities(tags, scope.weights, is_large=scope.is_large, settled=list(filter(None, kept)))
     return sorted([*by_task.values(), *([others[one] for one in members] for members in found)])
 
 
 def _pattern(
-    experience: Experience,
-    rows: list[Row],
-    evidence: frozenset[str],
-    successor: Successor,
-    weights: Mapping[str, float],
+    experience: Experience, rows: list[Row], evidence: frozenset[str], successor: Successor, scope: _Scope
 ) -> Pattern:
     known = [experience.in_force[place] for place in successor.of]
-    central = by_centrality(rows, weights)
-    if not successor.is_same:
-        solved = _solved(experience, central)
-        return Pattern(experience, central, central, evidence, replaced=known, solved=solved, weights=weights)
-    same = known[0]
-    covered = by_centrality([*rows, *same.faded], weights) if same.faded else central
+    central = by_centrality(rows, scope.weights)
+    same = known[0] if successor.is_same else None
+    covered = by_centrality([*rows, *same.faded], scope.weights) if same and same.faded else central
     return Pattern(
-        experience, central, covered, evidence, same=same, solved=_solved(experience, covered), weights=weights
+        experience,
+        central,
+        covered,
+        evidence,
+        same=same,
+        replaced=[] if same else known,
+        solved=_solved(experience, covered),
+        against=_against(experience, covered, scope),
+        weights=scope.weights,
     )
+
+
+def _against(experience: Experience, covered: Sequence[Row], scope: _Scope) -> list[Row]:
+    """Return the episodes that state the same with the opposite outcome."""
+    opposite = {"positive": "negative", "negative": "positive"}.get(experience.outcome)
+    if opposite is None or is_change(covered[0]) or task_of(covered[0]) is not None:
+        return []
+    return [row for row in scope.statements.like(covered, opposite) if may_quote(row, covered)]
 
 
 def _solved(experience: Experience, covered: Sequence[Row]) -> Sequence[Row] | None:

@@ -176,7 +176,9 @@ def _as_of(growth: _Growth, at: str, came: Mapping[str, str], histories: Mapping
     solved = pattern.solved
     if solved:
         solved = _rows_as_of(solved, at, {key for key, then in growth.solved.items() if then <= at}, came, histories)
-    return replace(pattern, members=central, covered=central, evidence=seen & pattern.evidence, solved=solved)
+    against = [row for row in pattern.against if row.get("occurred_at", "") <= at]
+    evidence = seen & pattern.evidence
+    return replace(pattern, members=central, covered=central, evidence=evidence, solved=solved, against=against)
 
 
 def _rows_as_of(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from memgraph.lifecycle.dedup.equal_text import differ, is_equal
+from memgraph.lifecycle.dedup.same_fact import is_equal
+from memgraph.lifecycle.dedup.sameness import says_the_same
 from memgraph.model.memory import AgentMemory, Vector, id_of
 
 
@@ -35,14 +36,14 @@ class Batch:
                 self._units[memory.id] = _unit(memory.embedding)
 
     def nearest(self, memory: AgentMemory, threshold: float) -> tuple[float, AgentMemory | None]:
-        """Return the nearest new memory, and its cosine, among those near enough that do not differ in meaning."""
+        """Return the nearest new memory, and its cosine, among those near enough that state the same fact."""
         if memory.embedding is None or not self._units:
             return -1.0, None
         cosines = np.round(np.stack(list(self._units.values())) @ _unit(memory.embedding), 6)
         near = [(-float(cosine), key) for cosine, key in zip(cosines, self._units, strict=True) if cosine >= threshold]
         for negative, key in sorted(near):
             known = self.touched[key]
-            if _may_merge(known, memory) and not differ(known, memory):
+            if _may_merge(known, memory) and says_the_same(known, memory):
                 return -negative, known
         return -1.0, None
 

@@ -18,13 +18,15 @@ from memgraph.extraction.secrets import redact_any
 from memgraph.lifecycle.collection.collect import collect
 from memgraph.lifecycle.collection.landmarks import is_landmark
 from memgraph.lifecycle.contradictions.search import find_contradictions_of
+from memgraph.lifecycle.dedup.copies import merge_copies_of
 from memgraph.lifecycle.dedup.duplicates import kin, nearest
-from memgraph.lifecycle.dedup.equal_text import equal_memory
+from memgraph.lifecycle.dedup.equal_text import equal_memories
 from memgraph.lifecycle.dedup.merge import merge_event, merged
 from memgraph.lifecycle.generalisation.compress import builds_since, compress
 from memgraph.lifecycle.intake.batch import Batch
 from memgraph.lifecycle.intake.build_run import BuildRun, embed_candidates
 from memgraph.lifecycle.intake.forgotten import is_forgotten
+from memgraph.lifecycle.intake.undone import Undone
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.lifecycle.run.time_limit import PacedEmbedding, TimeLimit, Timer
 from memgraph.lifecycle.run.usage import RunUsage
@@ -144,6 +146,7 @@ class ConsolidationPipeline:
             self._store.check_embedder(embedder)  # the store may have changed its model meanwhile
             writes: list[Write] = []
             batch = Batch(self._store.now())
+            undone = Undone(self._store.reader, fresh)
             for build in fresh:
                 build.known = self._known(build.log)
                 if build.is_known:
@@ -151,9 +154,12 @@ class ConsolidationPipeline:
                 self._settle(build, batch, writes)
                 if build.is_decided:
                     writes.append(build.event(self._store.now()))
+            writes += undone.events({one for build in fresh for one in build.added}, batch.now)
             results = [build.result(self._store.now()) for build in builds]
             self._store.commit("global", [*writes, *(also(results) if also else ())])
-            find_contradictions_of(self._store, [one for build in fresh for one in build.added])
+            new = [one for build in fresh for one in build.added]
+            stays = merge_copies_of(self._store, new)
+            find_contradictions_of(self._store, [one for one in new if one not in stays])
         self._unfinished = {one.sha256: one.extraction for one in fresh if one.is_extracted and not one.complete}
         return results
 
@@ -205,7 +211,7 @@ class ConsolidationPipeline:
                 raise NotFoundError("memory", str(existing.id))
             now = self._store.now()
             after = merged(found, candidate, now, self._store.config.forgetting_curve)
-            event = merge_event(found, after, candidate_id=candidate.id, now=now)
+            event = merge_event(found, after, candidate=candidate, now=now)
             rewritten = after.content != found.content and after.embedding is not None
             write: Write = (event, after.embedding) if rewritten else event  # type: ignore[assignment]
             scope: WriteScope = "task" if found.task_id else "global"
@@ -280,7 +286,7 @@ class ConsolidationPipeline:
                 build.forgotten += 1
             elif duplicate:
                 after = merged(duplicate, memory, batch.now, self._store.config.forgetting_curve)
-                event = merge_event(duplicate, after, candidate_id=memory.id, now=batch.now)
+                event = merge_event(duplicate, after, candidate=memory, now=batch.now)
                 rewritten = after.content != duplicate.content and after.embedding is not None
                 writes.append((event, after.embedding) if rewritten else event)  # type: ignore[arg-type]
                 batch.touch(after)
@@ -307,7 +313,7 @@ class ConsolidationPipeline:
             found = found if cosine >= threshold else None
             mask &= ~self._store.reader.has_vector()
         if found is None:
-            found = equal_memory(self._store, memory.content, mask) or batch.equal(memory)
+            found = next(iter(equal_memories(self._store.reader, memory.content, mask)), None) or batch.equal(memory)
             cosine = 1.0
         return (cosine, batch.touched.get(id_of(found), found)) if found else (-1.0, None)
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.extraction.secrets import redact_any
 from memgraph.lifecycle.run.embedding import vectors_of
-from memgraph.model.agent_input import Episode, Feedback, Observation
+from memgraph.model.agent_input import Episode, Feedback, Observation, undated
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.memory import OUTCOME_OF_WORD, EpisodicMemory, Outcome, StoredEpisodicMemory
 from memgraph.model.results.learning import SavedEpisode
@@ -27,6 +27,7 @@ _WORD_OF: dict[Outcome, str] = {
     "unknown": "pending",
 }
 _FEEDBACK_CHARS = 160
+_DAY_CHARS = len("2026-01-01")
 _ENDS = ".!?…。！？:;"
 
 
@@ -73,8 +74,8 @@ def save_episode(store: AgentMemoryStore, episode: Episode) -> SavedEpisode:
 def give_feedback(store: AgentMemoryStore, episode_id: str, feedback: Feedback) -> StoredEpisodicMemory:
     """Record the user's feedback on an episode: love and like make it a success, meh a failure, whatever it was before.
 
-    The word is stored as the origin of the outcome. Word and comment are appended to ``user_feedback`` as a new line,
-    and to the text. Love and like raise the relevance as one use does, once until the feedback changes, without
+    The word is stored as the origin of the outcome. Day, word and comment are appended to ``user_feedback`` as a new
+    line beside what was recorded before, and word and comment to the text. Love and like raise the relevance as one use does, once until the feedback changes, without
     counting as a use. Meh leaves the relevance unchanged, since a failure is worth remembering. Repeating the last
     feedback writes nothing.
 
@@ -127,7 +128,7 @@ def _changes(store: AgentMemoryStore, episode: EpisodicMemory, feedback: Feedbac
     recorded = episode.user_feedback or ""
     if feedback.is_last_of(recorded) and episode.outcome_word == feedback.feedback:
         return {}
-    said = feedback.after(recorded)
+    said = feedback.after(recorded, day=store.now()[:_DAY_CHARS], recorded_on=(episode.occurred_at or "")[:_DAY_CHARS])
     changes: dict[str, Any] = {"outcome": feedback.feedback, "user_feedback": said}
     parts = (episode.situation or "", episode.reasoning or "", episode.action or "")
     if episode.content == _composed(
@@ -164,7 +165,7 @@ def _composed(parts: tuple[str, str, str], outcome: Outcome, feedback: str | Non
 
 def _newest(feedback: str) -> str:
     """Return the latest lines of feedback that fit into a memory's text, as sentences in order."""
-    lines = [line for line in (" ".join(line.split()) for line in feedback.split("\n")) if line]
+    lines = [line for line in (" ".join(undated(line).split()) for line in feedback.split("\n")) if line]
     said = _sentence(cut(lines.pop(), _FEEDBACK_CHARS)) if lines else ""
     while lines and len(longer := f"{_sentence(lines.pop())} {said}") <= _FEEDBACK_CHARS:
         said = longer

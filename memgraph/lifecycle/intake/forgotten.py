@@ -12,7 +12,7 @@ import numpy as np
 
 from memgraph.index.columns import OUTCOMES
 from memgraph.index.index import scope_name
-from memgraph.lifecycle.dedup.equal_text import differ, equal_memory
+from memgraph.lifecycle.dedup.equal_text import differ, equal_memories
 from memgraph.model.memory import AgentMemory
 from memgraph.store import AgentMemoryStore
 
@@ -49,4 +49,4 @@ def is_forgotten(store: AgentMemoryStore, memory: AgentMemory, *, threshold: flo
         if any(not differ(memory, known) for known in store.read_memories(nearer)):
             return True
         mask &= ~with_vector
-    return alike < 1.0 and equal_memory(store, memory.content, mask) is not None
+    return alike < 1.0 and bool(equal_memories(store.reader, memory.content, mask))

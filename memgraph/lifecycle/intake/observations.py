@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from memgraph.errors import InvalidInputError
 from memgraph.index.columns import TIERS, TRUST
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
+from memgraph.lifecycle.dedup.copies import merge_copies_of
 from memgraph.lifecycle.dedup.duplicates import duplicate_of, kin, of_scope
 from memgraph.lifecycle.dedup.merge import merge_event, merged
 from memgraph.lifecycle.intake.episodes import episode_of, redacted
@@ -65,6 +66,8 @@ def save_observation(store: AgentMemoryStore, observation: Observation) -> Saved
             action, ids = "consolidated", _merge(store, pairs, episode)
         else:
             action, ids = "created", [kept.id for kept in store.insert_parts([part for part, _ in pairs])]
+            if stays := merge_copies_of(store, ids):  # stored before through another door
+                action, ids = "consolidated", [stays.get(one, one) for one in ids]
             found = find_contradictions_of(store, ids)
             notice = "; ".join(filter(None, [notice, described(found)])) or None
     return SavedObservation(memory_id=ids[0], action=action, part_ids=ids, notice=notice, secrets_redacted=secrets)
@@ -126,7 +129,7 @@ def _merge(
     for part, known in merges.values():
         after = merged(known, part, now, store.config.forgetting_curve)
         vector = after.embedding if after.content != known.content else None
-        writes.append(with_vector(merge_event(known, after, candidate_id=None, now=now), vector))
+        writes.append(with_vector(merge_event(known, after, candidate=part, now=now), vector))
         ends = (episode.id, known.id) if episode else None
         if ends and store.reader.record("SUPPORTS", ends) is None:
             writes.append(MemoryLinked(source_id=ends[0], relation="SUPPORTS", target_id=ends[1], created_at=now))

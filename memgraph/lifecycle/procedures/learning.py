@@ -55,6 +55,8 @@ SOURCE = "procedures"
 """The `source` of procedures learned here."""
 LEAST_CONFIDENCE = 0.3
 """A procedure below this confidence that was never used is archived (seed 1)."""
+MOST_OVERRIDES = 3
+"""A procedure that was overridden this often and never used is archived."""
 LATER_SUCCESSES = 2
 """Builds after a proposal in which it must work before evidence may bring it into force."""
 _MOST_LINKED = 200
@@ -139,7 +141,8 @@ def _planned(view: View, scope: Scope, deletions: Deletions) -> Plan[ProcedureRe
     left = [one for one in known if one.row["id"] not in followed and not one.was_put_away(now)]
     drafts += [_left(view, one, [episodes[member] for member in one.members & episodes.keys()], now) for one in left]
     by_id = {id_of(draft.after): draft for draft in drafts if draft is not None}
-    _put_away(view, by_id, [row for row in learned if _is_unconvincing(view, row, now)], now)
+    procedural = [row for row in rows if row["type"] == "procedural"]
+    _put_away(view, by_id, [row for row in procedural if _is_unconvincing(view, row, now)], now)
     units = [_writes(view, draft, now) for draft in by_id.values()]
     texts = [draft.after.content for draft in by_id.values() if draft.has_new_text]
     return Plan(_result(len(attempts), list(by_id.values())), commits_of(scope[1], units), texts)
@@ -339,11 +342,16 @@ def _id(view: View, scope: Scope, members: frozenset[str]) -> str:
 
 
 def _is_unconvincing(view: View, row: Row, now: str) -> bool:
-    """Return whether a procedure is to be archived: overridden or of low confidence, and never used (seed 1). Not if pinned."""
-    if row.get("confidence", 1.0) >= LEAST_CONFIDENCE:
+    """Return whether a procedure is to be archived: never used, and overridden again and again or of low confidence (seed 1).
+
+    Not if it is pinned, or if somebody wrote it down: it has no builds of evidence then.
+    """
+    stays = "archived_at" in row or row.get("is_pinned") or not is_true(row, now) or not row.get("evidence_build_ids")
+    counts = {} if stays else usage_counts(view.reader, row)
+    if stays or counts["uses"]:
         return False
-    stays = "archived_at" in row or row.get("is_pinned") or not is_true(row, now)
-    return not stays and usage_counts(view.reader, row)["uses"] == 0
+    is_doubtful = row.get("source") == SOURCE and row.get("confidence", 1.0) < LEAST_CONFIDENCE
+    return is_doubtful or counts["override_count"] >= MOST_OVERRIDES
 
 
 def _writes(view: View, draft: _Draft, now: str) -> list[Write]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from memgraph.extraction.statements import sentences, steps_in
+from memgraph.extraction.statements import steps_in
 from memgraph.lifecycle.communities.louvain import communities
 from memgraph.lifecycle.communities.tag_overlap import LARGE_FROM, tag_weights
 from memgraph.lifecycle.evidence.evidence import LEAST_BUILDS, in_order
@@ -22,6 +22,7 @@ from memgraph.lifecycle.procedures.steps import (
     Step,
     common_way,
     follows,
+    listed,
     may_be_left_out,
     rendered,
     steps_of,
@@ -148,7 +149,7 @@ def attempt_of(row: Row) -> Attempt | None:
         )
     else:
         action = row.get("action", "")
-        texts = steps_in(action) or sentences(action)
+        texts = listed(action) or steps_in(action)
     steps = steps_of(list(texts))
     return Attempt(row, steps) if len({step.key for step in steps}) > 1 else None
 

@@ -41,6 +41,8 @@ _FILE = re.compile(
 _HEX = re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,64}\b")
 _NUMBER = re.compile(r"(?<![\w-])[+-]?\d[\d.,:]*(?!\w)")
 _NUMBERING = re.compile(r"^\d{1,3}[.)]\s+")
+_NUMBERED = re.compile(r"(?:^|(?<=\s))(\d{1,3})[.)]\s")
+_LIST_CHARS = 6_000
 _STOP = re.compile(r"(?<=[\w)`'\"])[.;,]$")
 """The end of a sentence in a step; a command may end with a dot of its own."""
 _PLACEHOLDER = {"<file>": "a file", "<url>": "an address", "<text>": "…", "<number>": "a number", "<id>": "an id"}
@@ -89,6 +91,14 @@ def steps_of(texts: Sequence[str]) -> tuple[Step, ...]:
         if step.key and (not found or found[-1].key != step.key):
             found.append(step)
     return tuple(found)
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """Return the entries of a numbered list, on one line or several; nothing for other texts."""
+    _, *parts = _NUMBERED.split(text[:_LIST_CHARS])
+    entries = [entry.strip() for entry in parts[1::2]]
+    is_list = len(entries) > 1 and [int(number) for number in parts[::2]] == list(range(1, len(entries) + 1))
+    return tuple(entries) if is_list else ()
 
 
 def may_be_left_out(way: Sequence[str]) -> int:

@@ -62,7 +62,9 @@ def _clearable(name: str) -> str:
 Clearable = Annotated[str, AfterValidator(_clearable)]
 
 
-class _Revision(Payload):
+class Revision(Payload):
+    """A change of a memory's fields."""
+
     id: MemoryId
     changed: RecordPatch  # type: ignore[valid-type]
     cleared: list[Clearable] = Field(default_factory=list)
@@ -79,20 +81,24 @@ class _Revision(Payload):
         return {**kept, **sparse(self.changed.model_dump())}  # type: ignore[attr-defined]
 
 
-class MemoryRevised(_Revision):
+class MemoryRevised(Revision):
     """Fields of a memory were changed."""
 
     TYPE = "memory.revised"
     VERSION = 2
 
 
-class MemoryMerged(_Revision):
-    """A duplicate was merged into a memory; `candidate_id` is the id that the duplicate would have had."""
+class MemoryMerged(Revision):
+    """A duplicate was merged into a memory; `candidate_id` is the id that the duplicate would have had.
+
+    `candidate_content` is its text, where it is kept nowhere else: the duplicate was never stored.
+    """
 
     TYPE = "memory.merged"
-    VERSION = 2
+    VERSION = 3
 
     candidate_id: MemoryId | None = None
+    candidate_content: Text | None = None
 
 
 class MemoryDeleted(Payload):

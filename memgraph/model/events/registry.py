@@ -6,6 +6,7 @@ the old one stays readable. Replay therefore calls no model and no clock.
 
 from __future__ import annotations
 
+from memgraph.model.events.distillation import DistilAnswered, DistilRequested, DistilSkipped
 from memgraph.model.events.intake import BuildConsolidated, SourceRead
 from memgraph.model.events.lifecycle import (
     CollectionApplied,
@@ -22,7 +23,7 @@ from memgraph.model.events.memories import MemoryAdded, MemoryDeleted, MemoryMer
 from memgraph.model.events.payload import Payload
 from memgraph.model.events.recalls import AccessRecorded, OutcomeRecorded, RetrievalRecorded
 from memgraph.model.events.reembedding import MemoryReembedded, VectorsLost
-from memgraph.model.events.released import MemoryAdded1, MemoryMerged1, MemoryRevised1, MemoryUndeleted1
+from memgraph.model.events.released import MemoryAdded1, MemoryMerged1, MemoryMerged2, MemoryRevised1, MemoryUndeleted1
 from memgraph.model.events.store import EmbeddingSwitched, JournalRepaired, StoreCreated
 
 PAYLOADS: dict[tuple[str, int], type[Payload]] = {
@@ -33,6 +34,7 @@ PAYLOADS: dict[tuple[str, int], type[Payload]] = {
         MemoryAdded1,
         MemoryRevised1,
         MemoryMerged1,
+        MemoryMerged2,
         MemoryUndeleted1,
         MemoryAdded,
         MemoryRevised,
@@ -56,6 +58,9 @@ PAYLOADS: dict[tuple[str, int], type[Payload]] = {
         ProceduresLearned,
         ErrorsAnalysed,
         SleepAdvanced,
+        DistilRequested,
+        DistilAnswered,
+        DistilSkipped,
         JournalRepaired,
         VectorsLost,
     )

@@ -11,7 +11,7 @@ from pydantic import Field, create_model
 
 from memgraph.model.attempts import ATTEMPT_FIELDS
 from memgraph.model.base import Count, Strict
-from memgraph.model.events.memories import FIXED, Clearable, RecallAgain, VectorRef
+from memgraph.model.events.memories import FIXED, Clearable, RecallAgain, Revision, VectorRef
 from memgraph.model.events.payload import Payload
 from memgraph.model.ids import MemoryId
 from memgraph.model.memory import MemoryRecord
@@ -59,6 +59,16 @@ class MemoryMerged1(_Revision1):
     """``memory.merged``, version 1."""
 
     TYPE = "memory.merged"
+
+    candidate_id: MemoryId | None = None
+
+
+class MemoryMerged2(Revision):
+    """``memory.merged``, version 2."""
+
+    TYPE = "memory.merged"
+    VERSION = 2
+    BY_STORE_ALONE = True
 
     candidate_id: MemoryId | None = None
 

@@ -166,5 +166,6 @@ UPCASTERS: dict[tuple[str, int], Callable[[Content], Content]] = {
     ("memory.undeleted", 1): _with_fields,
     ("memory.revised", 1): _with_changed_fields,
     ("memory.merged", 1): _with_changed_fields,
+    ("memory.merged", 2): dict,
 }
 """What turns the payload of a type and version, as the journal holds it, into one of the next version."""

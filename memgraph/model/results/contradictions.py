@@ -40,6 +40,8 @@ class ContradictionResult(Model):
         Pairs that are now linked.
     superseded : int
         Memories that a sufficiently certain newer one replaced; the other contradictions are open.
+    replaced : int
+        Memories that a later statement about the same thing replaced without contradicting them.
     complete : bool
         False if time ran out; the next run continues.
     """
@@ -47,6 +49,7 @@ class ContradictionResult(Model):
     looked_at: Count = 0
     found: Count = 0
     superseded: Count = 0
+    replaced: Count = 0
     complete: bool = True
     memory_ids: list[str] = Field(default_factory=list)
     """The newer memory of each pair found."""

@@ -7,7 +7,9 @@ from pydantic import Field
 from memgraph.model.base import Count, Finite, Model, Timestamp
 from memgraph.model.model_usage import ModelUsage
 
-MADE_BY_SLEEP = frozenset({"compression", "error analysis", "procedures"})
+FEEDBACK_SOURCE = "feedback"
+"""The `source` of rules made of repeated comments."""
+MADE_BY_SLEEP = frozenset({"compression", "error analysis", "procedures", FEEDBACK_SOURCE})
 """The `source` of memories that phases of sleep make from others and keep up to date."""
 
 
@@ -29,6 +31,43 @@ class MergeResult(Model):
     looked_at: Count = 0
     merged: Count = 0
     by_words: Count = 0
+    complete: bool = True
+
+
+class CopiesResult(Model):
+    """Result of merging copies.
+
+    Attributes
+    ----------
+    looked_at : int
+        New or changed memories in force.
+    merged : int
+        Memories merged into one with the same text, which supersedes them.
+    complete : bool
+        False if time ran out; the next run continues.
+    """
+
+    looked_at: Count = 0
+    merged: Count = 0
+    complete: bool = True
+
+
+class FeedbackResult(Model):
+    """Result of learning from feedback.
+
+    Attributes
+    ----------
+    comments : int
+        Comments in the changed projects that repeat each other.
+    created, updated : int
+        Rules made, and rules changed or retired.
+    complete : bool
+        False if time ran out; the next run continues.
+    """
+
+    comments: Count = 0
+    created: Count = 0
+    updated: Count = 0
     complete: bool = True
 
 

@@ -155,6 +155,11 @@ class RowCache:
 
         return absorb
 
+    def every(self, table: str) -> list[Row]:
+        """Return all rows of a table of few rows, such as builds; it is read whole once."""
+        self.load([table])
+        return [row for (name, _), row in self._rows.items() if name == table and row is not None]
+
     def _scan(self, table: str) -> list[tuple[Key, Row]]:
         rows: list[tuple[Key, Row]] = self._ask(lambda engine: list(engine.scan(table)))
         return rows

@@ -34,9 +34,9 @@ def experience() -> list[dict[str, Any]]:
     facts = [
         {"content": "The freeze holds until 2026-02-28"},
         {"content": run},
-        {"content": run.replace("the tests", "all of the tests")},
+        {"content": f"{run}. Everybody agreed"},
         {"content": run, "task_id": "T"},
-        {"content": run.replace("the tests", "all tests"), "task_id": "T"},
+        {"content": f"{run}. Everybody agreed", "task_id": "T"},
         {"content": "The billing service listens on port 8080", "occurred_at": "2026-01-01", "confidence": 0.5},
         {"content": "The billing service listens on port 9090", "occurred_at": "2026-01-20", "confidence": 0.9},
         {"content": "Nobody asks for this any more", "relevance_score": 0.01},
@@ -125,7 +125,7 @@ def test_every_phase_does_something_and_twice_is_once(opened: Opened, bed: Calla
         assert done["compress"].counts["compressed"] == 1
         assert done["errors"].counts["failures"] == 4
         assert done["procedures"].counts["proposed"] == 1
-        assert done["contradictions"].counts["superseded"] == 1
+        assert done["contradictions"].counts["replaced"] == 1
         assert done["collect"].counts["archived"] == 1
         assert str(UUID(int=1)) in done["temporal"].memory_ids
         assert all(phase.changed == len(phase.memory_ids) for phase in report.phases)
@@ -175,7 +175,7 @@ def test_a_kill_between_portions_does_not_change_the_result(
 ) -> None:
     for name, value in {"_COMPARED": 1, "_FEWEST": 4, "_BATCH": 1}.items():
         monkeypatch.setattr(f"memgraph.lifecycle.dedup.near_duplicates.{name}", value)
-    words = ["", " again", " in the cellar", " again in the cellar", " once more again in the cellar"]
+    words = ["", "!", ". The cellar is damp", ", please", ". The cellar is damp. It smells"]
     texts = [
         f"The {what} of the shop is counted by hand at night{words[n % 5]}"
         for n in range(15)
@@ -262,7 +262,7 @@ def test_only_chosen_phases_run_in_their_order(store: Any, monkeypatch: pytest.M
             sleep(store)
     assert sleep(store, phases=["temporal"]).complete
     assert sleep(store).resumed  # what was left stayed so
-    with pytest.raises(InvalidInputError, match="must be one of temporal, near-duplicates"):
+    with pytest.raises(InvalidInputError, match="must be one of temporal, copies, near-duplicates"):
         sleep(store, phases=["dream"])
 
 

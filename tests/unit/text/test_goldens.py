@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from memgraph.extraction.rules.findings import _fitting, _one_line
-from memgraph.extraction.rules.sessions import _short
+from memgraph.extraction.rules.session_steps import short
 from memgraph.extraction.statements import sentences
 from memgraph.index.analyser import analyse
 from memgraph.index.indexed_text import indexed_text
@@ -24,7 +24,7 @@ from memgraph.lifecycle.contradictions import claims
 from memgraph.lifecycle.contradictions.conflict import _share
 from memgraph.lifecycle.contradictions.stated_ends import stated_end
 from memgraph.lifecycle.evidence.sentences import sentences_of
-from memgraph.lifecycle.generalisation.extractive_text import _when
+from memgraph.lifecycle.generalisation.extractive_text import when
 from memgraph.lifecycle.intake import episodes
 from memgraph.retrieval.stages.time_phrases import spans_in
 from memgraph.text.attempts import sentence
@@ -107,7 +107,7 @@ OF_TEXTS: dict[str, Callable[[str], Any]] = {
     "cut": lambda text: cut(text, LIMIT),
     "preview": preview,
     "cut for a chart": lambda text: _shortened(text, LIMIT),
-    "cut command": lambda text: _short(text * 3),
+    "cut command": lambda text: short(text * 3),
     "cut label": _clipped,
     "fitted": lambda text: fitted([text, text[:5], text[::-1]], 2 * LIMIT),
     "one_line": one_line,
@@ -128,7 +128,7 @@ OF_DATES: dict[str, Callable[[str], Any]] = {
 OF_MONTHS: dict[str, Callable[[int], str]] = {
     "in_words": lambda month: in_words(f"2026-{month:02d}-05"),
     "indexed": lambda month: indexed_text({"occurred_at": f"2026-{month:02d}-05T00:00:00.000Z", "content": ""}),
-    "when": lambda month: _when([{"occurred_at": f"{date(2026, month, 5)}"}, {"occurred_at": "2026-12-05"}]),
+    "when": lambda month: when([{"occurred_at": f"{date(2026, month, 5)}"}, {"occurred_at": "2026-12-05"}]),
 }
 OF_NAMES: dict[str, Callable[[list[str]], str]] = {"enumerated": enumerated}
 

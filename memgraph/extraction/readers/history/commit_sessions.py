@@ -13,79 +13,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
+from memgraph.extraction.readers.history.commits import Commit, RecentCommits
 from memgraph.extraction.readers.source import SourceRecord, beginning, shortened, storable_text
 from memgraph.model.build import BuildEventLog, BuildTask, TaskOutcome
 from memgraph.model.timestamps import to_iso
 
 MAX_GAP = timedelta(hours=3)
 MAX_COMMITS = 20
-RECENT_COMMITS = 5_000
 _MAX_SUBJECT_CHARS = 2_000
 _MAX_BODY_CHARS = 50_000
 _MAX_PATH_CHARS = 4_096
 _MAX_FILES = 10_000
 
 _SHA = re.compile(r"[0-9a-f]{7,64}")
-_REVERTS_SHA = re.compile(r"\bThis reverts commits? ([0-9a-f]{7,64})", re.IGNORECASE)
-_REVERT_SUBJECT = re.compile(r'revert:?\s+"(.{1,1000})"', re.IGNORECASE)
-_REINSTATES = re.compile(r'(?:reapply\b|reland\b|re-?apply\b|revert:?\s+"revert\b)', re.IGNORECASE)
 _PARTIAL = re.compile(r"\[?\(?(?:wip|draft|partial(?:ly)?|incomplete|work in progress)\b", re.IGNORECASE)
-_TRAILER = re.compile(
-    r"(?:co-authored-by|signed-off-by|reviewed-by|acked-by|tested-by|reported-by|suggested-by|approved-by|cc|change-id|"
-    r"reviewed-on|git-svn-id|pull-request-resolved|differential revision|generated with|🤖 generated)\b.{0,3}:?\s",
-    re.IGNORECASE,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """One commit from either source; `message` is complete, `when` is its author's time."""
-
-    sha: str
-    author: str
-    when: datetime
-    message: str
-    files: tuple[str, ...] = ()
-
-    @property
-    def subject(self) -> str:
-        """The message's first line."""
-        return self.message.strip().split("\n", 1)[0].strip()
-
-
-class RecentCommits:
-    """The last `limit` commits by subject and sha, so that a revert finds what it undoes in an earlier build."""
-
-    def __init__(self, limit: int = RECENT_COMMITS) -> None:
-        self._limit = limit
-        self._subject_of: dict[str, str] = {}
-        self._sha_of: dict[str, str] = {}
-
-    def add(self, sha: str, subject: str) -> None:
-        """Record a commit as the latest with its subject."""
-        subject = subject[:_MAX_SUBJECT_CHARS]
-        self._sha_of.pop(subject, None)
-        self._sha_of[subject] = sha
-        self._subject_of[sha] = subject
-        if len(self._subject_of) > self._limit:
-            oldest = next(iter(self._subject_of))
-            forgotten = self._subject_of.pop(oldest)
-            if self._sha_of.get(forgotten) == oldest:
-                del self._sha_of[forgotten]
-
-    def undone_by(self, commit: Commit) -> str | None:
-        """Return the sha that `commit` reverts according to its body, else according to the subject it quotes."""
-        if match := _REVERTS_SHA.search(commit.message[:_MAX_BODY_CHARS]):
-            named = match[1].lower()
-            if named in self._subject_of or len(named) >= 40:
-                return named
-            return next((sha for sha in reversed(self._subject_of) if sha.startswith(named)), named)
-        if match := _REVERT_SUBJECT.match(commit.subject):
-            return self._sha_of.get(match[1])
-        return None
 
 
 def is_sha(text: str) -> bool:
@@ -142,8 +85,8 @@ def _record(group: list[Commit], cursor: str, project_id: str, recent: RecentCom
 def _build(group: list[Commit], project_id: str, recent: RecentCommits) -> BuildEventLog:
     tasks = []
     for commit in group:
-        tasks.append(_task(commit, recent.undone_by(commit)))
-        recent.add(commit.sha, commit.subject)
+        tasks.append(_task(commit, recent))
+        recent.add(commit)
     outcomes = {task.outcome for task in tasks}
     times = sorted(commit.when for commit in group)
     return BuildEventLog(
@@ -157,28 +100,37 @@ def _build(group: list[Commit], project_id: str, recent: RecentCommits) -> Build
     )
 
 
-def _task(commit: Commit, undone: str | None) -> BuildTask:
+def _task(commit: Commit, recent: RecentCommits) -> BuildTask:
     subject = commit.subject
+    undone = recent.undone_by(commit)
+    mended = None if undone else recent.mended_by(commit)
     outcome: TaskOutcome = "success"
-    if not _REINSTATES.match(subject):
-        if undone or _REVERT_SUBJECT.match(subject):
+    if not commit.reinstates:
+        if undone or commit.says_revert:
             outcome = "failure"
         elif _PARTIAL.match(subject):
             outcome = "partial"
+    files = commit.files[:_MAX_FILES]
+    renamed = [file for file in files if file.status == "R"]
     return BuildTask(
         task_id=commit.sha,
         agent_name=storable_text(commit.author).strip()[:400] or "unknown",
         description=beginning(storable_text(subject), _MAX_SUBJECT_CHARS),
-        output=_body(commit.message),
+        output=storable_text(shortened(commit.body, _MAX_BODY_CHARS)),
         outcome=outcome,
-        files_changed=[path for file in commit.files[:_MAX_FILES] if (path := storable_text(file)[:_MAX_PATH_CHARS])],
+        files_changed=_paths(file.path for file in files),
+        files_removed=_paths(file.path for file in files if file.status == "D"),
+        files_renamed=dict(
+            zip(_paths(file.was for file in renamed), _paths(file.path for file in renamed), strict=False)
+        ),
         occurred_at=to_iso(commit.when),
         reverts=undone,
+        restores=recent.restored_by(commit),
+        removes=recent.removed_by(commit),
+        mends=mended,
+        mends_subject=beginning(storable_text(recent.subject_of(mended)), _MAX_SUBJECT_CHARS) if mended else "",
     )
 
 
-def _body(message: str) -> str:
-    """Return the text after the subject, without trailers, which name people and tools instead of what happened."""
-    _, _, rest = message.strip().partition("\n")
-    lines = (line.rstrip() for line in rest.splitlines() if not _TRAILER.match(line.strip()))
-    return storable_text(shortened("\n".join(lines).strip(), _MAX_BODY_CHARS))
+def _paths(files: Iterable[str]) -> list[str]:
+    return [path for file in files if (path := storable_text(file)[:_MAX_PATH_CHARS])]

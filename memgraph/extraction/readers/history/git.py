@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import IO
 
 from memgraph.errors import SourceError
-from memgraph.extraction.readers.history.commit_sessions import RECENT_COMMITS, Commit, RecentCommits, grouped, is_sha
+from memgraph.extraction.readers.history.commit_sessions import grouped, is_sha
+from memgraph.extraction.readers.history.commits import RECENT_COMMITS, Commit, FileChange, RecentCommits
 from memgraph.extraction.readers.source import SourceRecord, project_of
 
 # No code configured by a repository or user may run, and no answer may depend on such configuration.
@@ -143,10 +144,11 @@ class GitReader:
     def _recall(self, done: str, recent: RecentCommits) -> None:
         """Add the commits up to `done` to `recent`, without reading their files."""
         limit = f"--max-count={RECENT_COMMITS}"
-        with self._running("log", "-z", limit, "--date-order", "--format=%H%n%s", done, "--") as output:
-            earlier = [token.partition("\n") for token in _tokens(output)]
-        for sha, _, subject in reversed(earlier):
-            recent.add(sha, subject.strip())
+        with self._running("log", "-z", limit, "--date-order", "--encoding=UTF-8", _FORMAT, done, "--") as output:
+            earlier = [_commit(token, []) for token in _tokens(output)]
+        for commit in reversed(earlier):
+            if isinstance(commit, Commit):
+                recent.add(commit)
 
     @cached_property
     def _top(self) -> Path:
@@ -227,14 +229,13 @@ def _tokens(output: IO[bytes]) -> Iterator[str]:
 def _parsed(tokens: Iterator[str]) -> Iterator[Commit | str]:
     """Group tokens: a header is longer than any status, and a status is followed by a path."""
     header: str | None = None
-    files: list[str] = []
+    files: list[FileChange] = []
     for token in tokens:
         status = token.lstrip("\n")
         if header is not None and _STATUS.fullmatch(status):
             path = next(tokens, "")
-            if status[0] in "RC":
-                path = next(tokens, path)
-            files.append(path)
+            was = path if status[0] in "RC" else ""
+            files.append(FileChange(status[0], next(tokens, path) if was else path, was))
             continue
         if header is not None:
             yield _commit(header, files)
@@ -243,7 +244,7 @@ def _parsed(tokens: Iterator[str]) -> Iterator[Commit | str]:
         yield _commit(header, files)
 
 
-def _commit(header: str, files: list[str]) -> Commit | str:
+def _commit(header: str, files: list[FileChange]) -> Commit | str:
     sha, author, date, message = [*header.split("\n", 3), "", "", ""][:4]
     try:
         when = datetime.fromisoformat(date).astimezone(UTC)

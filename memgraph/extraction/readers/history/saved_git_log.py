@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from memgraph.errors import SourceError
-from memgraph.extraction.readers.history.commit_sessions import RECENT_COMMITS, Commit, RecentCommits, grouped
+from memgraph.extraction.readers.history.commit_sessions import grouped
+from memgraph.extraction.readers.history.commits import RECENT_COMMITS, Commit, FileChange, RecentCommits
 from memgraph.extraction.readers.source import SourceRecord, project_of
 from memgraph.text.calendar import month_of
 
@@ -19,7 +20,7 @@ MAX_COMMIT_BYTES = 4 * 1024 * 1024
 _COMMIT = re.compile(rb"commit ([0-9a-f]{7,64})(?: \(.{0,2000}\))?\s*")
 _CURSOR = re.compile(r"([0-9a-f]{7,64})@(\d{1,12})")
 _AUTHOR = re.compile(r"Author:\s*([^<]*)")
-_STATUS = re.compile(r"[ACDMRTUXB]\d{0,3}\t(.+)")
+_STATUS = re.compile(r"([ACDMRTUXB])\d{0,3}\t(.+)")
 _GIT_DATE = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})(?: ([+-])(\d\d)(\d\d))?")
 _ISO_DATE = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)\s*(Z|[+-]\d\d:?\d\d)?")
 _RFC_DATE = re.compile(r"(?:[A-Z][a-z]{2}, )?(\d{1,2}) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) ([+-]\d{4})")
@@ -83,7 +84,7 @@ class SavedGitLogReader:
             for offset in offsets[max(0, done - RECENT_COMMITS) : done]:
                 earlier = _commit_at(stream, offset)
                 if isinstance(earlier, Commit):
-                    recent.add(earlier.sha, earlier.subject)
+                    recent.add(earlier)
             commits = (
                 (_commit_at(stream, offset), f"{_sha_at(stream, offset)}@{index}")
                 for index, offset in enumerate(offsets[done:], start=done)
@@ -146,7 +147,7 @@ def _commit_at(stream: BinaryIO, offset: int) -> Commit | str:
     sha = _sha_at(stream, offset)
     author, when, read = "", None, 0
     message: list[str] = []
-    files: list[str] = []
+    files: list[FileChange] = []
     for raw, _ in _lines(stream):
         read += len(raw)
         if (raw.startswith(b"commit ") and _COMMIT.fullmatch(raw)) or read > MAX_COMMIT_BYTES:
@@ -155,7 +156,8 @@ def _commit_at(stream: BinaryIO, offset: int) -> Commit | str:
         if line.startswith("    "):
             message.append(line[4:])
         elif match := _STATUS.fullmatch(line):
-            files.append(_unquoted(match[1].rsplit("\t", 1)[-1]))
+            paths = [_unquoted(path) for path in match[2].split("\t", 1)]
+            files.append(FileChange(match[1], paths[-1], paths[0] if match[1] in "RC" else ""))
         elif match := _AUTHOR.match(line):
             author = match[1].strip()
         elif line.startswith(("Date:", "AuthorDate:")):

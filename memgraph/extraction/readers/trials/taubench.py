@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,13 +26,18 @@ from memgraph.model.build import BuildTask, TaskOutcome
 _STOP = "###STOP###"
 _CONTEXT_CHARS = 600
 _MAX_MESSAGES = 50_000
+_MAX_NAMED = 3
+READS = re.compile(
+    r"(?:get|search|list|find|calculate|think|lookup|look_up|read|check|transfer_to_human)\w*\(", re.IGNORECASE
+)
+"""Calls that change nothing."""
 
 
 class TauBenchReader:
     """Reads conversations between an agent and a simulated user, with the reward of each.
 
     The first task of a build stands for the whole trial; its outcome follows the reward: 1 is a success, less a
-    failure.
+    failure. Where the results name the right actions (``info``), a failure's lesson is how the agent's differ from them.
 
     Parameters
     ----------
@@ -77,7 +83,11 @@ class TauBenchReader:
         outcome: TaskOutcome = "success" if reward >= 1 else "failure"
         when = undated(number)
         try:
-            tasks = [_whole(task, heard, float(reward), outcome, number), *_calls(heard, when)][:MAX_BUILD_TASKS]
+            calls = list(_calls(heard, when))
+            whole = _whole(task, heard, float(reward), outcome, number)
+            if outcome == "failure":
+                whole = whole.model_copy(update={"lesson": _missed(_expected(data.get("info")), calls)})
+            tasks = [whole, *calls][:MAX_BUILD_TASKS]
             build_id = run_id(f"tau-task-{task}-trial-{number}", data)
         except (InvalidInputError, OverflowError, RecursionError) as error:
             return Part(None, 1, f"{place}: {reason(error)}")
@@ -124,6 +134,31 @@ def _whole(task: str, messages: list[dict[str, Any]], reward: float, outcome: Ta
         occurred_at=undated(trial),
         attempt=trial,
     )
+
+
+def _expected(info: object) -> list[str] | None:
+    """Return the right actions as calls; None if the results do not name them."""
+    info = info if isinstance(info, dict) else {}
+    for part in (info.get("task"), info.get("reward_info")):
+        actions = part.get("actions") if isinstance(part, dict) else None
+        if isinstance(actions, list) and all(isinstance(action, dict) for action in actions):
+            given = [(action.get("name"), action.get("kwargs", action.get("arguments"))) for action in actions]
+            return [cleaned(f"{named(name, 'tool')}({_arguments(told)})", MAX_SAID_CHARS) for name, told in given]
+    return None
+
+
+def _missed(expected: list[str] | None, calls: list[BuildTask]) -> str:
+    """Return how the calls that change something differ from the right ones; nothing if those are unknown or all were made."""
+    if expected is None:
+        return ""
+    made = [call.command for call in calls if call.outcome == "success" and not READS.match(call.command)]
+    right = [call for call in expected if not READS.match(call)]
+    missing = [call for call in right if call not in made]
+    wrong = [call for call in made if call not in right]
+    parts = [f"The right calls were never made: {'; '.join(missing[:_MAX_NAMED])}."] if missing else []
+    parts += ["Nothing should have been changed." if not right else ""] if wrong else []
+    parts += [f"It was wrong to call {'; '.join(wrong[:_MAX_NAMED])}."] if wrong else []
+    return cleaned(" ".join(filter(None, parts)), MAX_SAID_CHARS)
 
 
 def _calls(messages: list[dict[str, Any]], when: str) -> Iterator[BuildTask]:

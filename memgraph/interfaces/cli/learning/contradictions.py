@@ -115,6 +115,9 @@ def _summary(result: ContradictionResult) -> list[str]:
     if result.found:
         found = count(result.found, "contradiction")
         lines.append(f"{found} found; in {result.superseded:,} the newer memory replaces the older one.")
+    if result.replaced:
+        replaced = count(result.replaced, "memory", "memories")
+        lines.append(f"{replaced} replaced by a later one about the same thing; undo: memgraph unsupersede ID.")
     return lines
 
 

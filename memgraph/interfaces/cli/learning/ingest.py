@@ -86,7 +86,7 @@ KINDS = {
         frozenset({".json", ".jsonl", ".ndjson"}),
     ),
     "transcripts": Kind(
-        "Read Claude Code transcripts; without PATH, all of them.",
+        "Read Claude Code transcripts or Codex logs; without PATH, all of the former.",
         _reader("TranscriptReader"),
         frozenset({".jsonl"}),
         reads_hidden=True,
@@ -173,6 +173,7 @@ def run(settings: Settings, name: str, paths: Sequence[Path], project: str | Non
         if reports:
             last, report = reports[-1]
             made = memory.consolidation.compress_if_due()
+            memory.distillation.request()
             notices = "; ".join(filter(None, [report.notice, made.notice])) or None
             reports[-1] = last, report.model_copy(update={"compressed": made.compressed, "notice": notices})
         is_one = len(found) == 1 and len(paths) == 1 and name in {"git", "builds"}

@@ -15,9 +15,21 @@ from memgraph.interfaces.cli.base.usage import usage_lines
 if TYPE_CHECKING:
     from memgraph.model.results.sleep import PhaseReport, SleepReport
 
-_PHASES = ("temporal", "near-duplicates", "compress", "errors", "procedures", "contradictions", "collect")
+_PHASES = (
+    "temporal",
+    "copies",
+    "near-duplicates",
+    "compress",
+    "feedback",
+    "errors",
+    "procedures",
+    "contradictions",
+    "collect",
+    "work-orders",
+)
 """The lifecycle's phases, repeated here so that `memgraph sleep --help` imports only click."""
 _SINGULAR = {
+    "candidates": "candidate",
     "communities": "community",
     "episodes": "episode",
     "failures": "failure",
@@ -55,7 +67,7 @@ class _Seconds(click.FloatRange):
 @click.option("--max-seconds", metavar="N", type=_Seconds(min=0), help="Start nothing new after this many seconds.")
 @pass_settings
 def sleep(settings: Settings, phases: tuple[str, ...], max_seconds: float | None) -> None:
-    """Consolidate the store in these phases: temporal, near-duplicates, compress, errors, procedures, contradictions, collect.
+    """Consolidate the store in these phases: temporal, copies, near-duplicates, compress, feedback, errors, procedures, contradictions, collect, work-orders.
 
     An interrupted run keeps what was done, and the next run resumes from there.
     """

@@ -22,9 +22,10 @@ _WIDTH = 100
 _ELSEWHERE = {
     "MEMGRAPH_HOME": "the store's directory, which holds this file",
     "MEMGRAPH_KEY": "the signing key, at least 64 hexadecimal digits, instead of a key file",
+    "MEMGRAPH_OPENAI_KEY": "the key of the OpenAI-compatible server, if it needs one",
     "MEMGRAPH_LOG": "debug, info, warning or error: the level at which the command line logs on standard error",
 }
-_SECRET = {"MEMGRAPH_KEY"}
+_SECRET = {"MEMGRAPH_KEY", "MEMGRAPH_OPENAI_KEY"}
 _HEADER = (
     "Settings of this memgraph store. Each setting is commented out with its default: remove the '# ' to change it. "
     "Arguments and environment variables take precedence over this file. `memgraph config show` prints the effective "

@@ -46,8 +46,10 @@ def build(tasks: Any = TASKS, said: Any = SAID, **fields: Any) -> BuildEventLog:
 
 
 def found(**changes: Any) -> dict[str, Any]:
-    memory = {"type": "episodic", "content": "The CSV import failed on a byte order mark.", "outcome": "negative"}
-    return {**memory, "tags": ["CSV", "csv ", "encoding"], "confidence": 0.8, "event_index": 1, **changes}
+    memory = {"type": "episodic", "content": "Import of the CSV: failure, byte order mark.", "outcome": "negative"}
+    evidence = ["Import the CSV", "byte order mark in line 1 of import.py", "failure"]
+    memory |= {"tags": ["CSV", "csv ", "encoding"], "confidence": 0.8, "event_index": 1, "evidence": evidence}
+    return memory | changes
 
 
 def reply(*memories: dict[str, Any], **more: Any) -> str:
@@ -80,12 +82,12 @@ def test_a_reply_becomes_a_memory_that_says_where_it_comes_from() -> None:
 def test_the_key_stays_when_the_log_grows_and_is_worded_anew_and_differs_with_event_and_type() -> None:
     first = extracted(GOOD)[0].candidates[0].key
     grown = build([*TASKS, {**TASKS[0], "task_id": "t2"}])
-    assert extracted(reply(found(content="A mark broke the import.")), grown)[0].candidates[0].key == first
+    assert extracted(reply(found(content="A byte order mark: import failure.")), grown)[0].candidates[0].key == first
     several = reply(
         found(),
-        found(content="Another thing"),
-        found(event_index=0, content="Tidied"),
-        found(type="semantic", content="A rule"),
+        found(content="A byte order mark"),
+        found(event_index=0, content="Tidied the docs", evidence=["Tidy the docs"]),
+        found(type="semantic", content="Byte order marks: failure"),
     )
     keys = [candidate.key for candidate in extracted(several)[0].candidates]
     assert keys[0] == first
@@ -93,14 +95,73 @@ def test_the_key_stays_when_the_log_grows_and_is_worded_anew_and_differs_with_ev
 
 
 def test_every_type_and_what_the_user_did() -> None:
-    steps = "How to import: 1. Make a backup. 2. Strip the mark. 3. Import."
+    steps = "1. Make a backup.\n2. Strip the mark.\n3. Import the file."
+    log = build([TASKS[0], {**TASKS[1], "output": "", "lesson": steps}])
+    evidence = {"evidence": ["Never import without a backup"]}
+    how_to = {"trigger": "import", "steps": ["Make a backup", "Strip the mark", "Import the file"], "evidence": [steps]}
     result, _ = extracted(
-        reply(found(type="semantic", event_index=2, content="Back up first"), found(type="procedural", content=steps))
+        reply(
+            found(type="semantic", event_index=2, content="Never import without a backup", **evidence),
+            found(type="procedural", content="Strip the mark, import the file.", **how_to),
+        ),
+        log,
     )
     semantic, procedural = (candidate.memory for candidate in result.candidates)
     assert (semantic.type, semantic.source_event_ids) == ("semantic", ["b1/user@2026-01-05T10:02:00.000Z"])
     assert semantic.occurred_at == "2026-01-05T10:02:00.000Z"
-    assert (procedural.type, procedural.content) == ("procedural", steps)
+    assert (procedural.type, procedural.trigger_pattern, procedural.steps) == ("procedural", "import", how_to["steps"])
+
+
+ALL_FIELDS = {
+    "event_date": "2026-01-05",
+    "location": "import.py, line 1",
+    "decision": "import the CSV",
+    "alternatives": ["a byte order mark"],
+    "agents": ["VENUS"],
+}
+
+
+def test_every_field_is_kept_where_the_log_supports_it() -> None:
+    memory = extracted(reply(found(**ALL_FIELDS)))[0].candidates[0].memory
+    assert (memory.event_date, memory.occurred_at) == ("2026-01-05T00:00:00.000Z", "2026-01-05T10:01:00.000Z")
+    assert (memory.location, memory.decision) == ("import.py, line 1", "import the CSV")
+    assert (memory.alternatives_considered, memory.agents_involved) == (["a byte order mark"], ["VENUS"])
+    assert "“Import the CSV … byte order mark" in memory.reason
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ("event_date", "2026-01-06"), ("event_date", "yesterday"), ("location", "export.py"), ("location", "line 2"),
+        ("decision", "never import the CSV"), ("alternatives", ["an XML parser"]), ("agents", ["MARS"]),
+    ],
+)  # fmt: skip
+def test_a_field_that_the_log_does_not_support_is_left_empty(field: str, said: Any) -> None:
+    whole = extracted(reply(found(**ALL_FIELDS)))[0].candidates[0].memory
+    [candidate] = extracted(reply(found(**ALL_FIELDS | {field: said})))[0].candidates
+    assert candidate.memory.content == whole.content
+    assert (candidate.memory == whole) == (field == "agents")  # the event itself names its agent
+    assert str(said).strip("[]'") not in candidate.memory.model_dump_json()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"content": "The CSV import failed on a missing header."},
+        {"content": "Import of the CSV: no failure."},
+        {"content": "Import of the CSV: failure in line 7."},
+        {"evidence": ["byte order mark in line 1 of export.py"]},
+        {"event_index": 0},
+    ],
+)
+def test_a_claim_that_the_log_does_not_support_is_dropped(wrong: dict[str, Any]) -> None:
+    result, model = extracted(reply(found(content="A byte order mark"), found(**wrong)))
+    assert [one.memory.content for one in result.candidates] == ["A byte order mark"]
+    assert result.notice == "1 left out because the log does not support them"
+    assert len(model.calls) == 1
+    served, _ = extracted(reply(found(**wrong)))
+    assert served.extractor == "rules"
+    assert "of its 1 memories none can be kept" in served.notice
 
 
 @pytest.mark.parametrize(
@@ -110,7 +171,8 @@ def test_every_type_and_what_the_user_did() -> None:
         reply(found(event_index=3)), reply(found(event_index=-1)), reply(found(event_index="one")),
         reply(found(outcome="splendid")), reply(found(type="task")), reply(found(confidence=7)), reply(found(tags="csv")),
         reply(found(content="")), reply(found(content="  \n")), reply(found(content=None)), reply(found(content="a\x00b")),
-        reply(found(content="x" * 9_000)), reply({"content": "no more than this"}), "[" * 5_000, '{"memories": [NaN]}',
+        reply(found(content="x" * 9_000)), reply({"content": "no more than this"}),
+        reply(found(evidence=[])), reply(found(evidence=None)), reply(found(evidence=["x" * 2_000])), "[" * 5_000, '{"memories": [NaN]}',
     ],
 )  # fmt: skip
 def test_a_reply_that_does_not_fit_is_asked_for_once_more_then_the_rules_serve(wrong: str) -> None:
@@ -139,10 +201,10 @@ def test_a_model_that_fails_is_not_asked_again_for_the_log() -> None:
 
 
 def test_the_limit_repetitions_and_lengths() -> None:
-    many = [found(content=f"Thing number {number}") for number in range(12)]
+    many = [found(content=f"{'mark ' * number} byte order mark") for number in range(12)]
     assert len(extracted(reply(*many), limit=5)[0].candidates) == 5
     assert len(extracted(reply(found(), found(content=f" {found()['content'].upper()} ")))[0].candidates) == 1
-    result, _ = extracted(reply(found(content="long " * 200), found()))
+    result, _ = extracted(reply(found(content="mark " * 200), found()))
     assert len(result.candidates) == 1
     assert result.notice == "1 left out because they are longer than 800 characters"
 

@@ -10,7 +10,8 @@ import pytest
 
 from memgraph.errors import InvalidInputError, SourceError
 from memgraph.extraction.readers import GitReader, Reader, SavedGitLogReader, SourceRecord
-from memgraph.extraction.readers.history.commit_sessions import Commit, RecentCommits, grouped
+from memgraph.extraction.readers.history.commit_sessions import grouped
+from memgraph.extraction.readers.history.commits import Commit, RecentCommits
 from memgraph.model.build import BuildTask
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -334,3 +335,39 @@ def test_an_impossible_commit_costs_its_build_and_not_the_run() -> None:
 
     assert [bool(record.build) for record in records] == [True, False, True]
     assert "task_id" in (records[1].skipped or "")
+
+
+def test_a_commit_refers_to_what_it_undoes_or_corrects(repository: Repository) -> None:
+    cached = repository.commit("Cache the totals of carts (#12)")
+    fixed = repository.commit("Fix discounts\n\nThey are ignored, a regression caused by #12.", hours=1)
+    named = repository.commit(f"Fix totals\n\nBroken in {cached[:9]}.", hours=2)
+    unrelated = repository.commit("Fix a crash\n\nFixes #12.", hours=3)
+    by_words = repository.commit("Revert the totals of carts cache", hours=4)
+    by_request = repository.commit("Revert #12", hours=5)
+    back = repository.commit('Reapply "Cache the totals of carts (#12)"', hours=6)
+    found = {task.task_id: task for task in tasks(list(GitReader(repository.path).records(None)))}
+
+    assert [found[sha].mends for sha in (fixed, named, unrelated)] == [cached, cached, None]
+    assert found[fixed].mends_subject == "Cache the totals of carts (#12)"
+    assert [found[sha].reverts for sha in (by_words, by_request, back)] == [cached, cached, None]
+    assert found[back].restores == cached
+
+
+def test_a_wrapped_subject_is_one_sentence(repository: Repository) -> None:
+    repository.commit("Lock the cart while it is being priced\nand while it is being paid.\nBecause of races.")
+    (task,) = tasks(list(GitReader(repository.path).records(None)))
+    assert task.description == "Lock the cart while it is being priced and while it is being paid."
+    assert task.output == "Because of races."
+
+
+def test_removed_and_renamed_files_are_known(repository: Repository, tmp_path: Path) -> None:
+    repository.commit("Add cart", file="app/cart.py")
+    repository.git("mv", "app/cart.py", "app/basket.py")
+    repository.commit("Rename cart", hours=1, file="app/other.py")
+    repository.git("rm", "-q", "app/basket.py")
+    repository.commit("Sell nothing", hours=2, file="app/other.py")
+    saved = repository.saved_log(tmp_path / "shop.log")
+    for reader in (GitReader(repository.path), SavedGitLogReader(saved)):
+        _, renamed, removed = tasks(list(reader.records(None)))
+        assert renamed.files_renamed == {"app/cart.py": "app/basket.py"}
+        assert removed.files_removed == ["app/basket.py"]

@@ -229,3 +229,105 @@ def test_a_file_without_session_entries_is_no_transcript(path: Path, text: str) 
 
 def test_a_transcript_of_a_summary_alone_holds_nothing(path: Path) -> None:
     assert list(TranscriptReader(transcript(path, {"type": "summary", "summary": "Cart"})).records(None)) == []
+
+
+def test_what_the_agent_said_last_is_the_lesson_of_the_last_task(path: Path) -> None:
+    transcript(
+        path,
+        use("t1", "Bash", 1, "First the tests.", command="pytest"),
+        result("t1", "ok", 2),
+        line("assistant", [{"type": "text", "text": "The cause was the cache."}], 3),
+        line("user", "Thanks", 4),
+        line("assistant", [{"type": "text", "text": "You are welcome."}], 5),
+    )
+    (task,) = only_build(path).tasks
+    assert (task.reasoning, task.lesson) == ("First the tests.", "The cause was the cache.\nYou are welcome.")
+
+
+def test_a_small_edit_is_kept_with_its_lines(path: Path) -> None:
+    file = f"{CWD}/cart.py"
+    transcript(
+        path,
+        use("t1", "Edit", 1, file_path=file, old_string="a = 1", new_string="a = 2\nb = 3"),
+        result("t1", "updated", 2),
+        use("t2", "Write", 3, file_path=file, content="whole"),
+        result("t2", "written", 4),
+    )
+    assert [task.command for task in only_build(path).tasks] == [
+        "Edit cart.py\n- a = 1\n+ a = 2\n+ b = 3",
+        "Write cart.py",
+    ]
+
+
+def codex(kind: str, second: int, **payload: Any) -> dict[str, Any]:
+    return {"timestamp": f"2026-03-01T10:00:{second:02d}.000Z", "type": kind, "payload": payload}
+
+
+def codex_said(role: str, text: str, second: int) -> dict[str, Any]:
+    block = {"type": "input_text" if role == "user" else "output_text", "text": text}
+    return codex("response_item", second, type="message", role=role, content=[block])
+
+
+def test_a_codex_log_is_read_like_a_transcript(tmp_path: Path) -> None:
+    patch = (
+        "*** Begin Patch\n*** Update File: src/cart.py\n@@\n-a = 1\n+a = 2\n*** Add File: src/new.py\n+x\n*** End Patch"
+    )
+    failed = json.dumps({"output": "1 failed", "metadata": {"exit_code": 1}})
+    path = transcript(
+        tmp_path / "rollout-1.jsonl",
+        codex("session_meta", 0, id="c-1", cwd=CWD),
+        codex_said("user", "<environment_context>x</environment_context>", 0),
+        codex_said("user", "Fix the cart. No emojis.", 1),
+        codex("event_msg", 1, type="user_message", message="Fix the cart. No emojis."),
+        codex_said("assistant", "First the tests.", 2),
+        codex(
+            "response_item",
+            3,
+            type="function_call",
+            name="shell",
+            call_id="1",
+            arguments='{"command": ["bash", "-lc", "pytest"]}',
+        ),
+        codex("response_item", 4, type="function_call_output", call_id="1", output=failed),
+        codex("response_item", 5, type="custom_tool_call", name="apply_patch", call_id="2", input=patch),
+        codex("response_item", 6, type="custom_tool_call_output", call_id="2", output="Done!"),
+        codex(
+            "response_item", 7, type="function_call", name="exec_command", call_id="3", arguments='{"cmd": "pytest -q"}'
+        ),
+        codex(
+            "response_item",
+            8,
+            type="function_call_output",
+            call_id="3",
+            output="Exit code: 0\nWall time: 1 s\nOutput:\n1 passed",
+        ),
+        codex_said("assistant", "The cart was empty.", 9),
+        codex("compacted", 10, message="x"),
+    )
+    reader = TranscriptReader(path)
+    (record,) = reader.records(None)
+    build = record.build
+    assert build is not None
+    assert (reader.source_id, build.build_id, build.project_id) == ("transcripts:c-1", "codex-c-1", "shop")
+    assert [(task.agent_name, task.description, task.outcome) for task in build.tasks] == [
+        ("codex", "Bash: pytest", "failure"),
+        ("codex", "apply_patch src/cart.py", "success"),
+        ("codex", "Bash: pytest -q", "success"),
+    ]
+    assert build.tasks[0].output == "Exit code 1\n1 failed"
+    assert build.tasks[1].files_changed == ["src/cart.py", "src/new.py"]
+    assert "- a = 1" in build.tasks[1].command
+    assert build.tasks[2].lesson == "The cart was empty."
+    assert [said.action for said in build.user_interventions] == ["Fix the cart. No emojis."]
+
+
+def test_codex_logs_of_the_first_form_have_no_payload(tmp_path: Path) -> None:
+    path = transcript(
+        tmp_path / "rollout-2.jsonl",
+        {"id": "c-2", "timestamp": "2026-03-01T10:00:00.000Z"},
+        {"record_type": "state"},
+        {"type": "function_call", "name": "shell", "call_id": "1", "arguments": '{"command": ["ls", "a b"]}'},
+        {"type": "function_call_output", "call_id": "1", "output": "nonsense {"},
+    )
+    builds = [record.build for record in TranscriptReader(path).records(None) if record.build]
+    assert [task.description for build in builds for task in build.tasks] == ["Bash: ls 'a b'"]

@@ -383,3 +383,22 @@ def test_an_undated_trajectory_is_as_old_as_its_file(tmp_path: Path) -> None:
     os.utime(path, (1_700_000_000, 1_700_000_000))
     (build,) = builds(TrajectoryReader(path))
     assert (build.started_at, build.completed_at) == ("2023-11-14T22:13:20.000Z", "2023-11-14T22:13:20.000Z")
+
+
+def test_tau_bench_a_failure_says_how_it_differs_from_the_right_actions(tmp_path: Path) -> None:
+    def trial(number: int, actions: list[dict[str, Any]], *made: str) -> dict[str, Any]:
+        calls = [
+            {"id": str(place), "function": {"name": name, "arguments": '{"id": "B7"}'}}
+            for place, name in enumerate(made)
+        ]
+        traj = [{"role": "user", "content": "Cancel B7"}, {"role": "assistant", "content": "", "tool_calls": calls}]
+        return {"task_id": number, "trial": 0, "reward": 0.0, "traj": traj, "info": {"task": {"actions": actions}}}
+
+    right = [{"name": "get_booking", "kwargs": {"id": "B7"}}, {"name": "cancel_booking", "kwargs": {"id": "B7"}}]
+    trials = [trial(1, right, "get_booking"), trial(2, [], "cancel_booking"), trial(3, right, "cancel_booking")]
+    path = written(tmp_path / "tau.jsonl", "".join(json.dumps(one) + "\n" for one in trials))
+    assert [build.tasks[0].lesson for build in builds(TauBenchReader(path))] == [
+        'The right calls were never made: cancel_booking(id="B7").',
+        'Nothing should have been changed. It was wrong to call cancel_booking(id="B7").',
+        "",
+    ]

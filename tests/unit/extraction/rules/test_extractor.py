@@ -130,21 +130,17 @@ def test_a_revert_is_negative_and_says_what_it_undid_and_why() -> None:
 @pytest.mark.parametrize(
     ("description", "kind"),
     [
-        ("fix: cart total ignores discounts", "fix"),
         ("Fixed crash when the cart is empty", "fix"),
-        ("Important fix: totals were rounded twice", "fix"),
-        ("cart: use decimals instead of floats", "decision"),
-        ("Replace the session store with redis", "decision"),
         ("feat(api)!: rename totals endpoint", "breaking"),
         ("Breaking: move price rules", "breaking"),
-        ("Avoid double charges on slow networks", "prevention"),
+        ("Lock the order row to avoid double charges on slow networks", "decision"),
         ("Remove the coupon endpoint", "removal"),
-        ("Add gift card payments", "novelty"),
-        ("Add Stripe support", "novelty"),
-        ("Release v2.1.0", "release"),
+        ("Drop support for Python 3.7", "removal"),
+        ("Deprecate the coupon endpoint in favour of vouchers", "deprecation"),
+        ("Escape product names to close an SQL injection in the search", "security"),
     ],
 )
-def test_a_commit_is_kept_as_what_its_subject_says(description: str, kind: str) -> None:
+def test_a_subject_alone_is_kept_if_it_states_something(description: str, kind: str) -> None:
     assert kinds(commits({"description": description})) == [kind]
 
 
@@ -152,6 +148,13 @@ def test_a_commit_is_kept_as_what_its_subject_says(description: str, kind: str) 
     "task",
     [
         {"description": "wip"},
+        {"description": "Add gift card payments"},
+        {"description": "Interrupt running payments when the cart is closed"},
+        {"description": "Use decimals instead of floats for prices"},
+        {"description": "fix: rounding of the cart total"},
+        {"description": "Release v2.1.0"},
+        {"description": "deps: parser@0.8.2"},
+        {"description": "Move payment helpers", "output": "This makes the code easier to read because it is shorter."},
         {"description": "fix bugs."},
         {"description": "Fix typo in cart total"},
         {"description": "Update README.md"},
@@ -174,8 +177,11 @@ def test_noise_is_skipped(task: dict[str, Any]) -> None:
 
 
 def test_a_decision_keeps_what_was_not_chosen() -> None:
-    memory = found(commits({"description": "Use decimals instead of floats for prices"}))["decision"].memory
+    reason = "Floats lose cents because they cannot hold tenths exactly."
+    task = {"description": "Use decimals instead of floats for prices", "output": reason}
+    memory = found(commits(task))["decision"].memory
     assert isinstance(memory, EpisodicMemory)
+    assert memory.content == f"Use decimals instead of floats for prices. {reason} (cart.py)"
     assert memory.decision == "Use decimals instead of floats for prices"
     assert memory.alternatives_considered == ["floats"]
     assert memory.outcome == "positive"
@@ -231,7 +237,9 @@ def test_a_task_that_states_steps_becomes_a_procedure() -> None:
 
 
 def test_all_most_salient_first_and_the_same_each_time() -> None:
-    tasks: list[dict[str, Any]] = [{"description": f"fix: order {word} is lost on reload"} for word in "abcdefghij"]
+    tasks: list[dict[str, Any]] = [
+        {"description": f"fix: order {word} is lost when the page reloads"} for word in "abcdefghij"
+    ]
     tasks.append({"description": "Run billing", "output": "ValueError: no rate", "outcome": "failure"})
     result = RuleExtractor().extract(commits(*tasks))
     assert len(result.candidates) == 11
@@ -243,8 +251,10 @@ def test_all_most_salient_first_and_the_same_each_time() -> None:
 
 
 def test_a_grown_log_adds_its_growth(store: Any) -> None:
-    early: list[dict[str, Any]] = [{"description": f"fix: order {word} is lost on reload"} for word in "abcdefgh"]
-    late = [*early, {"description": "fix: the invoice shows the wrong currency"}]
+    early: list[dict[str, Any]] = [
+        {"description": f"fix: order {word} is lost when the page reloads"} for word in "abcdefgh"
+    ]
+    late = [*early, {"description": "fix: the invoice shows the wrong currency after a reload"}]
     pipeline = ConsolidationPipeline(store)
 
     assert pipeline.consolidate(commits(*early)).memories_extracted == 8
@@ -253,25 +263,22 @@ def test_a_grown_log_adds_its_growth(store: Any) -> None:
 
 
 def test_hostile_logs_are_bounded() -> None:
-    many: list[dict[str, Any]] = [{"description": f"fix: order {n} is lost on reload {n * 7}"} for n in range(1_500)]
+    many: list[dict[str, Any]] = [
+        {"description": f"fix: order {n} is lost when page {n * 7} reloads"} for n in range(1_500)
+    ]
 
     assert len(RuleExtractor().extract(commits(*many)).candidates) == 1_000
 
 
 def test_keys_stay_when_the_log_grows() -> None:
     early: list[dict[str, Any]] = [
-        {"description": "fix: cart total ignores discounts"},
-        {"description": "Use redis instead of files"},
+        {"description": "fix: cart total ignores discounts when it is reloaded"},
+        {"description": "Drop support for Python 3.7"},
     ]
-    late: list[dict[str, Any]] = [*early, {"description": "Add gift card payments"}]
+    late: list[dict[str, Any]] = [*early, {"description": "Deprecate gift cards"}]
     before = {c.key: c.memory.content for c in RuleExtractor().extract(commits(*early)).candidates}
     after = {c.key: c.memory.content for c in RuleExtractor().extract(commits(*late)).candidates}
     assert before.items() <= after.items()
-
-
-def test_the_first_of_a_component_is_novel_the_next_is_not() -> None:
-    build_log = commits({"description": "Add gift card payments"}, {"description": "Add gift card balance page"})
-    assert kinds(build_log) == ["novelty", "change"]
 
 
 def test_an_empty_log_gives_nothing_and_a_failed_one_its_summary() -> None:
@@ -313,11 +320,10 @@ def test_issue_references_and_code_do_not_reach_the_content() -> None:
     assert memory.content == (
         "Stop rounding twice, use decimals instead of floats. Prices were rounded twice because of the cache. (cart.py)"
     )
-    assert kinds(commits({"description": "Rename cart_total -> total and fixes"})) == ["decision"]
 
 
 def test_who_and_where_are_fields_and_do_not_fill_the_text() -> None:
-    memory = found(commits({"description": "fix: rounding of the cart total", "files_changed": ["shop/cart.py"]}))[
+    memory = found(commits({"description": "fix: the cart total is wrong when a price has three decimals"}))[
         "fix"
     ].memory
 
@@ -325,12 +331,3 @@ def test_who_and_where_are_fields_and_do_not_fill_the_text() -> None:
     assert memory.location == "shop/cart.py"
     assert "Ada" not in memory.content
     assert "shop/" not in memory.content
-
-
-def test_a_plain_change_that_says_what_is_different_is_kept_and_reshaping_is_not() -> None:
-    files = {"files_changed": ["shop/cart.py"]}
-    told = {"description": "Interrupt running payments when the cart is closed", **files}
-    moved = {"description": "Move payment helpers into their own module", **files}
-
-    assert kinds(commits(told)) == ["change"]
-    assert kinds(commits(moved)) == []

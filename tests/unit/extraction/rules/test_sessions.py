@@ -85,14 +85,20 @@ def test_the_steps_in_between_are_the_remedy() -> None:
 
 
 def test_many_failures_cost_no_more_than_their_number() -> None:
-    log = session(*(run(f"make part{number}", "error: no", ok=False) for number in range(6_000)))
+    log = session(*(run(f"make part{number // 2}", "KeyError: 'part'", ok=False) for number in range(6_000)))
     assert len(found(log)) == 1_000  # the extractor's own limit; each looks no further than forty steps
 
 
 def test_failures_of_one_kind_are_reported_once_with_their_number() -> None:
-    log = session(*(edit("a.py", ok=False, output="SyntaxError: unmatched ')'") for _ in range(3)), edit("a.py"))
-    assert "An edit of a.py failed 3 times (SyntaxError: unmatched ')')" in only(log, "recovery").content
+    steps = (run("make docs", "ImportError: no module sphinx", ok=False) for _ in range(3))
+    log = session(*steps, run("pip install sphinx"), run("make docs"))
+    assert "`make docs` failed 3 times (ImportError: no module sphinx)" in only(log, "recovery").content
     assert len(found(log)) == 1
+
+
+def test_failed_attempts_to_edit_teach_nothing() -> None:
+    failed = (edit("a.py", ok=False, output="Error: String to replace not found") for _ in range(3))
+    assert found(session(*failed, edit("a.py"))) == []
 
 
 def test_only_the_difference_of_two_long_calls_is_reported() -> None:
@@ -101,7 +107,8 @@ def test_only_the_difference_of_two_long_calls_is_reported() -> None:
         run(f"book(user=1, {long}, amount=255)", "Error: the amount does not add up", ok=False),
         run(f"book(user=1, {long}, amount=305)", "done"),
     )
-    assert "what worked: `… amount=305) …`" in only(log, "recovery").content
+    content = only(log, "recovery").content
+    assert content == "`book` failed (Error: the amount does not add up); what worked: `amount=305`."
 
 
 def test_an_unresolved_failure_includes_the_agents_interpretation() -> None:
@@ -132,18 +139,134 @@ def test_insights_are_kept_and_plans_are_not() -> None:
         ),
     )
     memory = only(log, "insight")
-    assert memory.content.startswith("After `ls`: The root cause is that carts share one list")
+    assert memory.content == "The root cause is that carts share one list, because the default argument is mutable."
     assert memory.source_event_ids == ["claude-1/t1"]
     assert len(found(log)) == 1
+
+
+class TestWhatEndedAFailure:
+    def resolution(self, *steps: dict[str, Any]) -> str | None:
+        (error,) = only(session(*steps), "recovery").errors_encountered
+        return str(error.resolution)
+
+    def test_it_is_the_act_that_the_error_names(self) -> None:
+        steps = (
+            run("alembic revision -m cart", "FAILED: Multiple heads are present", ok=False),
+            run("alembic upgrade head", "done"),
+            run("alembic merge heads", "merged"),
+            run("alembic history", "a, b"),
+            run("alembic revision -m cart", "done"),
+        )
+        assert self.resolution(*steps) == "`alembic merge heads`"
+
+    def test_it_is_the_edit_with_what_became_of_the_line(self) -> None:
+        change = "Edit shop/cart.py\n- timeout = 5\n+ timeout = 30"
+        steps = (
+            run("pytest tests/test_cart.py", "E   TimeoutError: 5 s", ok=False),
+            {**edit("shop/cart.py"), "command": change},
+            run("pytest tests/test_cart.py -q | tail -3", "1 passed"),
+        )
+        assert self.resolution(*steps) == "Edited shop/cart.py. In shop/cart.py, `timeout = 5` became `timeout = 30`."
+
+    def test_it_is_the_command_that_can_be_called(self) -> None:
+        steps = (run("python sync.py", "bash: python: command not found", ok=False), run("python3 sync.py", "done"))
+        assert self.resolution(*steps) == "`python3 sync.py`"
+
+    @pytest.mark.parametrize(
+        "between",
+        [
+            [],
+            [run("cat cart.py"), run("mypy shop", "ok")],
+            [run(f"./step{number}.sh") for number in range(4)],
+            [edit("a.py"), edit("b.py"), edit("c.py")],
+        ],
+        ids=["nothing", "only looks and checks", "many acts", "edits that nobody explained"],
+    )
+    def test_where_it_cannot_be_told_nothing_is(self, between: list[dict[str, Any]]) -> None:
+        failed = run("make release", "KeyError: 'tag'", ok=False)
+        assert found(session(failed, *between, run("make release", "done"))) == []
+
+    def test_the_check_of_something_else_ends_no_failure(self) -> None:
+        steps = (
+            run("pytest tests/test_a.py", "KeyError: 'a'", ok=False),
+            edit("a.py"),
+            run("pytest tests/test_b.py", "ok"),
+        )
+        assert found(session(*steps)) == []
+
+    def test_what_was_tried_in_vain_is_kept_with_it(self) -> None:
+        steps = (
+            run("make serve", "OSError: address already in use: 8081", ok=False),
+            run("systemctl restart nginx"),
+            run("make serve", "OSError: address already in use: 8081", ok=False),
+            run("fuser -k 8081/tcp", reasoning="Port 8081 is held by a stale worker, so the address stays in use."),
+            run("make serve", "listening"),
+        )
+        memory = only(session(*steps), "recovery")
+        assert memory.content == (
+            "`make serve` failed 2 times (OSError: address already in use: 8081); it worked after `fuser -k 8081/tcp`. "
+            "Port 8081 is held by a stale worker, so the address stays in use. "
+            "Tried in vain before: `systemctl restart nginx`."
+        )
+
+    @pytest.mark.parametrize("command", ["git commit -m x", "git add ."])
+    def test_hooks_and_staging_are_no_lesson(self, command: str) -> None:
+        steps = (run(command, "error: unstaged files", ok=False), run("black ."), run(command))
+        assert found(session(*steps)) == []
+
+
+class TestCauses:
+    WRONG = "The root cause is that `load_config` reads the wrong file."
+    RIGHT = "The actual problem was the underscore in `my_host.local`: browsers drop cookies of such hosts."
+
+    def at(self, second: int, step: dict[str, Any]) -> dict[str, Any]:
+        return {**step, "occurred_at": f"2026-03-01T10:00:{second:02d}Z"}
+
+    def says(self, second: int, text: str) -> dict[str, str]:
+        return {"timestamp": f"2026-03-01T10:00:{second:02d}Z", "action": text}
+
+    def test_the_last_cause_is_kept_with_those_that_the_user_disproved(self) -> None:
+        log = session(
+            self.at(1, {**edit("config.py"), "lesson": self.WRONG}),
+            self.at(3, {**edit("hosts.py"), "lesson": self.RIGHT}),
+            said=[self.says(0, "The login is lost"), self.says(2, "still broken"), self.says(4, "great, that was it")],
+        )
+        assert only(log, "insight").content == f"{self.RIGHT} Supposed before, and wrong: {self.WRONG}"
+
+    def test_a_cause_that_the_user_disproved_is_not_kept(self) -> None:
+        log = session(
+            self.at(1, {**edit("config.py"), "lesson": self.WRONG}),
+            said=[self.says(0, "The login is lost"), self.says(2, "same error")],
+        )
+        assert found(log) == []
+
+    def test_the_same_failure_disproves_a_cause(self) -> None:
+        failed = run("make login", "AuthError: no cookie", ok=False)
+        log = session(failed, {**edit("config.py"), "reasoning": self.WRONG}, failed, run("ls", reasoning=self.RIGHT))
+        assert only(log, "insight").content == f"{self.RIGHT} Supposed before, and wrong: {self.WRONG}"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "The problem is probably the cache in `cart.py`.",
+            "Let me see whether the root cause is in `cart.py`.",
+            "This is the root cause.",
+            "The test fails because `total` does not exist yet.",
+        ],
+    )
+    def test_doubts_plans_and_fragments_are_no_causes(self, text: str) -> None:
+        assert found(session(run("ls", reasoning=text))) == []
 
 
 def test_a_repeatedly_successful_command_becomes_a_procedure() -> None:
     log = session(*(run("make check-all", "ok", description="Bash: Run all checks") for _ in range(3)))
     memory = only(log, "procedure")
     assert isinstance(memory, EpisodicMemory)  # one session proposes no procedure
-    assert memory.content == "How to: Run all checks. Steps: 1. run `make check-all`"
+    assert memory.content == "Command that works here (Run all checks): `make check-all`"
     again = only(session(*(run("make check-all", "ok") for _ in range(3)), build_id="claude-2"), "procedure")
-    assert again.content.endswith("run `make check-all`")
+    assert again.content == "Command that works here: `make check-all`"
+    ordinary = session(*(run("git push origin main", "ok") for _ in range(3)))
+    assert found(ordinary) == []  # everybody knows it
 
 
 @pytest.mark.parametrize(
@@ -178,10 +301,7 @@ def test_the_way_to_success_leaves_out_what_only_looked_or_failed() -> None:
         "edit shop/cart.py (use an empty total)",
         "`python repro.py`",
     ]
-    assert memory.content == (
-        "What led to success in “Empty carts crash.”: 1. edit repro.py (reproduce the bug as described); "
-        "2. edit shop/cart.py (use an empty total); 3. `python repro.py`; 4. `submit`"
-    )
+    assert memory.content == "How “Empty carts crash.” was solved: edited shop/cart.py (use an empty total)."
     assert [one for one in found(session(*log.model_dump()["tasks"])) if one.key == "session:procedure"] == []
 
 
@@ -194,19 +314,28 @@ class TestTheUser:
         assert found(session(said=said)) == []
 
     @pytest.mark.parametrize(
-        "text",
+        ("text", "content"),
         [
-            "No, that's wrong: the header is in layout.tsx.",
-            "You removed the tests, put them back.",
-            "I said not to touch the migrations.",
+            ("No, that's wrong: the header is in layout.tsx.", "The user said: The header is in layout.tsx."),
+            ("I said not to touch the migrations.", "Instruction by the user: I said not to touch the migrations."),
         ],
     )
-    def test_an_objection_is_a_correction(self, text: str) -> None:
+    def test_an_objection_is_kept_by_what_it_states(self, text: str, content: str) -> None:
         log = session(said=[told("Add a logout button."), told(text, "I have changed the header.")])
-        memory = only(log, "correction")
-        assert memory.outcome == "negative"
-        assert memory.content.startswith(f"The user corrected: {text}")
-        assert "I have changed the header" in memory.content
+        assert [one.memory.content for one in found(log)] == [content]
+
+    @pytest.mark.parametrize(
+        "text", ["You removed the tests, put them back.", "Wait, all I see is a README.", "That's wrong."]
+    )
+    def test_a_bare_objection_holds_for_nothing_else(self, text: str) -> None:
+        assert found(session(said=[told("Add a logout button."), told(text, "I have changed the header.")])) == []
+
+    def test_a_refused_call_is_kept_with_the_users_words(self) -> None:
+        memory = only(session(said=[told("Use a migration", "Refused: Bash: psql -c 'drop table cart'")]), "correction")
+        assert (
+            memory.content == "The user corrected: Use a migration. Context: Refused: Bash: psql -c 'drop table cart'."
+        )
+        assert found(session(said=[told("what is this?", "Refused: Bash: ls")])) == []
 
     @pytest.mark.parametrize(
         "rule",
@@ -214,7 +343,17 @@ class TestTheUser:
             "Always run `make check` before you commit.",
             "We prefer tabs over spaces.",
             "Never push to main.",
-            "Remember: deploys happen on Tuesdays.",
+            "Keep answers shorter.",
+            "No emojis.",
+            "Don't put comments into shell snippets.",
+            "Use pnpm, not npm.",
+            "Tests must not hit the network.",
+            "I dislike mocks in integration tests.",
+            "Ask me before installing anything.",
+            "Public functions should have a docstring.",
+            "Every release needs an entry in the changelog.",
+            "You shouldn't touch the vendored files unless I ask for it.",
+            "I want to be approving every migration.",
         ],
     )
     def test_a_rule_is_kept_without_the_request_around_it(self, rule: str) -> None:
@@ -222,13 +361,89 @@ class TestTheUser:
         assert isinstance(memory, SemanticMemory)
         assert memory.content == f"Instruction by the user: {rule}"
 
+    @pytest.mark.parametrize(
+        "fact",
+        [
+            "v1 is frozen.",
+            "Sentry needs the maps.",
+            "The test is right.",
+            "Deploys happen on Tuesdays.",
+            "We decided to stay on SQLite because nobody here can run Postgres.",
+            "The dev database listens on port 5433.",
+            "Credentials are in ~/.pgpass.",
+            "Main is protected.",
+            "We only support Python 3.11.",
+            "Production runs on arm64.",
+            "The fixtures are generated by gen.py.",
+            "My name is Ada.",
+        ],
+    )
+    def test_a_fact_or_decision_is_kept_as_one(self, fact: str) -> None:
+        memory = only(session(said=[told(f"Add a logout button. {fact}")]), "statement")
+        assert memory.content == f"The user said: {fact}"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "Can you run the tests?",
+            "What port does the database use?",
+            "OK, commit the changes.",
+            "Don't commit yet.",
+            "Don't do that.",
+            "Never mind.",
+            "No worries, go on.",
+            "No errors now.",
+            "It still fails with the same error.",
+            "It always crashes on my machine.",
+            "The header is broken.",
+            "Users cannot log in.",
+            "The app needs a logout button.",
+            "Write tests for the cart.",
+            "Make the button bigger.",
+            "Run every test again.",
+            "I like 2 or 3.",
+            "I don't want you to change code at this time.",
+            "Let's commit.",
+            "Keep going.",
+            "I'm a bit confused.",
+            "Use the blue one.",
+        ],
+    )
+    def test_questions_requests_and_reports_are_no_rules(self, text: str) -> None:
+        assert found(session(said=[told(text)])) == []
+
+    def test_a_sentence_that_points_elsewhere_is_kept_with_what_it_points_to(self) -> None:
+        said = told("The cart is shared by both shops. It must never be cleared. Never do that again.")
+        (memory,) = [one.memory for one in found(session(said=[said]))]
+        assert memory.content == "Instruction by the user: The cart is shared by both shops. It must never be cleared."
+
+    @pytest.mark.parametrize(
+        "later", ["Actually, emojis are fine.", "Scratch that.", "Forget what I said about emojis."]
+    )
+    def test_a_statement_taken_back_is_not_kept(self, later: str) -> None:
+        assert found(session(said=[told("No emojis in commit messages."), told(later)])) == []
+        assert len(found(session(said=[told("Never push to main."), told("Actually, emojis are fine.")]))) == 1
+
+    def test_several_statements_of_one_message_are_several_memories(self) -> None:
+        log = session(said=[told("No emojis. Never push to main. v1 is frozen.")])
+        assert [one.key for one in found(log)] == [
+            "user@2026-03-01T10:30:00.000Z:instruction",
+            "user@2026-03-01T10:30:00.000Z:instruction-2",
+            "user@2026-03-01T10:30:00.000Z:statement",
+        ]
+
     def test_pasted_text_is_not_searched_for_rules(self) -> None:
         assert found(session(said=[told("log line, never mind\n" * 400)])) == []
 
 
 def test_keys_stay_when_the_session_grows() -> None:
-    steps = [run("make", "error: no rule", ok=False), run("make", "done"), run("make test", "error: boom", ok=False)]
-    before = {one.key for one in found(session(*steps[:2]))}
+    steps = [
+        run("make", "error: no rule", ok=False),
+        run("./configure"),
+        run("make", "done"),
+        *(run("make test", "KeyError: 'boom'", ok=False) for _ in range(2)),
+    ]
+    before = {one.key for one in found(session(*steps[:3]))}
     after = {one.key for one in found(session(*steps))}
     assert before < after
 

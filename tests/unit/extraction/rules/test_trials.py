@@ -71,7 +71,7 @@ def test_a_failed_conversation_tells_what_was_asked_done_and_wrong() -> None:
         "Last error: Error: seat 4A is taken"
     )
     # a customer's wishes are not rules of the project
-    assert set(found(log)) == {"task-1:failure", "call-0:failure"}
+    assert set(found(log)) == {"task-1:failure"}
 
 
 def test_a_success_is_told_by_what_came_of_the_lesson() -> None:
@@ -90,7 +90,9 @@ def test_a_trial_that_acts_on_a_lesson_and_fails_again_is_a_failure() -> None:
     task = {"task_id": "env_1", "outcome": "failure", "reasoning": LESSON, "output": "Gave no answer in 6 steps"}
     (memory,) = found(trial(task)).values()
     assert memory.outcome == "negative"
-    assert memory.content.startswith("Failed trial: Look at the bowl under the lamp. What it acted on: I should have")
+    assert memory.content.startswith(
+        "Failed trial: Look at the bowl under the lamp. It failed again after this lesson: I should have"
+    )
 
 
 def test_failures_at_one_task_are_one_failure_and_those_at_two_tasks_are_two() -> None:
@@ -124,3 +126,34 @@ def test_a_failed_conversation_without_a_call_is_a_failure() -> None:
     memory = found(trial({"task_id": "task-1", "outcome": "failure"}, user_interventions=said))["task-1:failure"]
     assert memory.content == ("Failed trial: What is the sum of my balances? What was done: no tool was called.")
     assert found(trial({"task_id": "task-1", "outcome": "success"}, user_interventions=said)) == {}
+
+
+def test_a_success_says_which_rule_and_which_call_decided_it() -> None:
+    said = [
+        {"timestamp": "2000-01-02T00:00:00Z", "action": "Move my booking B7."},
+        {
+            "timestamp": "2000-01-02T00:00:00Z",
+            "action": "Then no.",
+            "context": "A basic fare cannot be changed after it was paid. Anything else?",
+        },
+    ]
+    look = {"description": "get_booking()", "command": "get_booking()", "outcome": "success"}
+    cancel = {"description": "cancel_booking()", "command": "cancel_booking()", "outcome": "success"}
+    whole = {"task_id": "task-1", "outcome": "success"}
+    refused = trial(whole, {"task_id": "c0", **look}, user_interventions=said)
+    assert found(refused)["task-1:solution"].content == (
+        "Solved: Move my booking B7. Then no. What was done: get_booking. "
+        "What decided it: A basic fare cannot be changed after it was paid. In the end, nothing was changed, which was right."
+    )
+    changed = trial(whole, {"task_id": "c0", **look}, {"task_id": "c1", **cancel}, user_interventions=said)
+    assert found(changed)["task-1:solution"].content.endswith("In the end, `cancel_booking` was called.")
+    assert found(trial(whole, {"task_id": "c0", **look}, user_interventions=said[:1])) == {}
+
+
+def test_a_lesson_that_was_followed_by_another_failure_is_told_with_the_next() -> None:
+    task = {"task_id": "env_1", "outcome": "failure", "reasoning": "I should open the drawer first.", "lesson": LESSON}
+    (memory,) = found(trial(task)).values()
+    assert (
+        "It failed again after this lesson: I should open the drawer first. Lesson: I should have looked"
+        in memory.content
+    )

@@ -12,6 +12,7 @@ from memgraph import BuildEventLog, EpisodicMemory, SemanticMemory
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.lifecycle.contradictions import search as module
 from memgraph.model.build import Candidate
+from memgraph.model.link import REPLACED
 
 OLD, NEW = "The deploy port of the shop is 8080", "The deploy port of the shop is now 9090"
 YES, NO = "The importer handles empty files", "The importer does not handle empty files"
@@ -25,10 +26,10 @@ def memory(store: Any) -> memgraph.MemGraph:
 
 @pytest.fixture
 def say(memory: memgraph.MemGraph, clock: Any) -> Callable[..., str]:
-    """Observe something a day after the last thing, and return its id."""
+    """Observe something an hour after the last thing, too soon for a later state, and return its id."""
 
     def observe(text: str, **details: Any) -> str:
-        clock.advance(days=1)
+        clock.advance(hours=1)
         saved = memory.save_observation(text, **{"project": "shop", **details})
         assert saved.action == "created"
         return saved.memory_id or ""
@@ -49,7 +50,7 @@ def recalled(memory: memgraph.MemGraph, text: str) -> list[str]:
     return [one.memory.id for one in memory.search_memories(text)]
 
 
-def test_a_later_value_with_higher_confidence_supersedes_the_older_one(
+def test_another_value_of_the_same_day_with_higher_confidence_supersedes(
     memory: memgraph.MemGraph, say: Callable[..., str]
 ) -> None:
     old, new = say(OLD), say(NEW, confidence=0.9)
@@ -101,7 +102,7 @@ def test_a_run_reads_each_memory_once_and_judges_each_pair_once(
     assert memory.contradictions.find().looked_at == 20
     assert len(read) == len(set(read)) == 20
     assert len(judged) == len(set(judged)) > 100
-    clock.advance(days=1)
+    clock.advance(hours=1)
     memory.store.insert_memory(SemanticMemory(content="The deploy port of the shop number 3 is 1", project_id="shop"))
     assert memory.contradictions.find().found == 1
 
@@ -111,7 +112,7 @@ def test_an_observations_notice_reports_the_contradiction(
 ) -> None:
     say(YES)
     say(OLD)
-    clock.advance(days=1)
+    clock.advance(hours=1)
     assert (
         memory.save_observation(NEW, project="shop", confidence=0.9).notice == "replaces 1 memory that it contradicts"
     )
@@ -123,8 +124,6 @@ def test_an_observations_notice_reports_the_contradiction(
     ("older", "newer", "is_decided"),
     [
         ({"trust_class": "user"}, {"trust_class": "agent"}, False),
-        ({"trust_class": "agent"}, {"trust_class": "user", "confidence": 0.1}, True),
-        ({"trust_class": "user"}, {"trust_class": "user", "confidence": 0.1}, True),
         ({"confidence": 0.9}, {"confidence": 0.5}, False),
         ({"confidence": 0.5}, {"confidence": 0.5}, False),
         ({"confidence": 0.5}, {"confidence": 0.6}, True),
@@ -150,10 +149,10 @@ def test_a_pinned_memory_yields_only_to_the_user(
     memory.store.update_memory(old, is_pinned=True)
     new = say(NEW)
     assert pairs(memory) == [(new, old)]
-    clock.advance(days=1)
+    clock.advance(hours=1)
     memory.commands.remember("The deploy port of the shop is 7070", project_id="shop")
-    assert memory.contradictions.find().superseded == 2
-    assert [one.content for one in memory.store.list_memories(state="superseded")] != []
+    assert memory.contradictions.find().replaced == 2
+    assert [one.content for one in memory.store.list_memories()] == ["The deploy port of the shop is 7070"]
 
 
 def test_a_successful_use_confirms_a_memory(memory: memgraph.MemGraph, say: Callable[..., str]) -> None:
@@ -181,11 +180,12 @@ def test_only_a_rise_in_the_newer_ones_confidence_settles(memory: memgraph.MemGr
     assert memory.contradictions.find().superseded == 0
     memory.store.update_memory(new, trust_class="user")
     assert memory.contradictions.find().superseded == 1
+    assert memory.contradictions.find().replaced == 0
 
 
 def test_merging_copies_in_sleep_confirms_nothing(memory: memgraph.MemGraph, clock: Any) -> None:
     for text, confidence in ((OLD, 0.9), (NEW, 0.6), (NEW.lower(), 0.2)):
-        clock.advance(days=1)
+        clock.advance(hours=1)
         memory.store.insert_memory(SemanticMemory(content=text, project_id="shop", confidence=confidence))
         memory.contradictions.find()
     assert memory.maintenance.sleep(phases=["near-duplicates", "contradictions"]).changed
@@ -210,7 +210,7 @@ def test_the_link_stores_the_kind_and_the_wording_is_made_on_display(
 
 def test_a_run_finds_earlier_writes_and_is_idempotent(memory: memgraph.MemGraph, clock: Any) -> None:
     for text in (OLD, YES, "The shop sells shoes", NEW, NO):
-        clock.advance(days=1)
+        clock.advance(hours=1)
         confidence = 0.9 if text == NEW else 0.5
         memory.store.insert_memory(SemanticMemory(content=text, project_id="shop", confidence=confidence))
     result = memory.contradictions.find()
@@ -231,7 +231,7 @@ def test_an_interrupted_run_continues_where_it_stopped(
     monkeypatch.setattr("memgraph.lifecycle.contradictions.changes._BATCH", 2)
     other = memgraph.MemGraph(open_store("other"))
     for number, text in enumerate((OLD, YES, NEW, NO)):
-        clock.advance(days=1)
+        clock.advance(hours=1)
         for store in (memory.store, other.store):
             store.insert_memory(SemanticMemory(id=GONE[:-1] + str(number), content=text, project_id="shop"))
     steps: list[tuple[int, int | None]] = []
@@ -260,7 +260,7 @@ def test_memories_of_different_scopes_are_not_compared(
 ) -> None:
     here = {"project_id": "shop", "domain": "work"}
     memory.store.insert_memory(SemanticMemory(content=OLD, **here))
-    clock.advance(days=1)
+    clock.advance(hours=1)
     memory.store.insert_memory(SemanticMemory(content=NEW, **{**here, **elsewhere}))
 
     assert memory.contradictions.find().found == 0
@@ -268,9 +268,96 @@ def test_memories_of_different_scopes_are_not_compared(
 
 def test_memories_of_one_task_are_compared(memory: memgraph.MemGraph, clock: Any) -> None:
     for text, confidence in ((OLD, 0.5), (NEW, 0.9)):
-        clock.advance(days=1)
+        clock.advance(hours=1)
         memory.store.insert_memory(SemanticMemory(content=text, task_id="T", confidence=confidence))
     assert memory.contradictions.find().superseded == 1
+
+
+class TestReplaced:
+    """A later state of the same thing: no contradiction."""
+
+    @pytest.fixture
+    def later(self, say: Callable[..., str], clock: Any) -> Callable[..., str]:
+        def observe(text: str, **details: Any) -> str:
+            clock.advance(days=2)
+            return say(text, **details)
+
+        return observe
+
+    @pytest.mark.parametrize(
+        ("older", "newer"),
+        [
+            ("Ann lives in Porto", "Ann lives in Lisbon"),
+            (OLD, NEW),
+            ("The project requires Python 3.11", "The project requires Python 3.12"),
+            ("Always use pytest for the unit tests", "Always use unittest for the unit tests"),
+            ("The worker retries failed jobs", "The worker no longer retries failed jobs"),
+            ("The user likes early meetings", "The user does not like early meetings"),
+        ],
+    )
+    def test_the_newer_one_wins_and_the_older_one_ends(
+        self, memory: memgraph.MemGraph, later: Callable[..., str], older: str, newer: str
+    ) -> None:
+        old, new = later(older), later(newer)
+        assert relations(memory, new, old) == {"SUPERSEDES"}
+        assert pairs(memory) + pairs(memory, decided=True) == []
+        ended, valid = memory.store.get_memory(old), memory.store.get_memory(new)
+        assert ended is not None
+        assert valid is not None
+        assert (ended.invalid_at, ended.invalidation_reason) == (valid.valid_at, REPLACED)
+        assert recalled(memory, older) == [new]
+
+    def test_the_user_takes_it_back_for_good(self, memory: memgraph.MemGraph, later: Callable[..., str]) -> None:
+        old, new = later(OLD), later(NEW)
+        assert memory.store.unsupersede(old) == [new]
+        assert sorted(recalled(memory, "deploy port")) == sorted([old, new])
+        memory.store.update_memory(new, confidence=0.9)
+        assert memory.contradictions.find().replaced == 0
+        assert relations(memory, new, old) == {"RELATED_TO"}
+
+    def test_the_user_replaces_at_once(self, memory: memgraph.MemGraph, say: Callable[..., str]) -> None:
+        old = say(OLD, trust_class="user", confidence=0.9)
+        new = say(NEW, trust_class="user", confidence=0.1)
+        assert relations(memory, new, old) == {"SUPERSEDES"}
+
+    @pytest.mark.parametrize(
+        ("older", "newer"),
+        [({"trust_class": "user"}, {}), ({"confidence": 0.9}, {"confidence": 0.5})],
+        ids=str,
+    )
+    def test_a_source_that_is_less_sure_contradicts(
+        self,
+        memory: memgraph.MemGraph,
+        later: Callable[..., str],
+        older: dict[str, Any],
+        newer: dict[str, Any],
+    ) -> None:
+        old, new = later(OLD, **older), later(NEW, **newer)
+        assert pairs(memory) == [(new, old)]
+
+    def test_the_notice_says_so(self, memory: memgraph.MemGraph, later: Callable[..., str], clock: Any) -> None:
+        later(OLD)
+        clock.advance(days=2)
+        assert memory.save_observation(NEW, project="shop").notice == "replaces 1 memory that held until then"
+
+    @pytest.mark.parametrize(
+        ("older", "newer"),
+        [
+            ("Bump litellm to 1.2", "Bump litellm from 1.2 to 1.3"),
+            ("Use slots for the row class. (row.py)", "Ann reverted “Use slots for the row class” (commit 1a2b3c4)."),
+            ("Ann reverted “Use slots for the row class” (commit 1a2b3c4).", 'Revert "Revert "Use slots for the row class""'),
+            ("Ann reverted “Use slots for the row class” (commit 1a2b3c4).", "Use slots for the row class. (row.py)"),
+            ("Add a cache to the importer. (run.py)", "Remove the cache of the importer. (run.py)"),
+        ],
+    )  # fmt: skip
+    def test_changes_follow_each_other(self, memory: memgraph.MemGraph, clock: Any, older: str, newer: str) -> None:
+        ids = []
+        for text in (older, newer):
+            clock.advance(minutes=5)
+            kept = memory.store.insert_memory(EpisodicMemory(content=text, source="git", project_id="shop"))
+            ids.append(kept.id)
+        assert (memory.contradictions.find().found, pairs(memory)) == (0, [])
+        assert relations(memory, ids[1], ids[0]) == {"NEXT", "SUPERSEDES"}
 
 
 def test_facts_valid_at_different_times_do_not_conflict(memory: memgraph.MemGraph, say: Callable[..., str]) -> None:
@@ -358,8 +445,9 @@ def test_a_build_with_another_value_is_no_duplicate_and_supersedes(store: Any) -
     memory.consolidation.consolidate(log("b1", 5, OLD))
     memory.consolidation.consolidate(log("b2", 6, NEW))
 
-    (decided,) = memory.contradictions.list(decided=True)
-    assert (decided.newer.content, decided.older.content) == (NEW, OLD)
+    assert [one.content for one in store.list_memories()] == [NEW]
+    (old,) = store.list_memories(state="superseded")
+    assert (old.content, old.invalid_at) == (OLD, "2026-01-06T11:00:00.000Z")
     digest = store.digest()
     memory.consolidation.consolidate(log("b2", 6, NEW))
     assert store.digest() == digest
@@ -367,7 +455,7 @@ def test_a_build_with_another_value_is_no_duplicate_and_supersedes(store: Any) -
 
 def test_a_failed_trial_is_not_retired_by_a_success(memory: memgraph.MemGraph, clock: Any) -> None:
     for outcome in ("failure", "success"):
-        clock.advance(days=1)
+        clock.advance(hours=1)
         text = f"Trial of the import: it ended in {outcome}"
         memory.store.insert_memory(EpisodicMemory(content=text, outcome=outcome, tags=["import"], project_id="shop"))
     assert memory.contradictions.find().found == 0
@@ -375,6 +463,6 @@ def test_a_failed_trial_is_not_retired_by_a_success(memory: memgraph.MemGraph, c
 
 def test_generalisations_are_not_compared(memory: memgraph.MemGraph, clock: Any) -> None:
     for text in (OLD, NEW):
-        clock.advance(days=1)
+        clock.advance(hours=1)
         memory.store.insert_memory(SemanticMemory(content=text, source="compression"))
     assert memory.contradictions.find().found == 0

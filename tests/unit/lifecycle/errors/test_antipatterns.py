@@ -69,7 +69,10 @@ class TestAntiPatterns:
         assert (made.category, made.confidence, made.outcome) == ("internal error", 0.7, "negative")
         assert made.supporting_memory_ids == sorted(ids)
         assert made.evidence_build_ids == ["b1", "b2", "b3"]
-        assert "came up in 3 builds, and stayed in 2 of them. What helped: edit checkout/totals.py." in made.content
+        assert (
+            "came up in 3 builds, in February 2026, and stayed in 2 of them. What helped (1 February 2026): edit"
+            in made.content
+        )
         (error,) = result.repeated
         assert (error.builds, error.remedy, error.memory_id) == (3, "edit checkout/totals.py", made.id)
 
@@ -110,7 +113,7 @@ class TestAntiPatterns:
         (made,) = antipatterns(store)
         assert (
             made.content
-            == "“Error: paid …, price (in $…).” came up in 3 builds, and stayed each time. Seen when: `book(…)`."
+            == "“Error: paid …, price (in $…).” came up in 3 builds, in February 2026, and stayed each time. Seen when: `book(…)`."
         )
 
     def test_services_and_settings_are_distinguished(self, store: Store) -> None:
@@ -142,6 +145,61 @@ def test_failures_of_a_ci_run_are_distinguished(store: Store, tmp_path: Path) ->
     result = analyse_errors(store)
     assert (result.internal, result.external, result.configuration) == (1, 2, 2)
     assert {error.builds for error in result.repeated} == {3}
+
+
+class TestReturn:
+    def test_it_says_when_the_error_came_back_after_it_had_been_mended(self, store: Store) -> None:
+        days = [f"2026-0{month}-05T00:00:00.000Z" for month in (1, 2, 3)]
+        first, helped, again = (
+            make(n, occurred_at=day) for n, (make, day) in enumerate(zip((failed, mended, failed), days, strict=True))
+        )
+        learn(store, first, helped, again)
+        analyse_errors(store)
+        assert (
+            "from January to March 2026, and stayed in 2 of them. It came back after it had been mended (5 March 2026). "
+            "What helped (5 February 2026): edit checkout/totals.py."
+        ) in antipatterns(store)[0].content
+
+    def test_a_task_that_failed_without_an_error_or_a_lesson_is_none(self, store: Store) -> None:
+        same = {"errors_encountered": [], "failure_fingerprint": "f1"}
+        learn(store, *(failed(n, content=f"Order {n} failed.", **same) for n in range(3)))
+        assert (analyse_errors(store).repeated, antipatterns(store)) == ([], [])
+
+
+class TestRuns:
+    """Logs and reports of a tool's runs."""
+
+    def log(self, path: Path, minute: int, *, passes: bool = False, more: str = "") -> CiLogReader:
+        at = f"2026-03-04T10:{minute:02}"
+        said = "1 passed" if passes else "FAILED tests/test_a.py::test_x - ValueError: no rate for a currency"
+        end = "" if passes else f"{at}:09.0000000Z ##[error]Process completed with exit code 1."
+        lines = ["##[group]Run pytest -q", "pytest -q", "##[endgroup]", said]
+        path.write_text("\n".join([*(f"{at}:0{n}.0000000Z {line}" for n, line in enumerate(lines)), end, more]))
+        return CiLogReader(path, project_id="shop")
+
+    def read(self, store: Store, folder: Path, *runs: tuple[int, bool]) -> None:
+        for minute, passes in runs:
+            ingest(store, self.log(folder / f"run-{minute}.log", minute, passes=passes), compress=False)
+
+    def test_a_run_that_passes_closes_a_failure(self, store: Store, tmp_path: Path) -> None:
+        self.read(store, tmp_path, (1, False), (2, False), (3, False))
+        assert [error.builds for error in analyse_errors(store).repeated] == [3]
+        assert len(antipatterns(store)) == 1
+        self.read(store, tmp_path, (4, True))
+        learn(store, failed(9))  # something of the project has changed
+        analyse_errors(store)
+        assert antipatterns(store) == []
+
+    def test_one_that_came_back_between_runs_that_passed_is_kept(self, store: Store, tmp_path: Path) -> None:
+        self.read(store, tmp_path, (1, False), (2, True), (3, False), (4, False), (5, True))
+        analyse_errors(store)
+        (made,) = antipatterns(store)
+        assert "It came back after runs that had passed (4 March 2026). The run of 4 March 2026 passed." in made.content
+
+    def test_copies_of_a_log_are_one_run(self, store: Store, tmp_path: Path) -> None:
+        for n in range(3):
+            ingest(store, self.log(tmp_path / f"copy-{n}.log", 1, more=f"copy {n}"), compress=False)
+        assert analyse_errors(store).repeated == []
 
 
 class TestAgain:
@@ -182,7 +240,10 @@ class TestWithdrawn:
         ids = learn(store, failed(1), failed(2), failed(3), mended(4), mended(4, build_id="b3", content="So."))
         analyse_errors(store)
         (made,) = antipatterns(store)
-        assert "came up in 4 builds, and stayed in 2 of them. What helped: edit checkout/totals.py." in made.content
+        assert (
+            "came up in 4 builds, in February 2026, and stayed in 2 of them. What helped (1 February 2026): edit"
+            in made.content
+        )
         store.suppress(ids[3])
         analyse_errors(store)
         (after,) = antipatterns(store)
@@ -235,7 +296,7 @@ class TestWithdrawn:
         analyse_errors(store)
         (grown,) = antipatterns(store)
         assert sorted(grown.evidence_build_ids) == ["b1", "b2", "b3", "b4"]
-        assert "came up in 4 builds." in grown.content
+        assert "came up in 4 builds, in February 2026." in grown.content
         store.delete_memory(ids[1])
         store.delete_memory(ids[2])
         analyse_errors(store)

@@ -116,6 +116,36 @@ class TestAgain:
         assert [(one.content, one.confidence) for one in in_force(store)] == [("Use sessions instead of tokens", 0.8)]
 
 
+class TestLessons:
+    """Shared tags alone are no lesson."""
+
+    def test_what_states_something_else_is_left_out(self, store: Store) -> None:
+        ids = learn(store, 1, 2, 3)
+        learn(store, 4, content="The login page was blank.", source="build log")
+        run(store)
+        assert [made.supporting_memory_ids for made in in_force(store)] == [sorted(ids)]
+
+    def test_unlike_changes_of_one_file_are_none(self, store: Store) -> None:
+        told = ["Quote the shell's variables", "Close the pool before the fork", "Wait for the slow console"]
+        for n, content in enumerate(told):
+            learn(store, n, content=content, source="git", git_commit=f"{n}" * 40, title="run.py", outcome="positive")
+        assert counts(run(store)) == (0, 0, 0, 0)
+
+    def test_the_opposite_is_counted(self, store: Store) -> None:
+        learn(store, 1, 2, 3)
+        learn(store, 4, 5, outcome="positive")
+        run(store)
+        assert [made.content.split(". ")[-1] for made in in_force(store)] == ["It went well in 2 other builds."]
+
+    def test_one_that_states_no_lesson_any_more_is_retired(self, store: Store) -> None:
+        ids = learn(store, 1, 2, 3)
+        run(store)
+        for one, content in zip(ids, ("The page was blank", "A disk was full", "No host answered"), strict=True):
+            store.update_memory(one, content=content, tags=["auth", f"area {one}"])
+        assert counts(run(store)) == (0, 0, 0, 1)
+        assert in_force(store) == []
+
+
 class TestJoinedAndSplit:
     @pytest.fixture
     def two(self, store: Store) -> tuple[list[str], list[str], list[Any]]:
@@ -395,7 +425,7 @@ class TestWhatItInherits:
         (made,) = in_force(store)
         assert (made.privacy_tier, made.trust_class, made.title) == ("private", "web", "auth/session.ts")
         assert made.agents_involved == ["MARS", "VENUS"]
-        assert made.content.startswith("Work on `session.ts` went wrong in 3 builds")
+        assert made.content.startswith("The same went wrong with `session.ts` in 3 builds")
 
     def test_a_task_keeps_what_it_learned(self, store: Store) -> None:
         learn(store, 1, 2, 3, task_id="t1")
@@ -637,14 +667,16 @@ class TestTrialsOfATask:
                 {**names, **counted, **ended, "started_at": ended["completed_at"], "outcome": outcome}
             )
             store.commit("global", [event])
-        told = '`book(seat="4A")` failed (Error: the amount does not add up); what worked: `book(seat="5A")`.'
+        told = '`book(seat="4A")` failed (Error: the amount does not add up); it worked after `list_fees`.'
         builds = ["b0", "b1", "b2"]
         fields = {"project_id": "kitchen", "outcome": "positive", "tags": ["recovery"], "evidence_build_ids": builds}
         store.insert_memories([{"type": "episodic", "content": told, **attempt_in(told), **fields}])
         run(store)
-        assert [one.content for one in in_force(store)] == [
-            "Failed at first and worked later in 3 builds, 2 of which failed all the same: `book` failed (the amount does not add up)."
-        ]
+        (made,) = in_force(store)
+        assert made.content == (
+            "The same failed at first and worked later in 3 builds, 2 of which failed all the same: `book` failed (the amount does "
+            "not add up); it worked after `list_fees`."
+        )
 
     def test_an_episode_that_becomes_a_success_leaves(self, store: Store) -> None:
         ids = learn(store, 1, 2, 3, 4)

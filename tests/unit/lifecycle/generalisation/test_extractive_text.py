@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from memgraph.lifecycle.generalisation.extractive_text import by_centrality, counted, generalised, shared_by
+from memgraph.lifecycle.generalisation.lessons import weak_points
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.upcasting import attempt_in
 
@@ -18,42 +19,69 @@ def row(content: str, *tags: str, **fields: Any) -> Row:
     return {**base, **attempt_in(content), **fields}
 
 
-def text_of(*episodes: Row, outcome: str = "positive", builds: int = 4, **told: Any) -> str:
+def text_of(*episodes: Row, outcome: str = "positive", builds: int = 4, **told: Any) -> str | None:
     evidence = frozenset(f"b{n}" for n in range(builds))
     return generalised(list(episodes), shared_by(episodes), outcome, counted(evidence, episodes), **told)
 
 
-def test_fixes_of_one_file() -> None:
-    file = {"title": "env/swe_env.py"}
-    assert (
-        text_of(
-            row("Fix: Quote environment variables. (swe_env.py)", "fix", "env", **file),
-            row("Fix: Close the container in time.", "fix", "env", **file, occurred_at="2026-05-01T00:00:00.000Z"),
-            row("Work with GitHub URLs. (repo.py)", "fix", "env", title="env/repo.py"),
+class TestTheSame:
+    def test_the_best_account_is_the_one_that_gives_a_reason(self) -> None:
+        told = text_of(
+            row("The nightly export timed out.", "failure", "export"),
+            row("The export hung since two jobs held one lock. (lock.py)", "failure", "export", title="jobs/lock.py"),
+            row("The nightly export timed out again.", "failure", "export", occurred_at="2026-05-01T00:00:00.000Z"),
+            outcome="negative",
+            against=2,
         )
-        == "Fixes to `swe_env.py` were needed in 4 builds, from March to May 2026. For example: “Quote environment "
-        "variables”, “Close the container in time” and “Work with GitHub URLs (repo.py)”."
-    )
+        assert told == (
+            "The same failed with `export` in 4 builds, from March to May 2026: “The export hung since two jobs held one lock” "
+            "(4 March 2026). Also: “The nightly export timed out” (4 March 2026). It went well in 2 other builds."
+        )
+
+    def test_what_was_added_or_changed_again_and_again_is_no_lesson(self) -> None:
+        assert text_of(*(row(f"Support {name} models.", "novelty", "models") for name in ("large", "small"))) is None
 
 
-def test_failures_around_tags_without_a_kind() -> None:
-    told = text_of(
-        *(
-            row(f"Token {n} expired during {word}.", "auth", "jwt")
-            for n, word in enumerate(["the first login", "a late payment"])
-        ),
-        outcome="negative",
-    )
-    assert told.startswith("Work on `auth` and `jwt` went wrong in 4 builds, in March 2026. For example: “Token 0 ")
+def mended(number: int, said: str, **fields: Any) -> Row:
+    day = f"2026-0{number}-04T10:00:00.000Z"
+    return row(said, "fix", git_commit=f"c{number}", build_id=f"b{number}", occurred_at=day, **fields)
 
 
-def test_work_of_several_kinds_says_what_was_done() -> None:
-    told = ["Quote the variables", "Close the container", "Add a progress bar", "Support o1-mini models"]
-    kinds = ["fix", "fix", "novelty", "novelty"]
-    assert text_of(*(row(one, kind, "agent", "models") for one, kind in zip(told, kinds, strict=True))) == (
-        "4 builds changed `agent` and `models`, in March 2026: 2 fixes (such as “Quote the variables” and “Close "
-        "the container”) and 2 additions (such as “Add a progress bar” and “Support o1-mini models”)."
-    )
+class TestWeakPoints:
+    """Changes of a history: they are generalised if the same thing broke again after it had been mended."""
+
+    first = mended(1, "Fix: Let read_rows() skip empty lines.")
+    again = mended(3, "Fix the regression of read_rows() with a byte order mark. Quote names.")
+    last = mended(5, "Fix: `read_rows` no longer drops the last line, because the file may lack a newline.")
+
+    def test_it_says_what_broke_again_and_what_mended_it_last(self) -> None:
+        assert text_of(self.last, self.first, self.again, builds=3) == (
+            "Expect regressions in `read_rows`: it was mended in 3 builds, from January to May 2026, and what had worked broke "
+            "again. Broken again (4 March 2026): “Fix the regression of read_rows() with a byte order mark”. Last mended (4 May "
+            "2026): “`read_rows` no longer drops the last line, because the file may lack a newline”. Before (4 January 2026): "
+            "“Let read_rows() skip empty lines”."
+        )
+
+    def test_changes_of_one_thing_that_nobody_says_broke_again_are_none(self) -> None:
+        other = mended(3, "Fix read_rows() for a byte order mark.")
+        assert weak_points([self.first, self.again, self.last]) == [[self.first, self.again, self.last]]
+        assert weak_points([self.first, other, self.last]) == []
+        assert text_of(self.first, other, self.last) is None
+
+    def test_copies_files_and_errors_do_not_count(self) -> None:
+        copy = mended(5, "Fix the regression of read_rows() with a byte order mark.")
+        assert weak_points([self.first, self.again, copy]) == []
+        told = [
+            "Fix reader.py, a regression.",
+            "Fix ReadError in reader.py.",
+            "Fix a ReadError that came back in reader.py.",
+        ]
+        assert weak_points([mended(number, one) for number, one in enumerate(told, start=1)]) == []
+
+    def test_what_was_removed_is_no_weak_point(self) -> None:
+        gone = {**mended(7, "Remove read_rows() for good."), "tags": ["removal"]}
+        assert weak_points([self.first, self.again, self.last], [gone]) == []
+        assert weak_points([self.first, self.again, self.last], [{**gone, "occurred_at": "2026-04-01"}])
 
 
 class TestOneSeenAgainAndAgain:
@@ -89,22 +117,22 @@ class TestOneSeenAgainAndAgain:
         )
         episode = row(told, "recovery")
         said = "`book_flight` failed (payment does not add up)."
-        assert text_of(episode) == f"Failed at first and then went well in 4 builds: {said}"
+        assert text_of(episode) is None  # what helped belongs to one case
+        episode["explained"] = "The price includes the bags."
+        said = f"{said} The price includes the bags."
+        assert text_of(episode) == f"The same failed at first and then went well in 4 builds: {said}"
         # that the call was accepted later does not mean that the build went well
         assert text_of(episode, failed_builds=4) == (
-            f"Failed at first and worked later in 4 builds, which failed all the same: {said}"
+            f"The same failed at first and worked later in 4 builds, which failed all the same: {said}"
         )
-        assert "in 4 builds, 3 of which failed all the same: " in text_of(episode, failed_builds=3)
+        assert "in 4 builds, 3 of which failed all the same: " in (text_of(episode, failed_builds=3) or "")
 
     def test_anything_else_says_where_and_how_often(self) -> None:
         told = text_of(row("Fix: Close the pool before the fork. (pool.py)", "fix", title="db/pool.py"), builds=3)
-        assert told == "Fixes to `pool.py` were needed in 3 builds: Close the pool before the fork."
+        assert told == "The same had to be fixed with `pool.py` in 3 builds: Close the pool before the fork."
 
-    def test_of_what_cannot_be_told_it_says_how_often(self) -> None:
-        assert (
-            text_of(row('{"a": 1}', "auth", "jwt"), outcome="negative")
-            == "Work on `auth` and `jwt` went wrong in 4 builds."
-        )
+    def test_without_a_sentence_there_is_no_lesson(self) -> None:
+        assert text_of(row('{"a": 1}', "auth", "jwt"), outcome="negative") is None
 
 
 class TestTrials:
@@ -150,12 +178,12 @@ class TestTrials:
 
     def test_one_tool_says_nothing_and_those_of_the_success_say_more(self) -> None:
         asked = "I want to fly to Rome tomorrow. What was done: "
-        failed = self.trial(f"{asked}calculate (calls: 1, failed: 0).")
-        assert "calculate" not in text_of(failed, outcome="negative")
+        failed = self.trial(f"{asked}search (calls: 1, failed: 0).")
+        assert text_of(failed, outcome="negative") is None  # nobody says why it failed
         told = text_of(failed, outcome="negative", solved=[self.trial(f"{asked}search, book.", "Solved", 1)])
         assert told == (
             "Failed in 4 trials, solved in the second: “I want to fly to Rome tomorrow.” What the solved trial called: `search` "
-            "and `book`."
+            "and `book`; no failed one called `book`."
         )
 
 

@@ -14,6 +14,7 @@ TOLD = {
     "reasoning": "The user named a budget",
     "action": "Proposed the cheapest place",
 }
+DAY = "2026-02-01"
 GONE = "00000000-0000-4000-8000-000000000000"
 
 
@@ -95,17 +96,17 @@ class TestFeedback:
             kept = saved(memory, before)
             after = memory.update_episode_with_feedback(kept.id, word)
 
-            assert (after.outcome, after.outcome_word, after.user_feedback) == (outcome, word, word)
+            assert (after.outcome, after.outcome_word, after.user_feedback) == (outcome, word, f"{DAY} {word}")
             assert after.content.endswith(f"Outcome: {told}. User feedback: {word}.")
             assert after.embedding == pytest.approx(memory.store.embedder.embed([after.content])[0])
             assert after == found(memory, kept.id)
 
     def test_the_longest_comment_fits_behind_its_word(self, memory: memgraph.MemGraph) -> None:
         memory_id = saved(memory).id
-        after = memory.update_episode_with_feedback(memory_id, "love", comment="x" * 7_994)
+        after = memory.update_episode_with_feedback(memory_id, "love", comment="x" * 7_983)
         assert len(after.user_feedback or "") == 8_000
         with pytest.raises(memgraph.InvalidInputError) as refused:
-            memory.update_episode_with_feedback(memory_id, "meh", comment="x" * 7_995)
+            memory.update_episode_with_feedback(memory_id, "meh", comment="x" * 7_984)
         assert refused.value.field == "comment"
 
     def test_said_again_it_writes_nothing(self, memory: memgraph.MemGraph) -> None:
@@ -117,15 +118,18 @@ class TestFeedback:
             assert memory.update_episode_with_feedback(memory_id, "meh", comment=comment) == first
         assert events(memory) == before
         other = memory.update_episode_with_feedback(memory_id, "meh", comment="and too dear")
-        assert other.user_feedback == "meh: too loud\nmeh: and too dear"
+        assert other.user_feedback == f"{DAY} meh: too loud\n{DAY} meh: and too dear"
         assert other.content.endswith("User feedback: meh: too loud. meh: and too dear.")
 
-    def test_what_was_said_before_is_kept(self, memory: memgraph.MemGraph) -> None:
+    def test_what_was_said_before_is_kept_with_its_day(self, memory: memgraph.MemGraph, clock: Any) -> None:
         memory_id = saved(memory, user_feedback="they smiled").id
         for word, comment in (("love", None), ("meh", "too loud,\nafter all"), ("like", "it was fixed")):
+            clock.advance(days=3 if word == "like" else 0)
             after = memory.update_episode_with_feedback(memory_id, word, comment=comment)
 
-        assert after.user_feedback == "they smiled\nlove\nmeh: too loud, after all\nlike: it was fixed"
+        assert after.user_feedback == (
+            f"{DAY} they smiled\n{DAY} love\n{DAY} meh: too loud, after all\n2026-02-04 like: it was fixed"
+        )
         assert (after.outcome, after.outcome_word) == ("positive", "like")
         assert after.content.endswith("User feedback: they smiled. love. meh: too loud, after all. like: it was fixed.")
         assert memory.update_episode_with_feedback(memory_id, "like", comment="it was fixed") == after
@@ -137,7 +141,7 @@ class TestFeedback:
 
         assert len(after.user_feedback or "") == 8_000
         assert (after.user_feedback or "").startswith("…xxx")
-        assert (after.user_feedback or "").endswith(f"xxx\nmeh: {'y' * 100}\nmeh: {'z' * 50}")
+        assert (after.user_feedback or "").endswith(f"xxx\n{DAY} meh: {'y' * 100}\n{DAY} meh: {'z' * 50}")
         assert after.content.endswith(f"User feedback: meh: {'z' * 50}.")
 
     def test_love_and_like_bring_it_back_once_and_meh_leaves_it(self, memory: memgraph.MemGraph, clock: Any) -> None:

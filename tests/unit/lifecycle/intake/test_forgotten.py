@@ -91,7 +91,7 @@ def test_the_nearer_match_decides(store: Any, vector_at: Any) -> None:
         return str(store.insert_memory(episode(content, project_id="shop", embedding=vector)).id)
 
     store.suppress(kept("forgotten", vector_at(0.95)))
-    live = kept("in force", vector_at(0.9, axis=2))
+    live = kept("Said in b2!", vector_at(0.9, axis=2))
 
     for build, vector, expected in (("b1", vector_at(1.0), (1, 0)), ("b2", vector_at(0.9, axis=2), (0, 1))):
         result = pipeline(store, [episode(f"said in {build}", embedding=vector)]).consolidate(log(build))

@@ -469,6 +469,15 @@ class TestPractice:
         store.unarchive(proposed.id)
         assert recalled(store) == [proposed.id]
 
+    def test_one_from_a_single_session_that_is_only_overridden_is_archived(self, store: Store) -> None:
+        content = "How to: refund a broken order. Steps: 1. run `make refund`"
+        told = {"type": "procedural", "project_id": "shop", "content": content}
+        one, by_hand = learn(store, {**told, "source": "transcript", "build_id": "b1"}, told)
+        for _ in range(3):
+            self.told(store, "success", overridden=[one, by_hand])
+        assert learn_procedures(store).retired == 1
+        assert [store.get_memory(memory_id).archive_reason for memory_id in (one, by_hand)] == [UNCONVINCING, None]
+
     def test_usage_outcomes_through_the_public_api(self, store: Store) -> None:
         with MemGraph(store) as memory:
             learn(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.lifecycle.procedures.steps import common_way, follows, rendered, step_of, steps_of
+from memgraph.lifecycle.procedures.steps import common_way, follows, listed, rendered, step_of, steps_of
 
 ways = st.lists(st.lists(st.sampled_from("abcdef"), max_size=8), min_size=1, max_size=6)
 
@@ -31,6 +31,19 @@ def test_steps_that_differ_in_what_changes_are_the_same(one: str, other: str) ->
 )
 def test_other_steps_differ(one: str, other: str) -> None:
     assert step_of(one).key != step_of(other).key
+
+
+@pytest.mark.parametrize(
+    ("action", "steps"),
+    [
+        ("1. Sign the slip. 2. Count the till.", ("Sign the slip.", "Count the till.")),
+        ("First the till:\n1) Open it\n2) Count it", ("Open it", "Count it")),
+        ("We signed 2. And then 3 more.", ()),
+        ("Signed the slip. Counted the till.", ()),
+    ],
+)
+def test_the_entries_of_a_numbered_list(action: str, steps: tuple[str, ...]) -> None:
+    assert listed(action) == steps
 
 
 def test_the_common_way_is_the_shared_steps_in_order() -> None:

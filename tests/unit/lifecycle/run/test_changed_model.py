@@ -76,7 +76,7 @@ def test_feedback_is_rejected_and_its_retry_succeeds(memory: memgraph.MemGraph, 
     with pytest.raises(ModelMismatchError):
         memory.update_episode_with_feedback(episode_id, "love")
     assert memory.store.get_memory(episode_id).user_feedback is None  # type: ignore[union-attr]
-    assert memory.update_episode_with_feedback(episode_id, "love").user_feedback == "love"
+    assert memory.update_episode_with_feedback(episode_id, "love").user_feedback == "2026-02-01 love"
     assert_all_of(memory, new)
 
 

@@ -105,9 +105,9 @@ def test_a_derived_memory_dates_from_its_latest_source(then: Callable[[str], Age
     (learned,) = [memory for memory in after.query_by_type("semantic") if memory.supporting_memory_ids]
     assert len(learned.evidence_build_ids) == 3
     assert {link.relation for link in after.links(learned.id)} == {"DERIVED_FROM", "SUPPORTS"}
-    assert memgraph.MemGraph(before).contradictions.list() == []
-    (open_,) = memgraph.MemGraph(after).contradictions.list()
-    assert (open_.older.content, open_.newer.content) == (f"{PORT} is 8080", f"{PORT} is 9090")
+    assert before.list_memories(state="superseded") == []
+    (older,) = after.list_memories(state="superseded")
+    assert (older.content, older.invalid_at) == (f"{PORT} is 8080", "2023-03-01T12:00:00.000Z")
     assert TEAM not in contents(after)
 
 

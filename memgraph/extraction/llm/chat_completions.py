@@ -1,0 +1,236 @@
+"""Language model behind an OpenAI-compatible server (``POST …/chat/completions``): OpenAI, vLLM, llama.cpp, LM Studio and others."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import orjson
+
+from memgraph.errors import ProviderError
+from memgraph.extraction.secrets import redact
+from memgraph.ollama import CONNECT_TIMEOUT_S, TIMEOUT_S, is_this_machine
+from memgraph.ports import ModelReply
+
+if TYPE_CHECKING:
+    pass
+
+KEY_VARIABLE = "MEMGRAPH_OPENAI_KEY"
+"""Environment variable of the key. It is not ``OPENAI_API_KEY``, because the key is sent to whatever address is configured."""
+REPLY_TOKENS = 2_048
+_BYTES_A_TOKEN = 64
+_ENVELOPE_BYTES = 65_536
+"""A response may have this many bytes besides those of the reply."""
+_MAX_SAID_CHARS = 200
+_MAX_TOKENS = 10_000_000
+
+
+class ChatCompletionsModel:
+    """Completes conversations on an OpenAI-compatible server. A `LanguageModel` that counts its tokens.
+
+    Parameters
+    ----------
+    model : str
+        Its name on the server.
+    base_url : str
+        Address up to and without ``/chat/completions``, such as ``http://127.0.0.1:8000/v1``.
+    key : str, optional
+        Default: the environment variable ``MEMGRAPH_OPENAI_KEY``; empty: no key is sent. It is only ever sent encrypted, or to this
+        machine, and appears in no message.
+    timeout_s : float
+        Timeout of the whole request.
+    reply_tokens : int
+        Maximum tokens of a reply.
+
+    Notes
+    -----
+    Temperature 0 and a fixed seed: as deterministic as the server allows. Redirects are not followed, and a server on this machine is
+    never called through a proxy. Construction contacts no server.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str,
+        key: str | None = None,
+        timeout_s: float = TIMEOUT_S,
+        reply_tokens: int = REPLY_TOKENS,
+    ) -> None:
+        self._model = model
+        self._base_url = base_url.strip().rstrip("/")
+        self._key = (os.environ.get(KEY_VARIABLE, "") if key is None else key).strip()
+        self._timeout_s = timeout_s
+        self._reply_tokens = reply_tokens
+        self._max_bytes = reply_tokens * _BYTES_A_TOKEN + _ENVELOPE_BYTES
+
+    @property
+    def name(self) -> str:
+        """``openai/`` and the model."""
+        return f"openai/{self._model}"
+
+    @property
+    def host(self) -> str:
+        """The address for display: without user name and password."""
+        scheme, separator, rest = self._base_url.rpartition("://")
+        return f"{scheme}{separator}{rest.rpartition('@')[2]}"
+
+    def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> str:
+        """Return the reply's text: JSON that matches `schema` as far as the server enforces it.
+
+        Raises
+        ------
+        ProviderError
+            The server cannot be reached, or its answer is unusable.
+        """
+        return self.reply(messages, schema).text
+
+    def reply(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> ModelReply:
+        """Return the reply with its token counts.
+
+        Raises
+        ------
+        ProviderError
+            As for `complete`.
+        """
+        self._check_address()
+        status, body = self._posted(self._request(messages, schema))
+        if status != 200:
+            raise self._refused(status, body)
+        try:
+            answer = orjson.loads(body)
+            text = answer["choices"][0]["message"]["content"]
+        except (orjson.JSONDecodeError, KeyError, IndexError, TypeError) as error:
+            raise self._failed(
+                f"the server at {self.host} returned an invalid answer for {self._model}; {_ADDRESS}"
+            ) from error
+        if not isinstance(text, str):
+            raise self._failed(f"{self._model} at {self.host} returned no text")
+        usage = answer.get("usage")
+        usage = usage if isinstance(usage, dict) else {}
+        return ModelReply(text, _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")))
+
+    def _request(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None) -> dict[str, Any]:
+        request: dict[str, Any] = {
+            "model": self._model,
+            "messages": [dict(message) for message in messages],
+            "temperature": 0,
+            "seed": 1,
+            "max_tokens": self._reply_tokens,
+            "stream": False,
+        }
+        if schema is not None:
+            is_strict = schema.get("additionalProperties") is False  # a server refuses to enforce a schema without it
+            json_schema = {"name": "reply", "strict": is_strict, "schema": dict(schema)}
+            request["response_format"] = {"type": "json_schema", "json_schema": json_schema}
+        return request
+
+    def _posted(self, request: Mapping[str, Any]) -> tuple[int, bytes]:
+        """Return the status and the body, read up to the maximum size and time."""
+        import httpx
+
+        until = time.monotonic() + self._timeout_s
+        headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {self._key}"} if self._key else {})
+        timeout = httpx.Timeout(self._timeout_s, connect=min(CONNECT_TIMEOUT_S, self._timeout_s))
+        body = bytearray()
+        with (
+            self._failures(),
+            httpx.Client(
+                timeout=timeout, follow_redirects=False, trust_env=not is_this_machine(self._base_url)
+            ) as client,
+            client.stream(
+                "POST", f"{self._base_url}/chat/completions", content=orjson.dumps(request), headers=headers
+            ) as response,
+        ):
+            for part in response.iter_bytes():
+                body += part
+                if len(body) > self._max_bytes:
+                    raise self._failed(
+                        f"{self._model} at {self.host} replied with more than {self._max_bytes:,} bytes to a request for "
+                        f"{self._reply_tokens:,} tokens"
+                    )
+                if time.monotonic() > until:
+                    raise httpx.ReadTimeout("the reply took too long")
+            return response.status_code, bytes(body)
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        import httpx
+
+        try:
+            yield
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise self._failed(f"no server answers at {self.host}; start it, or {_ADDRESS}") from error
+        except httpx.TimeoutException as error:
+            raise self._failed(
+                f"the server at {self.host} did not answer for {self._model} within {self._timeout_s:g} s; raise openai.timeout_s, or "
+                "use a smaller model"
+            ) from error
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError, UnicodeError) as error:
+            raise self._failed(
+                f"the request to {self.host} cannot be made; {_ADDRESS}, and check {KEY_VARIABLE}"
+            ) from error
+        except (httpx.HTTPError, httpx.StreamError, OSError) as error:
+            raise self._failed(
+                f"the server at {self.host} broke off while answering for {self._model} ({type(error).__name__}); try again"
+            ) from error
+
+    def _check_address(self) -> None:
+        parts = _split(self._base_url)
+        if parts is None:
+            raise self._failed(f"{self.host or 'an empty text'} is not the address of a server; {_ADDRESS}")
+        if self._key and parts == "http" and not is_this_machine(self._base_url):
+            raise self._failed(
+                f"the key in {KEY_VARIABLE} is not sent to {self.host} without encryption; use an https address"
+            )
+
+    def _refused(self, status: int, body: bytes) -> ProviderError:
+        if status in {401, 403}:
+            problem = f"the server at {self.host} refused the key; set {KEY_VARIABLE} to a valid one"
+        elif status == 404:
+            problem = f"the server at {self.host} has no model {self._model} or no chat completions; {_ADDRESS}, and check openai.model"
+        elif 300 <= status < 400:
+            problem = f"the server at {self.host} answered with a redirect; set openai.base_url to its target"
+        elif status == 429:
+            problem = f"the server at {self.host} limits requests for {self._model}; try again later, or lower model_budget.calls"
+        else:
+            problem = f"the server at {self.host} refused a request for {self._model} with status {status}"
+        return self._failed(problem, status=status, server_says=self._without_key(_message_in(body)))
+
+    def _without_key(self, text: str) -> str:
+        text = text.replace(self._key, "[redacted]") if self._key else text
+        return " ".join(redact(text).value.split())[:_MAX_SAID_CHARS]
+
+    def _failed(self, problem: str, *, status: int | None = None, server_says: str = "") -> ProviderError:
+        return ProviderError(problem, model=self._model, host=self.host, status=status, server_says=server_says)
+
+
+_ADDRESS = "set openai.base_url to an address such as http://127.0.0.1:8000/v1"
+
+
+def _split(address: str) -> str | None:
+    """Return the scheme of a server's address; None if it is none."""
+    try:
+        parts = urlsplit(address)
+        return parts.scheme if parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0 else None
+    except ValueError:
+        return None
+
+
+def _message_in(body: bytes) -> str:
+    """Return the message of an error, in one of the usual forms."""
+    try:
+        found = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return ""
+    error = found.get("error", found) if isinstance(found, dict) else found
+    said = error.get("message", "") if isinstance(error, dict) else error
+    return said if isinstance(said, str) else ""
+
+
+def _count(said: object) -> int | None:
+    return said if isinstance(said, int) and not isinstance(said, bool) and 0 <= said <= _MAX_TOKENS else None

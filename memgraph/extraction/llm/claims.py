@@ -1,0 +1,205 @@
+"""Claims: what a language model, an agent or a person states about a source, each with its evidence.
+
+One form and one verification serve the extractor that asks a model and the answers to work orders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from memgraph.extraction.llm.support import is_dated, is_named, not_in, unsupported
+from memgraph.extraction.statements import steps_in
+from memgraph.model.base import MAX_CONTENT_CHARS, Model, Prose, Text, Unit
+from memgraph.model.ids import canonical_name
+from memgraph.model.memory import AgentMemory, EpisodicMemory, MemoryType, Outcome, ProceduralMemory, SemanticMemory
+from memgraph.model.timestamps import to_iso
+from memgraph.text.cutting import cut
+
+MAX_EVIDENCE_CHARS = 1_000
+MAX_EVIDENCE_SPANS = 5
+MAX_TAGS = 6
+MAX_TAG_CHARS = 40
+_MAX_LISTED = 50
+_QUOTED_CHARS = 160
+
+Span = Annotated[Text, Field(max_length=MAX_EVIDENCE_CHARS)]
+Detail = Annotated[Text, Field(max_length=MAX_CONTENT_CHARS)]
+Listed = Annotated[list[Detail], Field(max_length=_MAX_LISTED)]
+
+FIELDS = """\
+- "type": "episodic" (what happened), "semantic" (what is so in general) or "procedural" (how to do something)
+- "content": one to three sentences that stand on their own, naming files, errors and reasons; at most 600 characters
+- "outcome": "positive", "negative", "neutral" or "unknown"
+- "tags": up to five short words
+- "confidence": from 0 to 1
+- "evidence": one to five passages that support all of it, copied word for word, each at most 1,000 characters
+- "event_date": the day on which it happened, as YYYY-MM-DD, only if a date is given; otherwise ""
+- "location": where it happened or applies: a file, component, machine or place; otherwise ""
+- "decision": what was decided; otherwise ""
+- "alternatives": what was rejected in its favour
+- "trigger": of a procedure: when it applies; otherwise ""
+- "steps": of a procedure: the actions, in order
+- "agents": the names of the agents or people involved
+
+Every word, number and name of a field must occur in the evidence (inflected forms count), and a denial must stay a denial: what the
+evidence does not support is refused. So keep to its words, and leave a field empty if it gives nothing for it."""
+"""The fields of a claim, for whoever is asked for some."""
+
+
+class Claim(Model):
+    """A statement with its fields, and the passages of the source that support it."""
+
+    type: MemoryType
+    content: Prose
+    outcome: Outcome
+    tags: Annotated[list[Text], Field(max_length=_MAX_LISTED)] = Field(default_factory=list)
+    confidence: Unit
+    evidence: Annotated[list[Span], Field(min_length=1, max_length=MAX_EVIDENCE_SPANS)]
+    event_date: Text = ""
+    location: Detail = ""
+    decision: Detail = ""
+    alternatives: Listed = Field(default_factory=list)
+    trigger: Detail = ""
+    steps: Listed = Field(default_factory=list)
+    agents: Listed = Field(default_factory=list)
+
+    def problems(self, source: str) -> list[str]:
+        """Return what the source does not support, in the order of the fields; empty if the claim holds.
+
+        Parameters
+        ----------
+        source : str
+            The whole text that was shown. The evidence must be part of it.
+        """
+        return [problem for found in self.problems_by_field(source).values() for problem in found]
+
+    def problems_by_field(self, source: str) -> dict[str, list[str]]:
+        """Return the same by field."""
+        return {name: found for name, found in self._checked(source) if found}
+
+    def _checked(self, source: str) -> Iterator[tuple[str, list[str]]]:
+        missing = not_in(source, self.evidence)
+        yield "evidence", [f"evidence: the source has no passage “{cut(one, _QUOTED_CHARS)}”" for one in missing]
+        evidence = [one for one in self.evidence if one not in missing]
+        if self.is_too_long:
+            yield "content", [f"content: is longer than {MAX_CONTENT_CHARS} characters"]
+        else:
+            yield "content", _described("content", unsupported(self.content, evidence))
+        for name in ("location", "decision", "trigger"):
+            if text := getattr(self, name).strip():
+                yield name, _described(name, unsupported(text, evidence))
+        for name in ("alternatives", "steps"):
+            texts = [text for text in getattr(self, name) if text.strip()]
+            yield name, _described(name, [said for text in texts for said in _unsupported_part(name, text, evidence)])
+        if self.event_date and not is_dated(self.event_date, source):
+            yield (
+                "event_date",
+                [f"event_date: the source does not state “{cut(self.event_date, _QUOTED_CHARS)}” as a day"],
+            )
+        strangers = [name for name in self.agents if name.strip() and not is_named(name, source)]
+        yield "agents", [f"agents: the source does not name “{cut(name, _QUOTED_CHARS)}”" for name in strangers]
+
+    def without(self, fields: set[str]) -> Claim:
+        """Return the claim with these optional fields emptied."""
+        empty = {name: type(self).model_fields[name].get_default(call_default_factory=True) for name in fields}
+        return self.model_copy(update=empty)
+
+    @property
+    def text(self) -> str:
+        """The content in one line."""
+        return " ".join(self.content.split())
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether the content exceeds that of a memory."""
+        return len(self.text) > MAX_CONTENT_CHARS
+
+    @property
+    def clean_tags(self) -> list[str]:
+        """The tags as memories have them."""
+        given = (canonical_name(tag)[:MAX_TAG_CHARS].strip() for tag in self.tags)
+        return [tag for tag in dict.fromkeys(given) if tag][:MAX_TAGS]
+
+    @property
+    def quoted(self) -> str:
+        """The evidence in one line."""
+        return cut(" … ".join(" ".join(one.split()) for one in self.evidence), _QUOTED_CHARS)
+
+    def memory(self, **fields: Any) -> AgentMemory:
+        """Return the claim as a memory.
+
+        Parameters
+        ----------
+        fields : Any
+            The memory's further fields: source, scope, tags; `occurred_at`, when the source was recorded, which counts if the claim
+            states no earlier day; `agents_involved` besides those that it names.
+        """
+        recorded_at = fields["occurred_at"]
+        day = to_iso(self.event_date) if self.event_date else recorded_at
+        happened = day if day[:10] < recorded_at[:10] else recorded_at  # the day of a plan may be in the future
+        agents = [name.strip()[:400] for name in self.agents if name.strip()]
+        given = {
+            "content": self.text,
+            "outcome": self.outcome,
+            "confidence": self.confidence,
+            **fields,
+            "occurred_at": happened,
+            "agents_involved": [*fields.get("agents_involved", ()), *agents],
+        }
+        if self.type == "semantic":
+            applies = [one for one in (self.location, self.trigger) if one.strip()]
+            rejected = cut("; ".join(one for one in self.alternatives if one.strip()), 8_000) or None
+            return SemanticMemory(
+                **given, conditions=applies, correct_approach=self.decision or None, incorrect_approach=rejected
+            )
+        if self.type == "procedural":
+            steps = [" ".join(step.split()) for step in self.steps if step.strip()] or list(steps_in(self.text))
+            return ProceduralMemory(**given, trigger_pattern=self.trigger or None, steps=steps)
+        return EpisodicMemory(
+            **given,
+            event_date=day,
+            location=self.location or None,
+            decision=self.decision or None,
+            alternatives_considered=[one for one in self.alternatives if one.strip()],
+        )
+
+
+def _unsupported_part(name: str, text: str, evidence: list[str]) -> list[str]:
+    """Return what is unsupported in one item of a list; a rejected alternative needs no denial of its own."""
+    found = unsupported(text, evidence)
+    return [one for one in found if name != "alternatives" or not one.startswith("its evidence denies")]
+
+
+def _described(name: str, problems: list[str]) -> list[str]:
+    return [f"{name}: {problem}" for problem in dict.fromkeys(problems)]
+
+
+def claim_schema(**more: Any) -> dict[str, Any]:
+    """Return the JSON schema of a claim: flat, without references and lengths, which servers of small models fail on.
+
+    Parameters
+    ----------
+    more : Any
+        Further properties, such as the number of an event.
+    """
+    text, texts = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
+    properties = {
+        "type": {"type": "string", "enum": ["episodic", "semantic", "procedural"]},
+        "content": text,
+        "outcome": {"type": "string", "enum": ["positive", "negative", "neutral", "unknown"]},
+        "tags": texts,
+        "confidence": {"type": "number"},
+        "evidence": texts,
+        "event_date": text,
+        "location": text,
+        "decision": text,
+        "alternatives": texts,
+        "trigger": text,
+        "steps": texts,
+        "agents": texts,
+        **more,
+    }
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}

@@ -1,0 +1,263 @@
+"""Verification of claims: whether the words of a claim occur in the evidence that it names.
+
+It compares words, not meanings: numbers and names must occur as they are, other words in any inflection, and a denied word only where
+the evidence denies it. Function words are free. So a true claim in other words is refused, and a claim that rearranges the words of its
+evidence can pass. Pure, and linear in the texts.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import snowballstemmer
+
+from memgraph.model.ids import canonical_name
+from memgraph.model.timestamps import to_iso
+from memgraph.text.calendar import in_words
+
+_FUNCTION_WORDS = frozenset(
+    "a an the this that these those it its itself he she they them their we us our you your i me my one who whom whose which what where "
+    "is are was were be been being am do does did done has have had having will would shall should can could may might must need needs "
+    "needed of to in on at by for from with into onto over under out up off as than about via per between during through within against "
+    "and or nor but so if then else when while because since although though whether both also too just very still again there here how given "
+    "instead rather longer why more most some such same other another each own way ways s ve re ll d m yes please".split()
+)
+_NEGATIONS = frozenset("not no never none cannot nobody nothing neither without".split())
+_CAUSAL = frozenset(
+    "because due since as so cause causes caused causing reason therefore thus hence why otherwise fix fixes fixed".split()
+)
+_NUMBERS = {
+    word: str(number)
+    for number, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
+    if word != "one"
+}
+_IRREGULAR = {
+    form: verb
+    for verb, *forms in map(
+        str.split,
+        "begin began begun,bind bound,break broke broken,bring brought,build built,catch caught,choose chose chosen,come came,deal dealt,"
+        "draw drew drawn,drive drove driven,fall fell fallen,feel felt,find found,freeze froze frozen,get got gotten,give gave given,"
+        "go went gone,hang hung,hide hid hidden,hold held,keep kept,know knew known,lead led,leave left,lose lost,make made,mean meant,"
+        "meet met,pay paid,run ran,say said,see saw seen,seek sought,send sent,show shown,speak spoke spoken,spend spent,stand stood,"
+        "stick stuck,take took taken,teach taught,tell told,think thought,throw threw thrown,understand understood,write wrote written".split(
+            ","
+        ),
+    )
+    for form in forms
+}
+_DERIVED = frozenset("ur ion at ation ment er or al anc enc abl iti".split())
+"""Endings of stems that make another word class of a word: fail and failure, import and importer."""
+_LEAST_STEM = 4
+_MOST_PATH_PARTS = 8
+
+_SEPARATORS = re.compile(r"[\s()\[\]{}<>\"“”„«»‘`;|*]+|,(?!\d)|(?<!\d),|(?<=\s)[-–—]+(?=\s)|…")
+_EDGES = ".:!?'’=&\\-–—/"
+_DIGIT_OR_SIGN = re.compile(r"[\d_./\\:=@#+~$%]|(?<=[a-z])[A-Z]")
+_NUMBER = re.compile(r"(?<![A-Za-z_\d.])[vV]?(\d+(?:[.,:]\d+)*)")
+_QUANTITY = re.compile(r"(\d+(?:[.,:]\d+)*)([a-z%]{1,12})")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_NOT_CONTRACTED = re.compile(r"n't\b", re.IGNORECASE)
+_IN_PLACE_OF = re.compile(r"\b(?:instead of|rather than)\b", re.IGNORECASE)
+_CLAUSE = re.compile(
+    r"[.!?;:]+(?=\s|$)|,(?=\s)|\n\s*(?=\n|[-*•#>]|\d{1,3}[.)]|(?-i:[A-Z]))|\s[-–—]+\s|[()]"
+    r"|\s(?=(?:but|because|so|if|when|unless|while|although|though|since|until|then|without)\s)"
+    r"|\sand\s(?=(?:must|should|is|are|was|were|do|does|did|can|cannot|will|would|has|have|it|they|we|you|i|this|that|never|not|no|always)\s)",
+    re.IGNORECASE,
+)
+_FROM_TO = re.compile(r"\bfrom ([^\s,;]{1,80})(?: [^\W\d]{1,20}){0,2} to ([^\s,;]{1,80})")
+_STEMMER = snowballstemmer.stemmer("english")
+
+
+class _Clause(NamedTuple):
+    """A clause: whether it denies, its words with their stems, and its names and numbers."""
+
+    is_denied: bool
+    words: dict[str, str]
+    names: dict[str, str]
+
+
+class _Evidence(NamedTuple):
+    """The words, names and numbers of evidence: of all clauses, of those that state, and of those that deny."""
+
+    stated: frozenset[str]
+    denied: frozenset[str]
+    text: str
+
+    @property
+    def every(self) -> frozenset[str]:
+        return self.stated | self.denied
+
+
+def unsupported(claim: str, evidence: Sequence[str]) -> list[str]:
+    """Return what a claim says that its evidence does not: words, names and numbers as the claim has them, and denials.
+
+    Parameters
+    ----------
+    evidence : sequence of str
+        Verbatim parts of the source.
+
+    Returns
+    -------
+    list of str
+        Descriptions, each once; empty if the claim is supported. A claim without any word of its own is not.
+    """
+    clauses = list(_clauses(claim))
+    if not any(clause.words or clause.names for clause in clauses):
+        return ["it says nothing that evidence could support"]
+    known = _evidence(evidence)
+    found = [problem for clause in clauses for problem in _of_clause(clause, known)]
+    if "because" in canonical_name(claim).split() and _CAUSAL.isdisjoint(_plain_words(known.text)):
+        found.append("its evidence states no cause (“because”)")
+    for ends in _FROM_TO.findall(_comparable(claim)):
+        old, new = (end.strip(_EDGES) for end in ends)
+        if -1 < known.text.rfind(new) < known.text.find(old):
+            found.append(f"its evidence does not lead from “{old}” to “{new}”")
+    return list(dict.fromkeys(found))
+
+
+def not_in(source: str, evidence: Iterable[str]) -> list[str]:
+    """Return the parts of evidence that are not in the source, ignoring case and white space."""
+    whole = _comparable(source)
+    return [part for part in evidence if not (wanted := _comparable(part)) or wanted not in whole]
+
+
+def is_named(name: str, source: str) -> bool:
+    """Return whether a source has this name as a word or words of its own, ignoring case."""
+    wanted = _comparable(name)
+    return bool(wanted) and re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", _comparable(source)) is not None
+
+
+def is_dated(date: str, source: str) -> bool:
+    """Return whether a source states the day of an ISO date or time: 2026-01-05, 5 January 2026, January 5, 2026, Jan 5 2026."""
+    try:
+        day = to_iso(date)[:10]
+    except ValueError:
+        return False
+    number, month, year = in_words(day).split()
+    text = _comparable(source).replace(",", "")
+    forms = [
+        day,
+        *(
+            f"{order}"
+            for name in (month, month[:3])
+            for order in (f"{number} {name} {year}", f"{name} {number} {year}")
+        ),
+    ]
+    return any(re.search(rf"(?<!\d){form.casefold()}(?!\d)", text) for form in forms)
+
+
+def _of_clause(clause: _Clause, known: _Evidence) -> Iterator[str]:
+    """Yield what is wrong with one clause of a claim."""
+    same, other = (known.denied, known.stated) if clause.is_denied else (known.stated, known.denied)
+    if clause.is_denied and not known.denied:
+        yield "its evidence denies nothing"
+        return
+    for key, shown in [*clause.words.items(), *clause.names.items()]:
+        if _occurs(key, same):
+            continue
+        if not _occurs(key, other):
+            if not _is_written(key, known.text):
+                yield f"“{shown}” is not in its evidence"
+        else:
+            yield f"its evidence {'does not deny' if clause.is_denied else 'denies'} “{shown}”"
+
+
+def _occurs(key: str, keys: frozenset[str]) -> bool:
+    """Return whether a word occurs in some form, or a name as it is, as the end of a path, or as a number in another name."""
+    if key in keys:
+        return True
+    kind, _, text = key.partition(" ")
+    if kind == "name":
+        return f"number {text}" in keys
+    return len(text) >= _LEAST_STEM and any(
+        f"{key}{ending}" in keys
+        or (text.endswith(ending) and len(text) - len(ending) >= _LEAST_STEM and key.removesuffix(ending) in keys)
+        for ending in _DERIVED
+    )
+
+
+def _is_written(key: str, text: str) -> bool:
+    """Return whether evidence has a word in a script without spaces, or a number and its unit with or without a space."""
+    wanted = key.partition(" ")[2]
+    if (quantity := _QUANTITY.fullmatch(wanted)) is not None:
+        return re.search(rf"(?<![\d.]){re.escape(quantity[1])} ?{re.escape(quantity[2])}(?!\w)", text) is not None
+    return any(unicodedata.east_asian_width(char) in "WF" for char in wanted) and wanted in text
+
+
+def _evidence(parts: Sequence[str]) -> _Evidence:
+    stated: set[str] = set()
+    denied: set[str] = set()
+    for part in parts:
+        before: dict[str, str] = {}
+        for clause in _clauses(part):
+            into = denied if clause.is_denied else stated
+            for text in clause.names.values():
+                into.update(_parts_of_name(text))
+            into.update(clause.words, clause.names)
+            if clause.is_denied and before:  # “use tabs, not spaces”: the verb is left out
+                into.update(list(before)[:1])
+            before = clause.words
+    return _Evidence(frozenset(stated), frozenset(denied), _comparable(" ".join(parts)))
+
+
+def _parts_of_name(text: str) -> Iterator[str]:
+    """Yield the numbers and the words that a name contains, and the ends of a path."""
+    yield from (f"number {_plain_number(number)}" for number in _NUMBER.findall(text))
+    yield from (f"word {_stem(word)}" for word in _LETTERS.findall(text.casefold()))
+    path = text.casefold().replace("\\", "/")
+    for parts in range(1, 1 + min(path.count("/"), _MOST_PATH_PARTS)):
+        yield f"name {'/'.join(path.rsplit('/', parts)[1:])}"
+
+
+def _clauses(text: str) -> Iterator[_Clause]:
+    for part in _CLAUSE.split(_IN_PLACE_OF.sub("without", text.replace("’", "'"))):
+        words: dict[str, str] = {}
+        names: dict[str, str] = {}
+        denials = len(_NOT_CONTRACTED.findall(part))
+        for token in _tokens(_NOT_CONTRACTED.sub(" ", part)):
+            folded = unicodedata.normalize("NFKC", token).casefold()
+            if folded in _NEGATIONS:
+                denials += 1
+            elif folded in _NUMBERS:
+                names[f"name {_NUMBERS[folded]}"] = token
+            elif folded in _FUNCTION_WORDS:
+                continue
+            elif _DIGIT_OR_SIGN.search(token) or token.startswith("--"):
+                names[f"name {_plain_number(folded)}"] = token
+            else:
+                for word in folded.split("-"):
+                    if word and word not in _FUNCTION_WORDS:
+                        words[f"word {_stem(word)}"] = word
+        if words or names or denials:
+            yield _Clause(denials % 2 == 1, words, names)
+
+
+def _tokens(text: str) -> Iterator[str]:
+    for raw in _SEPARATORS.split(text):
+        token = raw.rstrip(_EDGES)
+        token = token if token.startswith("--") else token.lstrip(_EDGES.replace("/", "@"))
+        token = token[:-2] if token.casefold().endswith("'s") else token
+        if token:
+            yield token
+
+
+def _plain_number(text: str) -> str:
+    """Return a number without separators of thousands; any other text unchanged."""
+    return text.replace(",", "") if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", text) else text
+
+
+def _plain_words(text: str) -> set[str]:
+    return set(_LETTERS.findall(text))
+
+
+@lru_cache(maxsize=16_384)
+def _stem(word: str) -> str:
+    return str(_STEMMER.stemWord(_IRREGULAR.get(word, word)))
+
+
+def _comparable(text: str) -> str:
+    return canonical_name(text.replace("’", "'"))

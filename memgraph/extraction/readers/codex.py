@@ -1,0 +1,130 @@
+"""Translation of Codex session logs (``~/.codex/sessions/**/rollout-*.jsonl``) into the entries of Claude Code transcripts.
+
+A rollout holds one session: its id and directory come first, then messages and calls, each in a ``payload`` (in old files, at the top level). The
+``event_msg`` lines repeat the messages and are skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+_KINDS = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
+_ITEMS = frozenset({"message", "reasoning", "function_call", "function_call_output", "local_shell_call", "custom_tool_call", "custom_tool_call_output"})  # fmt: skip
+_MAX_OUTPUT_CHARS = 100_000
+_EXIT_CODE = re.compile(r"(?:^Exit code:\s{0,4}|[Pp]rocess exited with code )(\d{1,5})\b", re.MULTILINE)
+_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.{1,1000})$", re.MULTILINE)
+_NOT_THE_USER = re.compile(
+    r"\s*(?:<(?:environment_context|user_instructions|permissions|turn_aborted|INSTRUCTIONS|skill|subagent)|# AGENTS\.md)"
+)
+
+
+@dataclass
+class Rollout:
+    """The session of a Codex log while it is read; entries of other formats pass unchanged."""
+
+    session: str = ""
+    cwd: str = ""
+
+    def translated(self, entry: dict[str, Any]) -> dict[str, Any]:
+        """Return an entry as Claude Code would have written it; one without content if it has none."""
+        kind, payload = entry.get("type"), entry.get("payload")
+        if isinstance(payload, dict) and kind in _KINDS:
+            self._begin(payload if kind == "session_meta" else {}, payload if kind == "turn_context" else {})
+            item = payload if kind == "response_item" else {}
+        elif kind is None and isinstance(entry.get("id"), str) and "timestamp" in entry and "sessionId" not in entry:
+            self._begin(entry, {})
+            item = {}
+        elif self.session and kind in _ITEMS:
+            item = entry
+        else:
+            return entry
+        common = {"sessionId": self.session, "cwd": self.cwd, "timestamp": entry.get("timestamp"), "program": "codex"}
+        return common | _content(item)
+
+    def _begin(self, meta: dict[str, Any], turn: dict[str, Any]) -> None:
+        if isinstance(meta.get("id"), str) and not self.session:
+            self.session = meta["id"]
+        cwd = meta.get("cwd") or turn.get("cwd")
+        self.cwd = cwd if isinstance(cwd, str) else self.cwd
+
+
+def _content(item: dict[str, Any]) -> dict[str, Any]:
+    """Return the type and message of an item."""
+    kind = item.get("type")
+    if kind == "message" and item.get("role") in {"user", "assistant"}:
+        blocks = item.get("content")
+        blocks = [one for one in blocks if isinstance(one, dict)] if isinstance(blocks, list) else []
+        texts = [one["text"] for one in blocks if isinstance(one.get("text"), str)]
+        own = [text for text in texts if item["role"] == "assistant" or not _NOT_THE_USER.match(text)]
+        return _said(item["role"], [{"type": "text", "text": text} for text in own])
+    if kind in {"function_call", "custom_tool_call", "local_shell_call"}:
+        return _said("assistant", [_called(item)])
+    if kind in {"function_call_output", "custom_tool_call_output"}:
+        return _said("user", [_answered(item)])
+    return {"type": "codex"}
+
+
+def _said(role: str, blocks: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"type": role, "message": {"role": role, "content": blocks}}
+
+
+def _called(item: dict[str, Any]) -> dict[str, Any]:
+    given = _object(item.get("arguments")) or _object(item.get("action"))
+    patch = item.get("input") if isinstance(item.get("input"), str) else given.get("input") or given.get("patch")
+    name, told = item.get("name"), given
+    if command := _command(given):
+        name, told = "Bash", {"command": command}
+        patch = command if "*** Begin Patch" in command else patch
+    if isinstance(patch, str) and (files := _PATCHED.findall(patch)):
+        name, told = (
+            "apply_patch",
+            {"file_path": files[0].strip(), "files": [file.strip() for file in files], "patch": patch},
+        )
+    return {"type": "tool_use", "id": item.get("call_id"), "name": name, "input": told}
+
+
+def _command(given: dict[str, Any]) -> str:
+    """Return a call's command: the script of ``bash -lc``, else its words."""
+    command = given.get("command", given.get("cmd"))
+    if isinstance(command, list) and all(isinstance(word, str) for word in command):
+        return command[2] if len(command) == 3 and command[1] in {"-lc", "-c"} else shlex.join(command)
+    return command if isinstance(command, str) else ""
+
+
+def _answered(item: dict[str, Any]) -> dict[str, Any]:
+    output = item.get("output")
+    text = "\n".join(_texts(output))[:_MAX_OUTPUT_CHARS]
+    told = _object(text) if text.startswith("{") else {}
+    code = None
+    if isinstance(told.get("output"), str):
+        text, metadata = told["output"], told.get("metadata")
+        code = metadata.get("exit_code") if isinstance(metadata, dict) else None
+    elif match := _EXIT_CODE.search(text[:1_000]):
+        code = int(match[1])
+        text = text.partition("Output:\n")[2] or text
+    is_error = code not in {None, 0} or (isinstance(output, dict) and output.get("success") is False)
+    said = f"Exit code {code}\n{text}" if is_error and code is not None else text
+    return {"type": "tool_result", "tool_use_id": item.get("call_id"), "content": said, "is_error": is_error}
+
+
+def _texts(output: object) -> Iterator[str]:
+    if isinstance(output, str):
+        yield output
+    elif isinstance(output, dict):
+        yield from _texts(output.get("content"))
+    elif isinstance(output, list):
+        yield from (one["text"] for one in output if isinstance(one, dict) and isinstance(one.get("text"), str))
+
+
+def _object(given: object) -> dict[str, Any]:
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except (ValueError, RecursionError):
+            return {}
+    return given if isinstance(given, dict) else {}

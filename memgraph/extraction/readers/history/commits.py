@@ -1,0 +1,214 @@
+"""Commits, and which earlier commit each one undoes, restores or mends."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from memgraph.text.overlap import overlap
+
+RECENT_COMMITS = 5_000
+_MAX_SUBJECT_LINES = 3
+_MAX_SUBJECT_CHARS = 2_000
+_MAX_MESSAGE_CHARS = 50_000
+_LEAST_SAME = 0.8
+_LEAST_WORDS = 3
+_LONGEST_AGO = timedelta(days=365)
+
+_PULL_REQUEST = re.compile(r"\((?:#|GH-)(\d{1,7})\)\s*$|^Merge pull request #(\d{1,7})\b")
+_REVERTS_SHA = re.compile(
+    r"\b(?:This )?reverts? (?:the )?(?:changes? (?:in|of|from) )?(?:commits? )?([0-9a-f]{7,64})\b", re.IGNORECASE
+)
+_REVERTS_REQUEST = re.compile(
+    r"(?:This )?reverts?:? (?:the )?(?:changes? (?:in|of|from) )?(?:PR |pull request )?(?:#|GH-)(\d{1,7})\b",
+    re.IGNORECASE,
+)
+_REVERT_QUOTED = re.compile(r'(?:back[ -]?out|revert):?\s+"(.{1,1000})"', re.IGNORECASE)
+_REVERT_PLAIN = re.compile(
+    r"(?:back(?:s|ed)?[ -]?out|revert(?:s|ed|ing)?):?\s+(?:the\s+)?(?:changes? (?:to|of|in)\s+)?([^\"].{9,300})",
+    re.IGNORECASE,
+)
+_REMOVAL = re.compile(r"(?:[\w./ -]{1,40}: )?(?:remov|drop|delet)(?:e|es|ed|s|ped|ing)?\s+(.{8,300})", re.IGNORECASE)
+_ADDITION = re.compile(
+    r"(?:[\w./ -]{1,40}: )?(?:add|introduc|deprecat|implement|support)(?:e|es|ed|s|ing)?\s+", re.IGNORECASE
+)
+_REINSTATES = re.compile(r'(?:reapply\b|reland\b|re-?apply\b|revert:?\s+"revert\b)', re.IGNORECASE)
+_REINSTATED = re.compile(r'(?:re-?apply|reland):?\s+"(.{1,1000})"', re.IGNORECASE)
+_MENDS = re.compile(
+    r"\b(?:introduced|broken?|broke|regress(?:ed|ion)|caused|follow[- ]?up|followup|fix(?:es|ed)?|amends?|mistake|bug|since|after|oversight|leftovers?)\b"
+    r"(?: (?:in|by|of|to|for|from|since|with|on|the|a|commit|change|PR|pull request|version|\w{2,12})){0,4}?:? \(?(?:commit )?(?:([0-9a-f]{7,40})\b|(?:#|GH-)(\d{1,7})\b)",
+    re.IGNORECASE,
+)
+_FIXUP = re.compile(r'(?:(?:fixup|squash|amend)! |follow[- ]?up (?:to|of|for) ")(.{3,1000}?)"?$', re.IGNORECASE)
+_MENDS_REQUEST = re.compile(
+    r"\b(?:introduced|broken?|broke|regress\w{2,4}|caused|follow[- ]?up|followup|oversight)\b", re.IGNORECASE
+)
+_CONTINUES = re.compile(r" {0,3}(?:[a-z][a-z']{0,20}[\s.,;)]|[a-z][a-z']{0,20}$|\()(?!.{0,30}#\d)(?!\s?:)")
+_TRAILER = re.compile(
+    r"(?:co-authored-by|signed-off-by|reviewed-by|acked-by|tested-by|reported-by|suggested-by|approved-by|assisted-by|cc|change-id|"
+    r"reviewed-on|git-svn-id|pull-request-resolved|differential revision|generated with|🤖 generated)\b.{0,3}:?\s",
+    re.IGNORECASE,
+)
+_SILENT = frozenset({"the", "and", "for", "with", "from", "into", "deprecated", "support"})
+_WORD = re.compile(r"[^\W_][\w.-]*")
+
+
+class FileChange(NamedTuple):
+    """A changed file: git's status letter, its path, and its earlier path if it was renamed or copied."""
+
+    status: str
+    path: str
+    was: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit from either source; `message` is complete, `when` is its author's time."""
+
+    sha: str
+    author: str
+    when: datetime
+    message: str
+    files: tuple[FileChange, ...] = ()
+
+    @property
+    def subject(self) -> str:
+        """The message's first line, with the lines that continue its sentence, as git shows it."""
+        return self._parted()[0]
+
+    @property
+    def body(self) -> str:
+        """The text after the subject, without trailers, which name people and tools instead of what happened."""
+        lines = (line.rstrip() for line in self._parted()[1].splitlines() if not _TRAILER.match(line.strip()))
+        return "\n".join(lines).strip("\n").rstrip()
+
+    @property
+    def reinstates(self) -> bool:
+        """Whether it puts back what was undone."""
+        return _REINSTATES.match(self.subject) is not None
+
+    @property
+    def says_revert(self) -> bool:
+        """Whether its subject is that of a revert."""
+        return _REVERT_QUOTED.match(self.subject) is not None
+
+    def _parted(self) -> tuple[str, str]:
+        first, _, rest = self.message.strip().partition("\n")
+        subject = first.strip()
+        for _ in range(_MAX_SUBJECT_LINES - 1):
+            line, _, after = rest.partition("\n")
+            if subject.endswith((".", ":", ";", "!")) or not _CONTINUES.match(line) or _TRAILER.match(line.strip()):
+                break
+            subject, rest = f"{subject} {line.strip()}", after
+        return subject, rest
+
+
+class _Kept(NamedTuple):
+    subject: str
+    when: datetime
+    undone: str | None
+
+
+class RecentCommits:
+    """The last `limit` commits, so that a revert or a follow-up finds the commit it refers to in an earlier build."""
+
+    def __init__(self, limit: int = RECENT_COMMITS) -> None:
+        self._limit = limit
+        self._kept: dict[str, _Kept] = {}
+        self._by_subject: dict[str, str] = {}
+        self._by_request: dict[str, str] = {}
+
+    def add(self, commit: Commit) -> None:
+        """Record a commit as the latest."""
+        subject = commit.subject[:_MAX_SUBJECT_CHARS]
+        self._kept[commit.sha] = _Kept(subject, commit.when, self.undone_by(commit))
+        self._by_subject[subject] = commit.sha
+        if request := _request(subject):
+            self._by_request[request] = commit.sha
+        if len(self._kept) > self._limit:
+            oldest = next(iter(self._kept))
+            forgotten = self._kept.pop(oldest)
+            if self._by_subject.get(forgotten.subject) == oldest:
+                del self._by_subject[forgotten.subject]
+            if (request := _request(forgotten.subject)) and self._by_request.get(request) == oldest:
+                del self._by_request[request]
+
+    def subject_of(self, sha: str) -> str:
+        """Return the subject of a commit; empty if it is not known."""
+        return self._kept[sha].subject if sha in self._kept else ""
+
+    def undone_by(self, commit: Commit) -> str | None:
+        """Return the sha that `commit` reverts: by the id in its body, the subject it quotes, its request, or its words."""
+        subject, message = commit.subject, commit.message[:_MAX_MESSAGE_CHARS]
+        is_revert = subject[:80].casefold().find("revert") >= 0 or "This reverts" in message
+        if is_revert and (match := _REVERTS_SHA.search(message)):
+            return self._resolved(match[1].lower(), guess=True)
+        if match := _REVERT_QUOTED.match(subject):
+            return self._by_subject.get(match[1])
+        if match := _REVERTS_REQUEST.match(subject):
+            return self._by_request.get(match[1])
+        if match := _REVERT_PLAIN.match(subject):
+            return self._resembling(match[1], commit)
+        return None
+
+    def restored_by(self, commit: Commit) -> str | None:
+        """Return the sha that `commit` puts back after it had been undone."""
+        if not commit.reinstates:
+            return None
+        if match := _REINSTATED.match(commit.subject):
+            return self._by_subject.get(match[1])
+        undone = self.undone_by(commit)
+        return self._kept[undone].undone if undone in self._kept else None
+
+    def removed_by(self, commit: Commit) -> str | None:
+        """Return the sha of the commit that added or deprecated what `commit` removes, by its subject's words."""
+        match = _REMOVAL.match(commit.subject)
+        return self._resembling(match[1], commit, within=None, verb=_ADDITION) if match else None
+
+    def mended_by(self, commit: Commit) -> str | None:
+        """Return the sha of the commit whose mistake `commit` corrects by its own words."""
+        if match := _FIXUP.match(commit.subject):
+            return self._by_subject.get(match[1])
+        for match in _MENDS.finditer(commit.message[:_MAX_MESSAGE_CHARS]):
+            if match[1] and (sha := self._resolved(match[1].lower())):
+                return sha
+            # an issue has a number as well: only words that name a cause refer to a change
+            if match[2] and _MENDS_REQUEST.search(match.group()) and (sha := self._by_request.get(match[2])):
+                return sha
+        return None
+
+    def _resolved(self, named: str, *, guess: bool = False) -> str | None:
+        if named in self._kept or (guess and len(named) >= 40):
+            return named
+        found = next((sha for sha in reversed(self._kept) if sha.startswith(named)), None)
+        return found or (named if guess else None)
+
+    def _resembling(
+        self, text: str, commit: Commit, *, within: timedelta | None = _LONGEST_AGO, verb: re.Pattern[str] | None = None
+    ) -> str | None:
+        """Return the latest commit whose subject, after its verb, has nearly the same words."""
+        words = _words(text)
+        for sha in reversed(self._kept) if len(words) >= _LEAST_WORDS else ():
+            kept = self._kept[sha]
+            begins = verb.match(kept.subject) if verb else None
+            if (verb and not begins) or (within and commit.when - kept.when > within):
+                continue
+            others = _words(kept.subject[begins.end() if begins else 0 :])
+            if (
+                min(len(words), len(others)) * 2 >= max(len(words), len(others))
+                and overlap(words, others) >= _LEAST_SAME
+            ):
+                return sha
+        return None
+
+
+def _request(subject: str) -> str:
+    """Return the number of the pull request that a subject names; empty if it names none."""
+    match = _PULL_REQUEST.search(subject)
+    return (match[1] or match[2]) if match else ""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word for word in _WORD.findall(text[:300].casefold()) if len(word) > 2 and word not in _SILENT)

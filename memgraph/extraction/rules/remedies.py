@@ -1,0 +1,274 @@
+"""Failures of a session and what ended them: what was changed or run between the last failure and the success.
+
+Never the command that failed. Where several acts lie between them and none is named by the error or the agent, or where nothing does, it cannot be told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from memgraph.extraction.error_text import error_lines, error_type
+from memgraph.extraction.rules.causes import causes_in, joined
+from memgraph.extraction.rules.findings import Finding
+from memgraph.extraction.rules.session_steps import (
+    CALL,
+    MAX_COMMAND_CHARS,
+    Step,
+    is_by_another_program,
+    is_same,
+    purpose_of,
+    short,
+)
+from memgraph.extraction.rules.subjects import content_words
+from memgraph.model.attempts import Attempt, Worked
+
+_NEAR_STEPS = 40
+"""Maximum number of steps between a failure and its remedy."""
+_MAX_ACTS = 2
+_MAX_CHANGED_CHARS = 100
+_MAX_CHANGED_ARGUMENTS = 2
+_UNUSABLE = re.compile(
+    r"command not found|not recognized as|No such file or directory|unrecogni[sz]ed|unknown (?:option|command|flag|argument)|no such (?:option|command)|invalid option|^usage:|Permission denied|"
+    r"[Nn]o module named|Cannot find module|ENOENT|[Mm]issing script|must be run|externally[- ]managed|not a git repository|requires? (?:python|node)|is not installed",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Errors of the way something was called, not of what it found."""
+_NOT_OF_THE_RULES = re.compile(r"not found|invalid|does not exist", re.IGNORECASE)
+_ROUTINE = re.compile(r"git (?:add|commit)\b")
+"""Commands whose failures are stopped by hooks and staging, as everywhere."""
+_STATUS = re.compile(
+    r"\.{5,}|\bFAILED\s*\[|completed with exit code|exited with code|^Exit code \d+$|found no collectors|^=+ .{0,80} =+$"
+)
+"""Lines that say that something failed, and not what."""
+_TARGET = re.compile(r"^[^-\s].*[/.:]")
+_TOPIC = re.compile(r"[^\W\d_]{4,40}|\d{3,10}")
+_GENERIC = frozenset(
+    str.split(
+        "this that with from have were been when then than into they them your what which because error errors failed fails failure test tests file files line code true false none most"
+    )
+)
+_MISTYPED = re.compile(
+    r"\bE999\b|SyntaxError|IndentationError|unexpected (?:EOF|indent)|unterminated|syntax error", re.IGNORECASE
+)
+
+
+class _Remedy(NamedTuple):
+    """What ended a failure: how, in short for the memory, in full as resolution, and why it helped."""
+
+    how: Worked
+    worked: str
+    resolution: str
+    explained: str
+
+
+def failures(steps: Sequence[Step]) -> Iterator[Finding]:
+    """Yield each failure once, with what ended it or as unresolved; failed attempts to edit, and failures without a statement, are left out."""
+    told: set[int] = set()
+    created: set[str] = set()
+    for step in steps:
+        if step.creates:
+            created.update(step.task.files_changed)
+        if step.worked or step.place in told or step.looks or step.edits or _ROUTINE.match(step.command):
+            continue
+        remedy = _ended_by(steps, step)
+        alike = [
+            other
+            for other in steps[step.place : remedy.place if remedy else step.place + _NEAR_STEPS]
+            if not other.worked and is_same(step, other)
+        ]
+        told |= {other.place for other in alike}
+        if remedy and (found := _recovered(steps, alike, remedy, created)):
+            yield found
+        elif not remedy and (stayed := _stayed(steps, alike)):
+            yield stayed
+
+
+def _ended_by(steps: Sequence[Step], failed: Step) -> Step | None:
+    near = steps[failed.place + 1 : failed.place + 1 + _NEAR_STEPS]
+    is_unusable = _UNUSABLE.search(failed.task.output[-2_000:]) is not None
+    for one in near:
+        if one.worked and is_same(failed, one) and (failed.acts or is_unusable or _is_covered(failed, one)):
+            return one
+        if one.worked and is_unusable and is_by_another_program(failed, one):
+            return one
+    return None
+
+
+def _recovered(steps: Sequence[Step], failed: Sequence[Step], worked: Step, created: set[str]) -> Finding | None:
+    first, last = failed[0], failed[-1]
+    errors = [line for line in error_lines(last.task.output, limit=6) if not _STATUS.search(line)][:2]
+    said = errors[0] if errors else _last_line(last.task.output)
+    if not said or _MISTYPED.search(said):
+        return None
+    remedy = (
+        _remedy_of_call(last, worked, said) if CALL.match(last.command) else _remedy(steps, last, worked, said, created)
+    )
+    if remedy is None:
+        return None
+    tried = f"`{short(first.program if CALL.match(first.command) else first.command)}`"
+    vain = _in_vain(steps[first.place + 1 : last.place], remedy)
+    told: dict[str, Any] = {
+        "tried": tried,
+        "attempts": len(failed) + 1,
+        "last_error": said[:200],
+        "worked_how": remedy.how,
+        "worked": remedy.worked,
+    }
+    return Finding(
+        "recovery",
+        9.0,
+        f"{worked.task.task_id[:380]}:recovery",
+        worked.command,
+        "what failed worked later in the session",
+        worked.task,
+        errors=tuple(errors[:1]) or (said,),
+        earlier=first.task,
+        attempt=Attempt(**told, explained=f"{remedy.explained} {vain}".strip() or None),
+        resolution=remedy.resolution,
+    )
+
+
+def _remedy(steps: Sequence[Step], last: Step, worked: Step, error: str, created: set[str]) -> _Remedy | None:
+    between = [step for step in steps[last.place + 1 : worked.place] if step.worked]
+    edits = [step for step in between if step.edits and step.task.files_changed]
+    acts = _distinct([step for step in between if step.acts and not is_same(step, last)])
+    differs = last.essence != worked.essence
+    why = _explained(steps, last, worked)
+    if differs and (_UNUSABLE.search(last.task.output[-2_000:]) or not (edits or acts)):
+        different = _different(last, worked)
+        return _Remedy("instead", f"`{different}`", f"`{different}`", why) if different else None
+    if edits:
+        files = list(dict.fromkeys(file for step in edits for file in step.task.files_changed))
+        if created.issuperset(files) and any(file.rsplit("/", 1)[-1] in last.command for file in files):
+            return None  # a script of the session's own, mended while it was written
+        changed = " ".join(filter(None, (_changed(step) for step in edits))) if len(edits) <= _MAX_ACTS else ""
+        purposes = [purpose for step in edits if (purpose := purpose_of(step, _after(steps, step)))]
+        why = why or (f"The edit was made to {purposes[-1]}." if purposes else "")
+        also = [act for act in acts if _is_named(act, f"{error} {why}")]
+        if not (why or changed):
+            return None
+        done = ", ".join(f"`{short(act.command)}`" for act in also[:1])
+        resolution = " ".join(
+            filter(None, (f"Edited {', '.join(files[:3])}{f' and ran {done}' if done else ''}.", changed, why))
+        )
+        return _Remedy("edit", ", ".join(files[:3]), resolution, f"{why} {changed}".strip())
+    if acts:
+        named = [act for act in acts if _is_named(act, f"{error} {why}")]
+        chosen = named if 0 < len(named) <= _MAX_ACTS else acts if len(acts) <= _MAX_ACTS else []
+        told = ", then ".join(f"`{short(act.command)}`" for act in chosen)
+        return _Remedy("after", told, told, why) if told else None
+    return None
+
+
+def _remedy_of_call(last: Step, worked: Step, error: str) -> _Remedy | None:
+    """Return which arguments a call needed, where few differ and the error states a rule; an unknown name is a case of its own."""
+    if _NOT_OF_THE_RULES.search(error):
+        return None
+    before, after = (step.task.command[:8_000].split(", ") for step in (last, worked))
+    known = set(before)
+    new = [part.split("(", 1)[-1].rstrip(")") for part in after if part not in known]
+    if not 0 < len(new) <= _MAX_CHANGED_ARGUMENTS:
+        return None
+    told = f"`{short(', '.join(new))}`"
+    return _Remedy("instead", told, told, "")
+
+
+def _after(steps: Sequence[Step], step: Step) -> str:
+    return steps[step.place + 1].task.reasoning if step.place + 1 < len(steps) else ""
+
+
+def _topics(text: str) -> set[str]:
+    """Return the words of a text that name something, also as parts of names."""
+    return set(_TOPIC.findall(text[:4_000].casefold())) - _GENERIC
+
+
+def _is_covered(failed: Step, worked: Step) -> bool:
+    """Return whether a check that succeeded is about the same files and tests as the one that failed, or about everything."""
+    its, others = ({word for word in step.command.split()[1:] if _TARGET.search(word)} for step in (failed, worked))
+    return its <= others or not others
+
+
+def _distinct(steps: Sequence[Step]) -> list[Step]:
+    return list({step.essence: step for step in steps}.values())
+
+
+def _is_named(act: Step, text: str) -> bool:
+    """Return whether the error or the agent names what the command does."""
+    words = set(content_words(act.command.replace("-", " "))) - {act.program.split(" ")[0]}
+    return len(words & set(content_words(text.replace("-", " ")))) > 0
+
+
+def _different(failed: Step, worked: Step) -> str:
+    """Return how the working command differs from the failed one: all of it if it is short, else the new parts."""
+    after = " ".join(worked.task.command[:8_000].split())
+    if len(after) <= MAX_COMMAND_CHARS:
+        return after
+    known = set(failed.task.command[:8_000].split())
+    new = [part for part in after.split(" ") if part not in known]
+    return short(f"… {' '.join(new)} …") if new else ""
+
+
+def _changed(edit: Step) -> str:
+    """Return what a small edit replaced by what."""
+    lines = edit.task.command.splitlines()[1:]
+    before, after = (
+        [line[2:].strip() for line in lines if line[:2] == sign and line[2:].strip()] for sign in ("- ", "+ ")
+    )
+    shared = set(before) & set(after)
+    before, after = ([line for line in part if line not in shared] for part in (before, after))
+    if len(before) > 1 or len(after) != 1 or any(len(line) > _MAX_CHANGED_CHARS for line in (*before, *after)):
+        return ""
+    file = edit.task.files_changed[0]
+    return f"In {file}, `{before[0]}` became `{after[0]}`." if before else f"In {file}, `{after[0]}` was added."
+
+
+def _explained(steps: Sequence[Step], last: Step, worked: Step) -> str:
+    """Return what the agent said about the cause right after the last failure, with the last act, and after the success."""
+    done = [step for step in steps[last.place + 1 : worked.place] if step.edits or step.acts]
+    near = [*steps[last.place + 1 : last.place + 2], *done[-1:], *steps[worked.place : worked.place + 2]]
+    texts = dict.fromkeys([*(step.task.reasoning for step in near), worked.task.lesson])
+    about = _topics(" ".join([last.task.output[-2_000:], last.command, *(step.task.command for step in done[-1:])]))
+    found = [one for text in texts for one in causes_in(text, weak=True, is_about=True) if one not in last.task.output]
+    return joined([one for one in dict.fromkeys(found) if _topics(one) & about][-2:], 300)
+
+
+def _in_vain(steps: Sequence[Step], remedy: _Remedy) -> str:
+    """Return what was tried between the first failure and the last."""
+    tried = [f"`{short(step.command)}`" for step in steps if step.worked and step.acts]
+    tried += [f"editing {file}" for step in steps if step.worked and step.edits for file in step.task.files_changed]
+    tried = [
+        one
+        for one in dict.fromkeys(tried)
+        if one not in remedy.resolution and one.removeprefix("editing ") not in remedy.resolution
+    ]
+    return f"Tried in vain before: {', '.join(tried[:3])}." if tried else ""
+
+
+def _stayed(steps: Sequence[Step], failed: Sequence[Step]) -> Finding | None:
+    last = failed[-1]
+    errors = [line for line in error_lines(last.task.output, limit=6) if not _STATUS.search(line)][:2]
+    said = errors[0] if errors else _last_line(last.task.output)
+    after = steps[last.place + 1 : last.place + 2]
+    why = [one for step in after for one in causes_in(step.task.reasoning, weak=True, is_about=True)]
+    is_worth_it = bool(why) or (len(failed) > 1 and last.runs and bool(errors) and error_type(errors[0]) is not None)
+    if not said or _MISTYPED.search(said) or not is_worth_it or CALL.match(last.command):
+        return None
+    return Finding(
+        "failure",
+        8.0,
+        f"{last.task.task_id[:380]}:failure",
+        last.command,
+        "a step failed and never worked in the session",
+        last.task,
+        errors=tuple(errors) or (said,),
+        attempt=Attempt(
+            tried=f"`{short(last.command)}`", attempts=len(failed), last_error=said[:240], explained=joined(why) or None
+        ),
+    )
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text[-4_000:].splitlines() if line.strip()]
+    return next((line[:240] for line in lines[-1:] if not _STATUS.search(line)), "")

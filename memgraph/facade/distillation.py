@@ -1,0 +1,90 @@
+"""`MemGraph.distillation`: work orders for what rules cannot judge, and their answers by agents and people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from memgraph.lifecycle.distillation.answers import answer_order, skip_order
+from memgraph.lifecycle.distillation.orders import work_orders, work_sheet
+from memgraph.lifecycle.distillation.sessions import SessionWatch
+from memgraph.model.memory import TrustClass
+from memgraph.model.results.distillation import AnswerResult, OrdersResult, OrderState, WorkOrder, WorkSheet
+from memgraph.store import AgentMemoryStore
+
+
+@dataclass(frozen=True)
+class Distillation:
+    """The work orders of a store. Nothing waits for an answer.
+
+    Attributes
+    ----------
+    store : AgentMemoryStore
+    sessions : SessionWatch
+        The long sessions that were read and not yet asked about.
+    """
+
+    store: AgentMemoryStore
+    sessions: SessionWatch
+
+    def request(self) -> OrdersResult:
+        """Make work orders for the long sessions read since the last call, of which little was kept. Sleep makes all others."""
+        return self.sessions.request_orders()
+
+    def list(
+        self, *, state: OrderState | None = "open", project: str | None = None, limit: int | None = None
+    ) -> list[WorkOrder]:
+        """Return work orders, the most valuable first.
+
+        Parameters
+        ----------
+        state : {"open", "answered", "skipped"} or None
+            None: in any state.
+        project : str, optional
+            Of this project alone.
+        """
+        return work_orders(self.store, state=state, project=project, limit=limit)
+
+    def show(self, order_id: str) -> WorkSheet:
+        """Return a work order with the instructions, the fenced excerpt and the JSON schema of an answer.
+
+        Raises
+        ------
+        NotFoundError, InvalidInputError
+            No order, or several, have an id that begins like this.
+        """
+        return work_sheet(self.store, order_id)
+
+    def answer(
+        self, order_id: str, answer: Mapping[str, Any], *, answered_by: str = "agent", trust_class: TrustClass = "agent"
+    ) -> AnswerResult:
+        """Store the statements of an answer as memories, and close the order. Answering it again returns the first result.
+
+        Parameters
+        ----------
+        answer : mapping
+            As the schema of `show` says. Every statement must be supported by the excerpt.
+        answered_by : str
+            Name of the agent or person.
+        trust_class : {"user", "agent", "tool", "imported", "web"}
+            Trust in whoever answered.
+
+        Raises
+        ------
+        UnsupportedClaimError
+            The excerpt does not support the answer; nothing is stored.
+        NotFoundError, InvalidInputError
+            There is no such order, it was skipped, or the answer is malformed; nothing is stored.
+        """
+        return answer_order(self.store, order_id, answer, answered_by=answered_by, trust_class=trust_class)
+
+    def skip(self, order_id: str, *, reason: str | None = None) -> WorkOrder:
+        """Close a work order without an answer; it is not made again.
+
+        Raises
+        ------
+        NotFoundError, InvalidInputError
+            There is no such order, or it was answered.
+        """
+        return skip_order(self.store, order_id, reason=reason)

@@ -1,0 +1,242 @@
+"""Answers to work orders: verified against the excerpt, deduplicated, and committed with the state of the order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import Field, field_validator
+
+from memgraph.errors import InvalidInputError, UnsupportedClaimError
+from memgraph.extraction.llm.claims import Claim
+from memgraph.extraction.secrets import redact_any
+from memgraph.index.columns import TRUST
+from memgraph.lifecycle.contradictions.resolution import dismiss_contradiction, resolve_contradiction
+from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
+from memgraph.lifecycle.dedup.duplicates import duplicate_of, kin
+from memgraph.lifecycle.dedup.merge import merge_event, merged
+from memgraph.lifecycle.distillation.orders import MAX_STATEMENTS, known_order
+from memgraph.lifecycle.intake.forgotten import is_forgotten
+from memgraph.lifecycle.run.embedding import vectors_of
+from memgraph.model.base import Model, Name, Prose, checked
+from memgraph.model.events.distillation import DistilAnswered, DistilSkipped
+from memgraph.model.ids import canonical_name, source_id
+from memgraph.model.memory import AgentMemory, TrustClass, Vector, id_of
+from memgraph.model.results.distillation import AnswerResult, Verdict, WorkOrder
+from memgraph.store import AgentMemoryStore
+from memgraph.store.commit.append import Write, with_vector
+
+SOURCE = "work order"
+"""The `source` of memories that answers make."""
+_THRESHOLD = 0.85
+"""Minimum cosine of two statements with the same meaning, as for observations."""
+
+
+class Answer(Model):
+    """An answer: statements about the excerpt, and of a contradiction the verdict."""
+
+    statements: Annotated[list[Claim], Field(max_length=MAX_STATEMENTS)]
+    verdict: Verdict | None = None
+
+    @field_validator("verdict", mode="before")
+    @classmethod
+    def _none_if_empty(cls, value: object) -> object:
+        return None if value == "" else value
+
+
+@dataclass(slots=True)
+class _Settled:
+    """What becomes of an answer's statements."""
+
+    writes: list[Write] = field(default_factory=list)
+    added: list[str] = field(default_factory=list)
+    merged: list[str] = field(default_factory=list)
+    forgotten: int = 0
+
+
+def answer_order(
+    store: AgentMemoryStore,
+    order_id: str,
+    answer: Answer | Mapping[str, Any],
+    *,
+    answered_by: str,
+    trust_class: TrustClass = "agent",
+) -> AnswerResult:
+    """Store the statements of an answer as memories, merge those that are known, and close the order: one commit.
+
+    Secrets are removed first. Then every statement must be supported by the order's excerpt, or nothing is stored. A verdict on a
+    contradiction is carried out as by `resolve_contradiction` and `dismiss_contradiction`, in a commit before. Idempotent: an order
+    that was answered before returns the result of that answer.
+
+    Parameters
+    ----------
+    answered_by : str
+        Name of the agent or person.
+    trust_class : str
+        Trust in whoever answered. The memories have this one, or the order's if that is lower.
+
+    Raises
+    ------
+    NotFoundError
+        There is no such order, or it is withheld; nothing is stored.
+    UnsupportedClaimError
+        The excerpt does not support the answer; the error says what. Nothing is stored.
+    InvalidInputError
+        The answer is malformed, the order was skipped, or the verdict would replace a memory that is trusted more; nothing is stored.
+    ModelMismatchError
+        The store has changed its embedding model meanwhile; nothing is stored, and a retry succeeds.
+    """
+    answered_by = checked(Name, answered_by, "answered_by")
+    trust_class = checked(TrustClass, trust_class, "trust_class")
+    order = known_order(store, order_id)
+    if order.state == "answered":
+        return _earlier(order)
+    parsed, secrets = redact_any(Answer.parse(answer))
+    _check(order, parsed)
+    memories = _memories(order, parsed.statements, answered_by, trust_class)
+    embedder = store.embedder
+    vectors = vectors_of(embedder, [memory.content for memory in memories])
+    with store.exclusive():
+        order = known_order(store, order.id)
+        if order.state == "answered":
+            return _earlier(order)
+        if order.state == "skipped":
+            raise InvalidInputError("names a work order that was skipped", field="id", value=order_id)
+        store.check_embedder(embedder)  # the store may have changed its model meanwhile
+        if parsed.verdict is not None:
+            _decide(store, order, parsed.verdict, answered_by, trust_class)
+        settled = _settle(store, memories, vectors)
+        event = DistilAnswered(
+            id=order.id,
+            answered_at=store.now(),
+            answered_by=answered_by,
+            trust_class=trust_class,
+            new_memory_ids=settled.added,
+            merged_memory_ids=settled.merged,
+            verdict=parsed.verdict,
+        )
+        store.commit("task" if order.task_id else "global", [*settled.writes, event], task_id=order.task_id)
+        found = find_contradictions_of(store, settled.added)
+    return AnswerResult(
+        order_id=order.id,
+        answered_by=answered_by,
+        new_memory_ids=settled.added,
+        merged_memory_ids=settled.merged,
+        forgotten=settled.forgotten,
+        secrets_redacted=secrets,
+        verdict=parsed.verdict,
+        notice=described(found),
+    )
+
+
+def skip_order(store: AgentMemoryStore, order_id: str, *, reason: str | None = None) -> WorkOrder:
+    """Close a work order without an answer; it is not made again. Idempotent.
+
+    Raises
+    ------
+    NotFoundError
+        There is no such order, or it is withheld.
+    InvalidInputError
+        It was answered.
+    """
+    reason = checked(Prose | None, reason, "reason")
+    with store.exclusive():
+        order = known_order(store, order_id)
+        if order.state == "answered":
+            raise InvalidInputError("names a work order that was answered", field="id", value=order_id)
+        if order.state == "open":
+            reason = redact_any(reason).value
+            store.commit("global", [DistilSkipped(id=order.id, skipped_at=store.now(), reason=reason)], actor="user")
+        return known_order(store, order.id)
+
+
+def _check(order: WorkOrder, answer: Answer) -> None:
+    """Refuse an answer that the excerpt does not support."""
+    if answer.verdict is not None and order.kind != "contradiction":
+        raise InvalidInputError("is only for a work order about a contradiction", field="verdict", value=answer.verdict)
+    problems = [
+        f"statements.{place}.{problem}"
+        for place, claim in enumerate(answer.statements)
+        for problem in claim.problems(order.excerpt)
+    ]
+    if problems:
+        raise UnsupportedClaimError(problems)
+
+
+def _earlier(order: WorkOrder) -> AnswerResult:
+    return AnswerResult(
+        order_id=order.id,
+        answered_by=order.answered_by or "",
+        new_memory_ids=order.new_memory_ids,
+        merged_memory_ids=order.merged_memory_ids,
+        verdict=order.verdict,
+        already_answered=True,
+    )
+
+
+def _memories(
+    order: WorkOrder, claims: Sequence[Claim], answered_by: str, trust_class: TrustClass
+) -> list[AgentMemory]:
+    """Return the statements as memories, equal texts once."""
+    distinct = {canonical_name(claim.text): claim for claim in reversed(claims)}
+    found = []
+    for place, claim in enumerate(reversed(distinct.values())):
+        memory = claim.memory(
+            id=source_id(f"work order\x1f{order.id}", place),
+            occurred_at=order.source_at,
+            project_id=order.project_id,
+            task_id=order.task_id,
+            build_id=order.build_id,
+            evidence_build_ids=[order.build_id] if order.build_id else [],
+            source_event_ids=order.source_event_ids,
+            tags=claim.clean_tags,
+            trust_class=max(trust_class, order.trust_class, key=TRUST.index),
+            source=SOURCE,
+            reason=f"{answered_by} stated it about a {order.kind}: “{claim.quoted}”",
+        )
+        if memory.type != "episodic" and order.subject_ids:
+            memory = memory.model_copy(update={"supporting_memory_ids": order.subject_ids})
+        found.append(memory)
+    return found
+
+
+def _settle(store: AgentMemoryStore, memories: Sequence[AgentMemory], vectors: Sequence[Vector | None]) -> _Settled:
+    """Decide for each statement: new, known or forgotten."""
+    settled, now, curve = _Settled(), store.now(), store.config.forgetting_curve
+    embedded = (
+        memory.model_copy(update={"embedding": vector}) for memory, vector in zip(memories, vectors, strict=True)
+    )
+    for memory in embedded:
+        alike, known = duplicate_of(store, memory, kin(store, memory), threshold=_THRESHOLD)
+        if is_forgotten(store, memory, threshold=_THRESHOLD, alike=alike):
+            settled.forgotten += 1
+        elif known is None:
+            settled.writes.append(memory)
+            settled.added.append(id_of(memory))
+        elif known.id not in settled.merged:
+            after = merged(known, memory, now, curve)
+            event = merge_event(known, after, candidate=memory, now=now)
+            settled.writes.append(with_vector(event, after.embedding if after.content != known.content else None))
+            settled.merged.append(known.id)
+    return settled
+
+
+def _decide(
+    store: AgentMemoryStore, order: WorkOrder, verdict: Verdict, answered_by: str, trust_class: TrustClass
+) -> None:
+    """Carry out a verdict on a contradiction."""
+    older, newer = order.subject_ids
+    reason = f"{answered_by}: {verdict}"
+    if verdict == "both hold":
+        dismiss_contradiction(store, older, newer, reason=reason)
+        return
+    keep, gone = (older, newer) if verdict == "older holds" else (newer, older)
+    (replaced,) = store.read_memories([gone])
+    if TRUST.index(trust_class) > TRUST.index(replaced.trust_class):
+        raise InvalidInputError(
+            f"would replace a memory of trust class {replaced.trust_class}; decide with `memgraph contradictions resolve`",
+            field="verdict",
+            value=verdict,
+        )
+    resolve_contradiction(store, older, newer, keep=keep, reason=reason)

@@ -1,0 +1,138 @@
+"""Reading work orders: which are open, and what is needed to answer one."""
+
+from __future__ import annotations
+
+from memgraph.errors import InvalidInputError, NotFoundError
+from memgraph.extraction.llm.claims import FIELDS, MAX_EVIDENCE_CHARS, MAX_EVIDENCE_SPANS, claim_schema
+from memgraph.extraction.llm.prompt import DATA, fenced
+from memgraph.fold.distillation import TABLE
+from memgraph.model.base import MAX_CONTENT_CHARS, Limit, Name, checked
+from memgraph.model.results.distillation import OrderState, WorkOrder, WorkSheet
+from memgraph.ports import Row
+from memgraph.store import AgentMemoryStore
+from memgraph.store.query import Reader
+
+MAX_STATEMENTS = 8
+_LEAST_ID_CHARS = 4
+
+_INSTRUCTIONS = """\
+{question}
+
+Reply with JSON: {{"statements": [...]{verdict}}}, at most {most} statements, the most useful first; an empty list if nothing is worth keeping.
+Each statement has:
+{fields}
+
+{data}"""
+
+
+def work_orders(
+    store: AgentMemoryStore, *, state: OrderState | None = "open", project: str | None = None, limit: int | None = None
+) -> list[WorkOrder]:
+    """Return work orders, most valuable first, ties by time and id.
+
+    An open order is withheld while a memory that it is about is forgotten, deleted or not public, or, of a contradiction, no longer in
+    force: its answer would change nothing, or its excerpt may not be shown.
+
+    Parameters
+    ----------
+    state : {"open", "answered", "skipped"} or None
+        None: in any state.
+    project : str, optional
+        Of this project alone.
+    """
+    state = checked(OrderState | None, state, "state")
+    project, limit = checked(Name | None, project, "project"), checked(Limit | None, limit, "limit")
+    reader = store.reader
+    with reader.frozen(links=True):
+        rows = [row for row in reader.every_record(TABLE) if project is None or row.get("project_id") == project]
+        chosen = [row for row in rows if (state is None or row["state"] == state) and is_current(reader, row)]
+    chosen.sort(key=lambda row: (-row["value"], row["requested_at"], row["id"]))
+    return [order_of(row) for row in chosen[:limit]]
+
+
+def known_order(store: AgentMemoryStore, order_id: str) -> WorkOrder:
+    """Return a work order by its id or the beginning of it, at least four characters.
+
+    Raises
+    ------
+    NotFoundError
+        No order has this id, or it is withheld.
+    InvalidInputError
+        Several orders' ids begin like this.
+    """
+    wanted = checked(Name, order_id, "id").strip().lower()
+    reader = store.reader
+    with reader.frozen(links=True):
+        named = [row for row in reader.every_record(TABLE) if _is_named(row, wanted)]
+        found = [row for row in named if is_current(reader, row)]
+    if len(named) > 1:
+        raise InvalidInputError(
+            f"is the beginning of {len(named)} work orders' ids; give more of it", field="id", value=order_id
+        )
+    if not found:
+        raise NotFoundError("open work order" if named else "work order", order_id, listed_by="memgraph distil list")
+    return order_of(found[0])
+
+
+def work_sheet(store: AgentMemoryStore, order_id: str) -> WorkSheet:
+    """Return a work order with the instructions, the fenced excerpt and the schema of an answer.
+
+    Raises
+    ------
+    NotFoundError, InvalidInputError
+        As for `known_order`.
+    """
+    order = known_order(store, order_id)
+    fence, fenced_excerpt = fenced(order.excerpt)
+    is_conflict = order.kind == "contradiction"
+    return WorkSheet(
+        order=order,
+        instructions=_INSTRUCTIONS.format(
+            question=order.question,
+            verdict=', "verdict": "both hold", "older holds", "newer holds" or ""' if is_conflict else "",
+            most=MAX_STATEMENTS,
+            fields=FIELDS,
+            data=DATA.format(fence=fence),
+        ),
+        fenced_excerpt=fenced_excerpt,
+        reply_schema=_reply_schema(is_conflict=is_conflict),
+        limits={
+            "statements": MAX_STATEMENTS,
+            "content_chars": MAX_CONTENT_CHARS,
+            "evidence_spans": MAX_EVIDENCE_SPANS,
+            "evidence_chars": MAX_EVIDENCE_CHARS,
+        },
+    )
+
+
+def is_current(reader: Reader, row: Row) -> bool:
+    """Return whether an order may be shown, and if it is open, whether its answer would change something."""
+    ids = row.get("subject_ids", ())
+    rows = reader.rows(ids)
+    if len(rows) < len(ids):
+        return False
+    if any(one.get("is_suppressed") or one.get("privacy_tier", "public") != "public" for one in rows):
+        return False
+    if row["kind"] != "contradiction" or row["state"] != "open":
+        return True
+    in_force = reader.listed() & ~reader.superseded()
+    is_linked = any(reader.record("CONTRADICTS", ends) is not None for ends in (tuple(ids), tuple(ids[::-1])))
+    return is_linked and all(in_force[reader.index.slot(one)] for one in ids)
+
+
+def order_of(row: Row) -> WorkOrder:
+    """Return a row as a work order."""
+    return WorkOrder.parse(row)
+
+
+def _is_named(row: Row, wanted: str) -> bool:
+    return row["id"] == wanted or (len(wanted) >= _LEAST_ID_CHARS and row["id"].startswith(wanted))
+
+
+def _reply_schema(*, is_conflict: bool) -> dict[str, object]:
+    properties: dict[str, object] = {
+        "statements": {"type": "array", "items": claim_schema(), "maxItems": MAX_STATEMENTS}
+    }
+    if is_conflict:
+        properties["verdict"] = {"type": "string", "enum": ["both hold", "older holds", "newer holds", ""]}
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}

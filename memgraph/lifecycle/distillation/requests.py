@@ -1,0 +1,119 @@
+"""Making work orders: the most valuable subjects that were not asked about before, within the budget of the day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from math import ceil
+
+from memgraph.fold.distillation import TABLE
+from memgraph.journal.envelope import Event
+from memgraph.lifecycle.distillation.subjects import (
+    QUESTIONS,
+    Subject,
+    communities_without_lesson,
+    returned_failures,
+    undecided_contradictions,
+)
+from memgraph.lifecycle.evidence.experience import WATCH, Experience, changed_scopes, read_experience
+from memgraph.lifecycle.run.changes import last_run
+from memgraph.lifecycle.run.runner import Commit, Plan, View, carry_out
+from memgraph.model.events.distillation import DistilRequested
+from memgraph.model.events.lifecycle import phase_key
+from memgraph.model.results.distillation import OrdersResult
+from memgraph.ports import Row
+from memgraph.store import AgentMemoryStore
+
+PHASE = "work-orders"
+"""Name of the phase of sleep that makes them."""
+
+_SHARE_OF_SESSIONS = 0.5
+
+
+def request_orders(store: AgentMemoryStore) -> OrdersResult:
+    """Make work orders for what the store leaves undecided: failures that returned, contradictions, communities without a lesson.
+
+    Only scopes that have changed since the phase's last run are searched, or all if the budget was used up on its day.
+    """
+    return carry_out(store, _planned, rests_on=_matters).result
+
+
+def request_sessions(store: AgentMemoryStore, subjects: Sequence[Subject]) -> OrdersResult:
+    """Make work orders for sessions, of at most half the budget of the day: the rest is left to what sleep finds."""
+    if not subjects:
+        return OrdersResult()
+    return carry_out(
+        store, partial(_planned_for, subjects=subjects, share=_SHARE_OF_SESSIONS), rests_on=_matters
+    ).result
+
+
+def _matters(event: Event) -> bool:
+    """Return whether an event may change which orders are made."""
+    return isinstance(event.payload, DistilRequested) or bool(WATCH.touched(event))
+
+
+def _planned(view: View) -> Plan[OrdersResult]:
+    if not _budget_left(view, view.reader.every_record(TABLE)):
+        return Plan(OrdersResult())
+    with view.reader.frozen(links=True):
+        experiences, has_lessons = _changed_experience(view)
+    subjects = [*returned_failures(view.reader, experiences), *undecided_contradictions(view.reader)]
+    if has_lessons:
+        subjects += communities_without_lesson(experiences)
+    return _planned_for(view, subjects)
+
+
+def _planned_for(view: View, subjects: Iterable[Subject], share: float = 1.0) -> Plan[OrdersResult]:
+    known = view.reader.every_record(TABLE)
+    new = {one.id: one for one in subjects if not _is_known(one, known)}
+    ranked = sorted(new.values(), key=lambda one: (-one.value, one.id))
+    chosen = ranked[: _budget_left(view, known, share)]
+    events = [_event(one, view.now) for one in chosen]
+    commits = [Commit(events, is_account=True)] if events else []
+    return Plan(OrdersResult(candidates=len(ranked), requested=len(chosen)), commits)
+
+
+def _changed_experience(view: View) -> tuple[list[Experience], bool]:
+    """Return the episodes of the scopes to search, and whether compression has seen all of them."""
+    reader = view.reader
+    run = last_run(reader, phase_key(PHASE))
+    if run and _orders_of_day(reader.every_record(TABLE), run["applied_at"]) >= view.config.distil_orders_a_day:
+        run = {}
+    scopes = changed_scopes(reader, view.now, run)
+    return read_experience(reader, scopes, view.now), scopes.isdisjoint(changed_scopes(reader, view.now))
+
+
+def _budget_left(view: View, known: Sequence[Row], share: float = 1.0) -> int:
+    return max(0, ceil(view.config.distil_orders_a_day * share) - _orders_of_day(known, view.now))
+
+
+def _orders_of_day(known: Iterable[Row], moment: str) -> int:
+    return sum(row["requested_at"][:10] == moment[:10] for row in known)
+
+
+def _is_known(subject: Subject, known: Iterable[Row]) -> bool:
+    """Return whether it, or most of what it is about, was asked about before: then a new answer would change little."""
+    ids = set(subject.subject_ids)
+    return any(
+        row["id"] == subject.id
+        or (row["kind"] == subject.kind and 2 * len(ids.intersection(row.get("subject_ids", ()))) > len(ids))
+        for row in known
+    )
+
+
+def _event(subject: Subject, now: str) -> DistilRequested:
+    return DistilRequested(
+        id=subject.id,
+        kind=subject.kind,
+        question=QUESTIONS[subject.kind],
+        excerpt=subject.excerpt,
+        project_id=subject.project_id,
+        task_id=subject.task_id,
+        build_id=subject.build_id,
+        subject_ids=subject.subject_ids,
+        source_event_ids=subject.source_event_ids,
+        trust_class=subject.trust_class,
+        value=subject.value,
+        source_at=subject.source_at,
+        requested_at=now,
+    )

@@ -1,0 +1,1 @@
+"""Rules learned from what users say about episodes."""

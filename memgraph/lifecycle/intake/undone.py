@@ -1,0 +1,183 @@
+"""What later commits do to earlier memories of a history: reverts and removals end them, renames move them.
+
+The memory of a reverted commit, and one whose code was removed, is invalid from that moment; it is kept, and shown with
+the reason. A revert that became a memory supersedes what it undid, and a fix is linked to the commit that it corrects.
+A memory whose file was renamed follows its file, so that a later removal finds it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from memgraph.extraction.components import is_incidental
+from memgraph.index.index import entity_name
+from memgraph.lifecycle.intake.build_run import BuildRun
+from memgraph.model.build import BuildTask, Candidate
+from memgraph.model.events.links import MemoryLinked
+from memgraph.model.events.memories import MemoryRevised, RecordPatch
+from memgraph.model.events.payload import Payload
+from memgraph.model.memory import AgentMemory, id_of
+from memgraph.store.query import Reader
+
+_COMMIT_CHARS = 12
+_MOST_PATHS = 2_000
+_REVERTED = "its change was reverted by commit {}"
+_GONE = "what it introduced or deprecated was removed by commit {}"
+_REMOVED = "the code it concerns was removed by commit {}"
+
+
+@dataclass(slots=True)
+class _Subject:
+    """A memory of a commit, stored or about to be stored, and the fields that change."""
+
+    memory_id: str
+    fields: Mapping[str, Any]
+    place: tuple[BuildRun, int] | None = None
+    changed: dict[str, Any] = field(default_factory=dict)
+
+    def get(self, name: str) -> Any:
+        return self.changed.get(name, self.fields.get(name))
+
+
+class Undone:
+    """Applies what the commits of some builds do to earlier memories.
+
+    Parameters
+    ----------
+    reader : Reader
+    builds : sequence of BuildRun
+        The builds that are about to be settled, in order: their candidates are changed before they are stored.
+    """
+
+    def __init__(self, reader: Reader, builds: Sequence[BuildRun]) -> None:
+        self._reader = reader
+        self._subjects: dict[str, _Subject] = {}
+        self._links: list[tuple[str, str, str, str]] = []
+        self._new: list[_Subject] = []
+        for build in builds:
+            if build.log.source != "git":
+                continue
+            made = _by_commit(build)
+            for task in build.log.tasks:
+                own = made.get(task.task_id, [])
+                self._apply(task, build.log.project_id, own)
+                self._new += own
+        self._change_candidates()
+
+    def events(self, known: set[str], now: str) -> Iterator[Payload]:
+        """Yield the changes of stored memories, and the links between memories that exist by then.
+
+        Parameters
+        ----------
+        known : set of str
+            The new memories that are stored in the same commit.
+        """
+        for subject in self._subjects.values():
+            if subject.place is None and subject.changed:
+                changed = {name: value for name, value in subject.changed.items() if value is not None}
+                cleared = [name for name, value in subject.changed.items() if value is None]
+                patch = RecordPatch.parse({**changed, "updated_at": now})
+                yield MemoryRevised(id=subject.memory_id, changed=patch, cleared=cleared)
+        stored = known | {one.memory_id for one in self._subjects.values() if one.place is None}
+        for source, relation, target, reason in dict.fromkeys(self._links):
+            if {source, target} <= stored:
+                ends = {"source_id": source, "relation": relation, "target_id": target}
+                yield MemoryLinked(**ends, reason=reason, created_at=now)
+
+    def _apply(self, task: BuildTask, project: str, own: Sequence[_Subject]) -> None:
+        commit = task.task_id[:_COMMIT_CHARS]
+        if task.reverts:
+            for subject in self._of_commit(task.reverts, project):
+                self._end(subject, task, _REVERTED.format(commit))
+                self._links += [
+                    (one.memory_id, "SUPERSEDES", subject.memory_id, "the change was reverted") for one in own
+                ]
+        if task.removes:
+            for subject in self._of_commit(task.removes, project):
+                self._end(subject, task, _GONE.format(commit))
+                self._links += [
+                    (one.memory_id, "SUPERSEDES", subject.memory_id, "what it tells of was removed") for one in own
+                ]
+        if task.restores:
+            for subject in self._of_commit(task.restores, project):
+                if str(subject.get("invalidation_reason") or "").startswith(_REVERTED.format("")):
+                    subject.changed |= {"invalid_at": None, "invalidation_reason": None}
+        if task.mends:
+            for subject in self._of_commit(task.mends, project):
+                self._links += [(one.memory_id, "RELATED_TO", subject.memory_id, "corrects that change") for one in own]
+        gone = frozenset(task.files_removed[:_MOST_PATHS])
+        for path in sorted(gone):
+            for subject in self._of_file(path, project):
+                if subject.get("git_commit") != task.task_id and gone.issuperset(
+                    _telling(subject.get("files_involved"))
+                ):
+                    self._end(subject, task, _REMOVED.format(commit))
+        for old, new in list(task.files_renamed.items())[:_MOST_PATHS]:
+            for subject in self._of_file(old, project):
+                self._move(subject, old, new)
+
+    def _end(self, subject: _Subject, task: BuildTask, reason: str) -> None:
+        if subject.get("invalid_at") or subject.get("is_pinned") or len(subject.get("source_event_ids") or ()) > 1:
+            return  # what other sources say too, holds
+        subject.changed |= {"invalid_at": task.occurred_at, "invalidation_reason": reason}
+
+    def _move(self, subject: _Subject, old: str, new: str) -> None:
+        subject.changed["files_involved"] = [new if file == old else file for file in subject.get("files_involved")]
+        if subject.get("title") == old:
+            subject.changed["title"] = new
+        if old in (subject.get("location") or ""):
+            subject.changed["location"] = subject.get("location").replace(old, new)[:400]
+        if subject.place is None:  # a new memory's entities are found when it is stored
+            entities = subject.get("entities") or []
+            subject.changed["entities"] = [
+                {**entity, "name": new[:400]} if entity["kind"] == "file" and entity["name"] == old[:400] else entity
+                for entity in entities
+            ]
+
+    def _of_commit(self, sha: str, project: str) -> list[_Subject]:
+        return self._found("commit", sha[:_COMMIT_CHARS], project, lambda one: one.get("git_commit") == sha)
+
+    def _of_file(self, path: str, project: str) -> list[_Subject]:
+        return self._found("file", path[:400], project, lambda one: path in (one.get("files_involved") or ()))
+
+    def _found(self, kind: str, name: str, project: str, is_meant: Callable[[_Subject], bool]) -> list[_Subject]:
+        """Return the memories of commits of this project that the index knows by an entity, and the new ones."""
+        index = self._reader.index
+        code = index.entities.find(entity_name(kind, name, project))
+        slots = index.mentions.get(code)[0].tolist() if code >= 0 else []
+        lacking = [key for slot in slots if (key := index.ids.names[slot]) not in self._subjects]
+        for row in self._reader.rows(lacking):
+            self._subjects[row["id"]] = _Subject(row["id"], row)
+        found = [self._subjects[key] for slot in slots if (key := index.ids.names[slot]) in self._subjects]
+        moved = [one for one in self._subjects.values() if one.changed.get("files_involved")]
+        every = {one.memory_id: one for one in (*found, *moved, *self._new)}
+        return [
+            one
+            for one in every.values()
+            if one.get("source") == "git" and one.get("project_id") == project and is_meant(one)
+        ]
+
+    def _change_candidates(self) -> None:
+        for subject in self._new:
+            if subject.place and subject.changed:
+                build, place = subject.place
+                candidate = build.candidates[place]
+                memory: AgentMemory = candidate.memory.model_copy(update=subject.changed)
+                build.candidates[place] = Candidate(key=candidate.key, memory=memory)
+
+
+def _by_commit(build: BuildRun) -> dict[str, list[_Subject]]:
+    """Return the memories that are made of a build, by commit."""
+    made: dict[str, list[_Subject]] = defaultdict(list)
+    for place, candidate in enumerate(build.candidates):
+        memory = candidate.memory
+        made[getattr(memory, "git_commit", None) or ""].append(_Subject(id_of(memory), vars(memory), (build, place)))
+    return made
+
+
+def _telling(files: Sequence[str] | None) -> list[str]:
+    """Return the files that a memory concerns: not tests and documentation that were changed along with them."""
+    return [file for file in files or () if not is_incidental(file)] or list(files or ["?"])

@@ -1,0 +1,1 @@
+"""Measures what memories are worth, by independent readings of samples."""

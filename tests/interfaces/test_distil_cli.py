@@ -1,0 +1,102 @@
+"""``memgraph distil``: what an agent pipes, what a person reads, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from memgraph import MemGraph
+from memgraph.interfaces.cli.base.options import Settings
+from memgraph.interfaces.cli.group import cli
+from memgraph.lifecycle import sleep
+from memgraph.testing import FakeEmbedder
+from tests.unit.lifecycle.distillation.stories import failure, fix, statement
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Any:
+    def invoke(*args: str, given: str | None = None, code: int = 0) -> str:
+        result = CliRunner().invoke(
+            cli, ["--home", str(tmp_path / "s"), *args], input=given, obj=Settings(embedder=FakeEmbedder())
+        )
+        assert result.exit_code == code, result.output
+        return result.stderr if code else result.stdout
+
+    with MemGraph.open(tmp_path / "s", embedder=FakeEmbedder()) as memory:
+        memory.store.insert_memories([failure(1, content="It failed\x1b[2J: lock"), fix(2), failure(3)])
+        sleep(memory.store, phases=["work-orders"])
+    return invoke
+
+
+def test_an_agent_can_pipe_an_order_and_its_answer(run: Any, tmp_path: Path) -> None:
+    [listed] = json.loads(run("distil", "list", "--json"))
+    sheet = json.loads(run("distil", "show", listed["id"], "--json"))
+    assert sheet["order"] == listed
+    assert sheet["reply_schema"]["properties"]["statements"]["items"]["properties"].keys() == {
+        "type", "content", "outcome", "tags", "confidence", "evidence", "event_date", "location", "decision", "alternatives", "trigger",
+        "steps", "agents",
+    }  # fmt: skip
+    assert sheet["fenced_excerpt"].splitlines()[0].strip("<>") in sheet["instructions"]
+    said = json.dumps({"statements": [statement(event_date="", location="", agents=[])]})
+    result = json.loads(
+        run("distil", "answer", listed["id"], "-", "--by", "small-model", "--trust", "tool", "--json", given=said)
+    )
+    assert len(result["new_memory_ids"]) == 1
+    again = tmp_path / "answer.json"
+    again.write_text(said)
+    assert "answered before, by small-model" in run("distil", "answer", listed["id"], str(again))
+    assert json.loads(run("distil", "--json")) == []
+    [closed] = json.loads(run("distil", "list", "--all", "--json"))
+    assert (closed["state"], closed["answer_trust_class"]) == ("answered", "tool")
+
+
+def test_what_a_person_reads(run: Any) -> None:
+    line = run("distil")
+    order_id = line[:8]
+    assert "0.75  2026-01-03  returned failure, shop: 3 memories" in line
+    shown = run("distil", "show", order_id)
+    assert "one worker per queue" in shown
+    assert "\x1b" not in shown
+    assert "Skipped the work order" in run("distil", "skip", order_id, "--reason", "no")
+    assert run("distil") == "No work order is open.\n"
+    assert "(skipped)" in run("distil", "list", "--all", "--limit", "1", "--project", "shop")
+    assert run("distil", "list", "--all", "--project", "other") == "There are no work orders.\n"
+
+
+def test_ingest_asks_about_a_long_session(run: Any, tmp_path: Path) -> None:
+    task = {"agent_name": "A", "outcome": "success"}
+    tasks = [{**task, "task_id": f"t{number}", "description": f"Look at file {number}"} for number in range(40)]
+    log = {"build_id": "s1", "project_id": "shop", "build_outcome": "success", "tasks": tasks}
+    path = tmp_path / "session.json"
+    path.write_text(json.dumps({**log, "started_at": "2026-01-05", "completed_at": "2026-01-06"}))
+    run("ingest", "builds", str(path))
+    [order] = [one for one in json.loads(run("distil", "--json")) if one["kind"] == "long session"]
+    assert order["build_id"] == "s1"
+    assert "task: Look at file 7" in order["excerpt"]
+
+
+REFUSED = [
+    ("", "is not JSON"),
+    ("[" * 200_000, "is not JSON"),
+    ("[]", "must hold a JSON object"),
+    ("{}", "statements"),
+    (json.dumps({"statements": [statement(content="The import needs a proxy.")]}), "“proxy” is not in its evidence"),
+]
+
+
+def test_what_is_refused(run: Any) -> None:
+    order_id = run("distil")[:8]
+    for given, told in REFUSED:
+        assert told in run("distil", "answer", order_id, "-", given=given, code=1)
+    assert run("distil")[:8] == order_id
+
+
+def test_what_is_not_there(run: Any, tmp_path: Path) -> None:
+    assert "no work order with id" in run("distil", "show", "ffffffff", code=1)
+    assert "No such file" in run("distil", "answer", "ffffffff", str(tmp_path / "none.json"), code=1)
+    (tmp_path / "latin.json").write_bytes(b"\xff{}")
+    assert "is not UTF-8" in run("distil", "answer", "ffffffff", str(tmp_path / "latin.json"), code=1)

@@ -1,0 +1,80 @@
+"""Laws of merging: a text with another number, name, version, negation or direction is never the same; one written otherwise always is."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memgraph import EpisodicMemory, SemanticMemory
+from memgraph.lifecycle.dedup.same_fact import is_equal
+from memgraph.lifecycle.dedup.sameness import says_the_same
+
+MANY = settings(max_examples=60, database=None)
+NAMES = ("Ann", "Bob", "parser.py", "Redis", "the importer", "src/shop/cart.ts", "`--fast`", "req.ips", "us-east-1")
+VALUES = ("8080", "9090", "1.2.3", "1.2.4", "-5", "5", "30 s", "30 ms", "10%", "2026-01-05", "v2", "<1.0", ">1.0")
+VERBS = ("calls", "reviews the code of", "sends the rows to", "waits for", "overrides")
+ends = st.sampled_from(["", ".", "!", " in the nightly build", " after each deploy.", ", because the bank asks for it"])
+names, values, verbs = st.sampled_from(NAMES), st.sampled_from(VALUES), st.sampled_from(VERBS)
+pairs = st.lists(names, min_size=2, max_size=2, unique=True)
+texts = st.one_of(
+    st.builds(lambda two, verb, end: f"{two[0]} {verb} {two[1]}{end}", pairs, verbs, ends),
+    st.builds(lambda name, value, end: f"The limit of {name} is {value}{end}", names, values, ends),
+    st.builds(lambda name, value, end: f"Never set {value} for {name}{end}", names, values, ends),
+)
+SIGNS = (".", "!", " ,", ";", "…", "")
+
+
+def never_merges(one: str, other: str) -> None:
+    for kind in (SemanticMemory, EpisodicMemory):
+        for fields in ({}, {"outcome": "negative", "failure_fingerprint": "f00"}):
+            memories = [kind.parse({"content": text, **fields}) for text in (one, other)]
+            assert not says_the_same(*memories)
+            assert not says_the_same(*reversed(memories))
+
+
+@MANY
+@given(name=names, two=st.lists(values, min_size=2, max_size=2, unique=True), end=ends)
+def test_another_number_version_date_or_unit_is_another_fact(name: str, two: list[str], end: str) -> None:
+    never_merges(*(f"The limit of {name} is {value}{end}" for value in two))
+
+
+@MANY
+@given(two=pairs, verb=verbs, end=ends)
+def test_swapped_subject_and_object_are_another_fact(two: list[str], verb: str, end: str) -> None:
+    never_merges(f"{two[0]} {verb} {two[1]}{end}", f"{two[1]} {verb} {two[0]}{end}")
+
+
+@MANY
+@given(two=pairs, value=values, end=ends)
+def test_another_name_is_another_fact(two: list[str], value: str, end: str) -> None:
+    never_merges(*(f"The limit of {name} is {value}{end}" for name in two))
+
+
+@MANY
+@given(text=texts, denial=st.sampled_from(["not", "never", "no longer", "don't", "hardly"]), data=st.data())
+def test_a_negation_anywhere_is_another_fact(text: str, denial: str, data: st.DataObject) -> None:
+    words = text.split()
+    at = data.draw(st.integers(0, len(words)))
+    never_merges(text, " ".join([*words[:at], denial, *words[at:]]))
+
+
+@MANY
+@given(text=texts, more=st.sampled_from(["It was reverted", "Not on Fridays", "Only in staging", "The limit is now 7"]))
+def test_a_sentence_that_restricts_or_revokes_is_another_fact(text: str, more: str) -> None:
+    never_merges(text, f"{text.rstrip('.!')}. {more}.")
+
+
+@MANY
+@given(text=texts, data=st.data())
+def test_a_text_written_otherwise_is_the_same(text: str, data: st.DataObject) -> None:
+    words = text.rstrip(".!").split()
+    spaces = data.draw(st.lists(st.sampled_from([" ", "  ", "\n", "\t"]), min_size=len(words), max_size=len(words)))
+    written = "".join(space + word for space, word in zip(spaces, words, strict=True)) + data.draw(
+        st.sampled_from(SIGNS)
+    )
+    written = data.draw(st.sampled_from([str.upper, str.lower, str.strip]))(written)
+    frame = data.draw(st.sampled_from(["{}", "**{}**", "- {}", "“{}”", "({})", "# {}", "`{}`"]))
+    other = frame.format(written.strip())
+    assert is_equal(text, other)
+    assert is_equal(other, text)
+    assert says_the_same(SemanticMemory(content=text), SemanticMemory(content=other))

@@ -1,0 +1,114 @@
+"""Laws of verification: what evidence says is supported, and what is added, changed or denied is not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memgraph.extraction.llm.support import is_dated, is_named, not_in, unsupported
+
+LAWS = settings(max_examples=60, database=None)
+WORDS = "importer queue lock release cache header retry worker token schema index timeout".split()
+words = st.lists(st.sampled_from(WORDS), min_size=2, max_size=8, unique=True)
+numbers = st.integers(13, 99_999).map(str)
+texts = st.text(max_size=120)
+
+
+@LAWS
+@given(first=words, second=words, number=numbers, is_denied=st.booleans())
+def test_evidence_supports_itself_and_what_leaves_part_of_it_out(
+    first: list[str], second: list[str], number: str, is_denied: bool
+) -> None:
+    denial = "does not need" if is_denied else "has"
+    told = f"The {' '.join(first)} {denial} {number}, because {' '.join(second)} fails. See src/{first[0]}_{second[0]}.py:{number}."
+    assert unsupported(told, [told]) == []
+    assert unsupported(told.lower().replace(" ", "\n "), [told]) == []
+    assert unsupported(f"{' '.join(second)} fails", [told]) == []
+    assert unsupported(f"{second[0]} failed", ["something else", told]) == []
+
+
+@LAWS
+@given(
+    said=words,
+    new=st.sampled_from(["gateway", "pytest-xdist", "KeyError", "a/b.py", "--force", "v2.1"]),
+    number=numbers,
+)
+def test_a_new_word_name_or_number_is_not_supported(said: list[str], new: str, number: str) -> None:
+    evidence = [f"The {' '.join(said)} took 12 s in the file c/d.py"]
+    assert unsupported(f"The {' '.join(said)}", evidence) == []
+    assert any(
+        new.rsplit("-", maxsplit=1)[-1].casefold() in one.casefold()
+        for one in unsupported(f"The {new} {' '.join(said)}", evidence)
+    )
+    assert unsupported(f"The {' '.join(said)} took {number} s", evidence)
+
+
+@LAWS
+@given(
+    said=words,
+    negation=st.sampled_from(["do not {}", "never {}", "don't {}", "{} is no longer allowed", "work without {}"]),
+)
+def test_a_denial_stays_a_denial(said: list[str], negation: str) -> None:
+    stated = f"allowed work {' '.join(said)}"
+    denied = negation.format(" ".join(said))
+    assert unsupported(denied, [stated])
+    assert unsupported(" ".join(said), [denied])
+    assert unsupported(denied, [denied]) == []
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence", "holds"),
+    [
+        ("Do not use spaces", "please use tabs, not spaces", True),
+        ("Use spaces", "please use tabs, not spaces", False),
+        ("Do not use tabs", "please use tabs, not spaces", False),
+        ("Use spaces instead of tabs", "Use tabs instead of spaces.", False),
+        ("v1 is frozen and must not be changed", "v1 is frozen: do not change it", True),
+        ("The server supports keep-alive", "The server doesn't support keep-alive.", False),
+        ("The timeout is 60s", "set timeout to 60 s in the settings", True),
+        ("The timeout is 6 s", "set timeout to 60 s in the settings", False),
+        ("three retries, 1,000 rows", "3 retries and 1000 rows", True),
+        ("version 3.3.5 of session.ts", "auth/session.ts since version 3.3.5", True),
+        ("version 3.3 of session.ts", "auth/session.ts since version 3.3.5", False),
+        ("The importer has a failure", "imports failed", True),
+        ("The workers took the lock that was left", "workers take locks, and leave them", True),
+        ("Raise the limit from 5 s to 10 s", "The limit was raised from 5 s to 10 s.", True),
+        ("Raise the limit from 10 s to 5 s", "The limit was raised from 5 s to 10 s.", False),
+        ("Call pytest.fixture", "@pytest.fixture is called", True),
+        ("It failed because of the lock", "It failed, the lock", False),
+        ("数据库 locked", "数据库被锁 locked", True),
+        ("", "anything", False),
+        ("It is so.", "It is so.", False),
+    ],
+)
+def test_what_holds(claim: str, evidence: str, holds: bool) -> None:
+    assert (unsupported(claim, [evidence]) == []) is holds
+
+
+@settings(max_examples=25, database=None)
+@given(source=texts, other=texts, start=st.integers(0, 60))
+def test_any_text_can_be_checked_and_a_passage_is_in_its_source(source: str, other: str, start: int) -> None:
+    assert isinstance(unsupported(other, [source]), list)
+    assert isinstance(is_named(other, source), bool)
+    assert isinstance(is_dated(other, source), bool)
+    passage = " ".join(source.split()[start % 5 : 8])
+    if passage:
+        assert not_in(source.upper().lower(), [passage.upper().lower()]) == []
+    assert not_in("abc", ["abcd", " "]) == ["abcd", " "]
+
+
+@pytest.mark.parametrize("said", ["2026-01-05T10:00:00Z", "on 5 January 2026", "Jan 5, 2026:", "(January 5, 2026)"])
+def test_days_are_found_in_their_usual_forms(said: str) -> None:
+    assert is_dated("2026-01-05", said)
+    assert not is_dated("2026-01-06", said)
+    assert not is_dated("2026-11-05", said)
+    assert not is_dated("2026-01-15", said)
+
+
+@pytest.mark.parametrize(
+    "hostile", ["not " * 20_000, "a-" * 40_000, "1," * 40_000, "((((" * 20_000, "x" * 80_000, "a_/" * 25_000]
+)
+def test_hostile_texts_cost_little(hostile: str) -> None:
+    assert isinstance(unsupported("importer lock", [hostile]), list)
+    assert isinstance(unsupported(hostile[:8_000], ["importer lock"]), list)

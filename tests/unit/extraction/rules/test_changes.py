@@ -1,0 +1,115 @@
+"""Which changes state something to act on, and how the memory's text is composed of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from memgraph.extraction.rules.changes import assessed, composed_text, statements
+from memgraph.extraction.rules.prose import sentences_of
+from memgraph.extraction.rules.subjects import parse_subject
+from memgraph.model.build import BuildTask
+
+
+def told(description: str, output: str = "", *files: str) -> str | None:
+    task = BuildTask(
+        task_id="c1",
+        agent_name="Ada",
+        description=description,
+        output=output,
+        outcome="success",
+        files_changed=list(files or ["shop/cart.py"]),
+    )
+    subject = parse_subject(description)
+    change = assessed(task, subject)
+    return composed_text(subject, change, task, "") if change else None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "The cart is priced twice because two workers read one queue.",
+        "Totals were computed before the discounts had been loaded.",
+        "The auditors asked for it.",
+        "Clerks cannot open an order while the lock is held.",
+        "Without the lock, two clerks overwrite each other's orders when they save.",
+    ],
+)
+def test_a_fix_is_kept_with_what_was_wrong(body: str) -> None:
+    assert told("Fix the price of carts", body) == f"Fix the price of carts. {body}"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "Closes #12",
+        "* fix tests\n* tweak changelog\n* address review comments",
+        "--HG--\nbranch : trunk",
+        "Suggested by Grace Hopper and reviewed by Alan Turing.",
+        "Added tests and updated the changelog.",
+        "This makes the module cleaner because there is less duplication of code.",
+        "I think that it failed because of the cache.",
+        "See https://shop.example/issues/12 because it explains the problem.",
+        "Regression test from Grace Hopper.",
+    ],
+)
+def test_narration_speculation_and_chaff_are_no_statements(body: str) -> None:
+    assert told("Fix the price of carts", body) is None
+
+
+def test_a_feature_is_kept_only_for_a_cause() -> None:
+    described = "When it is given, the price is shown without taxes."
+    caused = "Clerks added the taxes twice because the price did not say what it includes."
+
+    assert told("Add a --net flag", described) is None
+    assert told("Add a --net flag", f"{described} {caused}") == f"Add a --net flag. {caused}"
+
+
+def test_a_sentence_that_leans_on_another_is_told_with_it() -> None:
+    body = "The queue is shared by all shops. It was emptied twice a day. This caused orders to be lost at noon."
+    assert statements(body, known="Give each shop a queue")[-1] == "This caused orders to be lost at noon."
+    assert len(statements(body, known="Give each shop a queue")) == 3
+
+
+def test_tests_and_builds_are_kept_for_flaky_causes_and_workarounds_only() -> None:
+    flaky = "The clock is read twice, so it fails when the second changes in between because both are compared."
+    pinned = "Version 2.0 breaks the build because it needs a newer compiler."
+
+    assert told("Fix flaky test of receipts", flaky, "tests/test_receipts.py")
+    assert told("Pin printer to <2.0", pinned, "requirements.txt") == f"Pin printer to <2.0. {pinned}"
+    assert told("Add tests of receipts", "They are needed because receipts are printed.", "tests/test_a.py") is None
+    assert told("Explain receipts", "They were explained wrongly because of a mistake.", "docs/receipts.md") is None
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "kind"),
+    [
+        ("[svn r123] count carts once", "count carts once", None),
+        ("[2.1.x] fix: count carts once", "count carts once", "fix"),
+        ("fix issue334: count carts once", "count carts once", "fix"),
+        ("Fix #12 - count carts once", "count carts once", "fix"),
+        (":bug: count carts once", "count carts once", None),
+    ],
+)
+def test_marks_of_tools_do_not_belong_to_the_subject(line: str, text: str, kind: str | None) -> None:
+    subject = parse_subject(line)
+    assert (subject.text, subject.kind) == (text, kind)
+
+
+def test_a_sentence_that_code_completes_is_left_out() -> None:
+    body = "Carts were lost at noon. The query was sent like\n\n    SELECT 1\n\nwhich is wrong.\n\nNobody saw."
+    assert [one.text for one in sentences_of(body)] == ["Carts were lost at noon."]
+
+
+def test_items_that_are_wrapped_are_one_sentence() -> None:
+    body = "- carts are counted twice because\nthe queue is shared by shops\n- tests"
+    assert [(one.text, one.is_item) for one in sentences_of(body)] == [
+        ("carts are counted twice because the queue is shared by shops", True)
+    ]
+
+
+def test_what_breaks_is_quoted_from_the_footer() -> None:
+    body = "BREAKING CHANGE: prices are sent as text, callers must parse them"
+    assert told("feat: send exact prices", body) == (
+        "Breaking change: send exact prices. Prices are sent as text, callers must parse them."
+    )

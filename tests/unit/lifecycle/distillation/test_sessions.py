@@ -1,0 +1,100 @@
+"""Long sessions of which little was kept become work orders at the end of an ingest."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memgraph import MemGraph
+from memgraph.extraction.readers import BuildLogReader
+from memgraph.lifecycle.distillation.sessions import LONG_EVENTS
+from memgraph.testing import FakeExtractor
+
+TOKEN = "ghp_" + "a1B2" * 9
+FOUND = [{"type": "semantic", "content": f"Fact number {number} of the build"} for number in range(3)]
+
+
+def session(name: str, events: int, **fields: Any) -> dict[str, Any]:
+    tasks = [
+        {"task_id": f"t{number}", "agent_name": "A", "description": f"Look at file {number}", "outcome": "success"}
+        for number in range(events - 1)
+    ]
+    said = [
+        {"timestamp": "2026-01-05T10:00:00Z", "action": "Keep the answers short", "context": f"with the key {TOKEN}"}
+    ]
+    known = {
+        "build_id": name,
+        "project_id": "shop",
+        "build_outcome": "success",
+        "tasks": tasks,
+        "user_interventions": said,
+    }
+    return {**known, "started_at": "2026-01-05", "completed_at": "2026-01-06", **fields}
+
+
+@pytest.fixture
+def ingested(open_store: Any, tmp_path: Path) -> Any:
+    def run(logs: list[dict[str, Any]], found: Any = (), **config: Any) -> Any:
+        path = tmp_path / "builds.jsonl"
+        path.write_text("\n".join(map(json.dumps, logs)))
+        memory = MemGraph(open_store(**config), extractor=FakeExtractor(found))
+        memory.ingest(BuildLogReader(path, project_id="shop"))
+        return memory.distillation.list(state=None)
+
+    return run
+
+
+def test_the_longest_session_comes_first_with_what_the_user_said_and_no_secret(ingested: Any) -> None:
+    orders = ingested([session("short", LONG_EVENTS - 1), session("long", LONG_EVENTS), session("longer", 200)])
+    assert [order.build_id for order in orders] == ["longer", "long"]
+    order = orders[0]
+    assert (order.kind, order.project_id, order.source_event_ids) == ("long session", "shop", ["longer"])
+    assert "user_did: Keep the answers short" in order.excerpt
+    assert "task: Look at file 3" in order.excerpt
+    assert TOKEN not in order.excerpt
+    assert len(order.excerpt) <= 8_000
+    assert order.source_at == "2026-01-06T00:00:00.000Z"
+
+
+def test_a_session_that_is_read_again_is_not_asked_about_again(ingested: Any) -> None:
+    first = ingested([session("long", 40)])
+    assert ingested([session("long", 40)]) == first
+    assert ingested([session("long", 80)]) == first
+
+
+@pytest.mark.parametrize(("events", "kept", "many"), [(40, 0, 1), (40, 1, 1), (40, 2, 0), (95, 3, 1), (85, 3, 0)])
+def test_a_session_of_which_enough_was_kept_is_not_asked_about(
+    ingested: Any, events: int, kept: int, many: int
+) -> None:
+    assert len(ingested([session("s", events)], FOUND[:kept])) == many
+
+
+def test_builds_are_no_sessions_and_sessions_have_half_the_budget_of_a_day(ingested: Any) -> None:
+    assert ingested([session("git", 50, source="git"), session("ci", 50, source="ci log")]) == []
+    orders = ingested([session(f"s{number}", 40 + number) for number in range(5)], distil_orders_a_day=3)
+    assert [order.build_id for order in orders] == ["s4", "s3"]
+
+
+def test_of_several_sources_the_longest_sessions_come_first(open_store: Any, tmp_path: Path) -> None:
+    memory = MemGraph(open_store(distil_orders_a_day=2), extractor=FakeExtractor())
+    for name, events in (("short", 40), ("long", 90), ("middle", 60)):
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text(json.dumps(session(name, events)))
+        memory.ingest(BuildLogReader(path, project_id="shop"), compress=False)
+        assert memory.distillation.list() == []
+    assert memory.distillation.request().requested == 1
+    assert [order.build_id for order in memory.distillation.list()] == ["long"]
+    assert memory.distillation.request().candidates == 0
+
+
+def test_what_is_answered_belongs_to_the_session(ingested: Any, open_store: Any) -> None:
+    [order] = ingested([session("long", 40)])
+    memory = MemGraph(open_store())
+    rule = {"type": "semantic", "content": "Keep the answers short.", "outcome": "neutral", "confidence": 0.9}
+    result = memory.distillation.answer(order.id, {"statements": [{**rule, "evidence": ["Keep the answers short"]}]})
+    [kept] = memory.store.read_memories(result.new_memory_ids)
+    assert (kept.build_id, kept.evidence_build_ids, kept.source_event_ids) == ("long", ["long"], ["long"])
+    assert memory.recall("how long should the answers be", project="shop").memories[0].id == kept.id

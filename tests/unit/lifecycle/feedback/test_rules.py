@@ -1,0 +1,144 @@
+"""Rules from feedback: repeated comments become one rule that says how to prevent what was criticised."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import memgraph
+from memgraph.lifecycle.feedback.comments import mean_the_same
+from memgraph.lifecycle.feedback.rules import learn_from_feedback
+from memgraph.model.results.sleep import FEEDBACK_SOURCE
+from memgraph.retrieval.context.context import task_context
+
+SAID = ("too loud", "It was too loud again!", "much too loud")
+
+
+@pytest.fixture
+def memory(store: Any) -> memgraph.MemGraph:
+    return memgraph.MemGraph(store)
+
+
+def book(memory: memgraph.MemGraph, number: int, outcome: str = "success", **fields: Any) -> str:
+    saved = memory.save_episode(
+        f"Dinner {number} for the team", "It was near", f"Booked bar {number}", outcome, project="food", **fields
+    )
+    return saved.episode_id
+
+
+def criticised(memory: memgraph.MemGraph, clock: Any, comments: tuple[str, ...] = SAID) -> list[str]:
+    ids = []
+    for number, comment in enumerate(comments):
+        clock.advance(days=1)
+        ids.append(book(memory, number))
+        memory.update_episode_with_feedback(ids[-1], "meh", comment=comment)
+    return ids
+
+
+def rules(memory: memgraph.MemGraph) -> list[Any]:
+    return [one for one in memory.store.list_memories() if one.source == FEEDBACK_SOURCE]
+
+
+def sleep(memory: memgraph.MemGraph) -> None:
+    memory.maintenance.sleep(phases=["feedback"])
+
+
+def test_repeated_comments_become_one_rule(memory: memgraph.MemGraph, clock: Any) -> None:
+    ids = criticised(memory, clock)
+    sleep(memory)
+
+    (rule,) = rules(memory)
+    assert rule.content == (
+        "The user made the same complaint on 3 episodes between 2026-02-02 and 2026-02-04: “much too loud”."
+    )
+    assert (rule.incorrect_approach, rule.correct_approach) == (
+        "Booked bar 2",
+        "avoid what the user criticised: “much too loud”",
+    )
+    assert sorted(rule.supporting_memory_ids) == sorted(ids)
+    assert (rule.confidence, rule.project_id, rule.embedding is not None) == (0.7, "food", True)
+    digest = memory.store.digest()
+    sleep(memory)
+    assert memory.store.digest() == digest
+
+
+def test_the_context_warns_with_its_prevention(memory: memgraph.MemGraph, clock: Any) -> None:
+    criticised(memory, clock, ("Use the quiet room instead", "use the quiet room, please"))
+    sleep(memory)
+    context = task_context(memory.build_agent_context("Book the quiet room for the team", project="food"))
+
+    assert "use the quiet room, please" in {one.prevention for one in context.avoid_these}
+
+
+def test_five_failures_with_the_same_advice_are_learned_from(memory: memgraph.MemGraph) -> None:
+    for number in range(5):
+        book(memory, number, "failure", user_feedback="Ask for the sandbox account first")
+    sleep(memory)
+
+    (rule,) = rules(memory)
+    assert rule.content.startswith("The user asked for the same on 5 episodes on 2026-02-01: “Ask for the sandbox")
+    assert (rule.correct_approach, rule.confidence) == ("Ask for the sandbox account first", 0.9)
+
+
+def test_a_rule_grows_and_is_retired_with_its_comments(memory: memgraph.MemGraph, clock: Any) -> None:
+    ids = criticised(memory, clock, SAID[:2])
+    sleep(memory)
+    (rule,) = rules(memory)
+    assert rule.confidence == 0.6
+    more = criticised(memory, clock, SAID[2:])
+    sleep(memory)
+    (grown,) = rules(memory)
+    assert (grown.id, sorted(grown.supporting_memory_ids)) == (rule.id, sorted([*ids, *more]))
+
+    for one in (ids[0], more[0]):
+        memory.store.invalidate(one)
+    sleep(memory)
+    assert rules(memory) == []
+    retired = memory.store.get_memory(rule.id)
+    assert retired is not None
+    assert "loud" not in retired.content
+
+
+@pytest.mark.parametrize("way", ["suppress", "invalidate", "archive", "delete_memory"])
+def test_a_rule_that_was_put_away_is_not_made_again(memory: memgraph.MemGraph, clock: Any, way: str) -> None:
+    criticised(memory, clock)
+    sleep(memory)
+    getattr(memory.store, way)(rules(memory)[0].id)
+    criticised(memory, clock, ("too loud",))
+    sleep(memory)
+    assert rules(memory) == []
+
+
+def test_single_or_different_comments_make_no_rule(memory: memgraph.MemGraph, clock: Any) -> None:
+    criticised(memory, clock, ("too loud", "too far from the station", "the room was cold"))
+    liked = book(memory, 9, user_feedback="too loud")  # of a success: an observation, no criticism
+    memory.update_episode_with_feedback(liked, "like", comment="too loud")
+    sleep(memory)
+    assert rules(memory) == []
+
+
+def test_projects_are_kept_apart(memory: memgraph.MemGraph) -> None:
+    for project in ("food", "travel"):
+        saved = memory.save_episode("a", "b", "c", "failure", project=project, user_feedback="too loud")
+        assert saved.episode_id
+    assert learn_from_feedback(memory.store).created == 0
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("too loud", "The music was too loud", True),
+        ("Please keep answers short", "keep the answers short!", True),
+        ("use pnpm, not npm", "Use pnpm not npm.", True),
+        ("use pnpm, not npm", "use npm, not pnpm", False),
+        ("deploy on Fridays", "don't deploy on Fridays", False),
+        ("never deploy on Fridays", "don't deploy on Fridays", True),
+        ("wait 5 s between calls", "wait 50 s between calls", False),
+        ("read config.py first", "read setup.py first", False),
+        ("too loud", "too cold", False),
+    ],
+)
+def test_whether_two_comments_mean_the_same(one: str, other: str, same: bool) -> None:
+    assert mean_the_same(one, other) is same
+    assert mean_the_same(other, one) is same

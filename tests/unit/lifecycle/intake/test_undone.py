@@ -1,0 +1,132 @@
+"""What later commits do to the memories of earlier ones: reverts, removals, renames, corrections."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memgraph.extraction.readers import SavedGitLogReader
+from memgraph.lifecycle import ingest
+from memgraph.model.memory import StoredMemory
+
+CACHE = "Cache the prices\n\nPrices were computed on every read because nothing kept them."
+REVERT = 'Revert "Cache the prices"\n\nThe cache was never emptied, so prices are wrong when a discount ends.'
+
+
+class Log:
+    """A saved git log that grows at its top."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.entries: list[str] = []
+
+    def commit(self, message: str, *files: str) -> str:
+        number = len(self.entries) + 1
+        sha = f"{number:040x}".replace("0", "a")
+        lines = "".join(f"    {line}\n" for line in message.split("\n"))
+        date = f"2026-01-{number:02d} 12:00:00 +0000"
+        changed = "".join(f"{file}\n" for file in files or ["M\tshop/prices.py"])
+        self.entries.append(f"commit {sha}\nAuthor: Ann <ann@shop.example>\nDate:   {date}\n\n{lines}\n{changed}\n")
+        self.path.write_text("".join(reversed(self.entries)))
+        return sha
+
+    def read_into(self, store: Any) -> dict[str, StoredMemory]:
+        ingest(store, SavedGitLogReader(self.path))
+        return {memory.git_commit or "": memory for memory in store.every_memory()}  # type: ignore[attr-defined]
+
+
+@pytest.fixture(params=["at once", "step by step"])
+def log(request: pytest.FixtureRequest, tmp_path: Path, store: Any) -> Log:
+    made = Log(tmp_path / "shop.log")
+    if request.param == "step by step":
+        plain = made.commit
+
+        def commit(message: str, *files: str) -> str:
+            sha = plain(message, *files)
+            made.read_into(store)
+            return sha
+
+        made.commit = commit  # type: ignore[method-assign]
+    return made
+
+
+def test_what_is_reverted_loses_force_and_the_revert_replaces_it(log: Log, store: Any) -> None:
+    cached, reverted = log.commit(CACHE), log.commit(REVERT)
+    made = log.read_into(store)
+
+    assert made[cached].invalid_at == "2026-01-02T12:00:00.000Z"
+    assert made[cached].invalidation_reason == f"its change was reverted by commit {reverted[:12]}"
+    assert made[reverted].invalid_at is None
+    links = [(one.source_id, one.relation, one.target_id) for one in store.every_link()]
+    assert (made[reverted].id, "SUPERSEDES", made[cached].id) in links
+
+
+def test_a_revert_without_a_reason_is_no_memory_and_still_ends_what_it_undid(log: Log, store: Any) -> None:
+    cached, reverted = log.commit(CACHE), log.commit('Revert "Cache the prices"')
+    made = log.read_into(store)
+
+    assert reverted not in made
+    assert made[cached].invalid_at
+
+
+def test_what_is_put_back_is_in_force_again(log: Log, store: Any) -> None:
+    cached, reverted = log.commit(CACHE), log.commit(REVERT)
+    log.commit(f'Revert "Revert "Cache the prices""\n\nThis reverts commit {reverted}.')
+    made = log.read_into(store)
+
+    assert made[cached].invalid_at is None
+    assert made[cached].invalidation_reason is None
+    assert made[reverted].invalid_at
+
+
+def test_a_memory_follows_its_file_and_ends_with_it(log: Log, store: Any) -> None:
+    cached = log.commit(CACHE)
+    log.commit("Move the prices", "R100\tshop/prices.py\tshop/money/prices.py")
+    made = log.read_into(store)
+    assert (made[cached].title, made[cached].invalid_at) == ("shop/money/prices.py", None)
+    assert made[cached].files_involved == ["shop/money/prices.py"]  # type: ignore[attr-defined]
+    assert [one.name for one in made[cached].entities if one.about] == ["shop/money/prices.py"]
+
+    removed = log.commit("Sell nothing any more", "D\tshop/money/prices.py")
+    made = log.read_into(store)
+    assert made[cached].invalidation_reason == f"the code it concerns was removed by commit {removed[:12]}"
+
+
+def test_a_removal_leaves_its_own_memory_and_those_of_other_files(log: Log, store: Any) -> None:
+    other = log.commit(CACHE, "M\tshop/prices.py", "M\tshop/cart.py")
+    removed = log.commit("Remove the price cache\n\nIt was wrong because discounts end.", "D\tshop/prices.py")
+    again = log.commit("Fix the prices\n\nThey were lost when the shop closed at night.", "A\tshop/prices.py")
+    made = log.read_into(store)
+
+    assert [made[sha].invalid_at for sha in (other, removed, again)] == [None, None, None]
+
+
+def test_a_fix_knows_what_it_corrects(log: Log, store: Any) -> None:
+    cached = log.commit(CACHE)
+    fixed = log.commit(f"Fix discounts that are ignored by the price cache\n\nIntroduced in {cached[:10]}.")
+    made = log.read_into(store)
+
+    assert made[fixed].content.count(f"It corrects “Cache the prices” ({cached[:10]}).") == 1
+    links = [(one.source_id, one.relation, one.target_id) for one in store.every_link()]
+    assert (made[fixed].id, "RELATED_TO", made[cached].id) in links
+
+
+def test_a_deprecation_ends_when_its_subject_is_removed(log: Log, store: Any) -> None:
+    deprecated = log.commit("Deprecate the coupon endpoint of carts")
+    removed = log.commit("Remove the deprecated coupon endpoint of carts")
+    made = log.read_into(store)
+
+    assert made[removed].invalid_at is None
+    assert made[deprecated].invalidation_reason == (
+        f"what it introduced or deprecated was removed by commit {removed[:12]}"
+    )
+
+
+def test_pinned_memories_stay(log: Log, store: Any) -> None:
+    cached = log.commit(CACHE)
+    store.update_memory(log.read_into(store)[cached].id, is_pinned=True)
+    log.commit(REVERT)
+
+    assert log.read_into(store)[cached].invalid_at is None
