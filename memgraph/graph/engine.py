@@ -316,9 +316,11 @@ class EmbeddedEngine:
             self._checkpoint(connection)
         with connection.transaction():
             self._writer.write(connection, changes, copies=copies)
+            self._anchors.note(changes)
+            if copies:  # their COMMIT is a checkpoint
+                self._anchors.recreate(connection)
             self._write_state(connection, state, sums)
         self._sums = sums
-        self._anchors.note(changes)
         if copies or self._file.has_long_log():
             self._checkpoint(connection, has_copied=bool(copies))
 
@@ -358,7 +360,9 @@ class EmbeddedEngine:
         """Merge the log into the file. The log that a killed process leaves is not trusted, so it is kept short."""
         if not has_copied:  # a COPY writes to the file
             self._file.before_checkpoint()
-        self._anchors.recreate(connection)
+        if self._anchors.are_needed:
+            with connection.transaction():
+                self._anchors.recreate(connection)
         connection.checkpoint()
         self._anchors.clear()
         self._file.after_checkpoint()

@@ -35,19 +35,18 @@ class EdgeAnchors:
         self._is_known = True
         self._tables.clear()
 
-    def recreate(self, connection: Connection) -> None:
-        """Delete and create again one edge in each group of nodes and direction, in one transaction."""
-        changed = [table for table in tables().values() if table.ends and self._is_changed(table)]
-        edges = [edge for table in changed for edge in _one_of_each_group(connection, table)]
-        if not edges:
-            return
-        with connection.transaction():
-            for edge in edges:
-                connection.run(*statement(Change(edge.table, edge.key, edge.new, None)))
-                connection.run(*creation_of_edges([edge]))
+    @property
+    def are_needed(self) -> bool:
+        """Whether edges may have been deleted since the last checkpoint."""
+        return bool(self._tables) or not self._is_known
 
-    def _is_changed(self, table: Table) -> bool:
-        return table.name in self._tables or not self._is_known
+    def recreate(self, connection: Connection) -> None:
+        """Delete and create again one edge in each group of nodes and direction, in the caller's transaction."""
+        for table in tables().values():
+            if table.ends and (table.name in self._tables or not self._is_known):
+                for edge in list(_one_of_each_group(connection, table)):
+                    connection.run(*statement(Change(edge.table, edge.key, edge.new, None)))
+                    connection.run(*creation_of_edges([edge]))
 
 
 def _one_of_each_group(connection: Connection, table: Table) -> Iterator[Change]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from memgraph.graph.rows.writing import BulkLimits
 from memgraph.graph.storage.database_file import LogLimits
 from memgraph.model.ids import source_id
 from memgraph.ports import Change, Row
@@ -161,6 +162,19 @@ def test_edges_survive_the_deletion_of_all_edges_at_distant_nodes(
         lived.engine.checkpoint()
     lived.check()
     assert list(differences_around(lived.engine, lived.rows, ends[0])) == []
+    lived.engine.close()
+
+
+def test_edges_survive_a_deletion_beside_a_copy(tmp_path: Path) -> None:
+    """The COMMIT of a COPY is a checkpoint too."""
+    lived = Lived(tmp_path / "graph", bulk=BulkLimits(new_rows=20, table_rows=5))
+    lived.rows.take(lived.added(number) for number in range(2_500))
+    lived.engine.rebuild(lived.rows.as_changes(), STATE)
+    ends = [(source_id("losses", a), source_id("losses", b)) for a, b in ((1, 2), (2_400, 2_401))]
+    lived.apply(*(Change("SUPPORTS", end, None, LINK) for end in ends))
+    lived.engine.checkpoint()
+    lived.apply(Change("SUPPORTS", ends[1], LINK, None), *(lived.added(number) for number in range(3_000, 3_050)))
+    lived.check()
     lived.engine.close()
 
 
