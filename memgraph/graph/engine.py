@@ -17,7 +17,7 @@ from memgraph.errors import GraphError
 from memgraph.graph.columns import from_engine, visible
 from memgraph.graph.connection import KUZU, Connection, Vendor
 from memgraph.graph.guard import check_parameters, check_read_only
-from memgraph.graph.rows.anchors import EdgeAnchors
+from memgraph.graph.rows.anchors import EdgeAnchors, again_beside
 from memgraph.graph.rows.records import Records
 from memgraph.graph.rows.replacing import edges_at, replaced
 from memgraph.graph.rows.statements import (
@@ -314,13 +314,12 @@ class EmbeddedEngine:
         # without a checkpoint a COPY that fails leaves the engine unable to close
         if copies:
             self._checkpoint(connection)
+            changes += again_beside(connection, changes)  # the COMMIT of a COPY is a checkpoint too
         with connection.transaction():
             self._writer.write(connection, changes, copies=copies)
-            self._anchors.note(changes)
-            if copies:  # their COMMIT is a checkpoint
-                self._anchors.recreate(connection)
             self._write_state(connection, state, sums)
         self._sums = sums
+        self._anchors.note(changes)
         if copies or self._file.has_long_log():
             self._checkpoint(connection, has_copied=bool(copies))
 
@@ -360,9 +359,9 @@ class EmbeddedEngine:
         """Merge the log into the file. The log that a killed process leaves is not trusted, so it is kept short."""
         if not has_copied:  # a COPY writes to the file
             self._file.before_checkpoint()
-        if self._anchors.are_needed:
+        if again := self._anchors.again(connection):
             with connection.transaction():
-                self._anchors.recreate(connection)
+                self._writer.write(connection, again, copies=False)
         connection.checkpoint()
         self._anchors.clear()
         self._file.after_checkpoint()

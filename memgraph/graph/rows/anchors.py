@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 
 from memgraph.graph.columns import from_engine
 from memgraph.graph.connection import Connection
-from memgraph.graph.rows.statements import creation_of_edges, statement
 from memgraph.graph.schema import Table, tables
-from memgraph.ports import Change
+from memgraph.ports import Change, Key
 
 _GROUP_NODES = 1 << 17
 
@@ -35,30 +35,42 @@ class EdgeAnchors:
         self._is_known = True
         self._tables.clear()
 
-    @property
-    def are_needed(self) -> bool:
-        """Whether edges may have been deleted since the last checkpoint."""
-        return bool(self._tables) or not self._is_known
-
-    def recreate(self, connection: Connection) -> None:
-        """Delete and create again one edge in each group of nodes and direction, in the caller's transaction."""
-        for table in tables().values():
-            if table.ends and (table.name in self._tables or not self._is_known):
-                for edge in list(_one_of_each_group(connection, table)):
-                    connection.run(*statement(Change(edge.table, edge.key, edge.new, None)))
-                    connection.run(*creation_of_edges([edge]))
+    def again(self, connection: Connection) -> list[Change]:
+        """Return changes that delete and recreate one edge in each group of nodes and direction, for the next checkpoint."""
+        if self._is_known and not self._tables:
+            return []
+        names = self._tables if self._is_known else tables()
+        return [change for name in sorted(names) for change in _recreated(connection, tables()[name])]
 
 
-def _one_of_each_group(connection: Connection, table: Table) -> Iterator[Change]:
-    """Yield the creation of one edge for each group of source nodes that has edges of the table, and for each of target nodes."""
-    source, target = table.ends or ("", "")
+def again_beside(connection: Connection, changes: Sequence[Change]) -> list[Change]:
+    """Return changes like `EdgeAnchors.again`, to be written together with these.
+
+    Call it before the transaction: in one that has deleted and created edges, the engine gives edges the ends of others.
+    """
+    touched: dict[str, set[Key]] = {change.table: set() for change in changes if change.new is None}
+    for change in changes:
+        if change.table in touched:
+            touched[change.table].add(change.key)
+    return [change for name, keys in touched.items() for change in _recreated(connection, tables()[name], keys)]
+
+
+def _recreated(connection: Connection, table: Table, touched: Collection[Key] = ()) -> Iterator[Change]:
+    """Yield the deletion and creation of one edge for each group of source nodes and of target nodes, except some edges."""
+    if table.ends is None:
+        return
+    source, target = table.ends
     seen = set()
     for end, alias in ((source, "a"), (target, "b")):
         [[last]] = connection.run(f"MATCH (n:{end}) RETURN max(offset(id(n)))")
         for first in range(0, (last or 0) + 1, _GROUP_NODES):
             within = f"offset(id({alias})) >= {first} AND offset(id({alias})) < {first + _GROUP_NODES}"
             pattern = f"MATCH (a:{source})-[e:{table.name}]->(b:{target}) WHERE {within}"
-            for one, other, edge in connection.run(f"{pattern} RETURN a.id, b.id, e LIMIT 1"):
+            rows = connection.run(f"{pattern} RETURN a.id, b.id, e LIMIT {len(touched) + 1}")
+            kept = ((one, other, edge) for one, other, edge in rows if (one, other) not in touched)
+            for one, other, edge in islice(kept, 1):
                 if (one, other) not in seen:
                     seen.add((one, other))
-                    yield Change(table.name, (one, other), None, from_engine(edge))
+                    row = from_engine(edge)
+                    yield Change(table.name, (one, other), row, None)
+                    yield Change(table.name, (one, other), None, row)

@@ -170,10 +170,15 @@ def test_edges_survive_a_deletion_beside_a_copy(tmp_path: Path) -> None:
     lived = Lived(tmp_path / "graph", bulk=BulkLimits(new_rows=20, table_rows=5))
     lived.rows.take(lived.added(number) for number in range(2_500))
     lived.engine.rebuild(lived.rows.as_changes(), STATE)
-    ends = [(source_id("losses", a), source_id("losses", b)) for a, b in ((1, 2), (2_400, 2_401))]
+    ends = [(source_id("losses", a), source_id("losses", b)) for a, b in ((1, 2), (3, 4), (2_400, 2_401))]
     lived.apply(*(Change("SUPPORTS", end, None, LINK) for end in ends))
     lived.engine.checkpoint()
-    lived.apply(Change("SUPPORTS", ends[1], LINK, None), *(lived.added(number) for number in range(3_000, 3_050)))
+    new = [lived.added(number) for number in range(3_000, 3_050)]
+    lived.apply(Change("SUPPORTS", ends[2], LINK, None), *new)
+    lived.check()
+    again = {**LINK, "score": 0.25}
+    new = [lived.added(number) for number in range(4_000, 4_050)]
+    lived.apply(Change("SUPPORTS", ends[0], LINK, None), Change("SUPPORTS", ends[1], LINK, again), *new)
     lived.check()
     lived.engine.close()
 
