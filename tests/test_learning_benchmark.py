@@ -103,7 +103,7 @@ def test_a_log_is_lived_through(log: Log, tmp_path: Path) -> None:
     assert not again.coverable
     assert life.survey is not None
     assert (life.builds, life.survey.episodes, life.survey.builds_of_evidence) == (7, 4, [])
-    assert life.merged == 0  # the lesson that failed again is told as one
+    assert life.merged == 0  # the lesson that failed again has its own label
     assert life.solved == [1, 2, 1]
 
 

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
@@ -15,9 +15,6 @@ from memgraph.errors import ProviderError
 from memgraph.extraction.secrets import redact
 from memgraph.ollama import CONNECT_TIMEOUT_S, TIMEOUT_S, is_this_machine
 from memgraph.ports import ModelReply
-
-if TYPE_CHECKING:
-    pass
 
 KEY_VARIABLE = "MEMGRAPH_OPENAI_KEY"
 """Environment variable of the key. It is not ``OPENAI_API_KEY``, because the key is sent to whatever address is configured."""
@@ -213,7 +210,7 @@ _ADDRESS = "set openai.base_url to an address such as http://127.0.0.1:8000/v1"
 
 
 def _split(address: str) -> str | None:
-    """Return the scheme of a server's address; None if it is none."""
+    """Return the scheme of a server's address; None if it has none."""
     try:
         parts = urlsplit(address)
         return parts.scheme if parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0 else None

@@ -1,6 +1,6 @@
 """Failures of a session and what ended them: what was changed or run between the last failure and the success.
 
-Never the command that failed. Where several acts lie between them and none is named by the error or the agent, or where nothing does, it cannot be told.
+Never the command that failed. No remedy is given if nothing lies between them, or if several acts do and neither the error nor the agent names one.
 """
 
 from __future__ import annotations

@@ -264,7 +264,7 @@ def _removes(row: Row) -> bool:
 
 
 def _without_copies(rows: Collection[Row]) -> list[Row]:
-    """Return changes without those that tell of an earlier one again."""
+    """Return changes without those that repeat an earlier one."""
     kept: list[Row] = []
     for row in rows:
         own = words_of(row)

@@ -99,7 +99,7 @@ class Undone:
             for subject in self._of_commit(task.removes, project):
                 self._end(subject, task, _GONE.format(commit))
                 self._links += [
-                    (one.memory_id, "SUPERSEDES", subject.memory_id, "what it tells of was removed") for one in own
+                    (one.memory_id, "SUPERSEDES", subject.memory_id, "what it describes was removed") for one in own
                 ]
         if task.restores:
             for subject in self._of_commit(task.restores, project):

@@ -75,7 +75,7 @@ class Batches:
     def check_graph(self) -> None:
         """Compare every cell of the graph with what was written to it, and rebuild a deviating graph.
 
-        Takes about 7 microseconds per memory and 0.4 per edge. Exports and sleep begin with it, so that no lost data is passed on or
+        Takes about 6 microseconds per memory and 1 per edge. Exports and sleep begin with it, so that no lost data is passed on or
         learned from.
         """
         self._flush()

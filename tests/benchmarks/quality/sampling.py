@@ -88,7 +88,7 @@ def made_of(sources: Iterable[readers.Reader], folder: Path) -> Made:
         added = (event.payload for event in store.reader.events_after(0))
         contents = {one.memory.id: one.memory.content for one in added if isinstance(one, MemoryAdded)}
         made = Made(events, shown, contents)
-        made.used = {_without_run(event) for one in store.every_memory() for event in one.source_event_ids}
+        made.used = {event for one in store.every_memory() for event in one.source_event_ids}
         supports = defaultdict(list)
         for row in store.cypher("MATCH (a:Memory)-[:DERIVED_FROM]->(b:Memory) RETURN a.id AS a, b.id AS b"):
             supports[row["a"]].append(row["b"])
@@ -131,7 +131,7 @@ def drawn(made: Made, chance: Random, per_kind: int) -> list[Item]:
 
 def _items(made: Made) -> Iterator[Item]:
     for one in sorted(made.memories.values(), key=lambda memory: memory.id):
-        sources = [_without_run(event) for event in one.source_event_ids]
+        sources = one.source_event_ids
         is_derived = one.id in made.supports
         kind = "procedure" if one.type == "procedural" else "generalisation" if is_derived else "memory"
         evidence = [made.memories[it].content for it in made.supports.get(one.id, ()) if it in made.memories]
@@ -163,12 +163,6 @@ def _shown(memory: StoredMemory) -> str:
 def _cut(texts: Iterable[str], *, from_end: bool = False) -> list[str]:
     part = slice(-_MAX_EVENT_CHARS, None) if from_end else slice(_MAX_EVENT_CHARS)
     return [text[part] for text in texts][:_MAX_EVENTS]
-
-
-def _without_run(event: str) -> str:
-    """Return ``build/task`` without what tells the build's run (``@<digest>``)."""
-    build, slash, task = event.partition("/")
-    return f"{build.rpartition('@')[0] or build}{slash}{task}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
