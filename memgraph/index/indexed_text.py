@@ -7,7 +7,7 @@ from memgraph.text.calendar import in_words
 
 
 def indexed_text(row: Row) -> str:
-    """Return the content with its subjects, speaker, date and tags."""
+    """Return the content with its subjects, speaker, date, tags and issues."""
     parts = [
         row.get("title"),
         row.get("speaker"),
@@ -16,5 +16,6 @@ def indexed_text(row: Row) -> str:
         row.get("trigger_pattern"),
         *row.get("steps", ()),
         *row.get("tags", ()),
+        *(entity["name"] for entity in row.get("entities", ()) if entity["kind"] == "issue"),
     ]
     return "\n".join(part for part in parts if part)

@@ -14,10 +14,10 @@ from memgraph.extraction.components import is_documentation, is_incidental
 from memgraph.extraction.rules.grounds import (
     Weight,
     concerns_looks,
+    describes_a_defect,
     is_aside,
     leans_back,
     speculates,
-    states_a_defect,
     states_a_reason,
     states_a_rule,
     tells_what_was,
@@ -127,7 +127,7 @@ def assessed(task: BuildTask, subject: Subject) -> Change | None:
     if is_a_fix:
         if stated:
             return Change("fix", 6.5 + is_severe_one, "a fix says what was wrong", stated)
-        says_what = states_a_defect(text) or states_a_reason(text)
+        says_what = describes_a_defect(text) or states_a_reason(text)
         if says_what and len(set(content_words(text))) > _LEAST_WORDS and not concerns_looks(text):
             return Change("fix", 5.0 + is_severe_one, "a fix says what was wrong, and when")
         if task.mends and len(set(content_words(text))) > _LEAST_WORDS and not concerns_looks(text):

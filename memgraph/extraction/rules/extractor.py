@@ -9,7 +9,6 @@ from dataclasses import replace
 from memgraph.extraction.error_text import error_lines, first_lines
 from memgraph.extraction.rules.changes import assessed, composed_text, statements
 from memgraph.extraction.rules.findings import Finding, Setting, composed, place_of, reverted_text
-from memgraph.extraction.rules.grounds import states_a_rule
 from memgraph.extraction.rules.sessions import from_session
 from memgraph.extraction.rules.subjects import Subject, content_words, is_by_bot, parse_subject
 from memgraph.extraction.rules.trials import from_trial
@@ -24,7 +23,7 @@ _MAX_TASKS = 20_000
 _SAME_TASK_OVERLAP = 0.5
 _REVERT = re.compile(r'revert:?\s+"(.{1,280}?)"?$', re.IGNORECASE)
 _REINSTATES = re.compile(r"(?:re-?apply|reland|reinstate|restore|bring back)\b|revert:?\s+\"revert\b", re.IGNORECASE)
-_MERGED_REQUEST = re.compile(r"Merge pull request #\d+ from \S+$")
+_MERGED_REQUEST = re.compile(r"Merge pull request #(\d+) from \S+$")
 _END = re.compile(r"(?<=\w\w[.!])\s+(?=\S)")
 _LONG_LINE_CHARS = 140
 _RETRY = re.compile(r"\b(?:retr(?:y|ied)|re-?run|again|second attempt|attempt \d+)\b", re.IGNORECASE)
@@ -86,8 +85,8 @@ def _from_tasks(log: BuildEventLog) -> Iterator[Finding]:
     for given in log.tasks[:_MAX_TASKS]:
         if is_by_bot(given.agent_name):
             continue
-        is_request = is_history and _MERGED_REQUEST.match(given.description) is not None
-        task = _opened(given, is_request=is_request) if is_history else given
+        request = _MERGED_REQUEST.match(given.description) if is_history else None
+        task = _opened(given, request) if is_history else given
         subject = parse_subject(task.description.split("\n", 1)[0])
         name = canonical_name(subject.text)
         if name in said and task.outcome == "success" and not failures:
@@ -100,7 +99,7 @@ def _from_tasks(log: BuildEventLog) -> Iterator[Finding]:
         if recovered:
             failures = [entry for entry in failures if entry[0] is not recovered]
             yield _recovery(task, subject, recovered)
-        elif finding := _from_task(task, subject, log, is_request=is_request):
+        elif finding := _from_task(task, subject, log, is_request=request is not None):
             yield finding
         if task.outcome == "failure" and not _is_revert(task):
             failures = [*failures[-99:], (task, words)]
@@ -113,11 +112,12 @@ def _from_tasks(log: BuildEventLog) -> Iterator[Finding]:
             )
 
 
-def _opened(task: BuildTask, *, is_request: bool) -> BuildTask:
+def _opened(task: BuildTask, request: re.Match[str] | None) -> BuildTask:
     """Return a commit whose description is one statement: a merged request's title, a long line's first sentence."""
     line = task.description
-    if is_request:
-        line, _, body = task.output.strip().partition("\n")
+    if request:
+        title, _, body = task.output.strip().partition("\n")
+        line = f"{title} (#{request[1]})" if title else ""
     else:
         body = task.output
     if len(line) > _LONG_LINE_CHARS and (end := _END.search(line, 20)):
@@ -140,7 +140,7 @@ def _from_task(task: BuildTask, subject: Subject, log: BuildEventLog, *, is_requ
 def _change(task: BuildTask, subject: Subject, project: str, *, is_request: bool) -> Finding | None:
     """Return what a successful change states, if anything; the title alone of a merged request repeats its commits."""
     change = assessed(task, subject)
-    if change is None or (is_request and not change.stated and not states_a_rule(subject.text)):
+    if change is None or (is_request and not change.stated):
         return None
     told = composed_text(subject, change, task, place_of(task, subject, project))
     decision = find_decision(subject.text) or find_decision(" ".join(change.stated))

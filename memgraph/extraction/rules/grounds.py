@@ -79,6 +79,11 @@ _SHARP_CONDITION = re.compile(
     r"\b(?:when|whenever|if|while|where|after|before|during|unless|on (?:windows|linux|mac\w*|macos|osx|python|pypy|cygwin|android|\w+ \d)|with(?:out)? (?:a |an |the |no |multiple |empty |non\W)?\S|under|inside|outside|within|using|between|containing|once|that|whose|having|given|combined)\s?\S",
     re.IGNORECASE,
 )
+_VAGUE = re.compile(
+    r"^(?:(?:fix(?:e[sd]|ing)?|handle):? )?(?:an? |the )?(?:broken|wrong|incorrect|invalid|missing|too (?:many|much))\b|\bincorrect behaviou?r\b"
+    r"|\b(?:bugs?|issues?|problems?) (?:when|with)\b|\b(?:even (?:after|on)|without)(?: an?)? failures?\b",
+    re.IGNORECASE,
+)
 _FORMERLY = re.compile(
     r"\b(?:was|were|wasn't|weren't|did(?:n't)?|had|hadn't|could(?:n't)?|would(?:n't)?|raised|returned|resulted|ended up|previously|formerly|before this|until now|so far)\b"
     r"|^(?:the|an?|some|many|most|all|every|each|nobody|no one|users|people|its?|their|our)\s.{2,80}?[a-z]{2}ed\b",
@@ -182,6 +187,11 @@ def tells_what_was(text: str) -> bool:
 def states_a_defect(text: str) -> bool:
     """Return whether a fix's subject says what was wrong, and under which condition."""
     return _SYMPTOM.search(text) is not None and _SHARP_CONDITION.search(text) is not None
+
+
+def describes_a_defect(text: str) -> bool:
+    """Return whether a fix's subject alone says what went wrong: more than that something did, and where."""
+    return states_a_defect(_VAGUE.sub("", text))
 
 
 def states_a_reason(text: str) -> bool:

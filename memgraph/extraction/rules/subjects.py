@@ -43,7 +43,7 @@ _BOT = re.compile(
     r"\[bot\]|^(?:dependabot|renovate|greenkeeper|snyk|github-actions|pre-commit-ci|semantic-release)\b", re.IGNORECASE
 )
 _BUMP = re.compile(
-    r"(?:start (?:version|work on|maint\w*)\b|release version\b|(?:bump|upgrade|update)\b.{0,120}\bfrom\b.{0,60}\bto\b|(?:bump|update) (?:deps|dependencies|pre-commit|version|changelog))",
+    r"(?:start (?:version|work on|maint\w*)\b|release (?:version\b|v?\d)|(?:bump|upgrade|update)\b.{0,120}\bfrom\b.{0,60}\bto\b|(?:bump|update) (?:deps|dependencies|pre-commit|version|changelog))",
     re.IGNORECASE,
 )
 _DEPENDENCY = re.compile(
