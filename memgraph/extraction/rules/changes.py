@@ -32,10 +32,11 @@ from memgraph.text.attempts import sentence
 _MAX_STATED_CHARS = 600
 _MAX_STATEMENTS = 3
 _MAX_CORRECTED_CHARS = 120
+_MAX_THREAT_CHARS = 600
 _LEAST_WORDS = 3
 _SECURITY = re.compile(
     r"\b(?:CVE-\d+|GHSA-\w+|CWE-\d+|security|vulnerab\w+|(?:sql|code|command|header|shell|template|log) injection|xss|csrf|ssrf|redos|denial of service|"
-    r"(?:path|directory) traversal|arbitrary (?:code|file|command)|privilege escalation|open redirect|timing attack|leaks? (?:\w+ ){0,3}(?:credentials?|passwords?|secrets?|tokens?))\b",
+    r"(?:path|directory) traversal|arbitrary (?:code|file|command)|privilege escalation|open redirect|(?:timing|replay|injection) attacks?|malicious|(?:session|json) hijack\w*|(?:lack of|improper|missing) (?:escap|saniti)\w+|leaks? (?:\w+ ){0,3}(?:credentials?|passwords?|secrets?|tokens?))\b",
     re.IGNORECASE,
 )
 _BREAKS = re.compile(r"\bBREAKING[ -]CHANGES?\b[:\s]*|^\[breaking-change\]", re.MULTILINE)
@@ -45,7 +46,7 @@ _DROPS = re.compile(
     re.IGNORECASE,
 )
 _REMOVES = re.compile(
-    r"(?:drop(?:s|ped|ping)?|remov(?:e|es|ed|ing)|delet(?:e|es|ed|ing)|retir(?:e|es|ed|ing))\s(?:.{0,60}\bdeprecated\s+\S|.{1,60} from (?:the )?(?:\w+[- ]){0,3}api\b|(?:(?!(?:from|in|of|on|for) )\S{1,60} ){0,6}(?:options?|commands?|flags?|endpoints?|settings?|hooks?|apis?|"
+    r"(?:drop(?:s|ped|ping)?|remov(?:e|es|ed|ing)|delet(?:e|es|ed|ing)|retir(?:e|es|ed|ing))\s(?:.{0,60}\bdeprecated\s+\S|.{1,60} from (?:the )?(?:\w+[- ]){0,3}api\b|[`'\"][^`'\"]{2,60}[`'\"] (?:attribute|method|parameter|argument|function|property)\b|(?:(?!(?:from|in|of|on|for) )\S{1,60} ){0,6}(?:options?|commands?|flags?|endpoints?|settings?|hooks?|apis?|"
     r"commandline|command[- ]line|environment variables?|middleware)(?=\s*(?:$|[.,;(]|(?:from|in|and|for|of|that|which|as|because|since)\b)))",
     re.IGNORECASE,
 )
@@ -106,7 +107,8 @@ def assessed(task: BuildTask, subject: Subject) -> Change | None:
         return None
     is_a_fix = subject.kind == "fix" or is_fix(text)
     # a feature's body describes it, and moved code changes nothing for anyone: there, only a cause is a reason
-    needs_a_cause = not is_a_fix and (is_reshaping(text) or is_novel(text) or subject.kind in _DESCRIBED)
+    is_threat = _SECURITY.search(f"{text}\n{task.output[:_MAX_THREAT_CHARS]}") is not None
+    needs_a_cause = not (is_a_fix or is_threat) and (is_reshaping(text) or is_novel(text) or subject.kind in _DESCRIBED)
     least = Weight.CAUSE if needs_a_cause else Weight.STATE
     stated = statements(task.output, known=text, is_remedy=not needs_a_cause, least=least)
     is_chore = subject.kind in _CHORES or is_trivial(task.description) or is_bump(task.description)

@@ -19,11 +19,11 @@ _CAUSE = re.compile(
     r"since (?:it|they|we|the|this|that|there|a|an|some|python|not|no|otherwise|\w+ (?:is|are|was|were|does|do|did|has|have|can|may|will))\b|"
     r"so (?:that )?(?:it|we|they|the|this|users?|that|there) (?:\w+ )?(?:is|are|was|were|does|do|did|has|have|had|can|could|cannot|can't|couldn't|will|would|won't|never|must|may|might|no longer|fail\w{0,3}|breaks?|broke|crash\w{0,3}|started|stopped)\b|"
     r"regressed (?:in|by|from|since|when|with)|regression (?:\w+ )?(?:in|from|since|introduced|caused)(?: (?:in|by))? (?:v?\d|#\d|[0-9a-f]{7}|commit|version|the|when)|(?:was|were|been|got|is) (?:introduced|broken|regressed) (?:in|by|with|since)|"
-    r"broke[n]? (?:in|by|since|on|when|with|because)|used to|work(?:s|ed|ing)? ?around|workaround)\b",
+    r"broke[n]? (?:in|by|since|on|when|with|because)|(?<!are )(?<!is )(?<!be )(?<!was )(?<!been )(?<!were )used to|work(?:s|ed|ing)? ?around|workaround)\b",
     re.IGNORECASE,
 )
 _GUARD = re.compile(
-    r"\b(?:to (?:avoid|prevent|guard against|protect|stop|not (?:break|lose|fail|leak|crash))|avoids|avoiding|prevents|(?<!is )(?<!was )(?<!were )preventing|in case|so as not to)\b"
+    r"\b(?:to (?:avoid|prevent|guard against|protect|stop|not (?:break|lose|fail|leak|crash))|avoids|avoiding|prevents|(?<!is )(?<!was )(?<!were )preventing|mitigat(?:e|es|ing)|in case|so as not to)\b"
     r".{8,}",
     re.IGNORECASE,
 )
@@ -92,7 +92,7 @@ _FORMERLY = re.compile(
 _SPECULATION = re.compile(
     r"\b(?:I\b(?!/)|I'm|I've|I'd|I'll|my|me|maybe|perhaps|ideally|who knows|no idea|whack-a-mole|crappy|hodgepodge|surprise\w*|suprise\w*|not (?:entirely |quite |really )?(?:sure|certain)|"
     r"hopefully|could be that|should be (?:fine|ok\w*|good|enough|safe)|TODO|FIXME|XXX|wdyt|IMHO|IIRC|AFAI[CKRU]+|kind of|sort of|whatever|sorry|oops|ugh|thanks(?! to)|thank you|please|anyway|by the way|btw|let's|nice|cool|awesome|PS\.|funny|silly|stupid|ugly|lol|haha|:\)|;\)|future commits?|next commits?|follow[- ]up (?:commit|PR)|"
-    r"(?:later|another|separate|subsequent|previous|last|next) (?:commit|PR|patch|pull request)s?)\b",
+    r"because reasons|attached to|(?:later|another|separate|subsequent|previous|last|next|above) (?:commit|PR|patch|pull request)s?)\b",
     re.IGNORECASE,
 )
 _HEDGED = re.compile(
@@ -109,7 +109,7 @@ _NARRATION = re.compile(
     re.IGNORECASE,
 )
 _MENDS = re.compile(
-    r"(?:(?:this|the) (?:commit|PR|pull request|patch|change)\s)?(?:also\s)?(?:fix(?:es|ed)?|ensures?|resolves?|prevents?|avoids?|corrects?|addresses)\b",
+    r"(?:(?:this|the)(?: (?:commit|PR|pull request|patch|change))?\s)?(?:also\s)?(?:fix(?:es|ed)?|ensures?|resolves?|prevents?|avoids?|corrects?|addresses)\b",
     re.IGNORECASE,
 )
 _PASSIVE_NARRATION = re.compile(

@@ -38,7 +38,7 @@ _NOT_PROSE = re.compile(
     re.IGNORECASE,
 )
 _COMMENT = re.compile(r"<!--[^>]{0,2000}-->")
-_MARKDOWN_LINK = re.compile(r"!?\[([^\[\]\n]{1,200})\]\((?:[^()\s]{1,300})\)")
+_MARKDOWN_LINK = re.compile(r"!?\[([^\[\]\n]{1,200})\](?:\([^()\s]{1,300}\)|\[[^\[\]\n]{0,80}\])")
 _BRACKETED_REFERENCE = re.compile(
     rf"\s*[\[(](?:(?:see|cf\.?|refs?|fixe?[sd]?|close[sd]?|part of|resolve[sd]?|PR|and|issue)?[\s:,]*{_REFERENCE}[\s,;]*){{1,6}}[)\]]",
     re.IGNORECASE,

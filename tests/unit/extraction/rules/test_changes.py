@@ -144,6 +144,9 @@ def test_reasons_given_as_a_list_are_told_with_what_announces_them() -> None:
         ("The generator works in modules", "A major change in behavior, but with modules it is needed."),
         ("Drop support for RC4", "It's completely broken."),
         ("Drop 'Cart(on_close=...)' from API", ""),
+        ("Drop `cart.timer` attribute", ""),
+        ("Add protection of tossed cookies", "Mitigate malicious cookies set on a shop from being read by the street."),
+        ("Remove the help page before adding it", "This fixes an issue where each call shows the help page once more."),
     ],
 )
 def test_rules_purposes_and_what_users_meet_are_kept(description: str, output: str) -> None:
@@ -158,6 +161,7 @@ def test_rules_purposes_and_what_users_meet_are_kept(description: str, output: s
         ("Take over the dual-license handling", "Try to stop the host from complaining about the license."),
         ("Go vet", "The string in the print tripped up go vet and was not easy to read."),
         ("Add Strict Transport Security protection", ""),
+        ("Add a callback", "This can be used to initialize the class with options."),
         ("They should just share the same version", ""),
         ("Add logic for determining if a URL should be proxied", ""),
     ],

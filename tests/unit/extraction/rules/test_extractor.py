@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from memgraph.extraction import RuleExtractor
+from memgraph.index.indexed_text import indexed_text
 from memgraph.lifecycle import ConsolidationPipeline
 from memgraph.model.build import BuildEventLog, Candidate
 from memgraph.model.memory import EpisodicMemory, ProceduralMemory, SemanticMemory
@@ -347,6 +348,7 @@ def test_a_commit_is_found_by_the_issues_and_requests_that_it_names(store: Any) 
     (memory,) = [one for one in store.get_all_memories() if "lock" in one.content]
     assert [one.name for one in memory.entities if one.kind == "issue"] == ["#1394", "#71", "#72"]
     assert "#" not in memory.content
+    assert "#1394" in indexed_text(store.reader.rows([memory.id])[0])
 
 
 def test_a_merged_request_is_kept_for_what_its_description_states_only() -> None:
