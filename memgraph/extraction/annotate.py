@@ -71,10 +71,14 @@ class RuleAnnotator:
     """
 
     def annotate(self, memory: AgentMemory) -> Annotation:
-        """Return the annotation of `memory`; entities that it brings along are not extended."""
+        """Return the annotation of `memory`; entities that it brings along are not extended, unless all are issues.
+
+        Issues are known to the source of a memory: its text need not name them.
+        """
         files: list[str] = getattr(memory, "files_involved", [])
+        brings_names = any(entity.kind != "issue" for entity in memory.entities)
         return Annotation(
-            entities=() if memory.entities else _entities(memory, files),
+            entities=() if brings_names else _entities(memory, files),
             tags=() if memory.tags else tuple(_tags(memory, files)),
             failure_fingerprint=_fingerprint(memory),
         )
@@ -94,7 +98,9 @@ def _entities(memory: AgentMemory, files: list[str]) -> tuple[Entity, ...]:
         if entity.kind == "file" and bases[name] == 1 and name not in paths:
             continue  # the name of one of its files: the path is used instead
         found.setdefault((entity.kind, name), entity)
-    return tuple(found.values())[:MAX_ENTITIES]
+    brought = {(one.kind, canonical_name(one.name)): one for one in memory.entities}
+    others = [entity for key, entity in found.items() if key not in brought]
+    return (*others[: MAX_ENTITIES - len(brought)], *brought.values())[:MAX_ENTITIES]
 
 
 def _about(memory: AgentMemory, files: list[str]) -> Iterator[Entity]:

@@ -16,7 +16,7 @@ _GENERIC = frozenset(
     )
 )
 _DOC_ENDINGS = frozenset(
-    {".md", ".rst", ".txt", ".adoc", ".png", ".svg", ".jpg", ".jpeg", ".gif", ".ico", ".css", ".pdf", ".log"}
+    {".md", ".rst", ".rdoc", ".txt", ".adoc", ".png", ".svg", ".jpg", ".jpeg", ".gif", ".ico", ".css", ".pdf", ".log"}
 )
 _DOC_NAMES = frozenset(
     {

@@ -7,7 +7,8 @@ from memgraph.text.calendar import in_words
 
 
 def indexed_text(row: Row) -> str:
-    """Return the content with its subjects, speaker, date and tags."""
+    """Return the content with its subjects, speaker, date and tags, and a commit's issues, which its content leaves out."""
+    entities = row.get("entities", ()) if row.get("source") == "git" else ()
     parts = [
         row.get("title"),
         row.get("speaker"),
@@ -16,5 +17,6 @@ def indexed_text(row: Row) -> str:
         row.get("trigger_pattern"),
         *row.get("steps", ()),
         *row.get("tags", ()),
+        *(one["name"] for one in entities if one["kind"] == "issue" and one["name"] not in row["content"]),
     ]
     return "\n".join(part for part in parts if part)

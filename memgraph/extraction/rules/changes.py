@@ -14,10 +14,12 @@ from memgraph.extraction.components import is_documentation, is_incidental
 from memgraph.extraction.rules.grounds import (
     Weight,
     concerns_looks,
+    describes_a_defect,
+    is_aside,
     leans_back,
     speculates,
-    states_a_defect,
     states_a_reason,
+    states_a_rule,
     tells_what_was,
     weight_of,
 )
@@ -27,13 +29,14 @@ from memgraph.extraction.statements import is_fix, is_novel, is_reshaping, is_se
 from memgraph.model.build import BuildTask
 from memgraph.text.attempts import sentence
 
-_MAX_STATED_CHARS = 560
+_MAX_STATED_CHARS = 600
 _MAX_STATEMENTS = 3
 _MAX_CORRECTED_CHARS = 120
+_MAX_THREAT_CHARS = 600
 _LEAST_WORDS = 3
 _SECURITY = re.compile(
     r"\b(?:CVE-\d+|GHSA-\w+|CWE-\d+|security|vulnerab\w+|(?:sql|code|command|header|shell|template|log) injection|xss|csrf|ssrf|redos|denial of service|"
-    r"(?:path|directory) traversal|arbitrary (?:code|file|command)|privilege escalation|open redirect|timing attack|leaks? (?:\w+ ){0,3}(?:credentials?|passwords?|secrets?|tokens?))\b",
+    r"(?:path|directory) traversal|arbitrary (?:code|file|command)|privilege escalation|open redirect|(?:timing|replay|injection) attacks?|malicious|(?:session|json) hijack\w*|(?:lack of|improper|missing) (?:escap|saniti)\w+|leaks? (?:\w+ ){0,3}(?:credentials?|passwords?|secrets?|tokens?))\b",
     re.IGNORECASE,
 )
 _BREAKS = re.compile(r"\bBREAKING[ -]CHANGES?\b[:\s]*|^\[breaking-change\]", re.MULTILINE)
@@ -43,7 +46,7 @@ _DROPS = re.compile(
     re.IGNORECASE,
 )
 _REMOVES = re.compile(
-    r"(?:drop(?:s|ped|ping)?|remov(?:e|es|ed|ing)|delet(?:e|es|ed|ing)|retir(?:e|es|ed|ing))\s(?:.{0,60}\bdeprecated\s+\S|.{0,80}\b(?:options?|commands?|flags?|endpoints?|settings?|hooks?|apis?|"
+    r"(?:drop(?:s|ped|ping)?|remov(?:e|es|ed|ing)|delet(?:e|es|ed|ing)|retir(?:e|es|ed|ing))\s(?:.{0,60}\bdeprecated\s+\S|.{1,60} from (?:the )?(?:\w+[- ]){0,3}api\b|[`'\"][^`'\"]{2,60}[`'\"] (?:attribute|method|parameter|argument|function|property)\b|(?:(?!(?:from|in|of|on|for) )\S{1,60} ){0,6}(?:options?|commands?|flags?|endpoints?|settings?|hooks?|apis?|"
     r"commandline|command[- ]line|environment variables?|middleware)(?=\s*(?:$|[.,;(]|(?:from|in|and|for|of|that|which|as|because|since)\b)))",
     re.IGNORECASE,
 )
@@ -54,8 +57,11 @@ _INTERNAL = re.compile(
 )
 _UNSTABLE = re.compile(
     r"\b(?:flak\w{1,6}|intermittent\w{0,2}|sporadic\w{0,4}|non-?deterministic\w{0,4}|race|unstable|fail(?:s|ed|ing|ures?)?|broken?|breaks?|hang(?:s|ing)?|hung|stuck|crash\w{0,4}|cannot|incompatib\w{2,5}|"
-    r"timing|time(?:s|d)?[- ]?out|pin(?:s|ned|ning)?|cap|unpin|workaround|work(?:s|ed|ing)? around|\w+Error)\b",
+    r"timing|time(?:s|d)?[- ]?out|pin(?:s|ned|ning)?|cap|unpin|requires?|needed by|workaround|work(?:s|ed|ing)? around|\w+Error)\b",
     re.IGNORECASE,
+)
+_WORDING = re.compile(
+    r"\b(?:docs?|documentation|readme|changelog|typos?|man pages?|wording|translat\w+)\b", re.IGNORECASE
 )
 _DESCRIBED = frozenset({"feature", "refactoring", "improvement"})
 _CHORES = frozenset({"docs", "ci", "chore", "wip", "release"})
@@ -101,18 +107,20 @@ def assessed(task: BuildTask, subject: Subject) -> Change | None:
         return None
     is_a_fix = subject.kind == "fix" or is_fix(text)
     # a feature's body describes it, and moved code changes nothing for anyone: there, only a cause is a reason
-    needs_a_cause = not is_a_fix and (is_reshaping(text) or is_novel(text) or subject.kind in _DESCRIBED)
+    is_threat = _SECURITY.search(f"{text}\n{task.output[:_MAX_THREAT_CHARS]}") is not None
+    needs_a_cause = not (is_a_fix or is_threat) and (is_reshaping(text) or is_novel(text) or subject.kind in _DESCRIBED)
     least = Weight.CAUSE if needs_a_cause else Weight.STATE
     stated = statements(task.output, known=text, is_remedy=not needs_a_cause, least=least)
     is_chore = subject.kind in _CHORES or is_trivial(task.description) or is_bump(task.description)
     if is_chore or (files and all(is_incidental(file) for file in files)):
-        return _of_chore(stated)
+        is_routine = is_novel(text) or is_bump(task.description) or subject.kind in {"docs", "chore"}
+        return _of_chore(stated, is_routine=is_routine or _WORDING.search(text) is not None)
     is_severe_one = is_severe(text)
     if subject.is_breaking or _BREAKS.search(task.output[:6_000]):
         return Change("breaking", 8.5, "a change breaks what others rely on", stated or _broken(task.output))
-    if (_SECURITY.search(text) and len(set(content_words(text))) > _LEAST_WORDS) or (
-        is_a_fix and _SECURITY.search(" ".join(stated))
-    ):
+    is_security = _SECURITY.search(text) is not None and len(set(content_words(text))) > _LEAST_WORDS
+    is_security = is_security or (is_a_fix and _SECURITY.search(" ".join(stated)) is not None)
+    if is_security and (stated or not is_novel(text)):
         return Change("security", 8.2, "a change closes a security hole", stated)
     if _DEPRECATES.match(text):
         return Change("deprecation", 7.0, "something is deprecated", stated)
@@ -121,7 +129,7 @@ def assessed(task: BuildTask, subject: Subject) -> Change | None:
     if is_a_fix:
         if stated:
             return Change("fix", 6.5 + is_severe_one, "a fix says what was wrong", stated)
-        says_what = states_a_defect(text) or states_a_reason(text)
+        says_what = describes_a_defect(text) or states_a_reason(text)
         if says_what and len(set(content_words(text))) > _LEAST_WORDS and not concerns_looks(text):
             return Change("fix", 5.0 + is_severe_one, "a fix says what was wrong, and when")
         if task.mends and len(set(content_words(text))) > _LEAST_WORDS and not concerns_looks(text):
@@ -131,14 +139,19 @@ def assessed(task: BuildTask, subject: Subject) -> Change | None:
         return None
     if stated:
         return Change("decision", 6.0 + is_severe_one, "a change says why it was made", stated)
-    if states_a_reason(text) and len(set(content_words(text))) > _LEAST_WORDS:
+    if len(set(content_words(text))) <= _LEAST_WORDS:
+        return None
+    if states_a_reason(text):
         return Change("decision", 5.0, "a change says why it was made")
+    if states_a_rule(text):
+        return Change("decision", 5.0, "a change says how things must be")
     return None
 
 
-def _of_chore(stated: tuple[str, ...]) -> Change | None:
-    """Assess a change of tests, checks or the build: kept for the cause of a flaky test, and for workarounds."""
-    if any(_UNSTABLE.search(text) and weight_of(text) is Weight.CAUSE for text in stated):
+def _of_chore(stated: tuple[str, ...], *, is_routine: bool) -> Change | None:
+    """Assess a change of tests, checks or the build: kept for its cause; of routine ones, for that of a failure."""
+    causes = [text for text in stated if weight_of(text) is Weight.CAUSE]
+    if any(not is_routine or _UNSTABLE.search(text) for text in causes):
         return Change("workaround", 5.5, "a change says what was wrong with the tests or the build", stated)
     return None
 
@@ -177,16 +190,35 @@ def statements(body: str, *, known: str = "", is_remedy: bool = False, least: We
         if weights[place] < Weight.STATE:
             break
         needed = _with_context(found, place, words)
-        if needed and sum(len(found[one].text) for one in chosen | needed) <= _MAX_STATED_CHARS:
+        if needed and _length(found, chosen | needed) <= _MAX_STATED_CHARS:
             chosen |= needed
+    _fill(found, chosen, words)
     told = [found[place].text for place in sorted(chosen)]
     return tuple(
         sentence(_capitalised(_CONNECTIVE.sub("", text) if not place else text)) for place, text in enumerate(told)
     )
 
 
+def _fill(found: list[Sentence], chosen: set[int], known: frozenset[str]) -> None:
+    """Add what stands in the same paragraphs, as far as there is space: a cause is often half said without it."""
+    for step in (1, -1):
+        for start in sorted(chosen):
+            at = start
+            while (later := at + max(step, 0)) < len(found) and found[later].follows:
+                at += step
+                its = set(content_words(found[at].text))
+                is_said = at in chosen or len(its) < 2 or its <= known
+                if is_said or is_aside(found[at].text) or _length(found, chosen | {at}) > _MAX_STATED_CHARS:
+                    break
+                chosen.add(at)
+
+
+def _length(found: list[Sentence], places: set[int]) -> int:
+    return sum(len(found[place].text) + 1 for place in places)
+
+
 def _weight(one: Sentence, known: frozenset[str], *, is_remedy: bool) -> Weight:
-    weight = weight_of(one.text)
+    weight = Weight.CAUSE if one.gives_reasons and not speculates(one.text) else weight_of(one.text)
     if one.is_item and weight < Weight.CAUSE:
         return Weight.NOTHING  # the items of a list are mostly the subjects of squashed commits
     if weight is Weight.NOTHING and is_remedy and not one.is_item and tells_what_was(one.text):
@@ -198,7 +230,7 @@ def _with_context(found: list[Sentence], place: int, known: frozenset[str]) -> s
     """Return a sentence with those before it that it leans on; nothing if they are not there."""
     needed = {place}
     while leans_back(found[place].text) and place and len(needed) < _MAX_STATEMENTS:
-        if found[place].is_item and found[place].begins:
+        if found[place].is_item if found[place].begins else not found[place].follows:
             return set()
         if set(content_words(found[place - 1].text)) <= known:
             return needed  # it repeats the subject

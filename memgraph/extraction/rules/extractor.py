@@ -23,6 +23,9 @@ _MAX_TASKS = 20_000
 _SAME_TASK_OVERLAP = 0.5
 _REVERT = re.compile(r'revert:?\s+"(.{1,280}?)"?$', re.IGNORECASE)
 _REINSTATES = re.compile(r"(?:re-?apply|reland|reinstate|restore|bring back)\b|revert:?\s+\"revert\b", re.IGNORECASE)
+_MERGED_REQUEST = re.compile(r"Merge pull request #(\d+) from \S+$")
+_END = re.compile(r"(?<=\w\w[.!])\s+(?=\S)")
+_LONG_LINE_CHARS = 140
 _RETRY = re.compile(r"\b(?:retr(?:y|ied)|re-?run|again|second attempt|attempt \d+)\b", re.IGNORECASE)
 
 
@@ -79,9 +82,11 @@ def _from_tasks(log: BuildEventLog) -> Iterator[Finding]:
     failures: list[tuple[BuildTask, frozenset[str]]] = []
     is_history = log.source == "git"
     said: set[str] = set()
-    for task in log.tasks[:_MAX_TASKS]:
-        if is_by_bot(task.agent_name):
+    for given in log.tasks[:_MAX_TASKS]:
+        if is_by_bot(given.agent_name):
             continue
+        request = _MERGED_REQUEST.match(given.description) if is_history else None
+        task = _opened(given, request) if is_history else given
         subject = parse_subject(task.description.split("\n", 1)[0])
         name = canonical_name(subject.text)
         if name in said and task.outcome == "success" and not failures:
@@ -94,7 +99,7 @@ def _from_tasks(log: BuildEventLog) -> Iterator[Finding]:
         if recovered:
             failures = [entry for entry in failures if entry[0] is not recovered]
             yield _recovery(task, subject, recovered)
-        elif finding := _from_task(task, subject, log):
+        elif finding := _from_task(task, subject, log, is_request=request is not None):
             yield finding
         if task.outcome == "failure" and not _is_revert(task):
             failures = [*failures[-99:], (task, words)]
@@ -107,7 +112,20 @@ def _from_tasks(log: BuildEventLog) -> Iterator[Finding]:
             )
 
 
-def _from_task(task: BuildTask, subject: Subject, log: BuildEventLog) -> Finding | None:
+def _opened(task: BuildTask, request: re.Match[str] | None) -> BuildTask:
+    """Return a commit whose description is one statement: a merged request's title, a long line's first sentence."""
+    line = task.description
+    if request:
+        title, _, body = task.output.strip().partition("\n")
+        line = f"{title} (#{request[1]})" if title else ""
+    else:
+        body = task.output
+    if len(line) > _LONG_LINE_CHARS and (end := _END.search(line, 20)):
+        line, body = line[: end.start()], f"{line[end.end() :]}\n\n{body}"
+    return task.model_copy(update={"description": line, "output": body.strip()}) if line else task
+
+
+def _from_task(task: BuildTask, subject: Subject, log: BuildEventLog, *, is_request: bool) -> Finding | None:
     if _is_revert(task):
         return _revert(task, subject)
     if task.outcome == "failure":
@@ -116,13 +134,13 @@ def _from_task(task: BuildTask, subject: Subject, log: BuildEventLog) -> Finding
     if task.outcome == "partial" and log.source != "git":
         errors = tuple(error_lines(task.output))
         return _found("partial", 6.0, task, subject, "a task was only partly done", errors=errors)
-    return _change(task, subject, log.project_id)
+    return _change(task, subject, log.project_id, is_request=is_request)
 
 
-def _change(task: BuildTask, subject: Subject, project: str) -> Finding | None:
-    """Return what a successful change states, if anything."""
+def _change(task: BuildTask, subject: Subject, project: str, *, is_request: bool) -> Finding | None:
+    """Return what a successful change states, if anything; the title alone of a merged request repeats its commits."""
     change = assessed(task, subject)
-    if change is None:
+    if change is None or (is_request and not change.stated):
         return None
     told = composed_text(subject, change, task, place_of(task, subject, project))
     decision = find_decision(subject.text) or find_decision(" ".join(change.stated))

@@ -9,7 +9,7 @@ from typing import Any
 from memgraph.extraction.components import component_name, components_of, main_file
 from memgraph.extraction.error_text import error_type, failure_fingerprint
 from memgraph.extraction.readers.history.commit_sessions import is_sha
-from memgraph.extraction.rules.subjects import Subject
+from memgraph.extraction.rules.subjects import MAX_SUBJECT_CHARS, Subject
 from memgraph.extraction.statements import Decision, alternatives_in, reasons_in, sentences
 from memgraph.model.attempts import Attempt
 from memgraph.model.base import MAX_CONTENT_CHARS
@@ -18,6 +18,7 @@ from memgraph.model.memory import (
     ActionStep,
     AgentMemory,
     EncounteredError,
+    Entity,
     EpisodicMemory,
     Outcome,
     ProceduralMemory,
@@ -51,6 +52,14 @@ _CHAFF = re.compile(
     re.IGNORECASE,
 )
 
+_ISSUE = re.compile(r"(?<![\w/&#])((?:[\w.-]{1,40}/[\w.-]{1,60})?#\d{1,7}|GH-\d{1,7})\b")
+_ISSUES = re.compile(
+    rf"\b(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?|refs?|see|issues?|PRs?|pull request|bug|ticket|part of|re):?\s+{_ISSUE.pattern}"
+    rf"(?:(?:,| and| &)\s*{_ISSUE.pattern}){{0,9}}",
+    re.IGNORECASE,
+)
+_MAX_ISSUES = 4
+_MAX_BODY_CHARS = 8_000
 _CODE_BLOCK = re.compile(r"^ {0,3}```[^`]{0,4000}```\s*$", re.MULTILINE)
 
 
@@ -124,6 +133,7 @@ def composed(finding: Finding, setting: Setting) -> AgentMemory:
         "evidence_build_ids": [log.build_id],
         "agents_involved": agents,
         "tags": _tags(finding),
+        "entities": _issues(task) if task and setting.is_git else [],
         "title": _title(finding),
         "session_id": log.session_id,
         "source": log.source,
@@ -161,6 +171,14 @@ def composed(finding: Finding, setting: Setting) -> AgentMemory:
         ],
         user_feedback=_one_line(finding.text)[:2_000] if finding.said else None,
     )
+
+
+def _issues(task: BuildTask) -> list[Entity]:
+    """Return the issues and pull requests that a commit names as what it concerns."""
+    named = [match[1] for match in _ISSUE.finditer(task.description[:MAX_SUBJECT_CHARS])]
+    for match in _ISSUES.finditer(task.output[:_MAX_BODY_CHARS]):
+        named += [issue[1] for issue in _ISSUE.finditer(match.group())]
+    return [Entity(name=name, kind="issue") for name in list(dict.fromkeys(named))[:_MAX_ISSUES]]
 
 
 def _resolution(finding: Finding) -> str | None:

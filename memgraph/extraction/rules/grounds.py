@@ -10,21 +10,39 @@ import re
 from enum import IntEnum
 
 _CAUSE = re.compile(
-    r"\b(?:because|due to|caused? by|causes \S|root cause|(?:it )?turns out|turned out|as a result|consequently|result(?:s|ed|ing) in|lead(?:s|ing)? to|led to|"
+    r"\b(?:because|due to|caused? by|causes \S+|root cause|(?:it )?turns out|turned out|as a result|consequently|result(?:s|ed|ing) in|lead(?:s|ing)? to|led to|"
     r"which (?:means|meant|made|makes|causes?|caused|breaks?|broke|prevents?|prevented|fails?|failed|triggers?|triggered)|"
     r"(?:this|that|it) (?:causes?|caused|breaks?|broke|means|meant|prevents?|prevented|made|triggers?|triggered|conflicts?|fails?|failed)|"
     r"(?:causing|making it|breaking|preventing|triggering) (?:\w+ ){1,}|"
     r"the (?:real |actual |underlying |main |root )?(?:problem|issue|bug|cause|reason|culprit|trouble|catch|motivation|rationale|idea) (?:is|was|here|with|being)|"
-    r"otherwise|the reason|for (?:this|that) reason|that(?:'s| is) why|"
+    r"otherwise|the reason|if (?:it|they|we|not|this|that)\b.{0,60}? would|for (?:this|that) reason|that(?:'s| is) why|"
     r"since (?:it|they|we|the|this|that|there|a|an|some|python|not|no|otherwise|\w+ (?:is|are|was|were|does|do|did|has|have|can|may|will))\b|"
     r"so (?:that )?(?:it|we|they|the|this|users?|that|there) (?:\w+ )?(?:is|are|was|were|does|do|did|has|have|had|can|could|cannot|can't|couldn't|will|would|won't|never|must|may|might|no longer|fail\w{0,3}|breaks?|broke|crash\w{0,3}|started|stopped)\b|"
     r"regressed (?:in|by|from|since|when|with)|regression (?:\w+ )?(?:in|from|since|introduced|caused)(?: (?:in|by))? (?:v?\d|#\d|[0-9a-f]{7}|commit|version|the|when)|(?:was|were|been|got|is) (?:introduced|broken|regressed) (?:in|by|with|since)|"
-    r"broke[n]? (?:in|by|since|on|when|with|because)|used to|work(?:s|ed|ing)? ?around|workaround)\b",
+    r"broke[n]? (?:in|by|since|on|when|with|because)|(?<!are )(?<!is )(?<!be )(?<!was )(?<!been )(?<!were )used to|work(?:s|ed|ing)? ?around|workaround)\b",
     re.IGNORECASE,
 )
 _GUARD = re.compile(
-    r"\b(?:to (?:avoid|prevent|guard against|protect|stop|not (?:break|lose|fail|leak|crash))|avoids|avoiding|prevents|preventing|in case|so as not to)\b"
+    r"\b(?:to (?:avoid|prevent|guard against|protect|stop|not (?:break|lose|fail|leak|crash))|avoids|avoiding|prevents|(?<!is )(?<!was )(?<!were )preventing|mitigat(?:e|es|ing)|in case|so as not to)\b"
     r".{8,}",
+    re.IGNORECASE,
+)
+_COMPATIBILITY = re.compile(
+    r"(?:re)?(?:name|place|move)[sd]?\b.{3,}|(?:use|switch|avoid|pin|drop|disable|require|do(?: not|n't))\w{0,3}\b.{3,}",
+    re.IGNORECASE,
+)
+_COMPATIBLE = re.compile(
+    r"\b(?:for|to (?:keep|maintain|preserve)) .{0,40}?compatib\w+|\b(?:in)?compatible with \S", re.IGNORECASE
+)
+_SUBJECT_RULE = re.compile(
+    r"(?:(?!(?:that|which|where|if|when|why|what|how|for|to)\b)\S{1,60} ){0,6}(?:must|should|shall)(?:n't| not| never| only| always)? \S.{3,}"
+    r"|(?:\S{1,60} ){1,6}(?:is|are) (?:now )?\w+ed\b.{3,}\b(?:instead of|rather than)\b"
+    r"|(?:\S{1,60} ){1,6}now (?:raises?|returns?|requires?|defaults?|rejects?|refuses?)\b",
+    re.IGNORECASE,
+)
+_NO_RULE = re.compile(r"(?:this|that|it|we|they|these|those|there|try|protect|no|not|nuke|work)\b", re.IGNORECASE)
+_PRECEDENCE = re.compile(
+    r"(?=.*(?:(?<!\S)-{1,2}\w|`)).*\b(?:conflict(?:s|ing)? with|overrid(?:e|es|ing)|takes? precedence|mutually exclusive)\b",
     re.IGNORECASE,
 )
 _PURPOSE = re.compile(
@@ -33,7 +51,7 @@ _PURPOSE = re.compile(
 )
 _CONSEQUENCE = re.compile(
     r"\b(?:no longer|now (?:raises?|returns?|requires?|fails?|errors?|emits?|defaults?|rejects?|refuses?|warns?|must)|(?:users?|callers?|plugins?|projects?|code|applications?|anyone|you|downstream)\b.{0,40} "
-    r"(?:must|needs? to|should|can(?:not| no longer)|ha(?:s|ve) to|will (?:need|have|no longer|break|fail))|breaking change|backwards?[- ](?:in)?compatib\w+|"
+    r"(?:must|needs? to|should|can(?:not| no longer)|ha(?:s|ve) to|will (?:need|have|no longer|break|fail))|(?:breaking|major) changes?|behaviou?r(?:al)? changes?|changes? (?:in|of) behaviou?r|backwards?[- ](?:in)?compatib\w+|"
     r"incompatib\w+|deprecated|will be removed|end[- ]of[- ]life|EOL|unsupported|not supported|vulnerab\w+|CVE-\d+|GHSA-\w+|exploit\w*|attacker)\b",
     re.IGNORECASE,
 )
@@ -61,15 +79,20 @@ _SHARP_CONDITION = re.compile(
     r"\b(?:when|whenever|if|while|where|after|before|during|unless|on (?:windows|linux|mac\w*|macos|osx|python|pypy|cygwin|android|\w+ \d)|with(?:out)? (?:a |an |the |no |multiple |empty |non\W)?\S|under|inside|outside|within|using|between|containing|once|that|whose|having|given|combined)\s?\S",
     re.IGNORECASE,
 )
+_VAGUE = re.compile(
+    r"^(?:(?:fix(?:e[sd]|ing)?|handle):? )?(?:an? |the )?(?:broken|wrong|incorrect|invalid|missing|too (?:many|much))\b|\bincorrect behaviou?r\b"
+    r"|\b(?:bugs?|issues?|problems?) (?:when|with)\b|\b(?:even (?:after|on)|without)(?: an?)? failures?\b",
+    re.IGNORECASE,
+)
 _FORMERLY = re.compile(
     r"\b(?:was|were|wasn't|weren't|did(?:n't)?|had|hadn't|could(?:n't)?|would(?:n't)?|raised|returned|resulted|ended up|previously|formerly|before this|until now|so far)\b"
     r"|^(?:the|an?|some|many|most|all|every|each|nobody|no one|users|people|its?|their|our)\s.{2,80}?[a-z]{2}ed\b",
     re.IGNORECASE,
 )
 _SPECULATION = re.compile(
-    r"\b(?:I\b(?!/)|I'm|I've|I'd|I'll|my|me|maybe|perhaps|ideally|who knows|no idea|whack-a-mole|crappy|stuff|hodgepodge|surprise\w*|suprise\w*|not (?:entirely |quite |really )?(?:sure|certain)|"
-    r"hopefully|could be that|should be (?:fine|ok\w*|good|enough|safe)|TODO|FIXME|XXX|wdyt|IMHO|IIRC|AFAI[CKRU]+|kind of|sort of|whatever|sorry|oops|ugh|thanks|thank you|please|anyway|by the way|btw|let's|nice|cool|awesome|PS\.|funny|silly|stupid|ugly|lol|haha|:\)|;\)|future commits?|next commits?|follow[- ]up (?:commit|PR)|"
-    r"(?:later|another|separate|subsequent|previous|last|next) (?:commit|PR|patch|pull request)s?)\b",
+    r"\b(?:I\b(?!/)|I'm|I've|I'd|I'll|my|me|maybe|perhaps|ideally|who knows|no idea|whack-a-mole|crappy|hodgepodge|surprise\w*|suprise\w*|not (?:entirely |quite |really )?(?:sure|certain)|"
+    r"hopefully|could be that|should be (?:fine|ok\w*|good|enough|safe)|TODO|FIXME|XXX|wdyt|IMHO|IIRC|AFAI[CKRU]+|kind of|sort of|whatever|sorry|oops|ugh|thanks(?! to)|thank you|please|anyway|by the way|btw|let's|nice|cool|awesome|PS\.|funny|silly|stupid|ugly|lol|haha|:\)|;\)|future commits?|next commits?|follow[- ]up (?:commit|PR)|"
+    r"because reasons|attached to|(?:later|another|separate|subsequent|previous|last|next|above) (?:commit|PR|patch|pull request)s?)\b",
     re.IGNORECASE,
 )
 _HEDGED = re.compile(
@@ -86,7 +109,7 @@ _NARRATION = re.compile(
     re.IGNORECASE,
 )
 _MENDS = re.compile(
-    r"(?:(?:this|the) (?:commit|PR|pull request|patch|change)\s)?(?:also\s)?(?:fix(?:es|ed)?|ensures?|resolves?|prevents?|avoids?|corrects?|addresses)\b",
+    r"(?:(?:this|the)(?: (?:commit|PR|pull request|patch|change))?\s)?(?:also\s)?(?:fix(?:es|ed)?|ensures?|resolves?|prevents?|avoids?|corrects?|addresses)\b",
     re.IGNORECASE,
 )
 _PASSIVE_NARRATION = re.compile(
@@ -96,13 +119,20 @@ _PASSIVE_NARRATION = re.compile(
 )
 _LOOKS = re.compile(
     r"\b(?:clean(?:er|ed|up|liness|ly)?|simplif\w+|simpler|readab\w+|legib\w+|nicer|prettier|neater|tid(?:y|ier)|consisten(?:t|cy|tly)|clarity|clearer|clarif\w+|easier to (?:read|follow|maintain|understand|review|reason|grok|see|edit|extend)|easier|DRY|"
-    r"boilerplate|code (?:style|duplication|quality|base)|duplicat(?:e|ed|ion of) code|mypy|pyright|type[- ]?check\w*|typed|typing|annotat\w+|lint\w*|flake8|ruff|black|coverage|codecov|isort|pre-commit|typos?|wording|phrasing|refactor\w*|"
-    r"docstrings?|docs?|documentation|documented|readme|changelog|release notes?|comments?|naming|misleading name|confus\w+|spelling|grammar|sphinx|rst|markdown|website|badges?|unused|dead code|redundant|superfluous|unnecessary|not needed|unneeded|no need|obsolete|leftovers?|magic)\b",
+    r"boilerplate|code (?:style|duplication|quality|base)|duplicat(?:e|ed|ion of) code|mypy|pyright|type[- ]?check\w*|typed|typing|annotat\w+|lint\w*|flake8|ruff|black|coverage|codecov|isort|pre-commit|(?:go )?vet|golint|gofmt|clippy|rustfmt|rubocop|eslint|pychecker|pyflakes|by mistake|accidentally (?:added|committed|checked|left|included)|typos?|wording|phrasing|refactor\w*|"
+    r"docstrings?|docs?|documentation|documented|readme|changelog|release notes?|comments?|naming|misleading name|confus\w+|spelling|grammar|sphinx|rst|markdown|website|badges?|unused|dead code|redundant|superfluous|unnecessary|not needed|unneeded|leftovers?|magic)\b",
     re.IGNORECASE,
+)
+_CREDIT = re.compile(
+    r"\b(?:suggested|reported|noticed|reviewed|proposed|inspired|spotted|mentioned|discussed|found|written|tested) (?:by|in|on|with|here)\b",
+    re.IGNORECASE,
+)
+_ABOUT_TESTS = re.compile(
+    r"\b(?:tests?|testing|specs?|docs?|documentation|changelog|readme|comments?|typos?)\b", re.IGNORECASE
 )
 _ANAPHOR = re.compile(
     r"(?:this|that|these|those|it|they|he|she|so|thus|therefore|hence|then|however|but|instead|as a result|consequently|because of (?:this|that)|the (?:latter|former|same|other|second|first|reason|problem|issue|fix|solution)|such|both|there|which|otherwise|in (?:this|that|those|these|such)|"
-    r"for (?:this|that)|with (?:this|that)|also|additionally|still|yet|and|or|even|turns out|similarly|likewise|furthermore|moreover|now|here|unfortunately|fortunately|nevertheless|nonetheless)\b",
+    r"for (?:this|that)|with (?:this|that)|also|additionally|still|yet|and|or|even|turns out|similarly|likewise|furthermore|moreover|now|here|nevertheless|nonetheless)\b",
     re.IGNORECASE,
 )
 
@@ -159,17 +189,42 @@ def states_a_defect(text: str) -> bool:
     return _SYMPTOM.search(text) is not None and _SHARP_CONDITION.search(text) is not None
 
 
+def describes_a_defect(text: str) -> bool:
+    """Return whether a fix's subject alone says what went wrong: more than that something did, and where."""
+    return states_a_defect(_VAGUE.sub("", text))
+
+
 def states_a_reason(text: str) -> bool:
     """Return whether a subject says why: what it avoids, or what made it necessary."""
     if weight_of(text) is Weight.CAUSE:
         return True
-    guard = _GUARD.search(text)
-    return guard is not None and guard.start() > 0 and not _LOOKS.search(text) and not _SPECULATION.search(text)
+    if _LOOKS.search(text) or _SPECULATION.search(text):
+        return False
+    guard = _GUARD.search(text) or (_COMPATIBILITY.match(text) and _COMPATIBLE.search(text))
+    return guard is not None and guard.start() > 0
+
+
+def states_a_rule(text: str) -> bool:
+    """Return whether a subject says how things must be: what belongs where, or which of two options prevails."""
+    if _LOOKS.search(text) or _SPECULATION.search(text):
+        return False
+    is_statement = not (_NARRATION.match(text) or _NO_RULE.match(text))
+    return (is_statement and _SUBJECT_RULE.match(text) is not None) or _PRECEDENCE.match(text) is not None
 
 
 def speculates(text: str) -> bool:
     """Return whether a sentence is a guess, a joke or about its author."""
     return _SPECULATION.search(text) is not None
+
+
+def is_aside(text: str) -> bool:
+    """Return whether a sentence beside a statement adds nothing to it: thanks, a guess, work on tests and documentation."""
+    return (
+        _SPECULATION.search(text) is not None
+        or _CREDIT.search(text) is not None
+        or text.endswith("!")
+        or (_NARRATION.match(text) is not None and _ABOUT_TESTS.search(text) is not None)
+    )
 
 
 def leans_back(text: str) -> bool:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from memgraph.text.sentences import split_sentences
 
 _MAX_BODY_CHARS = 8_000
 _MAX_LINE_CHARS = 1_000
 _MAX_SENTENCE_CHARS = 420
+_MAX_REASONS_CHARS = 500
 _LEAST_WORDS = 5
 
 _FENCE = re.compile(r"\s{0,8}(?:```|~~~)")
@@ -23,7 +25,9 @@ _END_OF_PROSE = re.compile(
 )
 _RULER = re.compile(r"\s{0,8}(?:[-=_*~^]\s?){3,}$")
 _ITEM = re.compile(r"(\s{0,12})(?:[-*•+]|\d{1,2}[.)]|\([a-z\d]\))\s{1,4}(?=\S)")
-_CODE = re.compile(r"(?: {4}|\t)|\s{0,4}(?:\$ |>>> |\.\.\. |>\s|\||#{1,6} |@@ |diff --git |Traceback |<!--)")
+_CODE = re.compile(
+    r"(?: {4}|\t)|[\w.@~/:-]{0,40}\$ |\s{0,4}(?:\$ |>>> |\.\.\. |>\s|\||#{1,6} |@@ |diff --git |Traceback |<!--)"
+)
 _REFERENCE = r"(?:(?:https?://\S{1,300})|(?:[\w.-]{1,40}/[\w.-]{1,60})?(?:#|GH-|gh-)\d{1,7}|[0-9a-f]{7,40}|(?:issue|PR|pull request|bug) ?#?\d{1,7})"
 _NOT_PROSE = re.compile(
     rf"\W*(?:[A-Za-z][\w-]{{1,20}}(?: (?:to|from|also|in|part of|by|of|issue|issues|PR))?\s?:?\s+)?{_REFERENCE}(?:[\s,;&]+(?:and )?(?:\w{{3,10}} )?{_REFERENCE}){{0,20}}\W*$"
@@ -34,12 +38,25 @@ _NOT_PROSE = re.compile(
     re.IGNORECASE,
 )
 _COMMENT = re.compile(r"<!--[^>]{0,2000}-->")
-_MARKDOWN_LINK = re.compile(r"!?\[([^\[\]\n]{1,200})\]\((?:[^()\s]{1,300})\)")
+_MARKDOWN_LINK = re.compile(r"!?\[([^\[\]\n]{1,200})\](?:\([^()\s]{1,300}\)|\[[^\[\]\n]{0,80}\])")
 _BRACKETED_REFERENCE = re.compile(
     rf"\s*[\[(](?:(?:see|cf\.?|refs?|fixe?[sd]?|close[sd]?|part of|resolve[sd]?|PR|and|issue)?[\s:,]*{_REFERENCE}[\s,;]*){{1,6}}[)\]]",
     re.IGNORECASE,
 )
+_TRAILING_LINK = re.compile(
+    r"(?:[\s.,;(]+(?:see|cf|via|ref)\b\.?(?: also)?:?\s*|\s*\(|(?<=[.!])\s+|(?<! at)(?<! in)(?<! by)(?<! is)(?<! of)(?<! to)(?<!here):\s+)<?https?://[^\s<>]{1,300}$",
+    re.IGNORECASE,
+)
+_REASONS = re.compile(
+    r"\b(?:reasons?|because|why|advantages?|benefits?|problems?|drawbacks?|causes?|motivations?)\b.{0,80}:$",
+    re.IGNORECASE,
+)
+"""What announces a list of reasons."""
 _FOOTNOTE = re.compile(r"\s?\[(?:\d{1,2}|skip [a-z]{2,12}|ci skip|(?:no|skip)[- ]\w{2,12})\](?!\()")
+_CAPITAL_START = re.compile(r"[.!?]\s+[A-Z]")
+_WIDE_ENDS = re.compile(r"(?<=\w\w[.!?])\s{2,}")
+_LOWER_ENDS = re.compile(r"(?<=\w\w[.!?])\s+")
+"""Ends of sentences in texts whose author writes no capitals."""
 _LONG_SHA = re.compile(r"\b(?=[a-f]{0,40}\d)([0-9a-f]{10})[0-9a-f]{2,30}\b")
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|resp|approx|no|fig|incl|ca)|^\w|\s[A-Za-z])\.$", re.IGNORECASE)
 
@@ -55,27 +72,59 @@ class Sentence:
         Whether it stands in a list.
     begins : bool
         Whether it begins its paragraph or list item.
+    follows : bool
+        Whether nothing was left out between the sentence before it in its paragraph and this one.
+    gives_reasons : bool
+        Whether it announces reasons, and lists them.
     """
 
     text: str
     is_item: bool
     begins: bool
+    follows: bool = False
+    gives_reasons: bool = False
 
 
 def sentences_of(body: str) -> list[Sentence]:
-    """Return the complete sentences of a message's body, in order."""
-    return [
-        Sentence(text, is_item, begins=not place)
-        for is_item, block in _blocks(body)
-        for place, part in enumerate(_split(block))
-        if (text := plain(part)) and _is_complete(text)
-    ]
+    """Return the complete sentences of a message's body, in order; reasons given as a list are one sentence."""
+    found: list[Sentence] = []
+    announced = ""
+    for is_item, block in _blocks(body):
+        if is_item and announced:
+            reason = plain(" ".join(_complete(block)) or block).rstrip(" .;")
+            if len(reason.split()) > 1 and len(announced) + len(reason) <= _MAX_REASONS_CHARS:
+                announced = f"{announced}{' ' if announced.endswith(':') else '; '}{reason}"
+            continue
+        found += _announced(announced)
+        announced = ""
+        follows = False
+        for place, part in enumerate(_split(block)):
+            text = plain(part)
+            if _is_complete(text):
+                found.append(Sentence(text, is_item, begins=not place, follows=follows))
+                follows = True
+            elif not is_item and _REASONS.search(text[-200:]) and len(text) <= _MAX_SENTENCE_CHARS:
+                announced = text
+            else:
+                follows = follows and len(text.split()) < _LEAST_WORDS
+    return found + _announced(announced)
+
+
+def _announced(text: str) -> list[Sentence]:
+    """Return the sentence of a list of reasons, if there were any."""
+    return [] if not text or text.endswith(":") else [Sentence(text, False, begins=True, gives_reasons=True)]
+
+
+def _complete(block: str) -> list[str]:
+    return [text for part in _split(block) if (text := plain(part)) and _is_complete(text)]
 
 
 def plain(text: str) -> str:
     """Return a text on one line, without links and bracketed references; commit ids are shortened."""
-    text = _MARKDOWN_LINK.sub(r"\1", " ".join(text.split()))
+    text = _TRAILING_LINK.sub("", _MARKDOWN_LINK.sub(r"\1", " ".join(text.split())))
     text = _LONG_SHA.sub(r"\1", _FOOTNOTE.sub("", _BRACKETED_REFERENCE.sub("", text)))
+    if text.startswith("(") and text.endswith((".)", "!)")) and text.count(")") == 1:
+        text = text[1:-1]
     return text.strip(" \t*_-•")
 
 
@@ -90,7 +139,8 @@ def _is_complete(text: str) -> bool:
 
 def _split(block: str) -> Iterator[str]:
     held = ""
-    for part in split_sentences(block, "prose"):
+    ends = _LOWER_ENDS if block[:1].islower() and not _CAPITAL_START.search(block) else _WIDE_ENDS
+    for part in chain.from_iterable(ends.split(one) for one in split_sentences(block, "prose")):
         held = f"{held} {part}" if held else part
         if not _ABBREVIATION.search(held[-12:]):
             yield held

@@ -32,7 +32,7 @@ _BRACKETED = re.compile(r"\[([\w /.-]{1,30})\]:?\s+(?=\S)")
 _ISSUE = re.compile(r"\s*\((?:#|GH-)\d+\)|\s+#\d+$|\s*https?://\S+")
 _DANGLING = re.compile(r"[\s.,;(-]+(?:fixe?[sd]?|close[sd]?|resolve[sd]?|refs?|see|issue)\s*$", re.IGNORECASE)
 _ORIGIN = re.compile(
-    r"(?:\[svn r\d+\]|\[\w{0,8}\d+(?:\.[\dx]+)+\w{0,4}\]|:[a-z_]{2,30}:|[^\w\s\[\]()`'\"#@$<>&.-]{1,4}|[*-])\s+|(?:fix(?:e[sd])?|closes?|resolves?|refs?|issue|bug) ?:?(?:issues? ?)?#?\d+(?:[,&\s]{1,3}#\d+){0,5}\s?[-:;,.]\s?(?=[A-Za-z`])|#\d+\s?[-:,]?\s(?=\S)",
+    r"(?:\[(?:svn r\d+|project @ [^\]]{1,200})\]|\[\w{0,8}\d+(?:\.[\dx]+)+\w{0,4}\]|:[a-z_]{2,30}:|[^\w\s\[\]()`'\"#@$<>&.-]{1,4}|[*-])\s+|(?:fix(?:e[sd])?|closes?|resolves?|refs?|issue|bug) ?:?(?:issues? ?)?#?\d+(?:[,&\s]{1,3}#\d+){0,5}\s?[-:;,.]\s?(?=[A-Za-z`])|#\d+\s?[-:,]?\s(?=\S)",
     re.IGNORECASE,
 )
 """What tools and habits put before a subject: revisions, branches, pictograms, issues."""
@@ -43,7 +43,7 @@ _BOT = re.compile(
     r"\[bot\]|^(?:dependabot|renovate|greenkeeper|snyk|github-actions|pre-commit-ci|semantic-release)\b", re.IGNORECASE
 )
 _BUMP = re.compile(
-    r"(?:start (?:version|work on|maint\w*)\b|release version\b|(?:bump|upgrade|update)\b.{0,120}\bfrom\b.{0,60}\bto\b|(?:bump|update) (?:deps|dependencies|pre-commit|version|changelog))",
+    r"(?:start (?:version|work on|maint\w*)\b|release (?:version\b|v?\d)|(?:bump|upgrade|update)\b.{0,120}\bfrom\b.{0,60}\bto\b|(?:bump|update) (?:deps|dependencies|pre-commit|version|changelog))",
     re.IGNORECASE,
 )
 _DEPENDENCY = re.compile(
@@ -53,9 +53,10 @@ _DEPENDENCY = re.compile(
 _TRIVIAL = re.compile(
     r"\b(?:typos?|spelling|grammar|misspell\w*|readmes?|changelog|whitespace|indentation|reformat\w*|formatting|lint(?:er|ing)?|"
     r"flake8 (?:fix|warning|finding|complain)\w{0,5}|isort|prettier|favicon|logos?|badges?|emojis?|dead links?|broken links?|docstrings?|"
-    r"copyright|license header|gitignore|citation|wording|rephrase\w*|cosmetic\w*|nits?|pre-?commit|unit ?tests?|failing tests?|"
+    r"copyright|license header|citation|wording|rephrase\w*|cosmetic\w*|nits?|pre-?commit|unit ?tests?|failing tests?|"
     r"fix(?:e[sd])? tests?|documentation|docs?|type hints?|typing fix\w*|code ?style|cleanup|clean up|merge conflicts?|"
     r"review comments?|mkdocs|codecov|github actions?|gha|pylint|mypy|ruff|"
+    r"(?:go )?vet|golint|gofmt|clippy|rustfmt|rubocop|eslint|pychecker|pyflakes|licen[cs]\w{1,4}|"
     r"indents?|dev(?:elopment)? (?:dependenc|requirement)\w{1,3}|guides?|tutorials?|type.?ignored?|annotations?|typing|type coverage|verifytypes|(?:unused|redundant) imports?|"
     r"(?:add|adds|added|adding|more|improve|improved|update|updated|new|extend|fix|fixed) (?:\S{1,30} ){0,3}tests?|"
     r"fixes after refactor\w*|print statements?|debug (?:prints?|logs?|statements?))\b",

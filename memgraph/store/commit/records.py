@@ -56,7 +56,7 @@ def annotated(memory: AgentMemory, annotator: Annotator) -> AgentMemory:
     """Return the memory with entities, a failure fingerprint and, if it has none, tags. Given values are kept."""
     found = annotator.annotate(memory)
     updates: dict[str, Any] = {}
-    if not memory.entities and found.entities:
+    if found.entities:
         updates["entities"] = list(found.entities)
     if not memory.tags and found.tags:
         updates["tags"] = list(found.tags)

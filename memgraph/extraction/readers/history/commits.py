@@ -11,6 +11,9 @@ from memgraph.text.overlap import overlap
 
 RECENT_COMMITS = 5_000
 _MAX_SUBJECT_LINES = 3
+_MAX_WRAPPED_LINES = 12
+_LEAST_WRAPPED_CHARS = 50
+"""A first line of this length that goes on in the next one is the begin of a paragraph; a shorter one is a title."""
 _MAX_SUBJECT_CHARS = 2_000
 _MAX_MESSAGE_CHARS = 50_000
 _LEAST_SAME = 0.8
@@ -46,6 +49,8 @@ _MENDS_REQUEST = re.compile(
     r"\b(?:introduced|broken?|broke|regress\w{2,4}|caused|follow[- ]?up|followup|oversight)\b", re.IGNORECASE
 )
 _CONTINUES = re.compile(r" {0,3}(?:[a-z][a-z']{0,20}[\s.,;)]|[a-z][a-z']{0,20}$|\()(?!.{0,30}#\d)(?!\s?:)")
+_IMPORTED = re.compile(r"\A\[[^\]\n]{1,200}\][ \t]*\n+")
+"""A line that a tool put before a message, whose next line is its title."""
 _TRAILER = re.compile(
     r"(?:co-authored-by|signed-off-by|reviewed-by|acked-by|tested-by|reported-by|suggested-by|approved-by|assisted-by|cc|change-id|"
     r"reviewed-on|git-svn-id|pull-request-resolved|differential revision|generated with|🤖 generated)\b.{0,3}:?\s",
@@ -95,14 +100,17 @@ class Commit:
         return _REVERT_QUOTED.match(self.subject) is not None
 
     def _parted(self) -> tuple[str, str]:
-        first, _, rest = self.message.strip().partition("\n")
-        subject = first.strip()
-        for _ in range(_MAX_SUBJECT_LINES - 1):
-            line, _, after = rest.partition("\n")
+        message = self.message.strip()
+        imported = _IMPORTED.match(message)
+        first, _, rest = message[imported.end() if imported else 0 :].partition("\n")
+        subject, after = first.strip(), rest
+        is_wrapped = len(first) >= _LEAST_WRAPPED_CHARS
+        for _ in range(_MAX_WRAPPED_LINES if is_wrapped else 0 if imported else _MAX_SUBJECT_LINES):
+            line, _, later = after.partition("\n")
             if subject.endswith((".", ":", ";", "!")) or not _CONTINUES.match(line) or _TRAILER.match(line.strip()):
-                break
-            subject, rest = f"{subject} {line.strip()}", after
-        return subject, rest
+                return subject, after
+            subject, after = f"{subject} {line.strip()}", later
+        return (subject, after) if is_wrapped else (first.strip(), rest)
 
 
 class _Kept(NamedTuple):

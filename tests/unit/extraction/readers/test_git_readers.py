@@ -360,6 +360,15 @@ def test_a_wrapped_subject_is_one_sentence(repository: Repository) -> None:
     assert task.output == "Because of races."
 
 
+def test_a_title_without_an_empty_line_after_it_is_parted_from_the_body(repository: Repository) -> None:
+    lines = ["the cart was locked in one", "place, then in another one,", "where it was locked", "again."]
+    repository.commit("\n".join(["[project @ shop--1.0--patch-52]", "fix deadlock of the cart", *lines]))
+    repository.commit("\n".join(["fix deadlock of the till", *lines]), hours=9)
+    for task in tasks(list(GitReader(repository.path).records(None))):
+        assert task.description.startswith("fix deadlock of the ")
+        assert task.output == "\n".join(lines)
+
+
 def test_removed_and_renamed_files_are_known(repository: Repository, tmp_path: Path) -> None:
     repository.commit("Add cart", file="app/cart.py")
     repository.git("mv", "app/cart.py", "app/basket.py")

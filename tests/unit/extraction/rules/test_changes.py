@@ -62,7 +62,7 @@ def test_a_feature_is_kept_only_for_a_cause() -> None:
     caused = "Clerks added the taxes twice because the price did not say what it includes."
 
     assert told("Add a --net flag", described) is None
-    assert told("Add a --net flag", f"{described} {caused}") == f"Add a --net flag. {caused}"
+    assert told("Add a --net flag", f"{described} {caused}") == f"Add a --net flag. {described} {caused}"
 
 
 def test_a_sentence_that_leans_on_another_is_told_with_it() -> None:
@@ -113,3 +113,58 @@ def test_what_breaks_is_quoted_from_the_footer() -> None:
     assert told("feat: send exact prices", body) == (
         "Breaking change: send exact prices. Prices are sent as text, callers must parse them."
     )
+
+
+def test_a_paragraph_is_told_whole_as_far_as_it_fits() -> None:
+    body = (
+        "The printer ends each line itself. We need an end of line in case there are no lines. This trims the other one.\n\n"
+        "Thanks to Grace!"
+    )
+    assert told("Print one end of line", body) == f"Print one end of line. {body.splitlines()[0]}"
+    long = " ".join(["The lock is taken twice because of the queue.", *["It was always so in the shop."] * 30])
+    assert (told("Fix the lock of the cart", long) or "").endswith("It was always so in the shop.")
+    assert len(told("Fix the lock of the cart", long) or "") < 640
+
+
+def test_reasons_given_as_a_list_are_told_with_what_announces_them() -> None:
+    body = "There are several reasons for it:\n\n1) It is faster\n2) Its seed comes from the kernel. See:\n   https://shop.example/a\n"
+    assert told("Switch from dice to the counter", body) == (
+        "Switch from dice to the counter. There are several reasons for it: It is faster; Its seed comes from the kernel."
+    )
+
+
+@pytest.mark.parametrize(
+    ("description", "output"),
+    [
+        ("Rename an internal 'async' argument for Python 3.7 compatibility", ""),
+        ("Timeouts of the queue should be on the Queue, not the Shop", ""),
+        ("Making `-1` conflict with `--exec` and `--results` override `-1`", ""),
+        ("open_cart() now raises CartError for empty baskets", ""),
+        ("CI: no need to set SHOP", "It should be defined in every shop, if it isn't, setting it would be wrong."),
+        ("The generator works in modules", "A major change in behavior, but with modules it is needed."),
+        ("Drop support for RC4", "It's completely broken."),
+        ("Drop 'Cart(on_close=...)' from API", ""),
+        ("Drop `cart.timer` attribute", ""),
+        ("Add protection of tossed cookies", "Mitigate malicious cookies set on a shop from being read by the street."),
+        ("Remove the help page before adding it", "This fixes an issue where each call shows the help page once more."),
+    ],
+)
+def test_rules_purposes_and_what_users_meet_are_kept(description: str, output: str) -> None:
+    assert told(description, output)
+
+
+@pytest.mark.parametrize(
+    ("description", "output"),
+    [
+        ("Delete name field from Command", ""),
+        ("Removed the lock files", "They were committed by mistake."),
+        ("Take over the dual-license handling", "Try to stop the host from complaining about the license."),
+        ("Go vet", "The string in the print tripped up go vet and was not easy to read."),
+        ("Add Strict Transport Security protection", ""),
+        ("Add a callback", "This can be used to initialize the class with options."),
+        ("They should just share the same version", ""),
+        ("Add logic for determining if a URL should be proxied", ""),
+    ],
+)
+def test_what_changes_nothing_for_anyone_is_silent(description: str, output: str) -> None:
+    assert told(description, output) is None

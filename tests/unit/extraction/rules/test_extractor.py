@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from memgraph.extraction import RuleExtractor
+from memgraph.index.indexed_text import indexed_text
 from memgraph.lifecycle import ConsolidationPipeline
 from memgraph.model.build import BuildEventLog, Candidate
 from memgraph.model.memory import EpisodicMemory, ProceduralMemory, SemanticMemory
@@ -331,3 +332,39 @@ def test_who_and_where_are_fields_and_do_not_fill_the_text() -> None:
     assert memory.location == "shop/cart.py"
     assert "Ada" not in memory.content
     assert "shop/" not in memory.content
+
+
+def test_a_commit_is_found_by_the_issues_and_requests_that_it_names(store: Any) -> None:
+    body = "The lock was taken twice because two workers read one queue.\n\nFixes #71, #72."
+    ConsolidationPipeline(store).consolidate(
+        commits(
+            {"description": "Fix the lock of the cart (#1394)", "output": body},
+            {
+                "description": "Fix the price of carts",
+                "output": "Totals were computed before the discounts were loaded.",
+            },
+        )
+    )
+    (memory,) = [one for one in store.get_all_memories() if "lock" in one.content]
+    assert [one.name for one in memory.entities if one.kind == "issue"] == ["#1394", "#71", "#72"]
+    assert "#" not in memory.content
+    assert "#1394" in indexed_text(store.reader.rows([memory.id])[0])
+
+
+def test_a_merged_request_is_kept_for_what_its_description_states_only() -> None:
+    merge = "Merge pull request #71 from ada/queue"
+    why = "The lock was taken twice because two workers read one queue."
+    (memory,) = [
+        one.memory for one in found(commits({"description": merge, "output": f"Lock the cart once\n\n{why}"})).values()
+    ]
+    assert memory.content.startswith(f"Lock the cart once. {why}")
+    assert [one.name for one in memory.entities] == ["#71"]
+    assert kinds(commits({"description": merge, "output": "Fix crash when the cart is empty"})) == []
+
+
+def test_a_long_subject_is_parted_after_its_first_sentence() -> None:
+    first = "Make the printer a daemon since the new version of the runtime does not call the handler at exit any more"
+    (candidate,) = found(
+        commits({"description": f"{first}. Also allow names of shops, streets and towns in capitals."})
+    ).values()
+    assert candidate.memory.content == f"{first}. (cart.py)"
