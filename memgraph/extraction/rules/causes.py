@@ -51,8 +51,8 @@ _ECHO = re.compile(
     re.IGNORECASE,
 )
 _POINTS = re.compile(r"^(?:this|that|it|these|those|they|he|she|there)(?:'s|\b)", re.IGNORECASE)
-_NAMES = re.compile(
-    r"`[^`]{2,80}`|\b\w+\.\w{1,5}\b|\b\w+_\w+|\b[a-z]+[A-Z]\w+|\b[A-Z][a-z]+[A-Z]\w*|[\w.-]+/[\w./-]+|\b\d{2,}\b|“[^”]{2,60}”|\"[^\"]{2,60}\"|'[^'\s][^']{1,60}'|\b[A-Z]{2,}\b|-{1,2}[a-z][\w-]+"
+NAMES = re.compile(
+    r"`[^`]{2,80}`|\b\w+\.\w{1,5}\b|\b\w+_\w+|\b[a-z]+[A-Z]\w+|\b[A-Z][a-z]+[A-Z]\w*|[\w.~-]+/[\w./-]+|\b\d{2,}\b|“[^”]{2,60}”|\"[^\"]{2,60}\"|'[^'\s][^']{1,60}'|\b[A-Z]{2,}\b|-{1,2}[a-z][\w-]+"
 )
 """Something that can be looked up: code, a path, a number, a quotation."""
 _STILL = re.compile(
@@ -93,7 +93,7 @@ def causes_in(text: str, *, weak: bool = False, is_about: bool = False) -> list[
                 continue
             part = f"{ended(parts[place - 1], ends='.!?', closing='')} {part}"  # noqa: PLW2901
         words = len(part.split())
-        is_telling = is_about or _NAMES.search(part) is not None or (is_cause and words >= _TELLING_WORDS)
+        is_telling = is_about or NAMES.search(part) is not None or (is_cause and words >= _TELLING_WORDS)
         if _LEAST_WORDS <= words <= 2 * _MOST_WORDS and is_telling:
             found.append(part)
     return found

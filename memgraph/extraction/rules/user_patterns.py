@@ -28,13 +28,13 @@ MARKED = re.compile(
 LOWER_CASE_SENTENCE = re.compile(r"(?<=[\w)`'\"][\w)`'\"][.!?])(?<!etc\.)(?<!vs\.)\s+(?=[a-z`~])")
 CLAUSE = re.compile(r"[,;:]\s+|\s+(?:--?|–|—)\s+|\s+(?:but|and|so|because|since)\s+", re.IGNORECASE)
 
-QUESTION = re.compile(
+_QUESTION = re.compile(
     r"\?\W{0,3}$|^(?:can|could|would|will|wouldn'?t|do|does|did|is|are|was|were|should|shall|may|have|has|isn'?t|aren'?t|don'?t)\s+"
     r"(?:you|i|we|the|it|this|that|there|they|these|those|our|my|your|any\w{0,4})\b|^(?:what|why|how|where|which|who|whose|when(?=\s+(?:is|are|was|do|does|did|will)\b))\b",
     re.IGNORECASE,
 )
 TAG = re.compile(
-    r",?\s+(?:right|ok(?:ay)?|yes|please|is that (?:possible|ok(?:ay)?)|can (?:you|we)|could you|will you|got it|clear)\s*\?\W*$",
+    r"(?:\s+please|,\s+(?:right|ok(?:ay)?|yes|is that (?:possible|ok(?:ay)?)|can (?:you|we)|could you|will you|got it|clear))\s*\?\W*$",
     re.IGNORECASE,
 )
 """What makes a question of a statement."""
@@ -46,7 +46,7 @@ ONCE = re.compile(
 )
 """What ties a sentence to the moment."""
 HEDGED = re.compile(
-    r"^(?:imagine|suppose|assume|pretend|let'?s (?:say|assume|pretend))\b|\b(?:maybe|perhaps|probably|not sure|i wonder|wondering|my (?:naive )?(?:thinking|guess)|i assume|leaning|might|could be|i don'?t kno?w\w?)\b|\*\*|^[*#]|</?\w{1,40}_\w{1,40}>",
+    r"^(?:imagine|suppose|assume|pretend|let'?s (?:say|assume|pretend))\b|\b(?:maybe|perhaps|probably|not sure|i wonder|wondering|my (?:naive )?(?:thinking|guess)|i assume|leaning|might|could be|contemplating|i don'?t kno?w\w?)\b|\*\*|^[*#]|</?\w{1,40}_\w{1,40}>",
     re.IGNORECASE,
 )
 """Doubt, and marks of pasted documents."""
@@ -162,7 +162,7 @@ _WANTS = re.compile(
     re.IGNORECASE,
 )
 _PURPOSE = re.compile(
-    r"^(?:the|our|my)\s(?:main |whole |overall |original |long[- ]term )?(?:goal|aim|purpose|motivation|rationale|priority|reason (?:why |that )?(?:we|it|the|they|i)|ground truth)\s(?:\S+\s){0,12}?(?:is|are|was)\s\S|"
+    r"^(?:the|our|my)\s(?:main |whole |overall |original |long[- ]term )?(?:goal|aim|purpose|motivation|rationale|priority|reason (?:why |that )?(?:we|it|the|they|i)|difference between|ground truth)\s(?:\S+\s){0,12}?(?:is|are|was)\s\S|"
     r"\b(?:i|we)(?:'m| am|'re| are)?\s+(?:(?:eventually |still |only )?(?:plan|planning|intend|intending|aiming) (?:to|on|for)|targeting)\s+(?!leave|go\b|continue|look|commit|check|do\b)\S+\s\S",
     re.IGNORECASE,
 )
@@ -194,6 +194,24 @@ _ENVIRONMENT = re.compile(
     r"\bi (?:don'?t|do not) have (?:docker|sudo|root|admin|\w+ (?:installed|access|rights|permissions?))\b|\b(?:would not|wouldn'?t|will not|won'?t) work (?:here|for us|in (?:my|our) case|on (?:this|our|my)|with|when)|\brepo(?:sitory)? (?:moved|was moved|lives|has moved)\s",
     re.IGNORECASE,
 )
+_LIMITS = re.compile(
+    r"^we(?:'re| are)\s+(?:not|still|only|completely|already)\s(?:\w+\s){0,2}(?:trying|locked|bound|limited|going|testing|running|building|supporting)\s|^(?:we|i)\s+(?:sometimes|usually|often|generally|mostly|normally|typically)\s\w+\s\S|^(?:i'm|we're|i am|we are)\skeeping\s|"
+    r"^we\s+(?:do not|don'?t)\s+(?:really )?(?:need|want|care|have|test)\s(?!(?:it|this|that|to (?:see|do|wait|worry))\b)\S+\s\S|^(?:my|our|the)\s(?:\w+\s)?(?:system|machine|laptop|box|mac\w*|server|env\w*|setup)\s(?:has|have|uses?|runs?|comes)\s\S",
+    re.IGNORECASE,
+)
+EXPLAINS = re.compile(
+    r"\b(?:bea?ca?u?a?se|becuase)(?! (?:you|i)(?:'ve|\b))|\b(?:since (?!last\b|yesterday\b|my\b|when\b)\w+ \w+|due to|(?:is|was) caused by|that'?s (?:where|why)|for (?:this|that) reason)\b|, so (?!let|can|could|i\b|please|what|how|now|go|maybe|do\b|it seems)\w",
+    re.IGNORECASE,
+)
+"""A reason: kept where it names something that can be looked up."""
+DECLARES = re.compile(
+    r"^(?:(?:the|our|my|all|some|only|most|both|its?)\s(?:[\w`'\"./@()&-]+\s){0,5}?|(?=\S*[\w)`][_./`A-Z\d])\S+\s|(?!(?:You|We|I|It|If|There|This|That|These|What|Only|They)\b)[A-Z][a-z]+\s(?=\S+\s\S+\s\S))"
+    r"(?<!\bi )(?<!\bit )(?:is|are|isn'?t|aren'?t|has|have|does(?:n'?t| not)?|contains?|uses?|runs?|lives?|works?|means?|takes?|returns?|supports?|comes?|must|can(?:'?t|not| not))\s\S",
+)
+"""A statement in the present about something that has a name."""
+_REMINDS = re.compile(
+    r"^(?:i thought|didn'?t|haven'?t|hadn'?t|but) we (?:had )?(?:agreed?|decided?|said)\b", re.IGNORECASE
+)
 _DAYS = re.compile(r"\bon (?:mon|tues|wednes|thurs|fri|satur|sun)days\b", re.IGNORECASE)
 _SCHEDULE = re.compile(r"\b(?:deploys?|releases?|backups?|jobs?|freezes?|meetings?|crons?|builds?)\b.{1,60}\b(?:on (?:mon|tues|wednes|thurs|fri|satur|sun)days?|every|nightly|daily|weekly|at \d{1,2})\b", re.IGNORECASE)  # fmt: skip
 _PLACE = re.compile(
@@ -219,7 +237,7 @@ _PREFERS = re.compile(
 )
 DECIDED = re.compile(
     r"\b(?:we|the team|i)(?:'ve| have| had|'re| are| all)?\s+(?:already |once )?(?:decided|agreed|chose|chosen|settled on|opted (?:for|against)|standardi[sz]ed on|went with|going with|moved (?:\w+ ){0,3}?(?:away from|off|to)|migrated|switched|dropped|committed to|ruled out|stick(?:ing)? (?:to|with))\b(?!\s+(?:it|that|this)\W*$)|"
-    r"\b(?:decision|decided)\s*:|\bit (?:was|is|has been) decided\b",
+    r"\bwe (?:decide|agree) (?:to|on)\b|\b(?:decision|decided)\s*:|\bit (?:was|is|has been) decided\b",
     re.IGNORECASE,
 )
 _CONVENTION = re.compile(
@@ -263,6 +281,7 @@ STATES = (
     _ROLE,
     _PASSIVE,
     _ENVIRONMENT,
+    _LIMITS,
 )
 HARD = (DECIDED, _STATE, _IS_RIGHT, _PREFERS, _CONTRASTS, REASONED, _PLACE, _WANTS, _OBLIGES, _ENVIRONMENT, _PURPOSE)
 """Statements also where the sentence mentions trouble, as their reason."""
@@ -279,3 +298,8 @@ ONLY_TAKES_BACK = re.compile(
 )
 PROPOSES = re.compile(r"^let'?s\b", re.IGNORECASE)
 NEGATION = re.compile(r"\b(?:no|not|never|don'?t|do not|dont|avoid|stop|without|no longer|n't)\b", re.IGNORECASE)
+
+
+def is_question(text: str) -> bool:
+    """Return whether a sentence asks; one that reminds of an agreement does not, whatever mark ends it."""
+    return _QUESTION.search(text) is not None and not _REMINDS.match(text)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memgraph.extraction.rules import user_patterns as patterns
+from memgraph.extraction.rules.causes import NAMES
 from memgraph.extraction.rules.subjects import content_words
 from memgraph.extraction.statements import sentences
 
@@ -22,6 +23,7 @@ _MOST_WORDS = 60
 _MOST_GENERAL_WORDS = 35
 """Longer sentences tell a story, in which "always" and "never" are about something else."""
 _LEAST_WORDS = 2
+_TELLING_WORDS = 3
 _RETRACTED_OVERLAP = 0.5
 
 
@@ -59,7 +61,7 @@ def statements_in(message: str) -> list[UserStatement]:
         if kind and points and not (before and starts):
             kind = None
         is_reason = bool(
-            was_kept and starts and not kind and not patterns.QUESTION.search(part) and not patterns.ONCE.search(part)
+            was_kept and starts and not kind and not patterns.is_question(part) and not patterns.ONCE.search(part)
         )
         if (
             (kind or is_reason)
@@ -77,7 +79,7 @@ def statements_in(message: str) -> list[UserStatement]:
         request = patterns.POLITE.match(text)
         before = (
             ""
-            if patterns.QUESTION.search(part) and not request
+            if patterns.is_question(part) and not request
             else text[request.end() :].rstrip(" ?")
             if request
             else text
@@ -106,7 +108,7 @@ def _kind(sentence: str) -> StatementKind | None:
     if polite and (patterns.GENERAL.search(text) or patterns.FORBIDS.match(text[polite.end() :])):
         text = text[polite.end() :].rstrip(" ?")
     words = text.split()
-    if not _LEAST_WORDS <= len(words) <= _MOST_WORDS or patterns.QUESTION.search(text):
+    if not _LEAST_WORDS <= len(words) <= _MOST_WORDS or patterns.is_question(text):
         return None
     is_general = (
         len(words) <= _MOST_GENERAL_WORDS
@@ -127,14 +129,24 @@ def _kind(sentence: str) -> StatementKind | None:
         clauses = [clause for clause in clauses if any(pattern.search(clause) for pattern in patterns.HARD)]
     if not clauses:
         return None
-    clauses = [clause for clause in clauses if not patterns.QUESTION.search(clause)]
+    clauses = [clause for clause in clauses if not patterns.is_question(clause)]
     if patterns.PROPOSES.match(text) and not is_general:
         clauses = [clause for clause in clauses if patterns.REASONED.search(clause) or patterns.DECIDED.search(clause)]
     if any(pattern.search(clause) for clause in clauses for pattern in patterns.STATES):
         return "statement"
     if is_general or any(pattern.search(clause) for clause in clauses for pattern in patterns.INSTRUCTS):
         return "instruction"
-    return "statement" if marked and len(content_words(text)) > 2 and not patterns.POINTING.match(text) else None
+    if patterns.POINTING.match(text) or len(content_words(text)) < _TELLING_WORDS:
+        return None
+    return "statement" if marked or (_tells(text) and not patterns.TAG.search(sentence)) else None
+
+
+def _tells(text: str) -> bool:
+    """Return whether a sentence gives a reason, or states something in the present, and names what can be looked up."""
+    if not NAMES.search(text):
+        return False
+    is_seen = patterns.TROUBLE.search(text) is not None or len(text.split()) > _MOST_GENERAL_WORDS
+    return patterns.EXPLAINS.search(text) is not None or not (is_seen or patterns.DECLARES.match(text) is None)
 
 
 def _points_elsewhere(sentence: str) -> bool:
