@@ -17,7 +17,11 @@ def trial_text(told: Mapping[str, Any], *, is_solved: bool) -> str:
     parts += [f"{label}: {told[name]}" for label, name in labels.items() if told.get(name)]
     if done := done_text(told):
         parts.append(f"What was done: {done}.")
-    labels = {"What decided it": "explained", "Last error": "last_error", "Result": "result"}
+    labels = {
+        "What decided it" if is_solved else "What was wrong": "explained",
+        "Last error": "last_error",
+        "Result": "result",
+    }
     parts += [f"{label}: {told[name]}" for label, name in labels.items() if told.get(name)]
     return " ".join(parts)
 

@@ -35,7 +35,12 @@ _UNUSABLE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """Errors of the way something was called, not of what it found."""
-_NOT_OF_THE_RULES = re.compile(r"not found|invalid|does not exist", re.IGNORECASE)
+_NOT_OF_THE_RULES = re.compile(r"not found|invalid|does not exist|not enough", re.IGNORECASE)
+_GUESSED = re.compile(
+    r"\b(?:wrong|incorrect|invalid|bad|not the (?:right|correct))\s+(?:flag|password|passphrase|answer|guess|key|solution|pin|code|token|number)\b|\btry again\b",
+    re.IGNORECASE,
+)
+"""Errors that reject a guess: another guess is no remedy."""
 _ROUTINE = re.compile(r"git (?:add|commit)\b")
 """Commands whose failures are stopped by hooks and staging, as everywhere."""
 _STATUS = re.compile(
@@ -70,7 +75,9 @@ def failures(steps: Sequence[Step]) -> Iterator[Finding]:
     for step in steps:
         if step.creates:
             created.update(step.task.files_changed)
-        if step.worked or step.place in told or step.looks or step.edits or _ROUTINE.match(step.command):
+        if step.worked or step.place in told or not step.runs or _ROUTINE.match(step.command):
+            continue
+        if _GUESSED.search(step.task.output[-2_000:]):
             continue
         remedy = _ended_by(steps, step)
         alike = [
@@ -166,13 +173,24 @@ def _remedy_of_call(last: Step, worked: Step, error: str) -> _Remedy | None:
     """Return which arguments a call needed, where few differ and the error states a rule; an unknown name is a case of its own."""
     if _NOT_OF_THE_RULES.search(error):
         return None
-    before, after = (step.task.command[:8_000].split(", ") for step in (last, worked))
-    known = set(before)
-    new = [part.split("(", 1)[-1].rstrip(")") for part in after if part not in known]
-    if not 0 < len(new) <= _MAX_CHANGED_ARGUMENTS:
+    before, after = (_arguments(step.task.command) for step in (last, worked))
+    new = [argument for argument in after if argument not in before]
+    if not 0 < len(new) <= _MAX_CHANGED_ARGUMENTS or len(", ".join(new)) > MAX_COMMAND_CHARS:
         return None
     told = f"`{short(', '.join(new))}`"
     return _Remedy("instead", told, told, "")
+
+
+def _arguments(call: str) -> list[str]:
+    """Return the arguments of a call, each as it is written."""
+    depth, start, found = 0, 0, []
+    inside = call[:8_000].partition("(")[2].removesuffix(")")
+    for place, sign in enumerate(inside):
+        depth += (sign in "([{") - (sign in ")]}")
+        if sign == "," and depth == 0:
+            found.append(inside[start:place].strip())
+            start = place + 1
+    return [*found, inside[start:].strip()]
 
 
 def _after(steps: Sequence[Step], step: Step) -> str:
