@@ -24,7 +24,7 @@ _NEAR_FAILURES = 40
 _LEAST_WORDS, _MOST_WORDS = 6, 60
 _TELLING_WORDS = 10
 
-_JOINED = re.compile(r"(?<=[a-z)`'\"])[.!?](?=[A-Z][a-z]{1,20}[ ,])")
+_JOINED = re.compile(r"(?<=[a-z\d)`'\"])[.!?](?=[A-Z][a-z]{1,20}[ ,])")
 _PLANS = re.compile(
     r"^(?:ok(?:ay)?,?\s+|great[,!]?\s+|good[,!]?\s+|so,?\s+|perfect[,!]?\s+)?(?:now,?\s+|next,?\s+|first,?\s+|then,?\s+|finally,?\s+)?(?:let'?s?(?:\s+us)?|lets|"
     r"i(?:'ll| will| need| should| am going| want| can now|'m going)|we(?:'ll| will| need| should| can now| are going)|now|next|first|the next step|"
@@ -38,8 +38,8 @@ _CAUSE = re.compile(
 )
 _BECAUSE = re.compile(
     r", so (?!let|i\b|we\b|i'll|now)\w|\b(?:because|due to|since (?:the|it|they|we)|so that|means that|meaning that|which means|this means|does(?:n't| not) support|not supported|only works|is required|"
-    r"must (?:be|have|not)|needs? to be|too (?:large|small|long|short|old|new|many|slow)|never (?:set|called|initiali[sz]ed|closed|summed|reset|updated)|instead of|contrary to|in reality|"
-    r"(?:did|does|do)(?:n't| not) (?:work|match|exist|handle|include|contain|pass|reset|update)|timed out|(?:is|are|was|were) (?:missing|empty|null|undefined|never)|conflicts? with|shadow(?:s|ed)|overrid(?:e|es|den))\b",
+    r"must (?:be|have|not)|needs? to be|(?:which|that) (?:can |may |could )?(?:truncates?|causes?|breaks?|drops?|ignores?|loses?|overwrites?|skips?|prevents?|fails?)|leads? to|too (?:large|small|long|short|old|new|many|slow)|never (?:set|called|initiali[sz]ed|closed|summed|reset|updated)|instead of|contrary to|in reality|"
+    r"(?:did|does|do)(?:n't| not) (?:work|match|exist|handle|include|contain|pass|reset|update|find|have|know|set)|timed out|(?:is|are|was|were) (?:missing|empty|null|undefined|never)|conflicts? with|shadow(?:s|ed)|overrid(?:e|es|den))\b",
     re.IGNORECASE,
 )
 _DOUBTS = re.compile(

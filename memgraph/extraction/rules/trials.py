@@ -9,7 +9,7 @@ from typing import Any
 from memgraph.extraction.error_text import error_lines, task_fingerprint
 from memgraph.extraction.readers.trials.taubench import READS
 from memgraph.extraction.rules.findings import Finding
-from memgraph.extraction.rules.remedies import failures
+from memgraph.extraction.rules.remedies import arguments_of, failures
 from memgraph.extraction.rules.session_steps import Step
 from memgraph.extraction.statements import sentences
 from memgraph.model.attempts import Attempt
@@ -23,7 +23,7 @@ _MAX_NAMES = 12
 _MAX_LESSON_CHARS = 440
 _MAX_PROVEN_CHARS = 200
 _MAX_RESULT_CHARS = 200
-_MAX_WHAT_CHARS = 320
+_MAX_WHAT_CHARS = 480
 _MAX_READ_CHARS = 4_000
 _LESSON = re.compile(
     r"\b(?:should|shouldn't|next (?:trial|time|attempt)|will|would|instead|need(?:ed|s)? to|must|avoid|always|never|rather than|"
@@ -46,7 +46,7 @@ _LEADS_IN = re.compile(
 )
 _LEAST_RULE_WORDS = 5
 _MAX_RULES = 2
-_MAX_CALL_CHARS = 100
+_MAX_ARGUMENT_CHARS = 40
 _PREAMBLE = re.compile(
     r'("""|\'\'\')(?:(?!\1).){0,4000}\1|^(?:(?:from [\w.]{1,80} )?import [^\n]{1,200}|[ \t]{0,40}#[^\n]{0,400})$',
     re.DOTALL | re.MULTILINE,
@@ -177,8 +177,9 @@ def _shortfall(task: BuildTask, calls: Sequence[BuildTask], answers: Sequence[st
     rules = " ".join(f"“{rule}”" for rule in _stated_rules(task, answers))
     if done := _changes(calls):
         held = f" The agent had stated: {rules}" if rules else ""
-        last = _cut(done[-1].command, _MAX_CALL_CHARS)
-        return f"It ended with `{last}`, which was wrong or not all that was needed.{held}"
+        name, _, _ = done[-1].command.partition("(")
+        told = ", ".join(one for one in arguments_of(done[-1].command) if len(one) <= _MAX_ARGUMENT_CHARS)
+        return f"It ended with `{name}({told})`, which was wrong or not all that was needed.{held}"
     return f"Nothing was changed, which was not enough.{f' The agent had stated: {rules}' if rules else ''}"
 
 

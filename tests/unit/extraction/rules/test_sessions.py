@@ -320,7 +320,11 @@ def test_the_way_to_success_leaves_out_what_only_looked_or_failed() -> None:
         "edit shop/cart.py (use an empty total)",
         "`python repro.py`",
     ]
-    assert memory.content == "How “Empty carts crash.” was solved: edited shop/cart.py (use an empty total)."
+    assert memory.content == (
+        "How “Empty carts crash.” was solved: edited shop/cart.py (use an empty total). "
+        "`python repro.py` printed `KeyError: 'total'` before and `fine` after."
+    )
+    assert memory.source_event_ids == ["claude-1/t5"]  # the run that confirmed it
     assert [one for one in found(session(*log.model_dump()["tasks"])) if one.key == "session:procedure"] == []
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from memgraph.extraction.rules import user_patterns as patterns
 from memgraph.extraction.rules.causes import NAMES
 from memgraph.extraction.rules.subjects import content_words
+from memgraph.extraction.rules.user import patterns
 from memgraph.extraction.statements import sentences
 
 StatementKind = Literal["instruction", "statement"]
