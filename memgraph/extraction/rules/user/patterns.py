@@ -16,7 +16,7 @@ FENCED = re.compile(
 QUOTED = re.compile(r"[\"“](?:[^\s\"“”]{1,60}\s+){2,60}[^\"“”]{1,80}[\"”]")
 OPENER = re.compile(
     r"^\W{0,4}(?:(?:ok(?:ay)?|yes|very good|excellent|awesome|yeah|yep|sure|right|good|great|nice|cool|perfect|because|thanks?|thank you|please|pls|plz|also|and|but|so(?! far\b)|well|hmm+|wait|w8|"
-    r"actually|oh|hey|just|again|i think|i guess|imo|imho|no(?=[,.!;:])|nope|then|however|one (?:more|last) thing|ps|btw|by the way)\b[\s,:;.!-]{0,4}){1,6}",
+    r"actually|oh|hey|just|again|i think|i guess|imo|imho|no(?=[,.!;:]| no\b)|nope|then|however|one (?:more|last) thing|ps|btw|by the way)\b[\s,:;.!-]{0,4}){1,6}",
     re.IGNORECASE,
 )  # fmt: skip
 MARKED = re.compile(
@@ -57,7 +57,7 @@ TROUBLE = re.compile(
 )
 """A report of what is seen."""
 
-POINTING = re.compile(r"^(?!it(?:'s| is) (?:\w+ )?(?:important|critical|crucial|essential|vital|mandatory)\b|this (?:project|repo|repository|code ?base|service|app|machine|box|team|company|library|package|tool|site|system)\b)(?:it|its|it's|this|that|that's|thats|these|those|they|them|he|she|there|here|same|the (?:same|other|first|second|last|latter) one)\b", re.IGNORECASE)  # fmt: skip
+POINTING = re.compile(r"^(?!it(?:'s| is) (?:\w+ )?(?:important|critical|crucial|essential|vital|mandatory)\b|there (?:are|is) (?:two|three|four|several|only|an?)\b|this (?:project|repo|repository|code ?base|service|app|machine|box|team|company|library|package|tool|site|system)\b)(?:it|its|it's|this|that|that's|thats|these|those|they|them|he|she|there|here|same|the (?:same|other|first|second|last|latter) one)\b", re.IGNORECASE)  # fmt: skip
 POINTS_AT_END = re.compile(
     r"\b(?:that|this|it|them|those|these|so|one|either|both)(?:\s+(?:again|anymore|any ?more|now|ever|here|there|either|too|please|then|way|like that))*\W*$",
     re.IGNORECASE,
@@ -156,7 +156,7 @@ _CONDITIONAL = re.compile(
     re.IGNORECASE,
 )
 _WANTS = re.compile(
-    r"\bi(?:'d| would) rather\s+(?!not (?:say|know)\b|see\b)\w+\s+\S|\bi (?:want|would like|need)\s+(?:only|all|every|no|us to|to (?:keep|be \w+ing|stay|avoid|micromanage))\s+\S|\bi'd like\s+(?:only|all|every|no|us to|to keep)\s+\S|"
+    r"\bi(?:'d| would) rather\s+(?!not (?:say|know)\b|see\b)\w+\s+\S|\bi (?:want|'d like|would like)\s+(?!you|it|this|that|to\b|the\b)(?:\w+\s){1,3}to\s\w+\s\S|\bi (?:like|love)\s(?:\w+\s)?[a-z]{4,}s\s\w+\s\S|\bi (?:want|would like|need)\s+(?:only|all|every|no|us to|to (?:keep|be \w+ing|stay|avoid|micromanage))\s+\S|\bi'd like\s+(?:only|all|every|no|us to|to keep)\s+\S|"
     r"\bi(?: want|'d like| would like) you to\s+\w+\s.{0,60}\b(?:before (?:you )?\w+|only|all|every|rather than|instead of)\b|\band i (?:really )?(?:hate|dislike|don'?t like) (?:it|that|this)\b|"
     r"\bi(?:'m| am)\s+(?:\w+ )?(?:obsessive|picky|strict|particular|pedantic|allergic|not (?:that )?familiar|unfamiliar|new to|a fan of|not a fan of|used to)\s|\bi said\s+(?:only|no|all|every)\s\S",
     re.IGNORECASE,
@@ -209,6 +209,47 @@ DECLARES = re.compile(
     r"(?<!\bi )(?<!\bit )(?:is|are|isn'?t|aren'?t|has|have|does(?:n'?t| not)?|contains?|uses?|runs?|lives?|works?|means?|takes?|returns?|supports?|comes?|must|can(?:'?t|not| not))\s\S",
 )
 """A statement in the present about something that has a name."""
+_REQUESTED = "|".join(
+    str.split(
+        "add adapt adjust append apply ask build bump call change check clean click close combine commit compare convert copy create debug delete deploy describe disable do document "
+        "double drop edit enable expand explain explore export extend extract find finish fix fixed format generate get give go have implement improve include inline insert install "
+        "instruct investigate keep let list load look maintain make mention merge migrate modify move name note open pass paste pick play prepare print proceed pull push put read rebase "
+        "recall refactor regenerate remove rename replace reproduce rerun research reset resolve restart restore return revert review rewrite run save scan search see send set ship show "
+        "simplify skip sort split start stop summari[sz]e switch tag take talk tell test think track translate try turn undo update upgrade use validate verify wait walk watch work wrap write"
+    )
+)
+_VERBS = "|".join(
+    str.split(
+        "accept allow apply arrive ask assume belong block break build cache call come consume contain count crash depend deploy enforce expect expire follow forget generate get give go handle "
+        "happen hold ignore keep know limit listen live lock make manage match mean own point prefer provide read refer reject release require reset return review rotate run send serve "
+        "share sit skip start stay stop store support sync take talk time translate trigger truncate use validate want wipe work write"
+    )
+)
+ASSERTS = re.compile(
+    r"^(?:(?:you should know|the thing is|let me explain|wrong assumption|(?:but |and )?(?:keep in mind|note))(?: that|:|,)?\s+)?"
+    r"(?!(?:"
+    + _REQUESTED
+    + r"|i|you|it|he|she|they|this|that|these|those|which|who|how|why|when|where|if|as|not|yes|no|ok|let'?s|looks?|sounds?|seems?|\w+ing|\w+ed|don'?t|please|the (?:first|second|third|last|next|previous|other|same|new|above)|one)\b(?! (?:\w+ )?(?:repo|project|service|team|machine|customer|app)\b))"
+    r"(?:we|there|what you see in (?:\S+\s){1,4}|(?!(?:i|you)\b)\S+(?:\s(?!(?:i|you|we|your|who|to|that (?:all|the|our|it|we))\b)[^\s,;]+){0,6}?)\s"
+    r"(?:(?:is|are|isn'?t|aren'?t|has|have|can|can'?t|cannot|may|must|should|doesn'?t|don'?t|do(?:es)? not|will|won'?t)(?: not| only| always| never)?|(?:only |always |never |usually |also )?(?:"
+    + _VERBS
+    + r")(?:e?s)?|needs?(?! (?:an?|to|some)\b))\s(?!you\b)\S",
+    re.IGNORECASE,
+)
+"""An assertion in the present about something that is named: what a user explains of the system, the team or the rules."""
+OF_THE_MOMENT = re.compile(
+    r"\b(?:now|just|already|again|so far|here|above|below|line \d+|currently|ready|done|finished|wrong|weird|better|worse|nice|great|good|fine|perfect|awesome|confusing|unclear|interesting|"
+    r"funny|odd|odd|blank|left|green|red|gone|missing|empty|too \w+|slow|duplicated?|you(?:r|'ve|'re)?|i(?:'m|'ll|'ve|'d)?|me|idea|point|goal|question|problem|issue|we(?:'ve| have| had)(?! (?:an?|the|no|two|three|several|to|only)\b)|please|pls|plz|do the same|let'?s|shou?ld?u?l?|we(?:'ll| (?:\w+ )?(?:are|were|should|could|need|have to|can|will|do|did|had|know|just)))\b|[⏺✅✓]|\[\w*\]|[:?…]$|\.\.\.",
+    re.IGNORECASE,
+)
+REQUESTS = re.compile(r"^(?:" + _REQUESTED + r")\b", re.IGNORECASE)
+NAMED_SUBJECT = re.compile(
+    r"^(?:the|our|my|some|all|most|people|we|no|each|every|an?)\s|^[a-z]{4,}s\s(?:can|must|may|have|are|need|belong|run|go|live)\b",
+    re.IGNORECASE,
+)
+NARRATES = re.compile(
+    r"^(?:i (?:\w+ )?(?:didn'?t|worry|know|don'?t know|was|disliked|need|have|had|see)|if)\b", re.IGNORECASE
+)
 _REMINDS = re.compile(
     r"^(?:i thought|didn'?t|haven'?t|hadn'?t|but) we (?:had )?(?:agreed?|decided?|said)\b", re.IGNORECASE
 )

@@ -24,6 +24,7 @@ _MOST_GENERAL_WORDS = 35
 """Longer sentences tell a story, in which "always" and "never" are about something else."""
 _LEAST_WORDS = 2
 _TELLING_WORDS = 3
+_LEAST_ASSERTED_WORDS = 5
 _RETRACTED_OVERLAP = 0.5
 
 
@@ -74,6 +75,7 @@ def statements_in(message: str) -> list[UserStatement]:
             elif kind:
                 found.append(UserStatement(kind, text))
         elif kind:
+            found = found[:-1] if points and was_kept else found
             found.append(UserStatement(kind, f"{_ended(before)} {text}" if points else text))
         was_kept = kind is not None
         request = patterns.POLITE.match(text)
@@ -125,7 +127,8 @@ def _kind(sentence: str) -> StatementKind | None:
             if len((part := patterns.OPENER.sub("", raw).strip()).split()) > 1
         ),
     ]
-    if patterns.TROUBLE.search(text) and not is_general:
+    tells = _tells(text) and not patterns.TAG.search(sentence)
+    if patterns.TROUBLE.search(text) and not is_general and not tells:
         clauses = [clause for clause in clauses if any(pattern.search(clause) for pattern in patterns.HARD)]
     if not clauses:
         return None
@@ -138,12 +141,20 @@ def _kind(sentence: str) -> StatementKind | None:
         return "instruction"
     if patterns.POINTING.match(text) or len(content_words(text)) < _TELLING_WORDS:
         return None
-    return "statement" if marked or (_tells(text) and not patterns.TAG.search(sentence)) else None
+    is_request = patterns.REQUESTS.match(text) is not None
+    asserting = [part for part in clauses if patterns.NAMED_SUBJECT.match(part) or (part == text and not is_request)]
+    return "statement" if marked or tells or any(map(_asserts, asserting)) else None
+
+
+def _asserts(clause: str) -> bool:
+    """Return whether a clause asserts something in the present that is not about the moment."""
+    is_long = _LEAST_ASSERTED_WORDS <= len(clause.split()) <= _MOST_GENERAL_WORDS
+    return is_long and patterns.ASSERTS.match(clause) is not None and not patterns.OF_THE_MOMENT.search(clause)
 
 
 def _tells(text: str) -> bool:
     """Return whether a sentence gives a reason, or states something in the present, and names what can be looked up."""
-    if not NAMES.search(text):
+    if not NAMES.search(text) or patterns.NARRATES.match(text):
         return False
     is_seen = patterns.TROUBLE.search(text) is not None or len(text.split()) > _MOST_GENERAL_WORDS
     return patterns.EXPLAINS.search(text) is not None or not (is_seen or patterns.DECLARES.match(text) is None)
