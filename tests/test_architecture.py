@@ -59,6 +59,14 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "ci_failures codex tool_uses",
         "builds ci_log junit transcripts",
     ),
+    "extraction.rules": (
+        "subjects prose grounds session_steps",
+        "findings changes",
+        "causes",
+        "remedies user",
+        "sessions trials",
+        "extractor",
+    ),
     "fold": (
         "workspace",
         "edges",

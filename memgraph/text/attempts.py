@@ -15,10 +15,13 @@ def trial_text(told: Mapping[str, Any], *, is_solved: bool) -> str:
     acted_on = "What it acted on" if is_solved else "It failed again after this lesson"
     labels = {acted_on: "acted_on", "Lesson": "lesson"}
     parts += [f"{label}: {told[name]}" for label, name in labels.items() if told.get(name)]
-    if done := done_text(told):
-        parts.append(f"What was done: {done}.")
-    labels = {"What decided it": "explained", "Last error": "last_error", "Result": "result"}
+    done = f"What was done: {done_text(told)}." if done_text(told) else ""
+    parts += [done] if done and is_solved else []
+    decided = "What decided it" if is_solved else "What was wrong"
+    labels = {decided: "explained", "Last error": "last_error", "Result": "result"}
     parts += [f"{label}: {told[name]}" for label, name in labels.items() if told.get(name)]
+    if done and not is_solved:  # the least of it comes last, where a text may be cut
+        parts = [*parts[:-1], ended(parts[-1]), done]
     return " ".join(parts)
 
 

@@ -24,7 +24,7 @@ _NEAR_FAILURES = 40
 _LEAST_WORDS, _MOST_WORDS = 6, 60
 _TELLING_WORDS = 10
 
-_JOINED = re.compile(r"(?<=[a-z)`'\"])[.!?](?=[A-Z][a-z]{1,20}[ ,])")
+_JOINED = re.compile(r"(?<=[a-z\d)`'\"])[.!?](?=[A-Z][a-z]{1,20}[ ,])")
 _PLANS = re.compile(
     r"^(?:ok(?:ay)?,?\s+|great[,!]?\s+|good[,!]?\s+|so,?\s+|perfect[,!]?\s+)?(?:now,?\s+|next,?\s+|first,?\s+|then,?\s+|finally,?\s+)?(?:let'?s?(?:\s+us)?|lets|"
     r"i(?:'ll| will| need| should| am going| want| can now|'m going)|we(?:'ll| will| need| should| can now| are going)|now|next|first|the next step|"
@@ -38,8 +38,8 @@ _CAUSE = re.compile(
 )
 _BECAUSE = re.compile(
     r", so (?!let|i\b|we\b|i'll|now)\w|\b(?:because|due to|since (?:the|it|they|we)|so that|means that|meaning that|which means|this means|does(?:n't| not) support|not supported|only works|is required|"
-    r"must (?:be|have|not)|needs? to be|too (?:large|small|long|short|old|new|many|slow)|never (?:set|called|initiali[sz]ed|closed|summed|reset|updated)|instead of|contrary to|in reality|"
-    r"(?:did|does|do)(?:n't| not) (?:work|match|exist|handle|include|contain|pass|reset|update)|timed out|(?:is|are|was|were) (?:missing|empty|null|undefined|never)|conflicts? with|shadow(?:s|ed)|overrid(?:e|es|den))\b",
+    r"must (?:be|have|not)|needs? to be|(?:which|that) (?:can |may |could )?(?:truncates?|causes?|breaks?|drops?|ignores?|loses?|overwrites?|skips?|prevents?|fails?)|leads? to|too (?:large|small|long|short|old|new|many|slow)|never (?:set|called|initiali[sz]ed|closed|summed|reset|updated)|instead of|contrary to|in reality|"
+    r"(?:did|does|do)(?:n't| not) (?:work|match|exist|handle|include|contain|pass|reset|update|find|have|know|set)|timed out|(?:is|are|was|were) (?:missing|empty|null|undefined|never)|conflicts? with|shadow(?:s|ed)|overrid(?:e|es|den))\b",
     re.IGNORECASE,
 )
 _DOUBTS = re.compile(
@@ -51,8 +51,8 @@ _ECHO = re.compile(
     re.IGNORECASE,
 )
 _POINTS = re.compile(r"^(?:this|that|it|these|those|they|he|she|there)(?:'s|\b)", re.IGNORECASE)
-_NAMES = re.compile(
-    r"`[^`]{2,80}`|\b\w+\.\w{1,5}\b|\b\w+_\w+|\b[a-z]+[A-Z]\w+|\b[A-Z][a-z]+[A-Z]\w*|[\w.-]+/[\w./-]+|\b\d{2,}\b|“[^”]{2,60}”|\"[^\"]{2,60}\"|'[^'\s][^']{1,60}'|\b[A-Z]{2,}\b|-{1,2}[a-z][\w-]+"
+NAMES = re.compile(
+    r"`[^`]{2,80}`|\b\w+\.\w{1,5}\b|\b\w+_\w+|\b[a-z]+[A-Z]\w+|\b[A-Z][a-z]+[A-Z]\w*|[\w.~-]+/[\w./-]+|\b\d{2,}\b|“[^”]{2,60}”|\"[^\"]{2,60}\"|'[^'\s][^']{1,60}'|\b[A-Z]{2,}\b|-{1,2}[a-z][\w-]+"
 )
 """Something that can be looked up: code, a path, a number, a quotation."""
 _STILL = re.compile(
@@ -93,7 +93,7 @@ def causes_in(text: str, *, weak: bool = False, is_about: bool = False) -> list[
                 continue
             part = f"{ended(parts[place - 1], ends='.!?', closing='')} {part}"  # noqa: PLW2901
         words = len(part.split())
-        is_telling = is_about or _NAMES.search(part) is not None or (is_cause and words >= _TELLING_WORDS)
+        is_telling = is_about or NAMES.search(part) is not None or (is_cause and words >= _TELLING_WORDS)
         if _LEAST_WORDS <= words <= 2 * _MOST_WORDS and is_telling:
             found.append(part)
     return found

@@ -28,6 +28,7 @@ _NEAR_STEPS = 40
 """Maximum number of steps between a failure and its remedy."""
 _MAX_ACTS = 2
 _MAX_CHANGED_CHARS = 100
+_REPLACED = re.compile(r"edit\s+(['\"])(.{1,2000})\1\s+(['\"])(.{1,2000})\3\s*", re.DOTALL)
 _MAX_CHANGED_ARGUMENTS = 2
 _UNUSABLE = re.compile(
     r"command not found|not recognized as|No such file or directory|unrecogni[sz]ed|unknown (?:option|command|flag|argument)|no such (?:option|command)|invalid option|^usage:|Permission denied|"
@@ -35,7 +36,12 @@ _UNUSABLE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """Errors of the way something was called, not of what it found."""
-_NOT_OF_THE_RULES = re.compile(r"not found|invalid|does not exist", re.IGNORECASE)
+_NOT_OF_THE_RULES = re.compile(r"not found|invalid|does not exist|not enough", re.IGNORECASE)
+_GUESSED = re.compile(
+    r"\b(?:wrong|incorrect|invalid|bad|not the (?:right|correct))\s+(?:flag|password|passphrase|answer|guess|key|solution|pin|code|token|number)\b|\btry again\b",
+    re.IGNORECASE,
+)
+"""Errors that reject a guess: another guess is no remedy."""
 _ROUTINE = re.compile(r"git (?:add|commit)\b")
 """Commands whose failures are stopped by hooks and staging, as everywhere."""
 _STATUS = re.compile(
@@ -70,7 +76,9 @@ def failures(steps: Sequence[Step]) -> Iterator[Finding]:
     for step in steps:
         if step.creates:
             created.update(step.task.files_changed)
-        if step.worked or step.place in told or step.looks or step.edits or _ROUTINE.match(step.command):
+        if step.worked or step.place in told or not step.runs or _ROUTINE.match(step.command):
+            continue
+        if _GUESSED.search(step.task.output[-2_000:]):
             continue
         remedy = _ended_by(steps, step)
         alike = [
@@ -143,7 +151,7 @@ def _remedy(steps: Sequence[Step], last: Step, worked: Step, error: str, created
         files = list(dict.fromkeys(file for step in edits for file in step.task.files_changed))
         if created.issuperset(files) and any(file.rsplit("/", 1)[-1] in last.command for file in files):
             return None  # a script of the session's own, mended while it was written
-        changed = " ".join(filter(None, (_changed(step) for step in edits))) if len(edits) <= _MAX_ACTS else ""
+        changed = " ".join(filter(None, (changed_by(step) for step in edits))) if len(edits) <= _MAX_ACTS else ""
         purposes = [purpose for step in edits if (purpose := purpose_of(step, _after(steps, step)))]
         why = why or (f"The edit was made to {purposes[-1]}." if purposes else "")
         also = [act for act in acts if _is_named(act, f"{error} {why}")]
@@ -166,13 +174,24 @@ def _remedy_of_call(last: Step, worked: Step, error: str) -> _Remedy | None:
     """Return which arguments a call needed, where few differ and the error states a rule; an unknown name is a case of its own."""
     if _NOT_OF_THE_RULES.search(error):
         return None
-    before, after = (step.task.command[:8_000].split(", ") for step in (last, worked))
-    known = set(before)
-    new = [part.split("(", 1)[-1].rstrip(")") for part in after if part not in known]
-    if not 0 < len(new) <= _MAX_CHANGED_ARGUMENTS:
+    before, after = (arguments_of(step.task.command) for step in (last, worked))
+    new = [argument for argument in after if argument not in before]
+    if not 0 < len(new) <= _MAX_CHANGED_ARGUMENTS or len(", ".join(new)) > MAX_COMMAND_CHARS:
         return None
     told = f"`{short(', '.join(new))}`"
     return _Remedy("instead", told, told, "")
+
+
+def arguments_of(call: str) -> list[str]:
+    """Return the arguments of a call, each as it is written."""
+    depth, start, found = 0, 0, []
+    inside = call[:8_000].partition("(")[2].removesuffix(")")
+    for place, sign in enumerate(inside):
+        depth += (sign in "([{") - (sign in ")]}")
+        if sign == "," and depth == 0:
+            found.append(inside[start:place].strip())
+            start = place + 1
+    return [*found, inside[start:].strip()]
 
 
 def _after(steps: Sequence[Step], step: Step) -> str:
@@ -210,18 +229,35 @@ def _different(failed: Step, worked: Step) -> str:
     return short(f"… {' '.join(new)} …") if new else ""
 
 
-def _changed(edit: Step) -> str:
+def changed_by(edit: Step) -> str:
     """Return what a small edit replaced by what."""
-    lines = edit.task.command.splitlines()[1:]
-    before, after = (
-        [line[2:].strip() for line in lines if line[:2] == sign and line[2:].strip()] for sign in ("- ", "+ ")
-    )
+    if match := _REPLACED.fullmatch(edit.task.command):
+        before, after = ([line.strip() for line in match[part].splitlines() if line.strip()] for part in (2, 4))
+    else:
+        lines = edit.task.command.splitlines()[1:]
+        before, after = (
+            [line[2:].strip() for line in lines if line[:2] == sign and line[2:].strip()] for sign in ("- ", "+ ")
+        )
+    after = [line for line in after if not line.startswith(("#", "//"))] or after
     shared = set(before) & set(after)
     before, after = ([line for line in part if line not in shared] for part in (before, after))
     if len(before) > 1 or len(after) != 1 or any(len(line) > _MAX_CHANGED_CHARS for line in (*before, *after)):
         return ""
     file = edit.task.files_changed[0]
     return f"In {file}, `{before[0]}` became `{after[0]}`." if before else f"In {file}, `{after[0]}` was added."
+
+
+def confirmed_by(steps: Sequence[Step], edit: Step) -> tuple[Step, str] | None:
+    """Return the run after an edit that printed something else than the same run before it, with both outputs in words."""
+    for step in steps[edit.place + 1 : edit.place + 1 + _NEAR_STEPS]:
+        if not (step.runs and step.worked) or len(step.task.output.strip()) > _MAX_CHANGED_CHARS:
+            continue
+        for earlier in reversed(steps[max(0, edit.place - _NEAR_STEPS) : edit.place]):
+            before, now = earlier.task.output.strip(), step.task.output.strip()
+            if earlier.essence == step.essence and before and now and len(before) <= _MAX_CHANGED_CHARS:
+                printed = f"`{short(step.command)}` printed `{' '.join(before.split())}` before and `{' '.join(now.split())}` after."
+                return (step, printed) if before != now else None
+    return None
 
 
 def _explained(steps: Sequence[Step], last: Step, worked: Step) -> str:

@@ -34,6 +34,9 @@ _EDITS = frozenset(
 )
 _CREATES = frozenset({"write", "create"})
 _GIT_LOOKS = frozenset(str.split("status diff log show branch blame ls-files rev-parse remote stash grep describe"))
+_QUOTED = re.compile(r"'[^']{0,2000}'|\"[^\"]{0,2000}\"")
+_WRITES = re.compile(r"^sed\s(?:-\w+\s){0,3}-i|(?<![\d&<=-])>{1,2}\s{0,2}(?!/dev/null|&)[\w~./$-]|\|\s{0,2}tee\s")
+"""What makes a command that looks one that changes a file."""
 _CHECKS = re.compile(
     r"(?:python3? -m )?(?:pytest|tox|nox|unittest|mypy|pyright|ruff|flake8|eslint|tsc|jest|vitest|curl|wget|nc|ping)\b|"
     r"(?:npm|yarn|pnpm|bun|cargo|go|make|mvn|gradle|dotnet|npx|bundle exec|just)\s(?:run\s|exec\s)?\S{0,20}(?:test|check|lint|vet|clippy|jest|vitest|tsc|typecheck|build)|(?:python3?|node|ruby|perl|bash|sh) -[ec]\b"
@@ -110,6 +113,8 @@ class Step:
     def looks(self) -> bool:
         """Whether it only looks around, so that its outcome says little."""
         name, _, verb = self.program.partition(" ")
+        if name in _LOOKS and self.task.command:
+            return _WRITES.search(_QUOTED.sub("", self.command)) is None
         return not name or name in _LOOKS or (name == "git" and verb in _GIT_LOOKS)
 
     @property

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from memgraph.extraction.error_text import failure_fingerprint
 from memgraph.extraction.rules.causes import causes, causes_in, joined
 from memgraph.extraction.rules.findings import Finding
-from memgraph.extraction.rules.remedies import failures
+from memgraph.extraction.rules.remedies import changed_by, confirmed_by, failures
 from memgraph.extraction.rules.session_steps import ENDS, Step, is_same, purpose_of, short
 from memgraph.extraction.rules.subjects import content_words
-from memgraph.extraction.rules.user_statements import UserStatement, statements_in, takes_back
+from memgraph.extraction.rules.user.statements import UserStatement, statements_in, takes_back
 from memgraph.extraction.statements import sentences, steps_in
 from memgraph.model.build import BuildEventLog, UserIntervention
 from memgraph.model.memory import ActionStep
@@ -23,6 +23,8 @@ from memgraph.model.memory import ActionStep
 _MAX_STEPS = 20_000
 _MAX_PROCEDURE_STEPS = 10
 _MAX_PASTED_CHARS = 4_000
+_NEAR_ATTEMPTS = 4
+_MAX_CHANGES = 2
 _REPEATED = 3
 _TELLING_WORDS = 1
 """Minimum number of content words in the words that refuse a call."""
@@ -134,21 +136,24 @@ def _solved(log: BuildEventLog, steps: Sequence[Step]) -> Iterator[Finding]:
         worked = [*worked[:2], *worked[2 - _MAX_PROCEDURE_STEPS :]]
     lines = tuple(_described(step, _reasoning_after(steps, step)) for step in worked)
     goal = asked[0][:200]
+    last = changes[-1][0]
+    run, printed = confirmed_by(steps, last) or (last, "")
+    task = run.task.model_copy(update={"files_changed": last.task.files_changed})
     yield Finding(
         "procedure",
         7.0,
         "session:procedure",
         goal,
         "a session ended well; these changes led there",
-        changes[-1][0].task,
+        task,
         actions=tuple(ActionStep(t=float(number), action=line) for number, line in enumerate(lines)),
         goal=goal,
-        told=f"How “{goal}” was solved: {'; '.join(text for _, text in changes[-3:])}.",
+        told=f"How “{goal}” was solved: {' Also '.join(text for _, text in changes[-_MAX_CHANGES:])}{f' {printed}' if printed else ''}",
     )
 
 
 def _lasting_changes(steps: Sequence[Step]) -> list[tuple[Step, str]]:
-    """Return the last edit of each file with its stated purpose or cause; files that the session created are its scratch."""
+    """Return the last edit of each file with what is known of it: the replaced line, else its purpose or cause; files that the session created are its scratch."""
     created = {file for step in steps if step.creates for file in step.task.files_changed}
     found: dict[str, tuple[Step, str]] = {}
     for step in steps:
@@ -156,11 +161,21 @@ def _lasting_changes(steps: Sequence[Step]) -> list[tuple[Step, str]]:
         if not (step.edits and step.worked and files):
             continue
         after = _reasoning_after(steps, step)
+        attempts = [
+            step,
+            *(
+                one
+                for one in steps[max(0, step.place - _NEAR_ATTEMPTS) : step.place]
+                if one.edits and is_same(one, step)
+            ),
+        ]
+        stated = [one for each in attempts for one in causes_in(each.task.reasoning, weak=True, is_about=True)]
+        stated = stated or causes_in(after, weak=True, is_about=True)
         purpose = purpose_of(step, after)
-        causes_stated = causes_in(f"{step.task.reasoning}\n{after}", weak=True, is_about=True)
-        why = purpose or (joined(causes_stated[-1:]).rstrip(".") if causes_stated else "")
-        if why:
-            found[files[0]] = step, f"edited {', '.join(files[:2])} ({why})"
+        changed = changed_by(step)
+        if purpose or stated or changed:
+            known = [f"edited {', '.join(files[:2])}{f' ({purpose})' if purpose else ''}.", changed, joined(stated[:1])]
+            found[files[0]] = step, " ".join(filter(None, known))
     return list(found.values())
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from memgraph.extraction.error_text import error_lines, task_fingerprint
 from memgraph.extraction.readers.trials.taubench import READS
 from memgraph.extraction.rules.findings import Finding
-from memgraph.extraction.rules.remedies import failures
+from memgraph.extraction.rules.remedies import arguments_of, failures
 from memgraph.extraction.rules.session_steps import Step
 from memgraph.extraction.statements import sentences
 from memgraph.model.attempts import Attempt
@@ -23,7 +23,7 @@ _MAX_NAMES = 12
 _MAX_LESSON_CHARS = 440
 _MAX_PROVEN_CHARS = 200
 _MAX_RESULT_CHARS = 200
-_MAX_WHAT_CHARS = 320
+_MAX_WHAT_CHARS = 480
 _MAX_READ_CHARS = 4_000
 _LESSON = re.compile(
     r"\b(?:should|shouldn't|next (?:trial|time|attempt)|will|would|instead|need(?:ed|s)? to|must|avoid|always|never|rather than|"
@@ -31,13 +31,22 @@ _LESSON = re.compile(
     re.IGNORECASE,
 )
 _RULE = re.compile(
-    r"\b(?:cannot|can't|can not|can only|may only|only (?:be|if|when|within)|(?:not|isn't|aren't) (?:allowed|possible|permitted|eligible|refundable|modifiable|available for)|non-?refundable|"
+    r"\b(?:(?:cannot|can't|can not|can only|may only) (?:\w+ )?(?:be|use|pay|change|modify|cancel|combine|exceed|include|have)\b|only (?:be|if|when|within)|(?:not|isn't|aren't) (?:allowed|possible|permitted|eligible|refundable|modifiable|available for)|non-?refundable|"
     r"polic(?:y|ies)|must be|requires? that|not be (?:changed|modified|cancell?ed|refunded|added|removed))\b",
     re.IGNORECASE,
 )
 """What an agent says of the rules that it follows."""
+_NO_RULE = re.compile(
+    r"\b(?:once (?:i|you|we)|if you (?:can|could|have|need)|i(?:'ll| will| can|'d)\b|i (?:recommend|suggest|cannot|can't)|(?:it|this) (?:seems|appears|looks)|let me|would you|without the|please provide)\b",
+    re.IGNORECASE,
+)
+_LEADS_IN = re.compile(
+    r"^(?:(?:however|unfortunately|therefore|also|so|but|additionally|please note(?: that)?|note(?: that)?|i understand,? but)[,:]?\s+)+",
+    re.IGNORECASE,
+)
 _LEAST_RULE_WORDS = 5
 _MAX_RULES = 2
+_MAX_ARGUMENT_CHARS = 40
 _PREAMBLE = re.compile(
     r'("""|\'\'\')(?:(?!\1).){0,4000}\1|^(?:(?:from [\w.]{1,80} )?import [^\n]{1,200}|[ \t]{0,40}#[^\n]{0,400})$',
     re.DOTALL | re.MULTILINE,
@@ -63,7 +72,7 @@ def from_trial(log: BuildEventLog) -> Iterator[Finding]:
         elif task.outcome == "success" and calls:
             yield from _solution_of(task, what, calls, [said.context for said in log.user_interventions])
         elif task.outcome != "success" and (calls or asked or task.reasoning or error_lines(task.output)):
-            yield _failure_of(task, what, calls, is_conversation=bool(asked))
+            yield _failure_of(task, what, calls, [said.context for said in log.user_interventions])
     yield from failures([Step(call, place) for place, call in enumerate(calls)])
 
 
@@ -86,8 +95,8 @@ def _success_of(task: BuildTask, what: str) -> Finding:
 
 def _solution_of(task: BuildTask, what: str, calls: Sequence[BuildTask], answers: Sequence[str]) -> Iterator[Finding]:
     """Yield what decided a success: the rule that the agent stated, and the last call that changed something, if there was one."""
-    rules = list(dict.fromkeys(rule for text in (*answers, task.output) for rule in _rules_in(text)))[:_MAX_RULES]
-    done = [call for call in calls if call.outcome == "success" and not READS.match(call.command)]
+    rules = _stated_rules(task, answers)
+    done = _changes(calls)
     if not rules:
         return
     decisive = f"`{_names(done[-1:])[0]}` was called" if done else "nothing was changed, which was right"
@@ -96,12 +105,25 @@ def _solution_of(task: BuildTask, what: str, calls: Sequence[BuildTask], answers
     yield Finding("solution", 6.5, key, what, "a trial succeeded", task, attempt=attempt, actions=_actions(calls))
 
 
+def _changes(calls: Sequence[BuildTask]) -> list[BuildTask]:
+    """Return the calls that changed something."""
+    return [call for call in calls if call.outcome == "success" and not READS.match(call.command)]
+
+
+def _stated_rules(task: BuildTask, answers: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(rule for text in (*answers, task.output) for rule in _rules_in(text)))[:_MAX_RULES]
+
+
 def _rules_in(answer: str) -> list[str]:
     """Return the sentences in which an agent says what is and what is not allowed."""
     return [
-        sentence if sentence.endswith((".", "!")) else f"{sentence}."
+        f"{rule[:1].upper()}{rule[1:]}{'' if rule.endswith(('.', '!')) else '.'}"
         for sentence in sentences(answer)
-        if _RULE.search(sentence) and not sentence.endswith(("?", ":")) and len(sentence.split()) > _LEAST_RULE_WORDS
+        if (rule := _LEADS_IN.sub("", sentence))
+        and _RULE.search(rule)
+        and not _NO_RULE.search(rule)
+        and not rule.endswith(("?", ":"))
+        and len(rule.split()) > _LEAST_RULE_WORDS
     ]
 
 
@@ -128,17 +150,18 @@ def _actions(calls: Sequence[BuildTask]) -> tuple[ActionStep, ...]:
     return tuple(steps[:_MAX_ACTIONS])
 
 
-def _failure_of(task: BuildTask, what: str, calls: Sequence[BuildTask], *, is_conversation: bool) -> Finding:
-    """Tell of a failure nobody drew a lesson from: what was asked, what was done, and what went wrong on the way."""
+def _failure_of(task: BuildTask, what: str, calls: Sequence[BuildTask], answers: Sequence[str]) -> Finding:
+    """Return a failure from which nobody drew a lesson: what was asked, what was done, and what was wrong with it."""
     wrong = [call for call in calls if call.outcome == "failure"]
     errors = tuple(line for failed in (wrong[-1:] if calls else [task]) for line in error_lines(failed.output, limit=1))
-    counts = {"calls": len(calls), "failed_calls": len(wrong)} if calls or is_conversation else {}
+    counts = {"calls": len(calls), "failed_calls": len(wrong)} if calls or answers else {}
     attempt = _attempt(
         task,
         what,
         acted_on=_lesson(task.reasoning),
         tools_called=_names(calls),
         last_error=errors[0] if errors else "",
+        explained=_shortfall(task, calls, answers) if counts else "",
         **counts,
     )
     key, done = f"{task.task_id[:380]}:failure", _actions(calls)
@@ -149,9 +172,23 @@ def _failure_of(task: BuildTask, what: str, calls: Sequence[BuildTask], *, is_co
     )
 
 
+def _shortfall(task: BuildTask, calls: Sequence[BuildTask], answers: Sequence[str]) -> str:
+    """Return what a failed trial had changed or refused when it ended: that was wrong, or not enough."""
+    rules = " ".join(f"“{rule}”" for rule in _stated_rules(task, answers))
+    if done := _changes(calls):
+        held = f" The agent had stated: {rules}" if rules else ""
+        name, _, _ = done[-1].command.partition("(")
+        told = ", ".join(one for one in arguments_of(done[-1].command) if len(one) <= _MAX_ARGUMENT_CHARS)
+        return f"It ended with `{name}({told})`, which was wrong or not all that was needed.{held}"
+    return f"Nothing was changed, which was not enough.{f' The agent had stated: {rules}' if rules else ''}"
+
+
 def _shortened(text: str) -> str:
-    """Return what was asked, as one sentence or more."""
-    said = _cut(text[:_MAX_READ_CHARS], _MAX_WHAT_CHARS)
+    """Return what was asked, in whole sentences; only the first is cut if it is too long."""
+    said = _cut(text[:_MAX_READ_CHARS], _MAX_READ_CHARS)
+    if len(said) > _MAX_WHAT_CHARS:
+        end = max(said.rfind(mark, 0, _MAX_WHAT_CHARS) for mark in (". ", "! ", "? "))
+        said = said[: end + 1] if end > 0 else _cut(said, _MAX_WHAT_CHARS)
     return said if said.endswith((".", "!", "?", "…")) else f"{said}."
 
 

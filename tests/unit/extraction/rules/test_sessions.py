@@ -209,6 +209,25 @@ class TestWhatEndedAFailure:
             "Tried in vain before: `systemctl restart nginx`."
         )
 
+    @pytest.mark.parametrize(
+        ("command", "error"),
+        [("submit flag{b}", "Traceback (most recent call last): wrong"), ("./crackme b", "Wrong password, try again")],
+        ids=["a submission", "a rejected guess"],
+    )
+    def test_a_guess_is_no_remedy(self, command: str, error: str) -> None:
+        steps = (run(f"{command}a", error, ok=False), run("python solve.py", "c"), run(f"{command}c", "ok"))
+        assert found(session(*steps)) == []
+
+    def test_it_is_the_whole_argument_that_a_call_needed_and_no_value_of_one_case(self) -> None:
+        failed = 'pay(user="ann", with=[{"id": "voucher", "amount": 5}])'
+        steps = (
+            run(failed, "Error: vouchers cannot be used here", ok=False),
+            run('pay(user="ann", with=[{"id": "card", "amount": 5}])', "done"),
+        )
+        assert self.resolution(*steps) == '`with=[{"id": "card", "amount": 5}]`'
+        short = run(failed, "Error: balance is not enough", ok=False)
+        assert found(session(short, steps[1])) == []
+
     @pytest.mark.parametrize("command", ["git commit -m x", "git add ."])
     def test_hooks_and_staging_are_no_lesson(self, command: str) -> None:
         steps = (run(command, "error: unstaged files", ok=False), run("black ."), run(command))
@@ -301,7 +320,11 @@ def test_the_way_to_success_leaves_out_what_only_looked_or_failed() -> None:
         "edit shop/cart.py (use an empty total)",
         "`python repro.py`",
     ]
-    assert memory.content == "How “Empty carts crash.” was solved: edited shop/cart.py (use an empty total)."
+    assert memory.content == (
+        "How “Empty carts crash.” was solved: edited shop/cart.py (use an empty total). "
+        "`python repro.py` printed `KeyError: 'total'` before and `fine` after."
+    )
+    assert memory.source_event_ids == ["claude-1/t5"]  # the run that confirmed it
     assert [one for one in found(session(*log.model_dump()["tasks"])) if one.key == "session:procedure"] == []
 
 

@@ -67,8 +67,8 @@ def test_a_failed_conversation_tells_what_was_asked_done_and_wrong() -> None:
     )
     memory = found(log)["task-1:failure"]
     assert memory.content == (
-        "Failed trial: I want seat 4A! No, I never fly at night. What was done: book (calls: 1, failed: 1). "
-        "Last error: Error: seat 4A is taken"
+        "Failed trial: I want seat 4A! No, I never fly at night. What was wrong: Nothing was changed, which was not enough. "
+        "Last error: Error: seat 4A is taken. What was done: book (calls: 1, failed: 1)."
     )
     # a customer's wishes are not rules of the project
     assert set(found(log)) == {"task-1:failure"}
@@ -124,7 +124,10 @@ def test_an_error_tells_a_failure_better_than_its_task_does() -> None:
 def test_a_failed_conversation_without_a_call_is_a_failure() -> None:
     said = [{"timestamp": "2000-01-02T00:00:00Z", "action": "What is the sum of my balances?"}]
     memory = found(trial({"task_id": "task-1", "outcome": "failure"}, user_interventions=said))["task-1:failure"]
-    assert memory.content == ("Failed trial: What is the sum of my balances? What was done: no tool was called.")
+    assert memory.content == (
+        "Failed trial: What is the sum of my balances? What was wrong: Nothing was changed, which was not enough. "
+        "What was done: no tool was called."
+    )
     assert found(trial({"task_id": "task-1", "outcome": "success"}, user_interventions=said)) == {}
 
 
@@ -156,4 +159,28 @@ def test_a_lesson_that_was_followed_by_another_failure_is_told_with_the_next() -
     assert (
         "It failed again after this lesson: I should open the drawer first. Lesson: I should have looked"
         in memory.content
+    )
+
+
+def test_a_failed_conversation_says_which_change_and_which_stated_rule_were_wrong() -> None:
+    said = [
+        {"timestamp": "2000-01-02T00:00:00Z", "action": f"Move my booking B7. {'I would like a seat. ' * 20}"},
+        {
+            "timestamp": "2000-01-02T00:00:00Z",
+            "action": "Fine.",
+            "context": "However, a basic fare cannot be changed. Once I have your name, I can check the policy.",
+        },
+    ]
+    whole = {"task_id": "task-1", "outcome": "failure"}
+    call = {"description": "x", "outcome": "success", "command": 'update_booking(id="B7", cabin="economy")'}
+    content = found(trial(whole, {"task_id": "c1", **call}, user_interventions=said))["task-1:failure"].content
+    assert content.startswith("Failed trial: Move my booking B7. I would like a seat.")
+    assert "…" not in content  # whole sentences
+    assert content.removesuffix(" What was done: x (calls: 1, failed: 0).").endswith(
+        'What was wrong: It ended with `update_booking(id="B7", cabin="economy")`, which was wrong or not all that was needed. '
+        "The agent had stated: “A basic fare cannot be changed.”"
+    )
+    refused = found(trial(whole, user_interventions=said))["task-1:failure"].content
+    assert (
+        "Nothing was changed, which was not enough. The agent had stated: “A basic fare cannot be changed.”" in refused
     )

@@ -1,0 +1,1 @@
+"""What users state in sessions: rules, preferences, decisions, facts."""

@@ -1,0 +1,178 @@
+"""What a user states beyond the request at hand: rules, preferences, decisions, facts. No model.
+
+A request asks for one thing now; a question asks; a report describes what is seen. None of them holds tomorrow. A statement does: it quantifies
+("always", "every commit"), forbids a kind of thing ("no emojis"), contrasts ("X, not Y"), reports a decision, or says in what state something is or
+where it lives. A sentence that points elsewhere ("it", "that one") is kept only with the sentence it points to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from memgraph.extraction.rules.causes import NAMES
+from memgraph.extraction.rules.subjects import content_words
+from memgraph.extraction.rules.user import patterns
+from memgraph.extraction.statements import sentences
+
+StatementKind = Literal["instruction", "statement"]
+
+_MAX_CHARS = 500
+_MAX_STATEMENTS = 6
+_MOST_WORDS = 60
+_MOST_GENERAL_WORDS = 35
+"""Longer sentences tell a story, in which "always" and "never" are about something else."""
+_LEAST_WORDS = 2
+_TELLING_WORDS = 3
+_LEAST_ASSERTED_WORDS = 5
+_RETRACTED_OVERLAP = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class UserStatement:
+    """What a user's message states.
+
+    Attributes
+    ----------
+    kind : str
+        ``instruction``: how to work; ``statement``: a decision or a fact.
+    text : str
+        One sentence or more, understandable by itself.
+    """
+
+    kind: StatementKind
+    text: str
+
+
+def statements_in(message: str) -> list[UserStatement]:
+    """Return what a message states beyond its request; linear in its length."""
+    found: list[UserStatement] = []
+    before, was_kept = "", False
+    parts = (
+        one
+        for part in sentences(patterns.FENCED.sub("\n\n", message))
+        for one in patterns.LOWER_CASE_SENTENCE.split(part)
+    )
+    for part in parts:
+        if _points_elsewhere(part) and ": " in part:
+            part = max(part.split(": ", 1), key=lambda half: (_kind(half) is not None, not _points_elsewhere(half)))  # noqa: PLW2901
+        kind, points = _kind(part), _points_elsewhere(part)
+        text = _bare(part)
+        starts = patterns.POINTING.match(text) is not None
+        if kind and points and not (before and starts):
+            kind = None
+        is_reason = bool(
+            was_kept and starts and not kind and not patterns.is_question(part) and not patterns.ONCE.search(part)
+        )
+        if (
+            (kind or is_reason)
+            and was_kept
+            and (is_reason or kind == found[-1].kind)
+            and len(found[-1].text) + len(text) < _MAX_CHARS
+        ):
+            if is_reason or points:
+                found[-1] = UserStatement(found[-1].kind, f"{_ended(found[-1].text)} {text}")
+            elif kind:
+                found.append(UserStatement(kind, text))
+        elif kind:
+            found = found[:-1] if points and was_kept else found
+            found.append(UserStatement(kind, f"{_ended(before)} {text}" if points else text))
+        was_kept = kind is not None
+        request = patterns.POLITE.match(text)
+        before = (
+            ""
+            if patterns.is_question(part) and not request
+            else text[request.end() :].rstrip(" ?")
+            if request
+            else text
+        )
+    return found[:_MAX_STATEMENTS]
+
+
+def takes_back(message: str, earlier: UserStatement, *, is_latest: bool) -> bool:
+    """Return whether a message withdraws an earlier statement: the latest one, or one about the same thing, or by stating its opposite."""
+    words, its = set(content_words(message[:_MAX_CHARS])), set(content_words(earlier.text))
+    shared = len(words & its)
+    if patterns.TAKES_BACK.search(message[:_MAX_CHARS]):
+        return (shared > 0 and shared >= _RETRACTED_OVERLAP * min(len(its), 2)) or (
+            is_latest and patterns.ONLY_TAKES_BACK.match(message) is not None
+        )
+    other = (bool(patterns.NEGATION.search(said)) for said in (message[:_MAX_CHARS], earlier.text))
+    return shared >= max(2, 0.8 * len(its)) and len(set(other)) == 2 and bool(statements_in(message))
+
+
+def _kind(sentence: str) -> StatementKind | None:
+    """Return the kind of statement that a sentence makes, if it makes one."""
+    text = patterns.QUOTED.sub('"…"', patterns.TAG.sub("", patterns.OPENER.sub("", sentence).strip()))
+    marked = patterns.MARKED.match(text)
+    text = text[marked.end() :].strip() if marked else text
+    polite = patterns.POLITE.match(text)
+    if polite and (patterns.GENERAL.search(text) or patterns.FORBIDS.match(text[polite.end() :])):
+        text = text[polite.end() :].rstrip(" ?")
+    words = text.split()
+    if not _LEAST_WORDS <= len(words) <= _MOST_WORDS or patterns.is_question(text):
+        return None
+    is_general = (
+        len(words) <= _MOST_GENERAL_WORDS
+        and patterns.GENERAL.search(text) is not None
+        and not patterns.NOT_GENERAL.search(text)
+    )
+    if patterns.HEDGED.search(text) or (patterns.ONCE.search(text) and not is_general):
+        return None
+    clauses = [
+        text,
+        *(
+            part
+            for raw in patterns.CLAUSE.split(text)
+            if len((part := patterns.OPENER.sub("", raw).strip()).split()) > 1
+        ),
+    ]
+    tells = _tells(text) and not patterns.TAG.search(sentence)
+    if patterns.TROUBLE.search(text) and not is_general and not tells:
+        clauses = [clause for clause in clauses if any(pattern.search(clause) for pattern in patterns.HARD)]
+    if not clauses:
+        return None
+    clauses = [clause for clause in clauses if not patterns.is_question(clause)]
+    if patterns.PROPOSES.match(text) and not is_general:
+        clauses = [clause for clause in clauses if patterns.REASONED.search(clause) or patterns.DECIDED.search(clause)]
+    if any(pattern.search(clause) for clause in clauses for pattern in patterns.STATES):
+        return "statement"
+    if is_general or any(pattern.search(clause) for clause in clauses for pattern in patterns.INSTRUCTS):
+        return "instruction"
+    if patterns.POINTING.match(text) or len(content_words(text)) < _TELLING_WORDS:
+        return None
+    is_request = patterns.REQUESTS.match(text) is not None
+    asserting = [part for part in clauses if patterns.NAMED_SUBJECT.match(part) or (part == text and not is_request)]
+    return "statement" if marked or tells or any(map(_asserts, asserting)) else None
+
+
+def _asserts(clause: str) -> bool:
+    """Return whether a clause asserts something in the present that is not about the moment."""
+    is_long = _LEAST_ASSERTED_WORDS <= len(clause.split()) <= _MOST_GENERAL_WORDS
+    return is_long and patterns.ASSERTS.match(clause) is not None and not patterns.OF_THE_MOMENT.search(clause)
+
+
+def _tells(text: str) -> bool:
+    """Return whether a sentence gives a reason, or states something in the present, and names what can be looked up."""
+    if not NAMES.search(text) or patterns.NARRATES.match(text):
+        return False
+    is_seen = patterns.TROUBLE.search(text) is not None or len(text.split()) > _MOST_GENERAL_WORDS
+    return patterns.EXPLAINS.search(text) is not None or not (is_seen or patterns.DECLARES.match(text) is None)
+
+
+def _points_elsewhere(sentence: str) -> bool:
+    """Return whether a sentence cannot be understood without another one."""
+    text = patterns.OPENER.sub("", sentence).strip()
+    return bool(patterns.POINTING.match(text)) or bool(
+        patterns.POINTS_AT_END.search(text) and len(content_words(text)) < 3
+    )
+
+
+def _bare(sentence: str) -> str:
+    """Return a sentence without greeting or assent before it."""
+    text = patterns.OPENER.sub("", sentence).strip() or sentence
+    return text[:1].upper() + text[1:] if text.split(maxsplit=1)[0].isalpha() else text
+
+
+def _ended(text: str) -> str:
+    return text if text.endswith((".", "!", "?", ":")) else f"{text}."
