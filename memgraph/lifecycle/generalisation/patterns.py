@@ -12,7 +12,8 @@ from memgraph.lifecycle.evidence.evidence import may_quote
 from memgraph.lifecycle.evidence.experience import Experience, Generalisation, evidence_of
 from memgraph.lifecycle.evidence.trials import task_of
 from memgraph.lifecycle.generalisation.extractive_text import by_centrality, has_lesson
-from memgraph.lifecycle.generalisation.lessons import Statements, is_change, weak_points, words_of
+from memgraph.lifecycle.generalisation.lessons import Statements, is_change, words_of
+from memgraph.lifecycle.generalisation.weak_points import weak_points
 from memgraph.model.ids import canonical_name
 from memgraph.ports import Row
 
