@@ -20,6 +20,8 @@ _SAID_CHARS = 320
 _MOST_MESSAGES = 50
 _VARIES = re.compile(r"\d+|\"[^\"]{0,200}\"|'[^']{0,200}'|`[^`]{0,200}`|“[^”]{0,200}”")
 
+_IS_PART = re.compile(r"`?(?:…|[\[{\"']|\w+=[\"'\[{])")
+"""Opening of a part of a command, or of the arguments of a call: they help nobody in another case."""
 _OPENS, _CLOSES = re.compile(r"^[^\w\s]*"), re.compile(r"[^\w\s]*$")
 _TO_DO = re.compile(
     r"\b(?:should|make sure|let's fix|next (?:trial|time|attempt)|i will|instead|needs? to|must|avoid|always|rather than)\b",
@@ -157,7 +159,7 @@ def remedy_of(row: Row) -> str | None:
     if worked and how == "edit":
         return _said(f"edit {worked}")
     if worked and how:
-        return None if worked.startswith("`…") else _said(worked)  # a part of a command helps nobody
+        return None if _IS_PART.match(worked) else _said(worked)
     if worked:
         return _said(next(iter(sentences(worked)), worked).removesuffix("."))
     stated = next((error["resolution"] for error in row.get("errors_encountered", ()) if error.get("resolution")), None)

@@ -181,8 +181,7 @@ class TestOneSeenAgainAndAgain:
             "1). Last error: Error: payment does not add up, total price is 305, but paid 255"
         )
         assert text_of(row(f"Failed trial: {asked}", "failure", outcome="negative"), outcome="negative") == (
-            "Failed in 4 trials: “I'm looking to book a flight from Oslo to Rome.” What was called: `get_user` "
-            "and `book_flight`. An error on the way: payment does not add up."
+            "Failed in 4 trials: “I'm looking to book a flight from Oslo to Rome.” They met the same error: payment does not add up."
         )
 
     def test_a_recovery_without_the_call(self) -> None:
@@ -259,6 +258,24 @@ class TestTrials:
         assert told == (
             "Failed in 4 trials, solved in the second: “I want to fly to Rome tomorrow.” What the solved trial called: `search` "
             "and `book`; no failed one called `book`."
+        )
+
+    def test_what_decided_the_trial_that_solved_it(self) -> None:
+        asked = "I want to fly to Rome tomorrow. What was done: search (calls: 1, failed: 0)"
+        solved = self.trial(
+            f"{asked}. What decided it: Basic fares cannot be changed. In the end, `search` was called.", "Solved", 1
+        )
+        assert text_of(self.trial(f"{asked}."), outcome="negative", solved=[solved]) == (
+            "Failed in 4 trials, solved in the second: “I want to fly to Rome tomorrow.” What decided the trial that solved it: "
+            "“Basic fares cannot be changed. In the end, `search` was called.”"
+        )
+
+    def test_the_calls_alone_are_no_lesson(self) -> None:
+        done = "I want to fly to Rome tomorrow. What was done: search, book (calls: 4, failed: 1)."
+        errors = ["Last error: no seats", "Last error: no such date", "Last error: no such user"]
+        assert (
+            text_of(*(self.trial(f"{done} {error}", number=n) for n, error in enumerate(errors)), outcome="negative")
+            is None
         )
 
 
