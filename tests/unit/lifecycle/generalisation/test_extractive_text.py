@@ -262,9 +262,8 @@ class TestTrials:
 
     def test_what_decided_the_trial_that_solved_it(self) -> None:
         asked = "I want to fly to Rome tomorrow. What was done: search (calls: 1, failed: 0)"
-        solved = self.trial(
-            f"{asked}. What decided it: Basic fares cannot be changed. In the end, `search` was called.", "Solved", 1
-        )
+        decided = "Basic fares cannot be changed. In the end, `search` was called."
+        solved = self.trial(f"{asked}.", "Solved", 1, explained=decided)
         assert text_of(self.trial(f"{asked}."), outcome="negative", solved=[solved]) == (
             "Failed in 4 trials, solved in the second: “I want to fly to Rome tomorrow.” What decided the trial that solved it: "
             "“Basic fares cannot be changed. In the end, `search` was called.”"
