@@ -14,9 +14,10 @@ from memgraph.lifecycle.evidence.sentences import concrete
 from memgraph.lifecycle.evidence.trials import is_trial
 from memgraph.model.results.procedures import ErrorKind
 from memgraph.ports import Row
-from memgraph.text.cutting import cut
+from memgraph.text.cutting import cut, whole_sentences
 
 _SAID_CHARS = 320
+_LESSON_CHARS = 500
 _MOST_MESSAGES = 50
 _VARIES = re.compile(r"\d+|\"[^\"]{0,200}\"|'[^']{0,200}'|`[^`]{0,200}`|“[^”]{0,200}”")
 
@@ -82,7 +83,7 @@ class Trouble:
     def lesson(self) -> str | None:
         """The last lesson that was drawn, where no error was reported: it did not help."""
         lesson = lesson_of(self.failed[-1]) if self.is_of_a_task else None
-        return cut(" ".join(lesson.split()), 500) if lesson else None
+        return whole_sentences(" ".join(lesson.split()), _LESSON_CHARS) if lesson else None
 
     @property
     def lessons(self) -> int:
@@ -222,4 +223,4 @@ def _joined(parts: Sequence[str]) -> str | None:
 
 
 def _said(text: str) -> str:
-    return cut(" ".join(text.split()), _SAID_CHARS)
+    return whole_sentences(" ".join(text.split()), _SAID_CHARS)
