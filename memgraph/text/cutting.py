@@ -24,6 +24,14 @@ def cut(text: str, limit: int, *, keep_space: bool = False) -> str:
     return text if len(text) <= limit else f"{beginning}…"
 
 
+def whole_sentences(text: str, limit: int) -> str:
+    """Return the sentences at the beginning of a text that fit in `limit` characters; a longer first sentence is truncated."""
+    said = [" ".join(part.split()) for part in split_sentences(text, "part")] if len(text) > limit else []
+    while len(said) > 1 and len(" ".join(said)) > limit:
+        said.pop()
+    return cut(" ".join(said) or text, limit)
+
+
 def fitted(texts: Sequence[str], room: int) -> list[str]:
     """Truncate the longest texts so that all take at most `room` characters; short texts leave their share to the others.
 

@@ -14,7 +14,7 @@ from memgraph.model.base import MAX_CONTENT_CHARS, MAX_ITEMS
 from memgraph.model.results.procedures import ErrorKind
 from memgraph.ports import Row
 from memgraph.text.calendar import in_words
-from memgraph.text.cutting import cut
+from memgraph.text.cutting import cut, whole_sentences
 from memgraph.text.sentences import ended
 
 _FAULT: dict[ErrorKind, str] = {
@@ -126,12 +126,12 @@ def _content(trouble: Trouble, kind: ErrorKind, said: Mapping[str, str | None], 
 
 
 def _came_up(trouble: Trouble) -> str:
-    rows = in_order([*trouble.failed, *trouble.mended])
-    where, stayed = f"{_counted(trouble.builds, 'build')}{when(rows)}", len(trouble.stayed)
+    met = [{"occurred_at": at} for at in trouble.met_at] or in_order([*trouble.failed, *trouble.mended])
+    where, stayed = f"{_counted(trouble.builds, 'build')}{when(met)}", len(trouble.stayed)
     if trouble.is_of_a_task and stayed == len(trouble.builds):
-        return f"The same task failed in {where}: “{cut(trouble.name, _WHAT_CHARS)}”."
+        return f"The same task failed in {where}: “{whole_sentences(trouble.name, _WHAT_CHARS)}”."
     if stayed == len(trouble.builds):
-        then = ", and stayed each time"
+        then = "" if trouble.came_back_at else ", and stayed each time"
     elif stayed:
         then = f", and stayed in {stayed:,} of them"
     else:
@@ -151,7 +151,7 @@ def _return(trouble: Trouble) -> str:
 def _of_a_lesson(trouble: Trouble, lesson: str, remedy: str | None) -> str:
     trials = trouble.stayed | trouble.faded
     what = what_of(trouble.failed[-1])
-    at = f" ({cut(what, _WHAT_CHARS)})" if what else ""
+    at = f" ({whole_sentences(what, _WHAT_CHARS)})" if what else ""
     if remedy:
         text = f"The same task failed in {_counted(trials, 'trial')}{at}. One that went well acted on this: {ended(remedy)}"
     elif trouble.lessons > 1:

@@ -14,12 +14,15 @@ from memgraph.lifecycle.evidence.sentences import concrete
 from memgraph.lifecycle.evidence.trials import is_trial
 from memgraph.model.results.procedures import ErrorKind
 from memgraph.ports import Row
-from memgraph.text.cutting import cut
+from memgraph.text.cutting import cut, whole_sentences
 
 _SAID_CHARS = 320
+_LESSON_CHARS = 500
 _MOST_MESSAGES = 50
 _VARIES = re.compile(r"\d+|\"[^\"]{0,200}\"|'[^']{0,200}'|`[^`]{0,200}`|“[^”]{0,200}”")
 
+_IS_PART = re.compile(r"`?(?:…|[\[{\"']|\w+=[\"'\[{])")
+"""Opening of a part of a command, or of the arguments of a call: they help nobody in another case."""
 _OPENS, _CLOSES = re.compile(r"^[^\w\s]*"), re.compile(r"[^\w\s]*$")
 _TO_DO = re.compile(
     r"\b(?:should|make sure|let's fix|next (?:trial|time|attempt)|i will|instead|needs? to|must|avoid|always|rather than)\b",
@@ -80,7 +83,7 @@ class Trouble:
     def lesson(self) -> str | None:
         """The last lesson that was drawn, where no error was reported: it did not help."""
         lesson = lesson_of(self.failed[-1]) if self.is_of_a_task else None
-        return cut(" ".join(lesson.split()), 500) if lesson else None
+        return whole_sentences(" ".join(lesson.split()), _LESSON_CHARS) if lesson else None
 
     @property
     def lessons(self) -> int:
@@ -157,7 +160,7 @@ def remedy_of(row: Row) -> str | None:
     if worked and how == "edit":
         return _said(f"edit {worked}")
     if worked and how:
-        return None if worked.startswith("`…") else _said(worked)  # a part of a command helps nobody
+        return None if _IS_PART.match(worked) else _said(worked)
     if worked:
         return _said(next(iter(sentences(worked)), worked).removesuffix("."))
     stated = next((error["resolution"] for error in row.get("errors_encountered", ()) if error.get("resolution")), None)
@@ -220,4 +223,4 @@ def _joined(parts: Sequence[str]) -> str | None:
 
 
 def _said(text: str) -> str:
-    return cut(" ".join(text.split()), _SAID_CHARS)
+    return whole_sentences(" ".join(text.split()), _SAID_CHARS)

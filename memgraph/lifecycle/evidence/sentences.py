@@ -27,6 +27,8 @@ _DATE = re.compile(
     rf"\s(?:(?:on|for|from|until|by|of|since) )?(?:the )?(?:{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|"
     rf"\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}(?: \d{{4}})?|\d{{4}}-\d\d-\d\d)\b"
 )
+_COMMAS = re.compile(r",(?=[,.;])")
+"""A comma before a mark: what stood between them was removed."""
 _ID = re.compile(
     r"\b[A-Za-z]+(?:_[A-Za-z]+)*_\d{3,}\b|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}\b|[^\s@]{1,64}@[^\s@]{1,190}\.\w+"
 )
@@ -84,7 +86,7 @@ def _opened(said: str) -> str:
 
 def in_general(sentences: Sequence[str]) -> list[str]:
     """Return sentences without details of one case: those that contain none, otherwise all with kinds as placeholders."""
-    dateless = [_DATE.sub("", one) for one in sentences]
+    dateless = [_COMMAS.sub("", _DATE.sub("", one)) for one in sentences]
     clean = [one for one in dateless if not _ID.search(one) and not _CODE.search(one)]
     return clean or [_CODE.sub("(a code)", _ID.sub("(an id)", one)) for one in dateless]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from memgraph.lifecycle.evidence.sentences import (
@@ -123,10 +123,15 @@ def of_trials(rows: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> T
         found.append(quoted_lesson(lesson) if lesson else f"What was acted on: “{' '.join(said)}”")
         if is_unsolved and len(by_evidence) + failed > 2:
             found.append("No trial has succeeded with it so far.")
-    found += _called(rows, solved or ())
-    errors = Counter(ended(without_numbers(row["last_error"])) for row in rows if row.get("last_error"))
-    found += [f"An error on the way: {error}" for error, _ in errors.most_common(1)]
-    if not (said or acted_on or errors or (solved and len(found) > 1)):
+    decided = [] if acted_on else _lesson([row.get("explained", "") for row in solved or ()])
+    if decided:
+        found.append(f"What decided the trial that solved it: “{' '.join(decided)}”")
+    called, is_decisive = _called(rows, solved or ())
+    found += called
+    error, met = _common_error(rows)
+    if error:
+        found.append(f"{'They' if met == len(rows) else f'{met:,} of them'} met the same error: {error}")
+    if not (said or acted_on or decided or error or is_decisive):
         return Trials("", None, None, None)
     while len(" ".join(found)) > MAX_CONTENT_CHARS and len(found) > 1:
         found.pop()
@@ -172,16 +177,23 @@ def _lesson(texts: Sequence[str]) -> list[str]:
     return most_central(said, room=_LESSON_CHARS)
 
 
-def _called(failed: Sequence[Row], solved: Sequence[Row]) -> Iterator[str]:
-    """Yield which tools were called: by the trial that solved it, with those that no other called, else by those that there are."""
+def _called(failed: Sequence[Row], solved: Sequence[Row]) -> tuple[list[str], bool]:
+    """Return which tools the trial that solved it called, and whether no failed one called some of them."""
     others = {name for one in failed for name in one.get("tools_called", ())}
-    for trials, what in ((solved, "What the solved trial called"), (failed, "What was called")):
-        if names := list(dict.fromkeys(name for one in trials for name in one.get("tools_called", ()))):
-            own = [name for name in names if name not in others] if trials is solved and others else []
-            alone = f"; no failed one called {_enumerated(own)}" if 0 < len(own) < len(names) else ""
-            if len(names) >= _LEAST_TOOLS:
-                yield f"{what}: {_enumerated(names)}{alone}."
-            return
+    names = list(dict.fromkeys(name for one in solved for name in one.get("tools_called", ())))
+    if len(names) < _LEAST_TOOLS:
+        return [], False
+    own = [name for name in names if name not in others] if others else []
+    is_decisive = 0 < len(own) < len(names)
+    alone = f"; no failed one called {_enumerated(own)}" if is_decisive else ""
+    return [f"What the solved trial called: {_enumerated(names)}{alone}."], is_decisive
+
+
+def _common_error(rows: Sequence[Row]) -> tuple[str | None, int]:
+    """Return the error that at least two thirds of the trials met, and how many did."""
+    errors = Counter(ended(without_numbers(row["last_error"])) for row in rows if row.get("last_error"))
+    error, met = next(iter(errors.most_common(1)), (None, 0))
+    return (error, met) if met >= min(2, len(rows)) and 3 * met >= 2 * len(rows) else (None, 0)
 
 
 def _enumerated(names: Sequence[str]) -> str:

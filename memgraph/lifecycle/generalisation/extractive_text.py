@@ -25,14 +25,12 @@ from memgraph.lifecycle.evidence.sentences import (
 from memgraph.lifecycle.evidence.trials import Trials, asked_and_learned, is_trial, of_trials, task_of
 from memgraph.lifecycle.generalisation.lessons import (
     KINDS,
-    came_back,
     is_change,
-    naming,
-    says_it_returned,
     statement_of,
-    thing_of,
     words_of,
 )
+from memgraph.lifecycle.generalisation.weak_points import came_back, says_it_returned, weakness_of
+from memgraph.lifecycle.generalisation.weaknesses import Weakness, file_name, in_place, weaknesses_of, written
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.ids import canonical_name
 from memgraph.ports import Row
@@ -46,6 +44,7 @@ _T = TypeVar("_T", str, tuple[str, str])
 _MOST_COMPARED = 200
 """Of a larger community so many of the best connected are compared by their words."""
 _MOST_EXAMPLES = 3
+_MOST_CHANGES = 4
 _CASE_CHARS = 420
 _EXAMPLE_CHARS = 180
 _LONGEST_NAME = 80
@@ -187,7 +186,7 @@ def generalised(
     if trials := trials_of_one_task(central, seen, solved):
         return trials.text or None
     if all(map(is_change, central)):
-        return _of_a_weak_point(central, seen)
+        return _of_a_weak_point(central, max(len(central), int(seen.split()[1].replace(",", ""))))
     kind = "undone" if failed_builds else kind_of(central) or outcome
     if kind not in _FRAMES or (kind in {"recovery", "undone"} and not any(map(_has_remedy, central))):
         return None
@@ -218,27 +217,52 @@ def has_lesson(central: Sequence[Row], outcome: str, solved: Sequence[Row] | Non
     return bool(central) and generalised(central, Shared(), outcome, "in 0 builds", solved=solved) is not None
 
 
-def _of_a_weak_point(changes: Sequence[Row], seen: str) -> str | None:
-    """Tell that what was mended broke again, with what says so, and what mended it last."""
+def _of_a_weak_point(changes: Sequence[Row], many: int) -> str | None:
+    """Tell what was mended again and again, how often and when, and what mended it last."""
     ordered = in_order(changes)
-    thing = thing_of(ordered)
-    again = came_back(ordered, thing) if thing else None
-    if again is None or thing is None:
+    weakness = weakness_of(ordered)
+    if weakness is None:
         return None
-    text = f"Expect regressions in `{thing}`: it was mended {seen}{when(ordered)}, and what had worked broke again."
+    again = came_back(ordered, weakness) if weakness.kind == "thing" else None
     last = ordered[-1]
     parts = (
-        [("Broken again, and last mended", last)] if again is last else [("Broken again", again), ("Last mended", last)]
+        [("Last mended", last), ("Broken again", again)]
+        if again is not last
+        else [("Broken again, and last mended", last)]
     )
     parts += [("Before", row) for row in reversed(ordered[:-1]) if row is not again]
-    quoted = 0
+    text = _expectation(weakness, ordered, many)
+    quoted: list[frozenset[str]] = []
     for label, row in parts:
-        told = sorted(naming(row, thing), key=lambda one: row is again and not says_it_returned(one))
-        more = f" {label}{dated(row)}: “{told[0].removesuffix('.')}”." if told else ""
-        if more and quoted < _MOST_EXAMPLES and len(text) + len(more) <= MAX_CONTENT_CHARS:
+        if row is None:
+            continue
+        told = sorted(weaknesses_of(row)[weakness], key=lambda one: row is again and not says_it_returned(one))
+        more = f" {label}{dated(row)}: “{told[0].removesuffix('.')}”."
+        words = _words(told[0])
+        is_new = all(overlap(words, other) < _SAME_WORDS for other in quoted)
+        if is_new and len(quoted) < _MOST_CHANGES and len(text) + len(more) <= MAX_CONTENT_CHARS:
             text += more
-            quoted += 1
+            quoted.append(words)
     return text
+
+
+def _expectation(weakness: Weakness, ordered: Sequence[Row], many: int) -> str:
+    """Return what to expect of a weakness, how often and since when, as a sentence."""
+    seen = f"{many} changes"
+    if weakness.kind == "thing":
+        name = written(ordered, weakness)
+        return f"Expect regressions in `{name}`: {seen} mended it{when(ordered)}, and what had worked broke again."
+    if weakness.kind == "topic":
+        name = f"“{written(ordered, weakness)}” in `{file_name(weakness)}`"
+        return f"Expect faults around {name}: {seen} mended some{when(ordered)}."
+    if weakness.kind == "release":
+        return f"Expect a new release of {weakness.name} to break something: {seen} followed one{when(ordered)}."
+    if weakness.kind == "environment":
+        return (
+            f"Expect what works elsewhere to fail {in_place(weakness)}: {seen} mended something there{when(ordered)}."
+        )
+    where = f" in `{file_name(weakness)}`" if weakness.file else ""
+    return f"Expect {weakness.name}{where}: {seen} mended such faults{when(ordered)}."
 
 
 def trials_of_one_task(central: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> Trials | None:

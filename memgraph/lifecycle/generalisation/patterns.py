@@ -10,9 +10,11 @@ from memgraph.lifecycle.communities.louvain import communities
 from memgraph.lifecycle.communities.tag_overlap import LARGE_FROM, tag_weights
 from memgraph.lifecycle.evidence.evidence import may_quote
 from memgraph.lifecycle.evidence.experience import Experience, Generalisation, evidence_of
+from memgraph.lifecycle.evidence.runs import is_of_a_tool
 from memgraph.lifecycle.evidence.trials import task_of
 from memgraph.lifecycle.generalisation.extractive_text import by_centrality, has_lesson
-from memgraph.lifecycle.generalisation.lessons import Statements, is_change, weak_points, words_of
+from memgraph.lifecycle.generalisation.lessons import Statements, is_change, words_of
+from memgraph.lifecycle.generalisation.weak_points import weak_points
 from memgraph.model.ids import canonical_name
 from memgraph.ports import Row
 
@@ -176,7 +178,8 @@ def _pattern_of_faded(experience: Experience, same: Generalisation, evidence: fr
 def _communities(episodes: Sequence[Row], scope: _Scope, *, settled: Sequence[Sequence[int]]) -> list[list[int]]:
     """Return the communities: all trials of one named task, whatever their words, and otherwise episodes with shared tags.
 
-    Changes of a history are left out: their tags name files.
+    Changes of a history are left out, as their tags name files, and failures that a tool reported: the analysis of errors
+    tells of these, with the runs that passed.
     """
     by_task: dict[str, list[int]] = {}
     others: list[int] = []
@@ -184,7 +187,7 @@ def _communities(episodes: Sequence[Row], scope: _Scope, *, settled: Sequence[Se
         task = task_of(row)
         if task is not None:
             by_task.setdefault(task, []).append(place)
-        elif not is_change(row):
+        elif not is_change(row) and not is_of_a_tool(row):
             others.append(place)
     number = {place: one for one, place in enumerate(others)}
     kept = [[number[place] for place in places if place in number] for places in settled]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memgraph.text.cutting import SUMMARY_CHARS, summary_of
+from memgraph.text.cutting import SUMMARY_CHARS, summary_of, whole_sentences
 
 EPISODE = (
     "The refresh of the token failed with 401 because the proxy strips the header on a redirect. Reasoning: the gateway "
@@ -19,6 +19,12 @@ def test_it_says_what_it_was_about_and_what_came_of_it() -> None:
         "The refresh of the token failed with 401 because the proxy strips the header on a redirect. "
         "Action: moved to session cookies. Outcome: failure."
     )
+
+
+def test_whole_sentences_end_where_the_next_one_does_not_fit() -> None:
+    assert whole_sentences("Open the door. Then cool the pan in the fridge.", 20) == "Open the door."
+    assert whole_sentences("Open the door. Then go.", 80) == "Open the door. Then go."
+    assert whole_sentences("Open the door of the kitchen", 10) == "Open the…"
 
 
 def test_a_short_text_is_its_own_summary() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memgraph.extraction.readers import CiLogReader
+from memgraph.extraction.readers import CiLogReader, JunitReader
 from memgraph.lifecycle import ingest
 from memgraph.lifecycle.errors.antipatterns import SOURCE, analyse_errors
 from memgraph.lifecycle.errors.remedies import remedy_of, tried_in
@@ -195,6 +195,25 @@ class TestRuns:
         analyse_errors(store)
         (made,) = antipatterns(store)
         assert "It came back after runs that had passed (4 March 2026). The run of 4 March 2026 passed." in made.content
+
+    def test_it_says_since_when_and_when_it_returned_also_after_a_sleep_merged_the_failures(
+        self, store: Store, tmp_path: Path
+    ) -> None:
+        for month, passes in ((1, False), (2, True), (3, False), (5, False)):
+            failure = "" if passes else '<failure message="TimeoutError: export.lock was not released"/>'
+            report = tmp_path / f"run-{month}.xml"
+            report.write_text(
+                f'<testsuite name="pytest" timestamp="2026-0{month}-03T10:00:00" tests="1"><testcase classname="test_export" '
+                f'name="test_big">{failure}</testcase></testsuite>'
+            )
+            ingest(store, JunitReader(report, project_id="shop"))
+        analyse_errors(store)
+        (made,) = antipatterns(store)
+        assert made.content.startswith(
+            "“TimeoutError: export.lock was not released” came up in 3 builds, from January to May 2026. It came back after runs "
+            "that had passed (3 May 2026). Seen when: "
+        )
+        assert [one.source for one in store.every_memory() if one.type == "semantic"] == [made.source]
 
     def test_copies_of_a_log_are_one_run(self, store: Store, tmp_path: Path) -> None:
         for n in range(3):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memgraph.lifecycle.generalisation.extractive_text import by_centrality, counted, generalised, shared_by
-from memgraph.lifecycle.generalisation.lessons import weak_points
+from memgraph.lifecycle.generalisation.weak_points import weak_points
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.upcasting import attempt_in
 
@@ -48,18 +48,18 @@ def mended(number: int, said: str, **fields: Any) -> Row:
 
 
 class TestWeakPoints:
-    """Changes of a history: they are generalised if the same thing broke again after it had been mended."""
+    """Changes of a history: they are generalised if what they mend keeps coming back."""
 
-    first = mended(1, "Fix: Let read_rows() skip empty lines.")
+    first = mended(1, "Fix: read_rows() no longer stops at empty lines.")
     again = mended(3, "Fix the regression of read_rows() with a byte order mark. Quote names.")
     last = mended(5, "Fix: `read_rows` no longer drops the last line, because the file may lack a newline.")
 
     def test_it_says_what_broke_again_and_what_mended_it_last(self) -> None:
         assert text_of(self.last, self.first, self.again, builds=3) == (
-            "Expect regressions in `read_rows`: it was mended in 3 builds, from January to May 2026, and what had worked broke "
-            "again. Broken again (4 March 2026): “Fix the regression of read_rows() with a byte order mark”. Last mended (4 May "
-            "2026): “`read_rows` no longer drops the last line, because the file may lack a newline”. Before (4 January 2026): "
-            "“Let read_rows() skip empty lines”."
+            "Expect regressions in `read_rows`: 3 changes mended it, from January to May 2026, and what had worked broke again. "
+            "Last mended (4 May 2026): “`read_rows` no longer drops the last line, because the file may lack a newline”. Broken "
+            "again (4 March 2026): “Fix the regression of read_rows() with a byte order mark”. Before (4 January 2026): “read_rows() no "
+            "longer stops at empty lines”."
         )
 
     def test_changes_of_one_thing_that_nobody_says_broke_again_are_none(self) -> None:
@@ -82,6 +82,81 @@ class TestWeakPoints:
         gone = {**mended(7, "Remove read_rows() for good."), "tags": ["removal"]}
         assert weak_points([self.first, self.again, self.last], [gone]) == []
         assert weak_points([self.first, self.again, self.last], [{**gone, "occurred_at": "2026-04-01"}])
+
+    def test_a_cause_that_comes_again_in_one_file(self) -> None:
+        races = [
+            "Fix a deadlock when a full queue is closed.",
+            "Fix race condition between two workers that start at once. The list is copied now.",
+            "Keep the order of jobs. Both threads took the first one, which led to a race condition.",
+        ]
+        changes = [mended(number, one, title="jobs/queue.py") for number, one in enumerate(races, start=1)]
+        elsewhere = mended(4, "Fix a race between reload and exit.", title="jobs/web.py")
+        assert weak_points([*changes, elsewhere]) == [changes]
+        assert text_of(*changes, builds=3) == (
+            "Expect deadlocks and race conditions in `jobs/queue.py`: 3 changes mended such faults, from January to March 2026. "
+            "Last mended (4 March 2026): “Both threads took the first one, which led to a race condition”. Before (4 February "
+            "2026): “Fix race condition between two workers that start at once”. Before (4 January 2026): “Fix a deadlock when "
+            "a full queue is closed”."
+        )
+
+    def test_a_cause_of_several_files_needs_four_changes(self) -> None:
+        told = [f"Fix a memory leak of the {name}." for name in ("parser", "cache", "session", "printer")]
+        changes = [mended(number, one, title=f"src/f{number}.py") for number, one in enumerate(told, start=1)]
+        assert weak_points(changes[:3]) == []
+        assert weak_points(changes) == [changes]
+        assert str(text_of(*changes)).startswith(
+            "Expect leaks: 4 changes mended such faults, from January to April 2026."
+        )
+
+    @pytest.mark.parametrize(
+        "told",
+        [
+            ["Test the leak detector.", "Report which test leaks.", "Fix the name of the leak check."],
+            ["Cache race results.", "Fix the colours of the races page.", "Fix links to the race."],
+            ["Support Windows.", "Describe Windows builds.", "Add a Windows logo."],
+        ],
+    )
+    def test_a_word_in_passing_is_no_fault(self, told: list[str]) -> None:
+        assert weak_points([mended(number, one, title="src/a.py") for number, one in enumerate(told, start=1)]) == []
+
+    def test_an_environment_in_which_things_go_wrong(self) -> None:
+        told = [
+            "Fix a crash on Windows 7.",
+            "Open files with O_BINARY, else reading fails on Windows.",
+            "Fix pipes on Cygwin.",
+        ]
+        changes = [mended(number, one, title=f"src/f{number}.py") for number, one in enumerate(told, start=1)]
+        assert str(text_of(*changes, builds=3)).startswith(
+            "Expect what works elsewhere to fail on Windows: 3 changes mended something there, from January to March 2026. Last "
+        )
+        gone = {**mended(7, "Drop support for Windows."), "tags": ["removal"]}
+        assert weak_points(changes, [gone]) == []
+
+    def test_a_dependency_whose_releases_break_something(self) -> None:
+        told = [
+            "Import Mapping from collections.abc: collections.Mapping was removed in Quokka 3.10.",
+            "Quokka 3.12 no longer ships distutils; fix the build with setuptools.",
+            "Fix the parser, as ast.Str is deprecated since Quokka 3.8.",
+        ]
+        changes = [mended(number, one, title=f"src/f{number}.py") for number, one in enumerate(told, start=1)]
+        assert str(text_of(*changes, builds=3)).startswith(
+            "Expect a new release of Quokka to break something: 3 changes followed one, "
+        )
+
+    def test_a_part_of_a_file_that_is_mended_again_and_again(self) -> None:
+        told = [
+            "Fix duplicates in lazy mode.",
+            "Fix KeyError with lazy mode, which happens in nested folders.",
+            "Lazy mode no longer crashes without a root.",
+        ]
+        changes = [mended(number, one, title="src/load.py") for number, one in enumerate(told, start=1)]
+        assert str(text_of(*changes, builds=3)).startswith(
+            "Expect faults around “lazy mode” in `src/load.py`: 3 changes mended some, "
+        )
+        unlike = ["Fix duplicates of folders.", "Fix KeyError in nested folders.", "Do not crash without a root."]
+        assert (
+            weak_points([mended(number, one, title="src/load.py") for number, one in enumerate(unlike, start=1)]) == []
+        )
 
 
 class TestOneSeenAgainAndAgain:
@@ -106,8 +181,7 @@ class TestOneSeenAgainAndAgain:
             "1). Last error: Error: payment does not add up, total price is 305, but paid 255"
         )
         assert text_of(row(f"Failed trial: {asked}", "failure", outcome="negative"), outcome="negative") == (
-            "Failed in 4 trials: “I'm looking to book a flight from Oslo to Rome.” What was called: `get_user` "
-            "and `book_flight`. An error on the way: payment does not add up."
+            "Failed in 4 trials: “I'm looking to book a flight from Oslo to Rome.” They met the same error: payment does not add up."
         )
 
     def test_a_recovery_without_the_call(self) -> None:
@@ -184,6 +258,23 @@ class TestTrials:
         assert told == (
             "Failed in 4 trials, solved in the second: “I want to fly to Rome tomorrow.” What the solved trial called: `search` "
             "and `book`; no failed one called `book`."
+        )
+
+    def test_what_decided_the_trial_that_solved_it(self) -> None:
+        asked = "I want to fly to Rome tomorrow. What was done: search (calls: 1, failed: 0)"
+        decided = "Basic fares cannot be changed. In the end, `search` was called."
+        solved = self.trial(f"{asked}.", "Solved", 1, explained=decided)
+        assert text_of(self.trial(f"{asked}."), outcome="negative", solved=[solved]) == (
+            "Failed in 4 trials, solved in the second: “I want to fly to Rome tomorrow.” What decided the trial that solved it: "
+            "“Basic fares cannot be changed. In the end, `search` was called.”"
+        )
+
+    def test_the_calls_alone_are_no_lesson(self) -> None:
+        done = "I want to fly to Rome tomorrow. What was done: search, book (calls: 4, failed: 1)."
+        errors = ["Last error: no seats", "Last error: no such date", "Last error: no such user"]
+        assert (
+            text_of(*(self.trial(f"{done} {error}", number=n) for n, error in enumerate(errors)), outcome="negative")
+            is None
         )
 
 
