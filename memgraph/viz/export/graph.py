@@ -56,7 +56,7 @@ def shown_graph(
     include: Collection[str] = frozenset(),
     limit: int | None = None,
 ) -> Graph:
-    """Return what may be shown of a store; parameters as of `memgraph.viz.shown.shown_memories`.
+    """Return what may be shown of a store; parameters as of `memgraph.viz.shown.shown_ids`.
 
     What names a memory that is not shown, a link or a `previous_id`, is left out.
     """

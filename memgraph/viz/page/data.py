@@ -99,7 +99,7 @@ def page_data(
     include: Collection[str] = frozenset(),
     limit: int | None = None,
 ) -> PageData:
-    """Return the content of a page of these memories; parameters as for `memgraph.viz.shown.shown_memories`.
+    """Return the content of a page of these memories; parameters as for `memgraph.viz.shown.shown_ids`.
 
     The period selects memories by when they were added, as the timeline shows it. Archived memories are included: the replay shows
     when they were archived, and a generalisation needs its evidence. Undated trials and dated memories have no common time axis: if
@@ -113,7 +113,7 @@ def page_data(
     Raises
     ------
     InvalidInputError
-        As `memgraph.viz.shown.shown_memories`.
+        As `memgraph.viz.shown.shown_ids`.
     """
     include = {*include, "archived"}
     since_then, until_then = bounds(since, until)
