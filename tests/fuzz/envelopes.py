@@ -21,7 +21,7 @@ from uuid import UUID
 import orjson
 
 from memgraph.errors import MemGraphError
-from memgraph.fold import EmptyView, Projection, project
+from memgraph.fold import EmptyRows, Projection, project
 from memgraph.journal import envelope, opening, segments
 from memgraph.journal.envelope import Chain, CommitDraft, LineError, canonical, seal, unseal
 from memgraph.journal.journal import Journal
@@ -164,7 +164,7 @@ def line_target(_folder: Path) -> Iterator[Target]:
         assert type(event.seq) is int, "its number is no number"
         assert type(event.last) is bool, "whether it is the last is not said"
         assert event.task_id is None or type(event.task_id) is str, "its task has no name"
-        project([event], Offset(chain, Position("000000000001.jsonl", 0)), Projection(STORE_ID), EmptyView())
+        project([event], Offset(chain, Position("000000000001.jsonl", 0)), Projection(STORE_ID), EmptyRows())
         return True
 
     yield Target(make, run, (LineError, MemGraphError))

@@ -84,9 +84,9 @@ def communities_without_lesson(experiences: Sequence[Experience]) -> Iterator[Su
             if len(builds) < LEAST_BUILDS or 2 * sum(row["id"] in covered for row in rows) > len(rows):
                 continue
             most = 0.8 if experience.outcome == "negative" else 0.4  # failures teach more than what went well
-            told = in_order(rows)[-_MOST_QUOTED:]
-            key = ",".join(sorted(row["id"] for row in told))
-            yield from _about("community", key, told, most * (1 - 1 / (1 + len(builds) / 3)))
+            quoted = in_order(rows)[-_MOST_QUOTED:]
+            key = ",".join(sorted(row["id"] for row in quoted))
+            yield from _about("community", key, quoted, most * (1 - 1 / (1 + len(builds) / 3)))
 
 
 def _communities(episodes: Sequence[Row]) -> list[list[Row]]:
@@ -109,9 +109,9 @@ def returned_failures(reader: Reader, experiences: Sequence[Experience]) -> Iter
     for rows in scopes.values():
         for trouble in troubles(in_order(rows)):
             if trouble.failed and trouble.mended and (found := _returns(reader, trouble)):
-                told = in_order([*in_order(trouble.failed)[-_MOST_FAILED:], *in_order(trouble.mended)[-_MOST_FIXED:]])
+                quoted = in_order([*in_order(trouble.failed)[-_MOST_FAILED:], *in_order(trouble.mended)[-_MOST_FIXED:]])
                 yield from _about(
-                    "returned failure", f"{trouble.fingerprint} {found[-1]}", told, 1 - 0.5 ** (len(found) + 1)
+                    "returned failure", f"{trouble.fingerprint} {found[-1]}", quoted, 1 - 0.5 ** (len(found) + 1)
                 )
 
 
@@ -152,7 +152,7 @@ def _about(kind: OrderKind, key: str, rows: Sequence[Row], value: float) -> Iter
     yield Subject(
         kind=kind,
         key=key,
-        excerpt=excerpt_of([_told(row) for row in rows]),
+        excerpt=excerpt_of([_described(row) for row in rows]),
         value=round(value, 6),
         source_at=max(row["occurred_at"] for row in rows),
         trust_class=max((row.get("trust_class", "agent") for row in rows), key=TRUST.index),
@@ -163,7 +163,7 @@ def _about(kind: OrderKind, key: str, rows: Sequence[Row], value: float) -> Iter
     )
 
 
-def _told(row: Row) -> str:
+def _described(row: Row) -> str:
     """Return what a memory says, with the fields that its text leaves out."""
     outcome = f", {row['outcome']}" if row.get("outcome", "unknown") != "unknown" else ""
     details = [

@@ -182,11 +182,11 @@ def read_experience(reader: Reader, scopes: set[tuple[int, int]], now: str) -> l
 
 def _separate_deleted(deletions: Deletions, known: Sequence[Generalisation]) -> None:
     """Separate the missing episodes into those that had faded and those that somebody deleted."""
-    withdrawn = deletions.withdrawn(memory_id for one in known for memory_id in one.collected)
-    rows = deletions.rows(withdrawn)
+    deleted = deletions.deleted_by_user(memory_id for one in known for memory_id in one.collected)
+    rows = deletions.rows(deleted)
     for one in known:
-        one.deleted = [rows.get(memory_id, {"id": memory_id}) for memory_id in sorted(one.collected & withdrawn)]
-        one.collected -= withdrawn
+        one.deleted = [rows.get(memory_id, {"id": memory_id}) for memory_id in sorted(one.collected & deleted)]
+        one.collected -= deleted
 
 
 def _note_deleted(deletions: Deletions, found: Mapping[tuple[Scope, str], Experience], now: str) -> None:

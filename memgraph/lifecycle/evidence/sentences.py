@@ -60,7 +60,7 @@ def sentences_of(text: str) -> list[str]:
     text = _LINK.sub(r"\1", " ".join(text.split()))
     text = _CALL.sub(r"`\1`", text)
     found = []
-    for part in split_sentences(text, "told"):
+    for part in split_sentences(text, "quoted"):
         said = _opened(_MARKS.sub("", part).strip())
         if said.endswith("…") or "… " in said or _RAW.search(said) or len(_WORD.findall(said)) < _LEAST_WORDS:
             continue

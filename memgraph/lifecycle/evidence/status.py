@@ -70,7 +70,7 @@ def withdrawn(index: Index, deletions: Deletions, members: Iterable[str], eviden
     """Return the episodes that are no longer `evidence`."""
     missing = {one for one in members if one not in evidence}
     gone = {one for one in missing if index.slot(one) < 0}
-    return deletions.withdrawn(gone) | (missing - gone)
+    return deletions.deleted_by_user(gone) | (missing - gone)
 
 
 def deleted_in(deletions: Deletions, scope: Scope, source: str) -> list[Deleted]:

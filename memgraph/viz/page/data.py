@@ -249,9 +249,9 @@ def _document(
             "tags": [names.all_of("tags", memory.tags[:_MOST_TAGS]) for memory in memories],
         },
         "told": [
-            [place, *map(times.at, told)]
+            [place, *map(times.at, reported)]
             for place, memory in enumerate(memories)
-            if (told := reported_times(times.history, memory))
+            if (reported := reported_times(times.history, memory))
         ],
         "worded": times.worded(),
         "more": {
