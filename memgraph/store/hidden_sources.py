@@ -2,8 +2,8 @@
 
 A memory that sleep derives from others (in compress, errors or procedures) repeats their content. When one of its
 sources is forgotten or gets a stricter privacy tier, the next sleep rewrites or retires it; until then it is left out
-of recalls, pictures and shareable exports. A pinned one is still shown after a source was forgotten: somebody has
-vouched for its text.
+of recalls, pictures and shareable exports. A pinned one is still shown after a source was forgotten: a user has
+approved its text.
 
 A deleted source has no links left, so it is not detected here; an archived or invalidated one does not count.
 """

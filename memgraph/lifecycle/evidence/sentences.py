@@ -69,7 +69,7 @@ def sentences_of(text: str) -> list[str]:
 
 
 def is_plain(command: str) -> bool:
-    """Whether a command is one in general; a call's arguments are those of one case, and help nobody."""
+    """Return whether a command applies in general; the arguments of a call apply to one case only."""
     return not _RAW.search(command) and not _FIELD.search(command)
 
 

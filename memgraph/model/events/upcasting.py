@@ -1,6 +1,6 @@
 """Bringing events of earlier versions up to the present one.
 
-Version 1 of a memory said what was tried in its text alone. Version 2 has fields for it (`memgraph.model.attempts`), so the
+Version 1 of a memory described an attempt only in its text. Version 2 has fields for it (`memgraph.model.attempts`), so the
 sentences that the rules of version 1 composed are parsed here, and nowhere else. Pure: equal events give equal results.
 """
 

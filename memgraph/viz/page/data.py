@@ -141,7 +141,7 @@ def page_data(
     rank = {memory.id: place for place, memory in enumerate(shown)}
 
     def came(memory: StoredMemory) -> tuple[str, int, int]:
-        """Return what sorts memories as they came; what was made of others comes after them."""
+        """Return the sort key of memories by their order of addition; derived memories come after their sources."""
         return lines[memory.id].added, MEMORY_TYPES.index(memory.type), rank[memory.id]
 
     memories = sorted(shown, key=came)
@@ -278,7 +278,7 @@ def _document(
 
 
 def _outcome(memory: StoredMemory, kind: str) -> str:
-    """Return how what a memory tells came out: what somebody stated did not go well, whatever it was kept with."""
+    """Return the outcome to show for a memory: a stated fact has no positive outcome, even if it was stored with one."""
     return "unknown" if kind == "fact" and memory.outcome == "positive" else memory.outcome
 
 

@@ -97,7 +97,7 @@ def _title_of(memory: StoredMemory) -> str:
 
 
 def _begins(memory: StoredMemory) -> int:
-    """Return where a text begins to say what happened: in a trial's, with a sentence that is no advice and does not fit any task."""
+    """Return the offset at which a text starts to report what happened. In the text of a trial, this is a sentence specific to its task that gives no advice."""
     fields = vars(memory)
     if not is_trial(fields):
         return 0
