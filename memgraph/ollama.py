@@ -80,8 +80,7 @@ class OllamaConnection:
     @property
     def host(self) -> str:
         """The address for display: without user name and password."""
-        scheme, separator, rest = self._address.rpartition("://")
-        return f"{scheme}{separator}{rest.rpartition('@')[2]}"
+        return without_credentials(self._address)
 
     def embed(self, model: str, texts: Sequence[str]) -> EmbedReply:
         """Return a model's vectors of texts, in one request.
@@ -218,6 +217,12 @@ class OllamaConnection:
 
 def _count(said: int | None) -> int | None:
     return said if said is not None and 0 <= said <= _MAX_TOKENS else None
+
+
+def without_credentials(address: str) -> str:
+    """Return an address without user name and password, for display."""
+    scheme, separator, rest = address.rpartition("://")
+    return f"{scheme}{separator}{rest.rpartition('@')[2]}"
 
 
 def is_this_machine(address: str) -> bool:

@@ -69,7 +69,7 @@ def test_what_a_server_answers_wrongly(
 
 
 @BOTH
-def test_nobody_listens(ask: Callable[..., Any], failure: type[Exception]) -> None:
+def test_an_absent_server_is_an_error(ask: Callable[..., Any], failure: type[Exception]) -> None:
     with pytest.raises(failure, match="ollama serve"):
         ask(unused_address())
 

@@ -70,7 +70,7 @@ class TestFakeEmbedder:
 
 
 class TestFakeClock:
-    def test_it_stands_still_until_it_is_moved(self) -> None:
+    def test_the_clock_is_constant_until_it_is_moved(self) -> None:
         clock = FakeClock()
         assert clock() == clock() == datetime(2026, 1, 1, tzinfo=UTC)
 
