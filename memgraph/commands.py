@@ -1,4 +1,4 @@
-"""`MemoryCommands`: what a person says to a memory: remember, forget, ask, list, show, stats, export, import."""
+"""`MemoryCommands`: the commands of a user: remember, forget, unforget, ask, list, show, stats, export, import."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ _FORGET_ABOVE = 0.5
 _LIKE_AN_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F-]*)?")
 _ASK_MOST = 5
 _SHOWN_CHARS = 80
-_NO_SUCH_WORDS = "Without an embedding model words alone are compared, and nothing shares enough of them: use the memory's own words."
+_NO_SUCH_WORDS = "Without an embedding model only words are compared, and no memory shares enough of them: use the memory's own words."
 
 
 class MemoryCommands:
-    """Commands over a store.
+    """Commands on a store.
 
     Parameters
     ----------
@@ -76,12 +76,12 @@ class MemoryCommands:
     def remember(
         self, text: str, tags: Sequence[str] | None = None, *, project_id: str | None = None
     ) -> MemoryCommandResult:
-        """Keep a text as a pinned semantic memory; a long one in parts, each following the one before.
+        """Store a text as a pinned semantic memory. A long text is split into linked parts.
 
         Raises
         ------
         InvalidInputError
-            The text is empty or cannot be stored, or a tag is refused.
+            The text is empty or cannot be stored, or a tag is invalid.
         """
         text = checked(QueryText, text, "text")
         given = checked(list[Name] | None, tags, "tags") or []
@@ -101,7 +101,7 @@ class MemoryCommands:
         ]
         kept = self._store.insert_parts(memories)
         ids = [memory.id for memory in kept]
-        # remembering must not wait for the graph; copies that are left here are merged by the next sleep
+        # do not wait for the graph: remaining copies are merged by the next sleep
         stays = merge_copies_of(self._store, ids) if self._store.reader.holds_graph else {}
         stored = kept[0].content  # without secrets, unlike `text`
         message = f"Remembered: '{_cut(stored.strip(), _SHOWN_CHARS)}' (pinned, will not decay)"
@@ -113,10 +113,11 @@ class MemoryCommands:
         )
 
     def forget(self, query: str) -> MemoryCommandResult:
-        """Suppress a memory: that of an id, else the listed one that a text means.
+        """Suppress the memory with an id, or the listed memory that best matches a text.
 
-        One that holds the text as it stands is meant before any other, else the nearest, if their cosine is above 0.5; without
-        vectors, that of their words. Eight or more characters that begin only one id stand for it.
+        A memory that contains the text literally is preferred. Otherwise the most similar memory is chosen, if their cosine
+        similarity is above 0.5; without vectors, the similarity of their words. A prefix of eight or more characters stands for
+        an id if it is unique.
         """
         memory_id, why_not = self._meant(query)
         if memory_id is None:
@@ -126,7 +127,7 @@ class MemoryCommands:
         return MemoryCommandResult(command="forget", success=True, message=message, data={"id": memory.id})
 
     def unforget(self, query: str) -> MemoryCommandResult:
-        """Take `forget` back for the memory of an id, else for the suppressed one nearest to a text, found as `forget` does."""
+        """Undo `forget` for the memory with an id, or for the suppressed memory that best matches a text (as in `forget`)."""
         memory_id, why_not = self._meant(query, "suppressed")
         if memory_id is None:
             return MemoryCommandResult(command="unforget", success=False, message=why_not)
@@ -140,10 +141,10 @@ class MemoryCommands:
         return MemoryCommandResult(command="unforget", success=True, message=message, data={"id": memory.id})
 
     def ask(self, query: str) -> MemoryCommandResult:
-        """Tell what is remembered of what happened: up to five episodes, nearest first, each with how well it is remembered.
+        """Return up to five episodes that match a question, most similar first, each with a label of its relevance.
 
-        Without vectors only those are told that share a word with the question. Looking does not count as use. What belongs
-        to a task is not told.
+        Without vectors, only episodes that share a word with the question match. Memories of a task (`task_id`) are excluded.
+        Asking does not count as use.
         """
         vector = self._vector(query)
         with self._store.reader.frozen():
@@ -158,7 +159,7 @@ class MemoryCommands:
             if vector is None and episodes.any():
                 message = f"{message} {_NO_SUCH_WORDS}"
             return MemoryCommandResult(command="ask", success=True, message=message, data={"ids": []})
-        lines = [self._told(memory) for memory in memories]
+        lines = [self._described(memory) for memory in memories]
         return MemoryCommandResult(
             command="ask", success=True, message="\n".join(lines), data={"ids": [memory.id for memory in memories]}
         )
@@ -173,7 +174,7 @@ class MemoryCommands:
         limit: int = 20,
         sort_by: SortBy = "relevance",
     ) -> list[MemoryListEntry]:
-        """Return one line a memory, highest relevance or newest first; with a state, those that are in it."""
+        """Return an entry for each listed memory, or for each memory in a state; highest relevance or newest first."""
         memories = self._store.list_memories(
             type=checked(MemoryType | None, type, "type"),
             project_id=checked(Name | None, project, "project"),
@@ -185,24 +186,24 @@ class MemoryCommands:
         return [self._entry(memory) for memory in memories]
 
     def show(self, id: str) -> StoredMemory | None:
-        """Return a memory unless it is deleted."""
+        """Return a memory, or None if it does not exist or was deleted."""
         return self._store.get_memory(checked(str, id, "id"))
 
     def stats(self) -> MemoryStats:
-        """Return the store's counts."""
+        """Return the counts of the store."""
         return self._store.get_stats()
 
     def export_memories(self, *, shareable: bool = False) -> MemoryExport:
-        """Return every memory that is not deleted, with its vector and its links: a backup, that gives an equal digest when imported.
+        """Return a backup: every memory that is not deleted, with its vector and its links. Importing it yields an equal digest.
 
-        What was forgotten is in it, marked as such, and what sleep made of that: where it is imported, both stay hidden as here. Of a
-        view of the past, what was deleted since is left out.
+        Suppressed memories and memories derived from them are included and stay hidden after an import. In an export of a past view,
+        memories that were deleted since are excluded.
 
         Parameters
         ----------
         shareable : bool
-            For others: leave out what is suppressed, archived, sensitive or private, and what sleep made of it, as pages and
-            pictures do (see `memgraph.store.visibility`).
+            Exclude suppressed, archived, sensitive and private memories, and memories derived from them, as pages and charts do
+            (see `memgraph.store.visibility`).
         """
         self._store.check_graph()
         reader, model = self._store.reader, self._store.vector_model
@@ -225,18 +226,18 @@ class MemoryCommands:
         )
 
     def import_memories(self, data: MemoryExport | Mapping[str, Any]) -> MemoryCommandResult:
-        """Add the memories and links of an export that are not known yet, in one commit for each write scope.
+        """Add the memories and links of an export that do not exist yet, in one commit for each write scope.
 
-        What is refused is refused as a whole. After a kill in the midst of the write, import it again.
+        An invalid export is refused as a whole. If the process is killed during the write, import again.
 
-        Vectors of another model are left out and the texts embedded anew; a store without a model takes the texts alone.
+        Vectors of another model are discarded and the texts embedded again; a store without a model stores only the texts.
 
         Raises
         ------
         InvalidInputError
-            The export is broken; names the field and the value.
+            The export is malformed; the error names the field and the value.
         DuplicateIdError
-            An id occurs twice in it.
+            The export contains an id twice.
         """
         export = data if isinstance(data, MemoryExport) else MemoryExport.parse(_with_memories(data))
         _check(export)
@@ -252,7 +253,7 @@ class MemoryCommands:
         )
 
     def _new_links(self, export: MemoryExport) -> builtins.list[Link]:
-        """Return the links that are not there yet, each once."""
+        """Return the links that do not exist yet, without repetitions."""
         if not export.links:
             return []
         known = {(link.source_id, link.relation, link.target_id) for link in self._store.every_link()}
@@ -271,14 +272,14 @@ class MemoryCommands:
         return new
 
     def format_age(self, iso_timestamp: str) -> str:
-        """Return how long ago a time was: ``just now``, ``5 minutes ago``, … ``2 years ago``."""
+        """Return the age of a time: ``just now``, ``5 minutes ago``, … ``2 years ago``."""
         try:
             return age(to_iso(iso_timestamp), self._store.now())
         except ValueError:
             raise InvalidInputError("is not an ISO 8601 time", field="iso_timestamp", value=iso_timestamp) from None
 
     def _meant(self, query: str, state: State | None = None) -> tuple[str | None, str]:
-        """Return the id that an id or a text means, among the listed memories or those in a state; else None and why."""
+        """Return the id of the memory that an id or a text refers to, among the listed memories or those in a state; else None and why."""
         query = checked(QueryText, query, "query")
         if _LIKE_AN_ID.fullmatch(query.strip()):
             with suppress(NotFoundError):
@@ -297,7 +298,7 @@ class MemoryCommands:
         return None, f"No {kind} matches that closely enough." if vector is not None else _NO_SUCH_WORDS
 
     def _vector(self, query: str) -> Vector | None:
-        """Return a query's vector; None if words alone can be compared, in text-only mode or, with a warning, otherwise."""
+        """Return a query's vector, or None if only words can be compared: in text-only mode, or, with a warning, if embedding fails."""
         text = checked(QueryText, query, "query")
         embedder = self._given_embedder or self._store.embedder  # the store may have changed to another one
         try:
@@ -307,7 +308,7 @@ class MemoryCommands:
             logger.warning("comparing words only: %s", error.loggable)
             return None
 
-    def _told(self, memory: StoredMemory) -> str:
+    def _described(self, memory: StoredMemory) -> str:
         label = self._retrieval.get_confidence_text(self._retrieval.get_confidence_label(memory.relevance_score))
         age = self.format_age(memory.occurred_at)
         return f"{label} ({age}): {memory.content}"
@@ -331,7 +332,7 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _without_others(memory: StoredMemory, ids: Container[str | None]) -> StoredMemory:
-    """Return a memory without what it says of memories that are not exported with it."""
+    """Return a memory without references to memories that are not exported with it."""
     updates: dict[str, Any] = {"previous_id": memory.previous_id if memory.previous_id in ids else None}
     if not isinstance(memory, EpisodicMemory):
         updates["supporting_memory_ids"] = [one for one in memory.supporting_memory_ids if one in ids]  # type: ignore[attr-defined]
@@ -355,7 +356,7 @@ def _with_memories(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bare(memory: AgentMemory, *, keep_vector: bool) -> AgentMemory:
-    """Return a memory without what the export's links say, and without another model's vector."""
+    """Return a memory without the fields that the export's links express, and without another model's vector."""
     updates: dict[str, Any] = {} if keep_vector else {"embedding": None}
     if not isinstance(memory, EpisodicMemory):
         updates["supporting_memory_ids"] = []

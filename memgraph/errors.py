@@ -347,10 +347,6 @@ class MissingExtraError(MemGraphError):
         super().__init__(f"{what} need {package}, which is not installed: pip install 'memgraph-kuzu[{extra}]'")
 
 
-class ExtractionError(MemGraphError):
-    """An extractor failed on a build log."""
-
-
 class SourceError(MemGraphError):
     """A source (log file, repository) cannot be read."""
 

@@ -24,9 +24,7 @@ DEFAULT_HOST = "http://127.0.0.1:11434"
 TIMEOUT_S = 60.0
 CONNECT_TIMEOUT_S = 5.0
 _UNANSWERED = 2
-_PAUSE_S = 15.0
-"""After two unanswered calls in a row, calls fail at once for this many seconds: otherwise hundreds of batches would
-each wait for an absent server."""
+PAUSE_S = 15.0
 _MAX_SAID_CHARS = 200
 _OF_THE_CLIENT = ("OLLAMA_HOST", "ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
 """Environment variables read by its client and by httpx."""
@@ -56,14 +54,23 @@ class OllamaConnection:
         Address; empty: ``OLLAMA_HOST``, else ``http://127.0.0.1:11434``.
     timeout_s, connect_timeout_s : float
         Maximum silence of the server, and maximum time to connect.
+    pause_s : float
+        After two unanswered calls in a row, calls fail immediately for this time: otherwise hundreds of batches would each wait
+        for an absent server.
     """
 
     def __init__(
-        self, host: str = "", *, timeout_s: float = TIMEOUT_S, connect_timeout_s: float = CONNECT_TIMEOUT_S
+        self,
+        host: str = "",
+        *,
+        timeout_s: float = TIMEOUT_S,
+        connect_timeout_s: float = CONNECT_TIMEOUT_S,
+        pause_s: float = PAUSE_S,
     ) -> None:
         self._address = host or os.environ.get("OLLAMA_HOST") or DEFAULT_HOST
         self.timeout_s = timeout_s
         self._connect_timeout_s = min(connect_timeout_s, timeout_s)
+        self._pause_s = pause_s
         self._lock = threading.Lock()
         self._client: Client | None = None
         self._unanswered = 0
@@ -73,8 +80,7 @@ class OllamaConnection:
     @property
     def host(self) -> str:
         """The address for display: without user name and password."""
-        scheme, separator, rest = self._address.rpartition("://")
-        return f"{scheme}{separator}{rest.rpartition('@')[2]}"
+        return without_credentials(self._address)
 
     def embed(self, model: str, texts: Sequence[str]) -> EmbedReply:
         """Return a model's vectors of texts, in one request.
@@ -201,7 +207,7 @@ class OllamaConnection:
 
     def _no_answer(self, model: str, problem: str) -> ProviderError:
         self._unanswered += 1
-        self._asked_again_at = time.monotonic() + _PAUSE_S
+        self._asked_again_at = time.monotonic() + self._pause_s
         self._problem = problem
         return self._failed(model, problem)
 
@@ -211,6 +217,12 @@ class OllamaConnection:
 
 def _count(said: int | None) -> int | None:
     return said if said is not None and 0 <= said <= _MAX_TOKENS else None
+
+
+def without_credentials(address: str) -> str:
+    """Return an address without user name and password, for display."""
+    scheme, separator, rest = address.rpartition("://")
+    return f"{scheme}{separator}{rest.rpartition('@')[2]}"
 
 
 def is_this_machine(address: str) -> bool:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,6 +17,7 @@ from memgraph.interfaces.cli.docs import topics
 from memgraph.interfaces.cli.group import COMMANDS
 from memgraph.interfaces.cli.maintenance.config import _ELSEWHERE
 from tests.crash.failures import FAILURES
+from tests.test_architecture import LAYERS, OUTSIDE, PACKAGE, ROOMS
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -88,10 +90,37 @@ def links() -> str:
     return table(("topic", "what it covers"), rows)
 
 
+def folders() -> str:
+    """Return the modules and folders of the package in the order of their layers, with the first lines of their docstrings."""
+    parts = [*" ".join(map(" ".join, LAYERS)).split(), *sorted(OUTSIDE)]
+    rows = [row for part in parts for row in _with_subfolders(part)]
+    return table(("folder or module", "what it contains"), rows)
+
+
+def _with_subfolders(part: str) -> Iterator[tuple[str, str]]:
+    path = PACKAGE / part.replace(".", "/")
+    if not path.is_dir():
+        module = path.with_suffix(".py")
+        if module.exists():
+            yield f"`memgraph/{module.relative_to(PACKAGE)}`", _summary(module)
+        return
+    yield f"`memgraph/{path.relative_to(PACKAGE)}`", _summary(path / "__init__.py")
+    for name in " ".join(ROOMS.get(part, ())).split():
+        if (path / name).is_dir():
+            yield from _with_subfolders(f"{part}.{name}")
+
+
+def _summary(module: Path) -> str:
+    """Return the first line of a module's docstring, with references as code in Markdown."""
+    docstring = ast.get_docstring(ast.parse(module.read_text("utf-8"))) or ""
+    return docstring.partition("\n")[0].replace("``", "`")
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "commands": commands,
     "environment": environment,
     "failures": failures,
+    "folders": folders,
     "settings": settings,
     "topics": links,
 }

@@ -248,6 +248,15 @@ def test_the_generated_tables_are_those_of_the_code() -> None:
     assert [page.name for page, _ in stale()] == [], "`python -m tests.documents` writes them"
 
 
+def test_every_folder_and_top_level_module_is_described() -> None:
+    package = ROOT / "memgraph"
+    there = {*(path.parent for path in package.glob("*/**/__init__.py")), *package.glob("[!_]*.py")}
+    described = set(
+        re.findall(r"^\| `(memgraph/[\w/.]+)` \| \S", (DOCS / "architecture.md").read_text("utf-8"), re.MULTILINE)
+    )
+    assert {str(path.relative_to(ROOT)) for path in there} <= described
+
+
 @pytest.mark.parametrize("source", PAGES, ids=NAMES)
 def test_a_page_begins_with_its_title_and_what_it_covers(source: Path) -> None:
     title, empty, summary, after = source.read_text("utf-8").splitlines()[:4]

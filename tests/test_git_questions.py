@@ -84,7 +84,7 @@ def test_a_difference_has_an_interval_that_is_the_same_each_time() -> None:
     assert git_history.difference(before, after, "R@5") == (gained, low, high)
 
 
-def test_a_log_is_ingested_asked_and_told(logs: Path, capsys: Any) -> None:
+def test_a_log_is_ingested_and_answers_a_question(logs: Path, capsys: Any) -> None:
     assert git_history.main(["--logs", str(logs), "--json"]) == 0
 
     told = json.loads(capsys.readouterr().out)

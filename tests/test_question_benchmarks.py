@@ -152,7 +152,7 @@ def test_odd_documents_are_taken(system: MemGraphSystem) -> None:
     assert "d2" in system(odd, "parrot", 4)
 
 
-def test_peers_are_told_date_and_title() -> None:
+def test_peers_receive_date_and_title() -> None:
     part = parts_of([{"id": 1, "text": "He was born in Ulm.", "title": "Einstein", "date": "8 May, 2023"}])[0]
     assert part.told == "8 May, 2023\nEinstein\nHe was born in Ulm."
     assert parts_of([{"id": 1, "text": "Ulm\nA city.", "title": "Ulm"}])[0].told == "Ulm\nA city."
@@ -206,7 +206,7 @@ def test_every_weight_of_retrieval_is_ablated() -> None:
         assert RetrievalConfig(**settings) != RetrievalConfig(), part
 
 
-def test_an_ablation_tells_what_a_part_earns(
+def test_an_ablation_reports_the_effect_of_each_part(
     bench: Path, system: MemGraphSystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text_alone = {"dense_weight": 0.0}

@@ -48,7 +48,7 @@ def test_a_store_of_an_earlier_release_answers_as_it_did(release: str, tmp_path:
         ({"a": 1.5, "b": None}, {"a": 1.5, "b": None}, []),
     ],
 )
-def test_each_difference_is_told_with_its_place(kept: object, found: object, told: list[str]) -> None:
+def test_each_difference_is_reported_with_its_path(kept: object, found: object, told: list[str]) -> None:
     assert list(differences(kept, found)) == told
 
 

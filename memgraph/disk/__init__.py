@@ -1,1 +1,1 @@
-"""Files beneath everything: private and atomic writes, locks, seals, temporary folders, free space."""
+"""Files: private and atomic writes, locks, seals, temporary folders, free space."""

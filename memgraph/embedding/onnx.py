@@ -40,7 +40,7 @@ BATCH_TOKENS = 512
 """Tokens per batch. More is not faster (2,048 the same) but keeps memory: +50 MB at 512, +320 MB at 2,048."""
 
 # Texts are sorted by length within windows of this size: long enough to fill batches, short enough to bound memory.
-_WINDOW_TEXTS = 4_096
+WINDOW_TEXTS = 4_096
 
 # 256 tokens are about 1,500 characters. The tokenizer reads a whole text before it truncates; this bounds that.
 _MAX_CHARS = 50_000
@@ -67,6 +67,8 @@ class MiniLMEmbedder:
         `MODEL_SHA256` in either case.
     vocabulary : Path, optional
         The WordPiece vocabulary; by default the one in this package. Its SHA-256 must be `VOCABULARY_SHA256`.
+    window_texts : int
+        Texts that are tokenised at a time, which bounds the memory for their tokens.
 
     Notes
     -----
@@ -77,8 +79,11 @@ class MiniLMEmbedder:
     batch. Other processors may differ in the last bits.
     """
 
-    def __init__(self, *, model: Path | None = None, vocabulary: Path | None = None) -> None:
+    def __init__(
+        self, *, model: Path | None = None, vocabulary: Path | None = None, window_texts: int = WINDOW_TEXTS
+    ) -> None:
         self._model = model
+        self._window_texts = window_texts
         self._vocabulary = vocabulary or VOCABULARY
         self._lock = threading.Lock()
         self._loaded: tuple[Tokenizer, _Session] | None = None
@@ -121,8 +126,8 @@ class MiniLMEmbedder:
         done = 0
         with timed(logger, logging.DEBUG, "embedded") as counts:
             counts["texts"] = len(texts)
-            for start in range(0, len(texts), _WINDOW_TEXTS):
-                for batch, ids in self._batches(texts[start : start + _WINDOW_TEXTS]):
+            for start in range(0, len(texts), self._window_texts):
+                for batch, ids in self._batches(texts[start : start + self._window_texts]):
                     vectors[batch + start] = self._run(ids)
                     done += len(batch)
                     if progress is not None:

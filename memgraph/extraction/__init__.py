@@ -1,4 +1,4 @@
-"""Extraction: source readers, rules that extract memories, the annotator."""
+"""Extraction: readers of sources, rules and language models that extract memories, redaction of secrets, the annotator."""
 
 from memgraph.extraction.annotate import RuleAnnotator
 from memgraph.extraction.error_text import error_lines, failure_fingerprint

@@ -47,7 +47,7 @@ _PUNCTUATION = re.compile(r"[^\w#.]+")
 def error_lines(text: str, *, limit: int = 2) -> list[str]:
     """Return the lines of `text` that describe the failure, the most informative first, each at most 240 characters.
 
-    A named error is preferred to a line that begins like one, and either to a mere complaint; of equals the last wins,
+    A named error is preferred to a line that starts like one, and both to a complaint without a name; of equals the last wins,
     because tools summarise at the end.
     """
     lines = text[-_MAX_LINE_CHARS * _MAX_LINES :].splitlines()[-_MAX_LINES:]

@@ -1,4 +1,4 @@
-"""`MemGraph`, a store with everything that works on it, and its groups of methods."""
+"""`MemGraph`: a store with the components that operate on it, and its groups of methods."""
 
 from memgraph.facade.contradictions import Contradictions
 from memgraph.facade.distillation import Distillation

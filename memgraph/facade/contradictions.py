@@ -37,7 +37,7 @@ class Contradictions:
         Parameters
         ----------
         seconds : float, optional
-            Start nothing more after this time; the next run continues.
+            Start no further comparison after this time; the next run continues there.
         progress : callable, optional
             Called with (done, total).
         """
@@ -50,17 +50,17 @@ class Contradictions:
         Raises
         ------
         InvalidInputError, NotFoundError
-            They do not contradict each other, `keep` is neither, or one is missing; nothing is changed.
+            The memories do not contradict each other, `keep` is the id of neither, or one does not exist. Nothing is changed.
         """
         return resolve_contradiction(self.store, one_id, other_id, keep=keep, reason=reason)
 
     def dismiss(self, one_id: str, other_id: str, *, reason: str | None = None) -> Link:
-        """Record that two memories do not contradict each other: they stay related, and are not proposed again.
+        """Record that two memories do not contradict each other. They stay related and are not proposed again.
 
         Raises
         ------
         InvalidInputError, NotFoundError
-            They are not linked as a contradiction, or one is missing; nothing is changed.
+            The memories are not linked as a contradiction, or one does not exist. Nothing is changed.
         """
         return dismiss_contradiction(self.store, one_id, other_id, reason=reason)
 
@@ -70,7 +70,7 @@ class Contradictions:
         Parameters
         ----------
         project : str, optional
-            Of this project alone.
+            Only of this project.
         """
         found = decided_contradictions if decided else open_contradictions
         return found(self.store, project_id=project)

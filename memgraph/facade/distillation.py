@@ -1,4 +1,4 @@
-"""`MemGraph.distillation`: work orders for what rules cannot judge, and their answers by agents and people."""
+"""`MemGraph.distillation`: work orders for what rules cannot judge, answered by agents or people."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from memgraph.store import AgentMemoryStore
 
 @dataclass(frozen=True)
 class Distillation:
-    """The work orders of a store. Nothing waits for an answer.
+    """The work orders of a store. No other operation waits for an answer.
 
     Attributes
     ----------
     store : AgentMemoryStore
     sessions : SessionWatch
-        The long sessions that were read and not yet asked about.
+        The long sessions that were read and have no work order yet.
     """
 
     store: AgentMemoryStore
     sessions: SessionWatch
 
     def request(self) -> OrdersResult:
-        """Make work orders for the long sessions read since the last call, of which little was kept. Sleep makes all others."""
+        """Create work orders for long sessions that were read since the last call and yielded few memories. Sleep creates all others."""
         return self.sessions.request_orders()
 
     def list(
@@ -40,9 +40,9 @@ class Distillation:
         Parameters
         ----------
         state : {"open", "answered", "skipped"} or None
-            None: in any state.
+            None: any state.
         project : str, optional
-            Of this project alone.
+            Only of this project.
         """
         return work_orders(self.store, state=state, project=project, limit=limit)
 
@@ -52,19 +52,19 @@ class Distillation:
         Raises
         ------
         NotFoundError, InvalidInputError
-            No order, or several, have an id that begins like this.
+            No order, or more than one, has an id with this prefix.
         """
         return work_sheet(self.store, order_id)
 
     def answer(
         self, order_id: str, answer: Mapping[str, Any], *, answered_by: str = "agent", trust_class: TrustClass = "agent"
     ) -> AnswerResult:
-        """Store the statements of an answer as memories, and close the order. Answering it again returns the first result.
+        """Store the statements of an answer as memories, and close the order. Idempotent: a second answer returns the first result.
 
         Parameters
         ----------
         answer : mapping
-            As the schema of `show` says. Every statement must be supported by the excerpt.
+            Must match the schema of `show`. The excerpt must support every statement.
         answered_by : str
             Name of the agent or person.
         trust_class : {"user", "agent", "tool", "imported", "web"}
@@ -73,18 +73,18 @@ class Distillation:
         Raises
         ------
         UnsupportedClaimError
-            The excerpt does not support the answer; nothing is stored.
+            The excerpt does not support the answer. Nothing is stored.
         NotFoundError, InvalidInputError
-            There is no such order, it was skipped, or the answer is malformed; nothing is stored.
+            The order does not exist or was skipped, or the answer is malformed. Nothing is stored.
         """
         return answer_order(self.store, order_id, answer, answered_by=answered_by, trust_class=trust_class)
 
     def skip(self, order_id: str, *, reason: str | None = None) -> WorkOrder:
-        """Close a work order without an answer; it is not made again.
+        """Close a work order without an answer. It is not created again.
 
         Raises
         ------
         NotFoundError, InvalidInputError
-            There is no such order, or it was answered.
+            The order does not exist, or was answered.
         """
         return skip_order(self.store, order_id, reason=reason)

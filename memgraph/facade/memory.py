@@ -1,4 +1,4 @@
-"""`MemGraph`: opens a store, wires the parts, delegates."""
+"""`MemGraph`: opens a store, constructs the components, and delegates to them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from memgraph.store.past.as_of import When
 
 
 class MemGraph:
-    """A store with everything that works on it.
+    """A store with the components that operate on it.
 
     Attributes
     ----------
@@ -51,13 +51,13 @@ class MemGraph:
     consolidation : ConsolidationPipeline
     commands : MemoryCommands
     procedures : Procedures
-        Learning procedures, and deciding about those that are proposed.
+        Learns procedures; approves or rejects proposed ones.
     contradictions : Contradictions
-        Finding contradictions, and deciding them.
+        Finds contradictions and resolves them.
     distillation : Distillation
         Work orders for what rules cannot judge, and their answers.
     maintenance : Maintenance
-        Sleep and its single steps.
+        Sleep, and each of its steps on its own.
     """
 
     def __init__(self, store: AgentMemoryStore, *, extractor: Extractor | None = None) -> None:
@@ -83,7 +83,7 @@ class MemGraph:
         keys: KeyProvider | None = None,
         **config: Any,
     ) -> Self:
-        """Open the store at `home` (default: ``MEMGRAPH_HOME``, else ``~/.memgraph``), making it if need be.
+        """Open the store at `home` (default: ``MEMGRAPH_HOME``, else ``~/.memgraph``); create it if it does not exist.
 
         Parameters
         ----------
@@ -93,7 +93,7 @@ class MemGraph:
         Raises
         ------
         MemGraphError
-            The settings are refused, or the store cannot be opened.
+            The settings are invalid, or the store cannot be opened.
         """
         settings = load_config({"home": home, **config})
         return cls(AgentMemoryStore(settings, embedder=embedder, clock=clock, keys=keys), extractor=extractor)
@@ -107,12 +107,12 @@ class MemGraph:
         self.close()
 
     def ingest(self, reader: Reader, *, progress: Progress | None = None, compress: bool = True) -> IngestReport:
-        """Read a source from where the last run stopped, and consolidate it; compress at the end, unless told not to.
+        """Read a source from where the last run stopped, and consolidate it. With `compress`, generalise and collect at the end.
 
-        Long sessions of which little was kept then become work orders; with `compress` False, call `distillation.request` after
-        the last source.
+        Work orders are then created for long sessions that yielded few memories. With `compress` False, call
+        `distillation.request` after the last source.
 
-        All sources that this object reads share one model budget; ``consolidation.usage.restart()`` makes it whole again.
+        All sources that this object reads share one model budget; ``consolidation.usage.restart()`` resets it.
         """
         if not callable(getattr(reader, "records", None)):
             raise InvalidInputError("must be a reader of memgraph.extraction.readers", field="reader", value=reader)
@@ -124,14 +124,14 @@ class MemGraph:
         return report
 
     def recall(self, task: str, *, agent: str = "agent", project: str | None = None, **query: Any) -> RetrievalResult:
-        """Return the memories that help with a task, with the text to put before the prompt."""
+        """Return the memories that are relevant to a task, with the text to put before the prompt."""
         asked = {"task_description": task, "agent_name": agent, "project_id": project, **query}
         return self.retrieval.retrieve(asked)
 
     def build_agent_context(
         self, task: str, *, agent: str = "agent", project: str | None = None, **query: Any
     ) -> AgentContext:
-        """Recall what helps with a task, by type: what is known, what happened, how things are done.
+        """Recall memories for a task, grouped by type: semantic, episodic and procedural.
 
         Parameters
         ----------
@@ -149,17 +149,17 @@ class MemGraph:
     def create_enriched_system_prompt(
         self, base_prompt: str, context: AgentContext | RetrievalResult, *, format: ContextFormat = "sections"
     ) -> str:
-        """Return a system prompt with a context behind it; see `memgraph.retrieval`."""
+        """Return a system prompt followed by a context; see `memgraph.retrieval`."""
         return create_enriched_system_prompt(base_prompt, context, format=format)
 
     def search_memories(self, text: str, **options: Any) -> list[ScoredMemory]:
-        """Return the best memories for a text, of whatever type; `options` as of `MemoryRetrieval.search_memories`."""
+        """Return the best matching memories of any type; `options` are those of `MemoryRetrieval.search_memories`."""
         return self.retrieval.search_memories(text, **options)
 
     def record_outcome(
         self, query_id: str, outcome: str, *, used: Sequence[str] = (), overridden: Sequence[str] = ()
     ) -> None:
-        """Record the outcome of a recall; each memory that was used is counted and reinforced once."""
+        """Record the outcome of a recall. Each memory that was used is counted and reinforced once."""
         self.store.record_outcome(query_id, outcome, used=used, overridden=overridden)
 
     def save_observation(
@@ -172,12 +172,12 @@ class MemGraph:
         project: str | None = None,
         **details: Any,
     ) -> SavedObservation:
-        """Keep a fact or preference that was learned, or merge it into the memory that says the same.
+        """Store a learned fact or preference, or merge it into the memory that states the same.
 
         Parameters
         ----------
         context : str, optional
-            The domain it belongs to: only observations of one domain are merged.
+            The domain of the observation: only observations of the same domain are merged.
         confidence : float
             In [0, 1].
         episode_id : str, optional
@@ -188,7 +188,7 @@ class MemGraph:
         Raises
         ------
         InvalidInputError, NotFoundError
-            A field is refused, or there is no such episode; nothing is stored.
+            A field is invalid, or the episode does not exist. Nothing is stored.
         """
         given = {"content": content, "context": context, "confidence": confidence, "episode_id": episode_id}
         return save_observation(self.store, Observation.parse({**given, "project": project, **details}))
@@ -196,7 +196,7 @@ class MemGraph:
     def save_episode(
         self, situation: str, reasoning: str, action: str, outcome: str, *, project: str | None = None, **details: Any
     ) -> SavedEpisode:
-        """Keep a complete interaction: what was wanted, why it was approached so, what was done, what came of it.
+        """Store a complete interaction: situation, reasoning, action and outcome.
 
         Parameters
         ----------
@@ -208,7 +208,7 @@ class MemGraph:
         Raises
         ------
         InvalidInputError
-            A field is refused; nothing is stored.
+            A field is invalid. Nothing is stored.
         """
         given = {"situation": situation, "reasoning": reasoning, "action": action, "outcome": outcome}
         saved = save_episode(self.store, Episode.parse({**given, "project": project, **details}))
@@ -218,48 +218,48 @@ class MemGraph:
     def update_episode_with_feedback(
         self, episode_id: str, feedback: str, *, comment: str | None = None
     ) -> StoredEpisodicMemory:
-        """Say what the user thought of an episode: ``love`` and ``like`` make it a success and bring it back to mind, ``meh`` a failure.
+        """Record user feedback on an episode: ``love`` and ``like`` make it a success and reinforce it, ``meh`` makes it a failure.
 
-        Word and comment become the last line of its ``user_feedback``; what was recorded before stays, a line each.
+        The feedback and the comment are appended as a line to its ``user_feedback``; earlier lines are kept.
 
         Raises
         ------
         InvalidInputError, NotFoundError
-            Another word, or no episode has this id; nothing is changed.
+            The feedback is another word, or no episode has this id. Nothing is changed.
         """
         found = give_feedback(self.store, episode_id, Feedback.parse({"feedback": feedback, "comment": comment}))
         sleep_if_due(self.store, at_once=feedback == "meh")
         return found
 
     def invalidate_memory(self, memory_id: str, *, reason: str, invalid_at: str | None = None) -> StoredMemory:
-        """Say that a memory is no longer true, and why; it is kept, and no longer recalled from `invalid_at` on (default: now).
+        """Record that a memory is no longer true from `invalid_at` on (default: now), and why. It is kept, but no longer recalled.
 
         Raises
         ------
         InvalidInputError, NotFoundError
-            The reason is empty, the time is none, or no memory has this id; nothing is changed.
+            The reason is empty, `invalid_at` is not a time, or no memory has this id. Nothing is changed.
         """
         return self.store.invalidate(memory_id, reason=checked(Prose, reason, "reason"), at=invalid_at)
 
     def at(self, when: When, *, recorded: bool = False, progress: Progress | None = None) -> Self:
-        """Return the memory as it was at a moment: everything that reads works on it, and nothing is written. Close it when done.
+        """Return a read-only view of the memory as of a moment. Close it after use.
 
         Parameters
         ----------
         when : str, date or datetime
-            ISO 8601; without an offset it is UTC, and a day alone means its end. Later than now means now.
+            ISO 8601, in UTC unless it has an offset. A date without a time means the end of that day; a later time than now means now.
         recorded : bool
-            What had been recorded by then, rather than what had happened: history that was ingested later is left out.
+            Select by the time of recording instead of the time of the event: history that was ingested later is excluded.
         progress : callable, optional
-            Is told how many events of the journal are done, and of how many, where the view is not kept from the last time.
+            Called with (done, total) events of the journal, unless the view is cached.
 
         Raises
         ------
         InvalidInputError
-            It is no time, or lies before everything that is remembered.
+            `when` is not a time, or is earlier than every memory.
         """
         return type(self)(self.store.at(when, recorded=recorded, progress=progress))
 
     def close(self) -> None:
-        """Close the store. Closing twice is fine."""
+        """Close the store. Idempotent."""
         self.store.close()

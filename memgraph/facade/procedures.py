@@ -1,4 +1,4 @@
-"""`MemGraph.procedures`: learning procedures, and deciding about those that are proposed."""
+"""`MemGraph.procedures`: learns procedures, and approves or rejects proposed ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Procedures:
     store: AgentMemoryStore
 
     def learn(self) -> ProcedureResult:
-        """Propose procedures for what was solved repeatedly, and update the known ones; see `proposals`."""
+        """Propose procedures for problems that were solved repeatedly, and update existing ones; see `proposals`."""
         return learn_procedures(self.store)
 
     def proposals(self, *, state: ProposalState | None = "proposed", project: str | None = None) -> list[Proposal]:
@@ -31,24 +31,24 @@ class Procedures:
         Parameters
         ----------
         state : {"proposed", "in force", "rejected"} or None
-            None: in any state.
+            None: any state.
         project : str, optional
             Of this project alone.
         """
         return list_proposals(self.store, state=state, project_id=project)
 
     def approve(self, proposal_id: str) -> Proposal:
-        """Bring a learned procedure into force: from now on it is recalled.
+        """Approve a learned procedure, so that it is recalled from now on.
 
         Raises
         ------
         NotFoundError, InvalidInputError
-            No memory has this id, or it is not a learned procedure; nothing is changed.
+            No memory has this id, or it is not a learned procedure. Nothing is changed.
         """
         return approve_proposal(self.store, proposal_id)
 
     def reject(self, proposal_id: str) -> Proposal:
-        """Reject a learned procedure: it is proposed again only with evidence from three more builds.
+        """Reject a learned procedure. It is proposed again only with evidence from three more builds.
 
         Raises
         ------
@@ -58,7 +58,7 @@ class Procedures:
         return reject_proposal(self.store, proposal_id)
 
     def reopen(self, proposal_id: str) -> Proposal:
-        """Take an approval or a rejection back.
+        """Undo an approval or a rejection.
 
         Raises
         ------

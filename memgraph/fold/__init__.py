@@ -2,6 +2,6 @@
 
 from memgraph.fold.fold import fold, links_named
 from memgraph.fold.projection import Projection, project
-from memgraph.fold.workspace import EmptyView, View, Workspace
+from memgraph.fold.workspace import EmptyRows, RowSource, Workspace
 
-__all__ = ["EmptyView", "Projection", "View", "Workspace", "fold", "links_named", "project"]
+__all__ = ["EmptyRows", "Projection", "RowSource", "Workspace", "fold", "links_named", "project"]

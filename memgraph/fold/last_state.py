@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from memgraph.fold.fold import fold
-from memgraph.fold.workspace import EmptyView, Workspace
+from memgraph.fold.workspace import EmptyRows, Workspace
 from memgraph.journal.envelope import Event
 from memgraph.model.events.memories import MemoryAdded, MemoryDeleted
 from memgraph.model.events.recalls import OutcomeRecorded, RetrievalRecorded
@@ -20,8 +20,8 @@ class LastState(NamedTuple):
     edges: list[tuple[str, Key, Row]]
 
 
-class _Others(EmptyView):
-    """A view in which every other memory exists. Callers check whether it still does."""
+class _Others(EmptyRows):
+    """A source in which every other memory exists. Callers check whether it still does."""
 
     def __init__(self, memory_id: str) -> None:
         self._memory_id = memory_id

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import orjson
 
 from memgraph.fold.fold import fold
-from memgraph.fold.workspace import View, Workspace
+from memgraph.fold.workspace import RowSource, Workspace
 from memgraph.journal.envelope import Event
 from memgraph.journal.replay import Offset
 from memgraph.model.link import EXPLICIT_RELATIONS
@@ -70,10 +70,10 @@ class Projection:
 
 
 def project(
-    events: Sequence[Event], after: Offset, projection: Projection, view: View
+    events: Sequence[Event], after: Offset, projection: Projection, old_rows: RowSource
 ) -> tuple[list[Change], Projection]:
     """Fold the events of whole commits; return the changed rows and the state after them."""
-    workspace = Workspace(view)
+    workspace = Workspace(old_rows)
     for event in events:
         fold(workspace, event)
     changes = list(workspace.changes())

@@ -1,4 +1,4 @@
-"""The workspace of a fold: changed rows over a view of the old ones."""
+"""The workspace of a fold: changed rows over a source of the old ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FIRST_SOURCES, _MORE_SOURCES = 16, 8
 """Number of a node's edges that are read to find one that is left, and the factor by which it grows if all of those are gone."""
 
 
-class View(Protocol):
+class RowSource(Protocol):
     """Old rows by key. Callers never modify them."""
 
     def get(self, table: str, key: Key) -> Row | None:
@@ -33,8 +33,8 @@ class View(Protocol):
         ...
 
 
-class EmptyView:
-    """A view without rows, from which a rebuild starts."""
+class EmptyRows:
+    """A source without rows, from which a rebuild starts."""
 
     def get(self, table: str, key: Key) -> Row | None:  # noqa: ARG002
         """Return None."""
@@ -54,10 +54,10 @@ class EmptyView:
 
 
 class Workspace:
-    """Changed rows over a view of old ones."""
+    """Changed rows over a source of old ones."""
 
-    def __init__(self, view: View) -> None:
-        self._view = view
+    def __init__(self, old_rows: RowSource) -> None:
+        self._old_rows = old_rows
         self._old: dict[tuple[str, Key], Row | None] = {}
         self._new: dict[tuple[str, Key], Row | None] = {}
         self._edges_at: dict[str, set[tuple[str, Key]]] | None = None
@@ -69,14 +69,14 @@ class Workspace:
         if place in self._new:
             return self._new[place]
         if place not in self._old:
-            self._old[place] = self._view.get(table, key)
+            self._old[place] = self._old_rows.get(table, key)
         return self._old[place]
 
     def has(self, table: str, key: Key) -> bool:
         """Return whether there is a row after the changes so far. Cheaper than reading it."""
         place = (table, key)
         known = self._new.get(place, self._old.get(place, _UNREAD))
-        return self._view.has(table, key) if known is _UNREAD else known is not None
+        return self._old_rows.has(table, key) if known is _UNREAD else known is not None
 
     def is_new(self, table: str, key: Key) -> bool:
         """Return whether these changes created a row."""
@@ -86,7 +86,7 @@ class Workspace:
         """Set a row, or remove it with None."""
         place = (table, key)
         if place not in self._old:
-            self._old[place] = self._view.get(table, key)
+            self._old[place] = self._old_rows.get(table, key)
         self._new[place] = row
         self._note_ends(place, row)
 
@@ -108,7 +108,7 @@ class Workspace:
 
     def edges_at(self, memory_id: str) -> Iterator[tuple[str, Key, Row]]:
         """Iterate over the edges at a memory after the changes so far."""
-        seen = {(table, key) for table, key, _ in self._view.edges_at(memory_id)} | self._changed_at(memory_id)
+        seen = {(table, key) for table, key, _ in self._old_rows.edges_at(memory_id)} | self._changed_at(memory_id)
         for table, key in sorted(seen):
             row = self.get(table, key)
             if row is not None:
@@ -130,7 +130,7 @@ class Workspace:
             if is_all:
                 return False
             limit = limit * _MORE_SOURCES or _FIRST_SOURCES
-            found = list(self._view.sources(table, target, limit))
+            found = list(self._old_rows.sources(table, target, limit))
             self._sources[place] = (found, limit, len(found) < limit)
 
     def _changed_at(self, node_id: str) -> set[tuple[str, Key]]:

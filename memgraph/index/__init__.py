@@ -1,1 +1,1 @@
-"""The projection in memory: columns to filter by, vectors and postings to seed from, edges to walk."""
+"""The projection in memory: columns for filters, vectors and postings for seeds, edges for walks."""

@@ -1,1 +1,1 @@
-"""What people and programs outside Python use: nothing in the package imports it."""
+"""Interfaces for people and for programs outside Python. No other folder imports them."""

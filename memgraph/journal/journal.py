@@ -32,7 +32,7 @@ from memgraph.journal.envelope import (
 )
 from memgraph.journal.head_file import Head, HeadFile
 from memgraph.journal.replay import Committed, Offset, damaged, walk
-from memgraph.journal.segments import Line, Position, Segments
+from memgraph.journal.segments import DEFAULT_LIMITS, JournalLimits, Line, Position, Segments
 from memgraph.journal.vectors.vector_file import NamedVectors, VectorFile
 from memgraph.logs import logger_of
 from memgraph.ports import Progress, SigningKey
@@ -41,8 +41,6 @@ logger = logger_of(__name__)
 
 _SEQ = re.compile(rb'"seq":(\d{1,16})')
 """As it appears in a line, which begins with the head."""
-_CHECKPOINT_EVENTS = 10_000
-"""Number of events after the last checkpoint at which a new one is written."""
 
 
 class Journal:
@@ -60,6 +58,7 @@ class Journal:
         *,
         keys_home: Path,
         lock_timeout_s: float,
+        limits: JournalLimits = DEFAULT_LIMITS,
     ) -> None:
         folder = home / "journal"
         self.store_id = store_id
@@ -68,12 +67,13 @@ class Journal:
         self._key = key
         self.has_key = key is not None
         self._sealing_secret = key.secret if key else secrets.token_bytes(32)
-        self._segments = Segments(folder)
+        self._segments = Segments(folder, limits.segment_bytes)
         self._heads = HeadFile(keys_home, store_id)
         self._lock = ProcessLock(folder / "lock", "the journal's writer lock")
         self.lock_timeout_s = lock_timeout_s
         self._checkpoint_path = folder / "verified.json"
         self._checkpoint_seq = 0
+        self._checkpoint_events = limits.checkpoint_events
         self._hash = hashlib.sha256()
         self.tail = self.start
         self.named = NamedVectors()
@@ -382,7 +382,7 @@ class Journal:
         )
 
     def _maybe_checkpoint(self) -> None:
-        if self.tail.chain.seq - self._checkpoint_seq >= _CHECKPOINT_EVENTS:
+        if self.tail.chain.seq - self._checkpoint_seq >= self._checkpoint_events:
             self.checkpoint()
 
     def _other_head(self, position: Position, seq: int) -> DamagedJournalError:

@@ -13,6 +13,7 @@ from memgraph.disk.lock import ProcessLock
 from memgraph.errors import JournalError, KeyMissingError, NotAStoreError, StorageError
 from memgraph.journal.envelope import CommitDraft
 from memgraph.journal.journal import Journal
+from memgraph.journal.segments import DEFAULT_LIMITS, JournalLimits
 from memgraph.logs import logger_of, timed
 from memgraph.model.events.store import StoreCreated
 from memgraph.model.ids import stored_form
@@ -44,6 +45,7 @@ def open_journal(
     created_by: str,
     lock_timeout_s: float = 10.0,
     allow_unverified: bool = False,
+    limits: JournalLimits = DEFAULT_LIMITS,
 ) -> Journal:
     """Open a store's journal; create it if the directory is new or empty.
 
@@ -53,6 +55,8 @@ def open_journal(
         Returns the time; called only when a journal is created.
     allow_unverified : bool
         Open read-only if the key is missing (``dev``); otherwise raise.
+    limits : JournalLimits
+        Sizes at which segments and checkpoints are started.
 
     Raises
     ------
@@ -82,7 +86,7 @@ def open_journal(
             lock.release()
     if key is None and not allow_unverified:
         raise _key_missing(home, store_id, keys_home)
-    journal = Journal(home, store_id, key, keys_home=keys_home, lock_timeout_s=lock_timeout_s)
+    journal = Journal(home, store_id, key, keys_home=keys_home, lock_timeout_s=lock_timeout_s, limits=limits)
     with timed(logger, logging.INFO, "opened the journal") as counts:
         journal.load()
         counts["events"] = journal.tail.chain.seq

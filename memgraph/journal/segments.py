@@ -11,10 +11,28 @@ from memgraph.disk.files import free_bytes, sync_data, sync_folder, write_all
 from memgraph.errors import StorageError
 from memgraph.journal.envelope import MAX_LINE_BYTES
 
-SEGMENT_BYTES = 64 << 20
-"""Size after which a new segment is started."""
 RESERVE_BYTES = 40 << 20
 """Disk space kept free for the graph, which needs it to apply new events and whose engine fails badly on a full disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalLimits:
+    """Limits of a journal's parts.
+
+    Attributes
+    ----------
+    segment_bytes : int
+        Size after which a new segment is started. All processes that use a journal at the same time must have the same: a reader
+        looks for a new segment only when the last one has this size.
+    checkpoint_events : int
+        Number of events after the last checkpoint at which a new one is written.
+    """
+
+    segment_bytes: int = 64 << 20
+    checkpoint_events: int = 10_000
+
+
+DEFAULT_LIMITS = JournalLimits()
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -38,8 +56,9 @@ class Line:
 class Segments:
     """The ``*.jsonl`` files of a journal directory."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, segment_bytes: int) -> None:
         self.folder = folder
+        self._segment_bytes = segment_bytes
 
     def path(self, position: Position) -> Path:
         """Return the file of a position."""
@@ -77,7 +96,7 @@ class Segments:
             size = self.path(tail).stat().st_size
         except FileNotFoundError:
             return tail.offset > 0
-        return size != tail.offset or (tail.offset >= SEGMENT_BYTES and self.names()[-1] > tail.segment)
+        return size != tail.offset or (tail.offset >= self._segment_bytes and self.names()[-1] > tail.segment)
 
     def lines(self, start: Position) -> Iterator[Line]:
         """Iterate over the lines after a position.
@@ -126,7 +145,7 @@ class Segments:
         StorageError
             The system refused the write, for example on a full disk; a partial write is removed.
         """
-        if tail.offset >= SEGMENT_BYTES:
+        if tail.offset >= self._segment_bytes:
             tail = Position(_name(first_seq), 0)
         path = self.path(tail)
         if (free := free_bytes(path)) < len(data) + RESERVE_BYTES:

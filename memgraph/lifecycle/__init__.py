@@ -1,7 +1,7 @@
 """The memory lifecycle: intake and consolidation, learning from episodes, sleep, and collection."""
 
 from memgraph.lifecycle.collection.collect import collect
-from memgraph.lifecycle.collection.preview import foresee_collection
+from memgraph.lifecycle.collection.preview import preview_collection
 from memgraph.lifecycle.contradictions.resolution import (
     decided_contradictions,
     dismiss_contradiction,
@@ -21,10 +21,10 @@ __all__ = [
     "decided_contradictions",
     "dismiss_contradiction",
     "find_contradictions",
-    "foresee_collection",
     "give_feedback",
     "ingest",
     "open_contradictions",
+    "preview_collection",
     "resolve_contradiction",
     "save_episode",
     "save_observation",

@@ -1,4 +1,4 @@
-"""What was tried and what came of it: typed fields of an episode, from which `memgraph.text.attempts` renders its text."""
+"""An attempt and its result: typed fields of an episode, from which `memgraph.text.attempts` renders its text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class AttemptFields(BaseModel):
     Attributes
     ----------
     asked : str or None
-        What was to be done, in the words of whoever asked. Set for a trial only.
+        The task, as it was asked. Set for a trial only.
     tried : str or None
         The command, task or edit that failed, as rendered: commands in backticks, tasks in quotation marks.
     attempt : int or None
@@ -40,7 +40,7 @@ class AttemptFields(BaseModel):
     last_error : str or None
         The last error that was reported.
     explained : str or None
-        What whoever tried it said about it.
+        The explanation given by the one who made the attempt.
     result : str or None
         What came out.
     """

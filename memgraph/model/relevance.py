@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import exp, inf, log
+from math import exp, log
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -108,30 +108,6 @@ def decayed(anchor: float, days: float, *, rate: float, is_pinned: bool = False,
     if is_pinned:
         return 1.0
     return max(floor, anchor * exp(-rate * max(0.0, days)))
-
-
-def weeks_until_prune(
-    relevance: float, *, rate: float, threshold: float = 0.1, is_pinned: bool = False, floor: float = 0.0
-) -> float:
-    """Return the number of weeks without reinforcement until a relevance falls to the threshold for collection.
-
-    Parameters
-    ----------
-    relevance : float
-        The present relevance.
-    rate : float
-        Rate per day of the memory's type, see `ForgettingCurveConfig.rate`.
-
-    Returns
-    -------
-    float
-        Zero if it is there already, infinite if it never gets there.
-    """
-    if is_pinned or floor >= threshold:
-        return inf
-    if relevance <= threshold:
-        return 0.0
-    return log(relevance / threshold) / rate / 7.0 if rate > 0.0 and threshold > 0.0 else inf
 
 
 def confidence_label(relevance: float) -> ConfidenceLabel:

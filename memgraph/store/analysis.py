@@ -130,10 +130,10 @@ class Queries:
             slots = np.flatnonzero(shown(self._reader, project_id=project_id, include=include))
             relevance = dict(zip((index.ids.names[slot] for slot in slots), self._reader.relevance(slots), strict=True))
             for row in self._reader.rows(list(relevance)):
-                told = {name: value for name, value in row.items() if name not in _OF_THE_STORE}
-                if told.get("previous_id") not in relevance:
-                    told.pop("previous_id", None)
-                network.add_node(row["id"], **told, relevance=float(relevance[row["id"]]))
+                fields = {name: value for name, value in row.items() if name not in _OF_THE_STORE}
+                if fields.get("previous_id") not in relevance:
+                    fields.pop("previous_id", None)
+                network.add_node(row["id"], **fields, relevance=float(relevance[row["id"]]))
             for relation in (*EXPLICIT_RELATIONS, "NEXT"):
                 for ends, row in self._projector.ask(lambda engine, relation=relation: list(engine.scan(relation))):  # type: ignore[misc]
                     if ends[0] in relevance and ends[1] in relevance:

@@ -2,8 +2,8 @@
 
 A memory that sleep derives from others (in compress, errors or procedures) repeats their content. When one of its
 sources is forgotten or gets a stricter privacy tier, the next sleep rewrites or retires it; until then it is left out
-of recalls, pictures and shareable exports. A pinned one is still shown after a source was forgotten: somebody has
-vouched for its text.
+of recalls, pictures and shareable exports. A pinned one is still shown after a source was forgotten: a user has
+approved its text.
 
 A deleted source has no links left, so it is not detected here; an archived or invalidated one does not count.
 """
@@ -24,10 +24,12 @@ def withheld(reader: Reader) -> Mask | None:
     If anything is suppressed or less than public, this costs one pass over the links, and reading the rows found.
     """
     tier = reader.index.column("tier")
-    return telling(reader, reader.index.column("is_suppressed"), secrecy=tier, tier=tier)
+    return derived_from_hidden(reader, reader.index.column("is_suppressed"), secrecy=tier, tier=tier)
 
 
-def telling(reader: Reader, is_forgotten: Mask, *, secrecy: NDArray[np.int8], tier: NDArray[np.int8]) -> Mask | None:
+def derived_from_hidden(
+    reader: Reader, is_forgotten: Mask, *, secrecy: NDArray[np.int8], tier: NDArray[np.int8]
+) -> Mask | None:
     """Return which slots derive from forgotten sources, or from sources more secret than they are; None if none do.
 
     Parameters

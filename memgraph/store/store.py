@@ -32,7 +32,7 @@ from memgraph.store.maintenance.vector_repair import DamagedVectors, DamageNotic
 from memgraph.store.maintenance.verifying import Verifying
 from memgraph.store.opening import check_parts, open_projector, open_store_journal, utc_now
 from memgraph.store.outcomes import Usage
-from memgraph.store.past.as_of import NoWriter, View, Views, When
+from memgraph.store.past.as_of import NoWriter, PastView, Views, When
 from memgraph.store.projection.batches import Batches
 from memgraph.store.projection.place import Place, place_of
 from memgraph.store.projection.projector import Projector
@@ -121,7 +121,7 @@ class AgentMemoryStore:
         annotator: Annotator,
         refused: str,
         writer_of: Callable[..., Writer] = Writer,
-        view: View | None = None,
+        view: PastView | None = None,
     ) -> None:
         """Create and connect the parts."""
         self.config = config
@@ -185,8 +185,8 @@ class AgentMemoryStore:
     @property
     def notices(self) -> list[str]:
         """Notices for the user."""
-        told = [*self._journal.notices, *self._writer.notices]
-        return told if self._is_closed else [*told, *self._awaiting.notices, *self._damaged.notices]
+        notices = [*self._journal.notices, *self._writer.notices]
+        return notices if self._is_closed else [*notices, *self._awaiting.notices, *self._damaged.notices]
 
     def now(self) -> str:
         """Return the clock's time, but never a time before the last event's; for a view of the past, its moment."""
@@ -364,7 +364,7 @@ class PastStore(AgentMemoryStore):
         Whether it includes what had been recorded by then, rather than what had happened.
     """
 
-    def __init__(self, config: AgentMemoryConfig, place: Place, view: View, *, embedder: Embedder) -> None:
+    def __init__(self, config: AgentMemoryConfig, place: Place, view: PastView, *, embedder: Embedder) -> None:
         self.as_of, self.is_recorded = view.past.as_of, view.past.recorded
         self._lease = view.lease
         self._assemble(

@@ -17,7 +17,7 @@ from memgraph.errors import InvalidInputError
 from memgraph.index.columns import TIERS
 from memgraph.index.index import Index, scope_name
 from memgraph.store.disclosure import Disclosures
-from memgraph.store.hidden_sources import telling
+from memgraph.store.hidden_sources import derived_from_hidden
 from memgraph.store.query import Mask, Reader
 
 INCLUDABLE = ("suppressed", "archived", "sensitive", "private")
@@ -53,9 +53,9 @@ def shown(reader: Reader, *, project_id: str | None = None, include: Collection[
     mask &= is_named[state.tier]
     is_forgotten = state.is_gone if "suppressed" in named else state.is_gone | state.is_suppressed
     secrecy = np.where(is_named[state.tier], np.int8(0), state.tier)
-    telltale = telling(reader, is_forgotten, secrecy=secrecy, tier=state.tier)
-    if telltale is not None:
-        mask &= ~telltale
+    derived = derived_from_hidden(reader, is_forgotten, secrecy=secrecy, tier=state.tier)
+    if derived is not None:
+        mask &= ~derived
     if project_id is not None:
         code = index.scopes.find(scope_name("project", project_id))
         mask &= (index.column("project") == code) & (code >= 0)
@@ -79,10 +79,10 @@ def _since(index: Index, today: Disclosures) -> _State:
     state = _then(index)
     is_suppressed, tier = state.is_suppressed.copy(), state.tier.copy()
     for slot in np.flatnonzero(index.column("is_live")).tolist():
-        told = today.get(index.ids.names[slot])
-        if told is None:
+        current = today.get(index.ids.names[slot])
+        if current is None:
             state.is_gone[slot] = True
         else:
-            is_suppressed[slot] |= told.is_suppressed
-            tier[slot] = max(tier[slot], TIERS.index(told.tier))
+            is_suppressed[slot] |= current.is_suppressed
+            tier[slot] = max(tier[slot], TIERS.index(current.tier))
     return _State(state.is_gone, is_suppressed, tier)

@@ -1,1 +1,1 @@
-"""Text utilities: truncation and safe rendering. Pure."""
+"""Text utilities: truncation, sentences, safe rendering. Pure."""

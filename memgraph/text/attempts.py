@@ -8,18 +8,18 @@ from typing import Any
 from memgraph.text.sentences import ended
 
 
-def trial_text(told: Mapping[str, Any], *, is_solved: bool) -> str:
+def trial_text(attempt: Mapping[str, Any], *, is_solved: bool) -> str:
     """Return the text of a whole trial of a task."""
-    failed = "Solved after a failed trial" if told.get("acted_on") else "Solved"
-    parts = [f"{failed if is_solved else 'Failed trial'}: {told['asked']}"]
+    failed = "Solved after a failed trial" if attempt.get("acted_on") else "Solved"
+    parts = [f"{failed if is_solved else 'Failed trial'}: {attempt['asked']}"]
     acted_on = "What it acted on" if is_solved else "It failed again after this lesson"
     labels = {acted_on: "acted_on", "Lesson": "lesson"}
-    parts += [f"{label}: {told[name]}" for label, name in labels.items() if told.get(name)]
-    done = f"What was done: {done_text(told)}." if done_text(told) else ""
+    parts += [f"{label}: {attempt[name]}" for label, name in labels.items() if attempt.get(name)]
+    done = f"What was done: {done_text(attempt)}." if done_text(attempt) else ""
     parts += [done] if done and is_solved else []
     decided = "What decided it" if is_solved else "What was wrong"
     labels = {decided: "explained", "Last error": "last_error", "Result": "result"}
-    parts += [f"{label}: {told[name]}" for label, name in labels.items() if told.get(name)]
+    parts += [f"{label}: {attempt[name]}" for label, name in labels.items() if attempt.get(name)]
     if done and not is_solved:  # the least of it comes last, where a text may be cut
         parts = [*parts[:-1], ended(parts[-1]), done]
     return " ".join(parts)
@@ -30,27 +30,31 @@ def quoted_lesson(lesson: str) -> str:
     return f"The lesson: “{lesson}”"
 
 
-def done_text(told: Mapping[str, Any]) -> str:
+def done_text(attempt: Mapping[str, Any]) -> str:
     """Return which tools a trial called, and how often."""
-    if told.get("calls") == 0:
+    if attempt.get("calls") == 0:
         return "no tool was called"
-    names = ", ".join(told.get("tools_called", ()))
-    return names if told.get("calls") is None else f"{names} (calls: {told['calls']}, failed: {told['failed_calls']})"
+    names = ", ".join(attempt.get("tools_called", ()))
+    return (
+        names
+        if attempt.get("calls") is None
+        else f"{names} (calls: {attempt['calls']}, failed: {attempt['failed_calls']})"
+    )
 
 
-def step_text(told: Mapping[str, Any]) -> str:
+def step_text(attempt: Mapping[str, Any]) -> str:
     """Return the text of a step of a session that failed, and of what worked in the end."""
-    how = told.get("worked_how")
-    failures = told["attempts"] - (how is not None)
-    failed = f"{told['tried']} failed{f' {failures} times' if failures > 1 else ''}"
-    error = told["last_error"]
-    text = f"{failed} ({error}){_worked(told)}." if how is not None else f"{failed}: {error}."
-    return f"{text} {told['explained']}" if told.get("explained") else text
+    how = attempt.get("worked_how")
+    failures = attempt["attempts"] - (how is not None)
+    failed = f"{attempt['tried']} failed{f' {failures} times' if failures > 1 else ''}"
+    error = attempt["last_error"]
+    text = f"{failed} ({error}){_worked(attempt)}." if how is not None else f"{failed}: {error}."
+    return f"{text} {attempt['explained']}" if attempt.get("explained") else text
 
 
-def _worked(told: Mapping[str, Any]) -> str:
+def _worked(attempt: Mapping[str, Any]) -> str:
     """Return how it came to work; nothing of what worked where that is left out."""
-    how, worked = told["worked_how"], told.get("worked")
+    how, worked = attempt["worked_how"], attempt.get("worked")
     if how == "again":
         return "; it worked when it was run again"
     if worked is None:
@@ -60,17 +64,17 @@ def _worked(told: Mapping[str, Any]) -> str:
     return f"; it worked after {worked} had been edited" if how == "edit" else f"; it worked after {worked}"
 
 
-def failed_task_text(told: Mapping[str, Any], *, agent: str, place: str) -> str:
+def failed_task_text(attempt: Mapping[str, Any], *, agent: str, place: str) -> str:
     """Return the text of a build's task that failed."""
     at = f" ({place})" if place else ""
-    return sentence(f"{agent} failed at {told['tried']}{at}: {told.get('last_error') or 'no error was recorded'}")
+    return sentence(f"{agent} failed at {attempt['tried']}{at}: {attempt.get('last_error') or 'no error was recorded'}")
 
 
-def recovered_task_text(told: Mapping[str, Any], *, agent: str) -> str:
+def recovered_task_text(attempt: Mapping[str, Any], *, agent: str) -> str:
     """Return the text of a build's task that succeeded after it had failed."""
-    error = told.get("last_error") or "a failure without a recorded error"
-    succeeded = sentence(f"{told['tried']} succeeded after {agent} had failed with {error}")
-    return f"{succeeded} What worked: {told['worked']}"
+    error = attempt.get("last_error") or "a failure without a recorded error"
+    succeeded = sentence(f"{attempt['tried']} succeeded after {agent} had failed with {error}")
+    return f"{succeeded} What worked: {attempt['worked']}"
 
 
 def sentence(text: str) -> str:

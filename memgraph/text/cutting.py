@@ -32,12 +32,12 @@ def whole_sentences(text: str, limit: int) -> str:
     return cut(" ".join(said) or text, limit)
 
 
-def fitted(texts: Sequence[str], room: int) -> list[str]:
-    """Truncate the longest texts so that all take at most `room` characters; short texts leave their share to the others.
+def fitted(texts: Sequence[str], max_chars: int) -> list[str]:
+    """Truncate the longest texts so that all take at most `max_chars` characters; short texts leave their share to the others.
 
-    `room` must be at least the number of texts.
+    `max_chars` must be at least the number of texts.
     """
-    limit = left = room
+    limit = left = max_chars
     for place, length in enumerate(sorted(map(len, texts))):
         limit = left // (len(texts) - place)
         if length > limit:

@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-Rule = Literal["prose", "told", "claim", "end", "part"]
+Rule = Literal["prose", "quoted", "claim", "end", "part"]
 _ENDS: dict[Rule, re.Pattern[str]] = {
     # prose of builds: before the beginning of a sentence, and before list items
     "prose": re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9`\"“*-])|\n{1,3}\s{0,8}(?=[-*•]\s|\d{1,2}[.)]\s)|\n{2,}"),
     # single lines that are quoted elsewhere: also after an ellipsis and closing marks, which are dropped with the white space
-    "told": re.compile(r"(?<=[.!?…])[”\"')]*\s+(?=[A-Z0-9`\"“*_-])"),
+    "quoted": re.compile(r"(?<=[.!?…])[”\"')]*\s+(?=[A-Z0-9`\"“*_-])"),
     # texts compared word by word: a line end or semicolon ends a sentence; one may begin with a lower-case letter
     "claim": re.compile(r"(?<=[.!?])\s+(?=[\"“'`(\w])|\n+|;\s+"),
     # texts that may contain dates: "Mar. 31" and "5 p.m. today" continue

@@ -7,14 +7,13 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
-from memgraph.model.memory import StoredMemory
 from memgraph.model.timestamps import epoch_days
 from memgraph.store import AgentMemoryStore
 from memgraph.store.visibility import shown
 from memgraph.viz.periods import bounds
 
 
-def shown_memories(
+def shown_ids(
     store: AgentMemoryStore,
     *,
     project_id: str | None = None,
@@ -22,8 +21,8 @@ def shown_memories(
     until: str | None = None,
     include: Collection[str] = frozenset(),
     limit: int | None = None,
-) -> list[StoredMemory]:
-    """Return the memories that may be shown, the most relevant first.
+) -> list[str]:
+    """Return the ids of the memories that may be shown, the most relevant first, without reading them.
 
     Parameters
     ----------
@@ -41,21 +40,6 @@ def shown_memories(
     InvalidInputError
         An unknown state is included, a time is invalid, `since` is after `until`, or the limit is negative.
     """
-    with store.reader.frozen():
-        ids = shown_ids(store, project_id=project_id, since=since, until=until, include=include, limit=limit)
-        return store.reader.read(ids)
-
-
-def shown_ids(
-    store: AgentMemoryStore,
-    *,
-    project_id: str | None = None,
-    since: str | None = None,
-    until: str | None = None,
-    include: Collection[str] = frozenset(),
-    limit: int | None = None,
-) -> list[str]:
-    """Return the ids of the memories that may be shown, without reading them; parameters as for `shown_memories`."""
     with store.reader.frozen():
         return store.reader.ranked_ids(_mask(store, project_id, bounds(since, until), include), limit=limit)
 

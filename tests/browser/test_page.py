@@ -410,7 +410,7 @@ def test_what_still_fails_is_listed_first_as_of_the_time_shown(opened, tmp_path,
     assert page.complaints == []
 
 
-def test_a_task_that_no_memory_tells_of_is_counted_and_a_remembered_rule_is_a_fact(opened, tmp_path, in_memory):
+def test_a_task_without_a_memory_is_counted_and_a_remembered_rule_is_a_fact(opened, tmp_path, in_memory):
     config = AgentMemoryConfig(home=tmp_path / "store", keys_home=tmp_path / "keys")
     with AgentMemoryStore(
         config, embedder=FakeEmbedder(), clock=FakeClock(), keys=FakeKeys(), engine=in_memory()

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from memgraph.errors import ClosedError, GraphError, QueryError
-from memgraph.fold import EmptyView, Workspace, fold
+from memgraph.fold import EmptyRows, Workspace, fold
 from memgraph.graph.rows.writing import BulkLimits
 from memgraph.graph.schema import INTERNAL, tables
 from memgraph.journal.envelope import Event
@@ -93,7 +93,7 @@ def memory(number: int, **fields: Any) -> MemoryRecord:
 
 def changes_of(records: Sequence[MemoryRecord], links: Sequence[tuple[str, int, int]] = ()) -> list[Change]:
     """Return the changes of adding these memories and links between them."""
-    workspace = Workspace(EmptyView())
+    workspace = Workspace(EmptyRows())
     payloads: list[Any] = [MemoryAdded(memory=record) for record in records]
     for relation, source, target in links:
         ends = {"source_id": records[source].id, "target_id": records[target].id}

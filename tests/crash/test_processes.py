@@ -38,8 +38,9 @@ def all_well(scene: Any, expected: set[str], *, with_rebuild: bool = False) -> N
     assert set(recorded(scene).values()) == {1}
 
 
-def test_processes_write_concurrently(scene: Any, nursery: Any, is_long: bool, show: Any) -> None:
-    writers, each = (8, 500) if is_long else (3, 3)
+@pytest.mark.long
+def test_processes_write_concurrently(scene: Any, nursery: Any, show: Any) -> None:
+    writers, each = 8, 500
     children = [nursery.start("writer", scene.folder, f"w{number}", each) for number in range(writers)]
     began = time.monotonic()
     (scene.folder / "go").touch()
@@ -98,7 +99,9 @@ def places(template: Any, nursery: Any, tmp_path_factory: pytest.TempPathFactory
 class TestWaiting:
     """A process stops while it holds a lock."""
 
-    @pytest.mark.parametrize("place", ["before the sync of segments", "before COMMIT"])
+    @pytest.mark.parametrize(
+        "place", [pytest.param("before the sync of segments", marks=pytest.mark.long), "before COMMIT"]
+    )
     def test_others_wait_then_are_refused_then_continue(
         self, scene: Any, nursery: Any, rows: Any, places: list[str], place: str
     ) -> None:

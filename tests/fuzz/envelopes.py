@@ -21,14 +21,14 @@ from uuid import UUID
 import orjson
 
 from memgraph.errors import MemGraphError
-from memgraph.fold import EmptyView, Projection, project
-from memgraph.journal import envelope, opening, segments
+from memgraph.fold import EmptyRows, Projection, project
+from memgraph.journal import envelope, opening
 from memgraph.journal.envelope import Chain, CommitDraft, LineError, canonical, seal, unseal
 from memgraph.journal.journal import Journal
 from memgraph.journal.keys import FileKeys, key_from_secret
 from memgraph.journal.opening import open_journal
 from memgraph.journal.replay import Offset
-from memgraph.journal.segments import Position
+from memgraph.journal.segments import DEFAULT_LIMITS, JournalLimits, Position
 from memgraph.model.events.intake import BuildConsolidated
 from memgraph.model.events.lifecycle import CompressionApplied, ContradictionsSought, DecayApplied
 from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
@@ -164,7 +164,7 @@ def line_target(_folder: Path) -> Iterator[Target]:
         assert type(event.seq) is int, "its number is no number"
         assert type(event.last) is bool, "whether it is the last is not said"
         assert event.task_id is None or type(event.task_id) is str, "its task has no name"
-        project([event], Offset(chain, Position("000000000001.jsonl", 0)), Projection(STORE_ID), EmptyView())
+        project([event], Offset(chain, Position("000000000001.jsonl", 0)), Projection(STORE_ID), EmptyRows())
         return True
 
     yield Target(make, run, (LineError, MemGraphError))
@@ -205,9 +205,9 @@ def journal_target(folder: Path) -> Iterator[Target]:
     keys, key = FileKeys(made / "keys"), key_from_secret(b"k" * 32)
     keys.path(STORE_ID).parent.mkdir(parents=True)
     keys.path(STORE_ID).write_text(json.dumps({"key_id": key.key_id, "secret": key.secret.hex(), "store_id": STORE_ID}))
-    with settled_chance(), patch.object(segments, "SEGMENT_BYTES", 3_000):
+    with settled_chance():
         for draft in drafts()[1:]:
-            journal = _opened(made)
+            journal = _opened(made, JournalLimits(segment_bytes=3_000))
             with journal.locked():
                 journal.append([draft], NOW)
             journal.checkpoint()
@@ -260,11 +260,17 @@ def journal_target(folder: Path) -> Iterator[Target]:
     yield Target(make, run)
 
 
-def _opened(folder: Path) -> Journal:
+def _opened(folder: Path, limits: JournalLimits = DEFAULT_LIMITS) -> Journal:
     keys_home = folder / "keys"
     keys = FileKeys(keys_home)
     return open_journal(
-        folder / "store", keys, keys_home=keys_home, now=lambda: NOW, created_by="tests", lock_timeout_s=1.0
+        folder / "store",
+        keys,
+        keys_home=keys_home,
+        now=lambda: NOW,
+        created_by="tests",
+        lock_timeout_s=1.0,
+        limits=limits,
     )
 
 

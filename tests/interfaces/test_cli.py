@@ -286,7 +286,7 @@ def test_ingest_git_reads_a_repository_and_a_saved_log(done, repository, tmp_pat
     assert len(entries) == told["extracted"]
 
 
-def test_ingest_tells_what_it_skipped(done, tmp_path):
+def test_ingest_reports_what_it_skipped(done, tmp_path):
     path = tmp_path / "b.jsonl"
     path.write_text('{"half":\n' + json.dumps(BUILD) + "\n", "utf-8")
     told = done("ingest", "builds", path)
@@ -574,7 +574,7 @@ def test_a_closed_pipe_is_quiet(here, tmp_path, monkeypatch):
     assert ended.returncode not in (0, 120)
 
 
-def test_an_interrupted_ingest_goes_on(here, tmp_path, monkeypatch):
+def test_an_interrupted_ingest_continues(here, tmp_path, monkeypatch):
     monkeypatch.setenv("MEMGRAPH_EMBEDDING_MODEL", "none")
     log, whole, cut = tmp_path / "long.jsonl", tmp_path / "whole", tmp_path / "cut"
     with log.open("w", encoding="utf-8") as lines:

@@ -70,7 +70,7 @@ def test_it_puts_away_and_says_how_to_take_it_back(done: Run) -> None:
 
 
 def test_both_answer_in_json(done: Run) -> None:
-    foreseen = json.loads(done("collect", "--preview", "--json"))
-    assert (foreseen["memory_ids"], foreseen["recalls"], foreseen["landmark_share"]) == ([FADED], [], 1.0)
+    previewed = json.loads(done("collect", "--preview", "--json"))
+    assert (previewed["memory_ids"], previewed["recalls"], previewed["landmark_share"]) == ([FADED], [], 1.0)
     result = json.loads(done("collect", "--json"))
-    assert result == {name: foreseen[name] for name in result}
+    assert result == {name: previewed[name] for name in result}

@@ -84,7 +84,7 @@ def test_init_writes_into_no_other_directory(run: Run, tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "store").iterdir()] == ["thesis.doc"]
 
 
-def test_show_tells_where_each_value_comes_from(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_show_names_the_origin_of_each_value(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "config.toml").write_text(
         "graphIdleS = 3\nlock_timeout_s = 1\n[retrieval_budget]\nmaxTokens = 500\n", "utf-8"

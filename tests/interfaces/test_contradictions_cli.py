@@ -78,7 +78,7 @@ def test_what_is_none_is_dismissed_and_that_is_taken_back(done: Callable[..., st
     assert YES in done("contradictions")
 
 
-def test_a_search_tells_what_it_found(done: Callable[..., str]) -> None:
+def test_a_search_reports_what_it_found(done: Callable[..., str]) -> None:
     for text in (
         "Always use tabs for indentation in the Makefile",
         "Always use spaces for indentation in the Makefile",

@@ -177,7 +177,7 @@ def test_repair_makes_the_vectors_again(run: Run, kept: Path) -> None:
     assert run("verify").exit_code == 0
 
 
-def test_repair_tells_what_became_of_each(run: Run, kept: Path, model: Model) -> None:
+def test_repair_reports_the_result_for_each(run: Run, kept: Path, model: Model) -> None:
     first = json.loads(run("list", "--json").stdout)[0]
     assert run("delete", first["id"]).exit_code == 0
     kept.unlink()

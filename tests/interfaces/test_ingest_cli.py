@@ -175,7 +175,7 @@ def test_a_source_of_each_kind(run: Any, tmp_path: Path) -> None:
         assert told["total"]["builds"] == 1, kind
 
 
-def test_several_build_logs_are_told_like_any_several_sources(run: Any, tmp_path: Path) -> None:
+def test_several_build_logs_are_reported_like_other_sources(run: Any, tmp_path: Path) -> None:
     task = {"task_id": "t", "agent_name": "a", "description": "d", "outcome": "success"}
     for n in range(2):
         build = {"build_id": f"b{n}", "build_outcome": "success", "tasks": [task]}
@@ -187,7 +187,7 @@ def test_several_build_logs_are_told_like_any_several_sources(run: Any, tmp_path
     assert json.loads(run("builds", tmp_path / "0.json", "--json").stdout)["read"] == 0
 
 
-def test_a_file_whose_name_is_no_text_is_told_and_the_others_are_read(tmp_path: Path, run: Any) -> None:
+def test_a_file_with_an_undecodable_name_is_reported_and_the_others_are_read(tmp_path: Path, run: Any) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()
     for name in (b"a.log", b"m\xff.log", b"z.log"):
@@ -213,7 +213,7 @@ def test_half_a_secret_is_a_secret_too(tmp_path: Path, run: Any, length: int) ->
     assert not [part for part in (secret[at : at + 6] for at in range(len(secret) - 6)) if part in kept]
 
 
-def test_a_folder_of_saved_logs_is_no_repository_and_is_told_how_to_be_named(run: Any, tmp_path: Path) -> None:
+def test_a_folder_of_saved_logs_is_refused_with_the_right_command(run: Any, tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "shop.log.txt").write_text("commit 0123456789abcdef0123456789abcdef01234567\n")
     said = run("git", tmp_path / "logs").stderr

@@ -152,7 +152,7 @@ def test_a_terminal_is_given_no_commands_in_csv_and_a_pipe_what_there_is(run, mo
     assert r"a\x1b[31m" in capsys.readouterr().out
 
 
-def test_an_unknown_project_is_told_from_an_empty_answer(run):
+def test_an_unknown_project_is_distinguished_from_an_empty_answer(run):
     assert run("query", "builds", "-p", "project=shpo").stderr.splitlines() == [
         "memgraph: no memory belongs to project 'shpo'; known projects: shop",
         "memgraph: the query returned no rows",

@@ -91,7 +91,7 @@ def test_an_unknown_format_is_a_usage_error(run: Run) -> None:
     assert "prefix" in run("recall", "x", "--format", "yaml", code=2).stderr
 
 
-def test_explain_tells_every_term_that_counts(filled: Run) -> None:
+def test_explain_lists_every_term_that_counts(filled: Run) -> None:
     explained = filled("recall", "billing", "--explain", "--format", "context")
     document = json.loads(filled("recall", "billing", "--json").stdout)
 
@@ -108,7 +108,7 @@ def test_explain_tells_every_term_that_counts(filled: Run) -> None:
     assert json.loads(explained.stdout)["query_id"]
 
 
-def test_explain_tells_the_path_and_terms_that_are_added_to_the_model(capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_lists_the_path_and_the_terms_added_to_the_model(capsys: pytest.CaptureFixture[str]) -> None:
     class Grown(Explanation):
         novelty: float = 0.0
 
@@ -182,7 +182,7 @@ def test_a_project_that_is_not_there_is_noticed(filled: Run) -> None:
         assert "no memory belongs to" not in filled(*command, "--project", "shop").stderr
 
 
-def test_the_list_has_no_room_for_contradictions_so_a_notice_tells_them(filled: Run) -> None:
+def test_contradictions_in_a_list_are_reported_by_a_notice(filled: Run) -> None:
     for port in (8080, 9090):
         filled("observe", f"The billing service listens on port {port}", "--project", "shop")
     result = filled("recall", "billing service port", "--project", "shop")

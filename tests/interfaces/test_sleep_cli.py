@@ -55,7 +55,7 @@ def test_it_says_what_each_phase_did(run: Run) -> None:
     assert again[-1].startswith("0 memories changed, in ")
 
 
-def test_classes_of_failures_are_told_where_there_are_several() -> None:
+def test_classes_of_failures_are_listed_if_there_are_several() -> None:
     def told(**counts: int) -> str:
         return _line(PhaseReport(name="errors", counts=counts))
 

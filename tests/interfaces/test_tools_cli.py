@@ -74,7 +74,7 @@ def test_the_loop_from_a_shell(run: Run, said: Run) -> None:
     assert recorded["overridden"] == [episode_id]
 
 
-def test_each_tells_a_person_what_it_did(run: Run) -> None:
+def test_each_command_reports_what_it_did(run: Run) -> None:
     told = [run(*EPISODE), run("observe", "Tables are rare"), run("observe", "Tables are rare")]
     assert [result.exit_code for result in told] == [0, 0, 0]
     episode_id = told[0].stdout.split(";")[0].removeprefix("Recorded: ")

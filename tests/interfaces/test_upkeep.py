@@ -114,7 +114,7 @@ class TestVerify:
         assert kept("embed", "--repair").exit_code == 0
         assert kept("verify", "--deep").exit_code == 0
 
-    def test_a_torn_tail_is_told_and_left(self, kept: Run, segment: Callable[[], Path]) -> None:
+    def test_a_torn_tail_is_reported_and_left(self, kept: Run, segment: Callable[[], Path]) -> None:
         data = segment().read_bytes() + b'{"head":'
         segment().write_bytes(data)
         assert told(kept("verify", "--json"))["torn"] == {"events": 1, "bytes": 8}
@@ -178,7 +178,7 @@ class TestRepair:
         assert (result.exit_code, result.stderr) == (0, "")
         assert told(result)["accepted"]
 
-    def test_a_head_that_names_another_event_tells_of_a_loss(self, kept: Run, tmp_path: Path) -> None:
+    def test_a_head_that_names_another_event_reveals_a_loss(self, kept: Run, tmp_path: Path) -> None:
         head = next((tmp_path / "user" / "keys" / "heads").iterdir())
         seq = json.loads(head.read_text())["seq"]
         head.write_text(json.dumps({"seq": seq, "signature": "0" * 64}))
@@ -264,7 +264,7 @@ class TestDoctor:
             ("no toml", "not TOML", "memgraph config init"),
         ],
     )
-    def test_each_problem_is_told_once_with_what_to_do(
+    def test_each_problem_is_reported_once_with_its_remedy(
         self, kept: Run, tmp_path: Path, segment: Callable[[], Path], case: str, said: str, todo: str
     ) -> None:
         home, keys = tmp_path / "store", tmp_path / "user" / "keys"

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import memgraph
-from memgraph.fold import EmptyView, Workspace, fold
+from memgraph.fold import EmptyRows, Workspace, fold
 from memgraph.fold.projection import digest_after
 from memgraph.store.past.as_of import Past, moment_of
 from memgraph.testing import FakeClock, FakeEmbedder
@@ -67,7 +67,7 @@ def take(store: Any, ids: list[str], step: tuple[Any, ...]) -> None:
 
 def folded(store: Any, when: str, *, recorded: bool = False) -> tuple[str, set[str]]:
     """Return the digest of what had happened, and the memories that were there: a view without its graph."""
-    workspace = Workspace(EmptyView())
+    workspace = Workspace(EmptyRows())
     for event in store._views._excerpt(Past(moment_of(when), recorded=recorded)).events_after(0):
         fold(workspace, event)
     changes = list(workspace.changes())

@@ -25,7 +25,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import memgraph
 from memgraph.errors import DuplicateIdError, ScopeError
-from memgraph.fold import EmptyView, Projection, project
+from memgraph.fold import EmptyRows, Projection, project
 from memgraph.journal.keys import FileKeys
 from memgraph.journal.opening import open_journal
 from memgraph.model.events.links import MemoryLinked
@@ -663,7 +663,7 @@ class StoreMachine(RuleBasedStateMachine):
         )
         commits = list(journal.replay())
         events = [event for commit in commits for event in commit.events]
-        _, state = project(events, commits[-1].after, Projection(journal.store_id), EmptyView())
+        _, state = project(events, commits[-1].after, Projection(journal.store_id), EmptyRows())
         return f"{state.digest:064x}"
 
 

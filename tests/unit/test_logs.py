@@ -175,7 +175,7 @@ def test_a_program_without_handlers_hears_nothing(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("", "")
 
 
-def test_a_block_that_fails_is_not_told_as_done(records: list[logging.LogRecord]) -> None:
+def test_a_failed_block_is_not_reported_as_done(records: list[logging.LogRecord]) -> None:
     logger = logging.getLogger("memgraph.tests")
     with timed(logger, logging.INFO, "did it") as counts:
         counts["rows"] = 3
@@ -226,7 +226,7 @@ class TestTheCommandLine:
         assert result.exit_code == 1
         assert "MEMGRAPH_LOG is 'loud'" in result.stderr
 
-    def test_warnings_are_told_once_either_way(self, run: Any, isolated_environment: Path) -> None:
+    def test_warnings_are_logged_once_either_way(self, run: Any, isolated_environment: Path) -> None:
         run("remember", TEXT)
         head = next((isolated_environment / "keys" / "heads").iterdir())
         for args in (["stats"], ["-v", "stats"]):

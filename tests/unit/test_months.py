@@ -82,13 +82,13 @@ def of(store: AgentMemoryStore, name: str, group: str) -> dict[str, int]:
     return {point.at[:7]: point.count for point in found.points if point.group == group and point.count}
 
 
-def test_failures_are_of_the_months_of_the_builds_that_told_them(store: AgentMemoryStore) -> None:
+def test_failures_belong_to_the_months_of_the_builds_that_reported_them(store: AgentMemoryStore) -> None:
     rows = {row["month"][:7]: (row["episodes"], row["failures"]) for row in store.query("failures_by_month")}
     assert {month: many for month, (_, many) in rows.items() if many} == of(store, "repeated_failures", SEEN)
     assert rows == {"2026-01": (3, 2), "2026-02": (2, 1), "2026-03": (1, 0), "2026-04": (3, 2), "2026-05": (3, 2)}
 
 
-def test_new_memories_are_of_the_months_in_which_they_were_told_first(store: AgentMemoryStore) -> None:
+def test_new_memories_belong_to_the_months_in_which_they_were_first_reported(store: AgentMemoryStore) -> None:
     months = {"2026-01": "2026-01-31", "2026-02": "2026-02-28", "2026-04": "2026-04-30", "2026-05": "2026-05-31"}
     told = {
         month: next(row["recent"] for row in store.query("tags_by_trend", days=int(day[-2:]), at=f"{day}T23:59:59Z"))

@@ -69,7 +69,7 @@ def test_what_a_server_answers_wrongly(
 
 
 @BOTH
-def test_nobody_listens(ask: Callable[..., Any], failure: type[Exception]) -> None:
+def test_an_absent_server_is_an_error(ask: Callable[..., Any], failure: type[Exception]) -> None:
     with pytest.raises(failure, match="ollama serve"):
         ask(unused_address())
 
@@ -97,17 +97,16 @@ def test_who_is_away_is_asked_twice_and_then_not_for_a_while() -> None:
         assert waited == [True, True, False, False]
 
 
-def test_who_is_back_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memgraph.ollama._PAUSE_S", 0.2)
+def test_a_server_that_is_back_is_asked_again() -> None:
     host = unused_address()
-    embedder = OllamaEmbedder("nomic-embed-text", host=host)
+    connection = OllamaConnection(host, pause_s=0.2)
     for _ in range(3):
-        with pytest.raises(EmbeddingError):
-            embedder.embed(["a"])
+        with pytest.raises(ProviderError):
+            connection.embed("nomic-embed-text", ["a"])
     with HTTPServer(host="127.0.0.1", port=int(host.rpartition(":")[2])) as http:
         OllamaServer(http)
         time.sleep(0.2)
-        assert embedder.embed(["a"]).shape == (1, 768)
+        assert len(connection.embed("nomic-embed-text", ["a"]).vectors) == 1
 
 
 BROKEN = {

@@ -580,7 +580,7 @@ PROJECT_TRIED = {name for name, given, _ in ANSWERS if "project" in given}
 
 
 @pytest.mark.parametrize("name", sorted(set(named_queries()) - PROJECT_TRIED))
-def test_of_a_project_that_is_not_there_nothing_is_told(told, name):
+def test_an_unknown_project_has_no_rows(told, name):
     query = named_query(name)
     if any(one.name == "project" for one in query.parameters):
         needed = {"entity": "cache.py"} if name == "about_entity" else {}
@@ -885,7 +885,7 @@ def test_a_table_without_its_library_says_what_installs_it(monkeypatch, method, 
 PUBLIC = {uid(beside + number) for beside in (0, INVALID) for number in GIVEN if number not in (8, 12, 17)} - {uid(311)}
 
 
-def test_a_network_leaves_out_what_is_nobody_elses_business(told):
+def test_a_network_omits_private_memories(told):
     network = told.to_networkx()
     assert isinstance(network, nx.MultiDiGraph)
     assert set(network) == PUBLIC

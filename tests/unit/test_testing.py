@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from memgraph import ports, testing
-from memgraph.errors import ExtractionError, InvalidInputError
+from memgraph.errors import InvalidInputError, MemGraphError
 from memgraph.model.build import BuildEventLog, ExtractionResult
 from memgraph.model.memory import parse_memory
 from memgraph.testing import FakeAnnotator, FakeClock, FakeEmbedder, FakeExtractor, FakeKeys, FakeLanguageModel
@@ -70,7 +70,7 @@ class TestFakeEmbedder:
 
 
 class TestFakeClock:
-    def test_it_stands_still_until_it_is_moved(self) -> None:
+    def test_the_clock_is_constant_until_it_is_moved(self) -> None:
         clock = FakeClock()
         assert clock() == clock() == datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -112,10 +112,10 @@ class TestFakeExtractor:
         assert FakeExtractor().extract(self.build_log()).candidates == []
 
     def test_results_come_in_turn(self) -> None:
-        results = [ExtractionResult(extractor="one"), ExtractionError("broken"), ExtractionResult(extractor="two")]
+        results = [ExtractionResult(extractor="one"), MemGraphError("broken"), ExtractionResult(extractor="two")]
         extractor = FakeExtractor(results)
         assert extractor.extract(self.build_log()).extractor == "one"
-        with pytest.raises(ExtractionError, match="broken"):
+        with pytest.raises(MemGraphError, match="broken"):
             extractor.extract(self.build_log())
         assert extractor.extract(self.build_log()).extractor == "two"
         assert extractor.extract(self.build_log()).extractor == "two"

@@ -44,7 +44,7 @@ def commands(store: Any) -> memgraph.MemoryCommands:
 
 
 class TestCommands:
-    def test_ask_tells_what_shares_words_with_the_question(self, commands: Any) -> None:
+    def test_ask_returns_episodes_that_share_words_with_the_question(self, commands: Any) -> None:
         told = commands.ask("why was the CSV parser reverted?").message.split("\n")
         assert len(told) == 1
         assert told[0].endswith(EPISODES[2])

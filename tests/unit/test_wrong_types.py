@@ -150,7 +150,7 @@ OWNERS: dict[str, tuple[type, Callable[[memgraph.MemGraph], Any]]] = {
 @pytest.mark.parametrize(
     ("owner", "name"), [(owner, name) for owner, (kind, _) in OWNERS.items() for name in methods(kind)]
 )
-def test_no_bare_error_comes_of_a_wrong_type(memory: memgraph.MemGraph, owner: str, name: str) -> None:
+def test_a_wrong_type_raises_no_bare_error(memory: memgraph.MemGraph, owner: str, name: str) -> None:
     method = getattr(OWNERS[owner][1](memory), name)
     bare = []
     for what, call in calls(name, method):

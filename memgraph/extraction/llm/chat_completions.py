@@ -13,7 +13,7 @@ import orjson
 
 from memgraph.errors import ProviderError
 from memgraph.extraction.secrets import redact
-from memgraph.ollama import CONNECT_TIMEOUT_S, TIMEOUT_S, is_this_machine
+from memgraph.ollama import CONNECT_TIMEOUT_S, TIMEOUT_S, is_this_machine, without_credentials
 from memgraph.ports import ModelReply
 
 KEY_VARIABLE = "MEMGRAPH_OPENAI_KEY"
@@ -73,8 +73,7 @@ class ChatCompletionsModel:
     @property
     def host(self) -> str:
         """The address for display: without user name and password."""
-        scheme, separator, rest = self._base_url.rpartition("://")
-        return f"{scheme}{separator}{rest.rpartition('@')[2]}"
+        return without_credentials(self._base_url)
 
     def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> str:
         """Return the reply's text: JSON that matches `schema` as far as the server enforces it.

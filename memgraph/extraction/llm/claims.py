@@ -46,7 +46,7 @@ FIELDS = """\
 
 Every word, number and name of a field must occur in the evidence (inflected forms count), and a denial must stay a denial: what the
 evidence does not support is refused. So keep to its words, and leave a field empty if it gives nothing for it."""
-"""The fields of a claim, for whoever is asked for some."""
+"""The fields of a claim, for prompts that ask for some of them."""
 
 
 class Claim(Model):

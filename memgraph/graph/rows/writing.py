@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from memgraph.disk.space import as_graph_errors
 from memgraph.errors import GraphError
 from memgraph.graph.connection import KUZU, Connection, Vendor
-from memgraph.graph.rows.loading import check_folder, load_arrow, load_json
+from memgraph.graph.rows.loading import Loader, check_folder, load_arrow, load_json
 from memgraph.graph.rows.statements import (
     creation_of_edges,
     edges_by_memory,
@@ -77,7 +77,7 @@ class RowWriter:
     """
 
     def __init__(self, vendor: Vendor, folder: Path, limits: BulkLimits) -> None:
-        self._load = load_json if vendor is KUZU else load_arrow
+        self._load: Loader = load_json if vendor is KUZU else load_arrow
         if vendor is KUZU:
             check_folder(folder)
         self._folder = folder

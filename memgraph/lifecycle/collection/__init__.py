@@ -1,1 +1,1 @@
-"""Forgetting: faded memories are archived, landmarks are kept."""
+"""Collection: faded memories are archived, landmarks are kept."""

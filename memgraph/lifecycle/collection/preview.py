@@ -26,7 +26,7 @@ ORDER BY retrieved_at DESC, query_id, e.rank
 """
 
 
-def foresee_collection(store: AgentMemoryStore) -> CollectionPreview:
+def preview_collection(store: AgentMemoryStore) -> CollectionPreview:
     """Return what `collect` would do now, and the recalls of the last 90 days that returned memories it would remove."""
     with store.reader.frozen():
         survey = Survey(View(store.reader, store.config, store.now(), is_locked=False))

@@ -1,1 +1,1 @@
-"""Communities of related episodes."""
+"""Communities of related episodes, found by shared tags (Louvain)."""

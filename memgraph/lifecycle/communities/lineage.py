@@ -47,18 +47,18 @@ def succession(communities: Sequence[Sequence[int]], generalisations: Sequence[f
         Those of their episodes that still exist.
     """
     community_of = {episode: place for place, members in enumerate(communities) for episode in members}
-    kin: dict[int, list[int]] = {}
+    related: dict[int, list[int]] = {}
     for place, episodes in enumerate(generalisations):
         went = Counter(community_of[episode] for episode in episodes if episode in community_of)
-        kin[place] = [
+        related[place] = [
             community for community, many in sorted(went.items()) if are_kin(many, communities[community], episodes)
         ]
     groups: dict[int, list[int]] = defaultdict(list)
-    root = _joined(kin.values(), len(communities))
+    root = _joined(related.values(), len(communities))
     for community in range(len(communities)):
         groups[root[community]].append(community)
     followed: dict[int, list[int]] = defaultdict(list)
-    for place, successors in kin.items():
+    for place, successors in related.items():
         for community in successors:
             followed[community].append(place)
     found = []
@@ -66,7 +66,7 @@ def succession(communities: Sequence[Sequence[int]], generalisations: Sequence[f
         involved = {place for community in members for place in followed[community]}
         is_same = len(members) == 1 and len(involved) == 1
         found.append([Successor(community, tuple(followed[community]), is_same) for community in members])
-    return Succession(found, [place for place, successors in kin.items() if not successors])
+    return Succession(found, [place for place, successors in related.items() if not successors])
 
 
 def _joined(sets: Iterable[list[int]], many: int) -> list[int]:

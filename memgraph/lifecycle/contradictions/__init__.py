@@ -1,1 +1,1 @@
-"""Contradictions: detection and resolution."""
+"""Contradictions: detection, resolution, and facts that end or are replaced."""

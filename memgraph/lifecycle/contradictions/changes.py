@@ -57,7 +57,7 @@ def batches_after(reader: Reader, since: int) -> Iterator[Batch]:
     def touched_by(event: Event) -> list[str]:
         payload = event.payload
         if event.actor == "system" and isinstance(payload, MemoryRevised) and payload.changed.invalid_at is not None:  # type: ignore[attr-defined]
-            return []  # taken out of force, by this search too: it contradicts nothing more
+            return []  # no longer in force, possibly because of this search: it contradicts nothing
         by_use = payload.used if isinstance(payload, OutcomeRecorded) and _confirms(event) else []
         ids = _WATCH.touched(event)[:1] or by_use
         confirmed.update(ids if _confirms(event) else ())

@@ -11,7 +11,7 @@ word, they make the same statement about the same thing except for
 Past events stay true: two events do not conflict because their outcomes differ. A failed trial and a later success at
 the same task are a *recovery*: both are true, the failure is the lesson, and retiring it would unlearn it. An episode
 therefore conflicts only if it reports a change (which a later change undoes), or if the same action in the same
-situation succeeded first and failed later: whoever relies on the success should also see the failure.
+situation succeeded first and failed later: a reader of the success should also see the failure.
 """
 
 from __future__ import annotations

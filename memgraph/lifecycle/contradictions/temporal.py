@@ -1,8 +1,8 @@
 """Temporal validation: invalidate facts whose stated end has passed, and let newer facts replace older ones in time (seed 2).
 
-Age alone retires nothing: a fact holds until its own text or somebody says that it does not. Two kinds are retired: a
+Age alone retires nothing: a fact holds until its own text or a user ends it. Two kinds are retired: a
 fact (a semantic memory) whose text states an end that has passed; and the older side of an open contradiction whose
-newer side became valid later than it was recorded. A pinned fact stays and is counted, for whoever pinned it to decide.
+newer side became valid later than it was recorded. A pinned fact stays and is counted: the user who pinned it decides.
 ``invalid_at`` needs no run: it is compared with the clock.
 """
 
@@ -80,7 +80,7 @@ def _expired(view: View, ids: Sequence[str]) -> Plan[TemporalResult]:
 
 
 def _end_of(row: Row) -> str | None:
-    """Return when a fact ends by its own text; None if it does not say, or was changed by somebody after that end."""
+    """Return the end that the text of a fact states; None if it states none, or if the fact was changed after that end."""
     changed_at = row["updated_at"] if row["updated_at"] > row["created_at"] else ""
     said_at = max(row["occurred_at"], row.get("valid_at", ""), changed_at)
     return None if "invalid_at" in row else stated_end(row["content"], said_at)

@@ -37,7 +37,7 @@ def undoes(newer: AgentMemory, older: AgentMemory) -> str | None:
 
 
 def _is_subject(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Return whether two subjects are equal. A subject that was cut when it was quoted begins like the whole one."""
+    """Return whether two subjects are equal. A truncated quotation equals a subject that it is a prefix of."""
     shorter, longer = sorted((one, other), key=len)
     return longer[: len(shorter)] == shorter and (len(shorter) == len(longer) or len(shorter) > 2 * _FEWEST_WORDS)
 

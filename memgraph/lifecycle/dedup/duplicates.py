@@ -20,7 +20,7 @@ _UNKNOWN = -2
 """Code of a scope that no memory has."""
 
 
-def kin(store: AgentMemoryStore, memory: AgentMemory) -> Mask:
+def possible_duplicates(store: AgentMemoryStore, memory: AgentMemory) -> Mask:
     """Return which memories in force have the same type, project, task, privacy tier, trust class and outcome."""
     index = store.reader.index
     mask = store.reader.listed(type=memory.type) & ~store.reader.superseded()

@@ -1,4 +1,4 @@
-"""Equal texts: what two memories without vectors to compare can still be told to have in common."""
+"""Equal texts: the comparison of memories without vectors."""
 
 from __future__ import annotations
 

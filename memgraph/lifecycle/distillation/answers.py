@@ -14,7 +14,7 @@ from memgraph.extraction.secrets import redact_any
 from memgraph.index.columns import TRUST
 from memgraph.lifecycle.contradictions.resolution import dismiss_contradiction, resolve_contradiction
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
-from memgraph.lifecycle.dedup.duplicates import duplicate_of, kin
+from memgraph.lifecycle.dedup.duplicates import duplicate_of, possible_duplicates
 from memgraph.lifecycle.dedup.merge import merge_event, merged
 from memgraph.lifecycle.distillation.orders import MAX_STATEMENTS, known_order
 from memgraph.lifecycle.intake.forgotten import is_forgotten
@@ -208,7 +208,7 @@ def _settle(store: AgentMemoryStore, memories: Sequence[AgentMemory], vectors: S
         memory.model_copy(update={"embedding": vector}) for memory, vector in zip(memories, vectors, strict=True)
     )
     for memory in embedded:
-        alike, known = duplicate_of(store, memory, kin(store, memory), threshold=_THRESHOLD)
+        alike, known = duplicate_of(store, memory, possible_duplicates(store, memory), threshold=_THRESHOLD)
         if is_forgotten(store, memory, threshold=_THRESHOLD, alike=alike):
             settled.forgotten += 1
         elif known is None:

@@ -38,7 +38,7 @@ def work_orders(
     state : {"open", "answered", "skipped"} or None
         None: in any state.
     project : str, optional
-        Of this project alone.
+        Only of this project.
     """
     state = checked(OrderState | None, state, "state")
     project, limit = checked(Name | None, project, "project"), checked(Limit | None, limit, "limit")
@@ -58,7 +58,7 @@ def known_order(store: AgentMemoryStore, order_id: str) -> WorkOrder:
     NotFoundError
         No order has this id, or it is withheld.
     InvalidInputError
-        Several orders' ids begin like this.
+        More than one order has an id with this prefix.
     """
     wanted = checked(Name, order_id, "id").strip().lower()
     reader = store.reader

@@ -19,7 +19,7 @@ from memgraph.store import AgentMemoryStore
 LONG_EVENTS = 30
 """Minimum number of tasks and interventions of a long session; the rules kept little if they kept less than one of so many."""
 _NO_SESSIONS = frozenset({"git", "ci log", "test report"})
-"""Sources whose builds nobody talks in."""
+"""Sources whose builds contain no conversation."""
 _EVENT_FRAME_CHARS = 12
 
 

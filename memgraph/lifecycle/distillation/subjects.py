@@ -47,10 +47,10 @@ class Subject:
     Attributes
     ----------
     key : str
-        What it is about: with kind and project it determines the order's id.
+        Identifies the subject; together with kind and project it determines the id of the order.
     value : float
-        The expected use of an answer, in [0, 1]. A failure that returns costs again each time; an undecided contradiction misleads
-        whoever recalls it; a lesson would be recalled; a session may hold something.
+        The expected use of an answer, in [0, 1]. Highest for a returned failure, which costs again each time; then for an undecided contradiction,
+        which misleads recalls; then for a missing lesson; lowest for a session.
     """
 
     kind: OrderKind
@@ -72,7 +72,7 @@ class Subject:
 
 
 def communities_without_lesson(experiences: Sequence[Experience]) -> Iterator[Subject]:
-    """Yield the communities of at least three builds, most of whose episodes no generalisation covers, nor one that somebody hid.
+    """Yield communities of at least three builds whose episodes are mostly covered by no generalisation, not even a hidden one.
 
     Valid after compression has seen the episodes.
     """
@@ -84,9 +84,9 @@ def communities_without_lesson(experiences: Sequence[Experience]) -> Iterator[Su
             if len(builds) < LEAST_BUILDS or 2 * sum(row["id"] in covered for row in rows) > len(rows):
                 continue
             most = 0.8 if experience.outcome == "negative" else 0.4  # failures teach more than what went well
-            told = in_order(rows)[-_MOST_QUOTED:]
-            key = ",".join(sorted(row["id"] for row in told))
-            yield from _about("community", key, told, most * (1 - 1 / (1 + len(builds) / 3)))
+            quoted = in_order(rows)[-_MOST_QUOTED:]
+            key = ",".join(sorted(row["id"] for row in quoted))
+            yield from _about("community", key, quoted, most * (1 - 1 / (1 + len(builds) / 3)))
 
 
 def _communities(episodes: Sequence[Row]) -> list[list[Row]]:
@@ -102,16 +102,16 @@ def _communities(episodes: Sequence[Row]) -> list[list[Row]]:
 
 
 def returned_failures(reader: Reader, experiences: Sequence[Experience]) -> Iterator[Subject]:
-    """Yield the failures that were met again, in another build, after they had been fixed."""
+    """Yield failures that occurred again, in another build, after a fix."""
     scopes: dict[object, list[Row]] = {}
     for experience in experiences:
         scopes.setdefault(experience.scope, []).extend(experience.episodes)
     for rows in scopes.values():
         for trouble in troubles(in_order(rows)):
             if trouble.failed and trouble.mended and (found := _returns(reader, trouble)):
-                told = in_order([*in_order(trouble.failed)[-_MOST_FAILED:], *in_order(trouble.mended)[-_MOST_FIXED:]])
+                quoted = in_order([*in_order(trouble.failed)[-_MOST_FAILED:], *in_order(trouble.mended)[-_MOST_FIXED:]])
                 yield from _about(
-                    "returned failure", f"{trouble.fingerprint} {found[-1]}", told, 1 - 0.5 ** (len(found) + 1)
+                    "returned failure", f"{trouble.fingerprint} {found[-1]}", quoted, 1 - 0.5 ** (len(found) + 1)
                 )
 
 
@@ -123,7 +123,7 @@ def undecided_contradictions(reader: Reader) -> Iterator[Subject]:
 
 
 def _returns(reader: Reader, trouble: Trouble) -> list[str]:
-    """Return the builds in which a failure was met again after a fix, other than that of the fix, in order."""
+    """Return, in order, the builds in which a failure occurred again after a fix, except the build of the fix."""
     met = [(at, False, build) for row in trouble.failed for build, at in _builds_of(reader, row)]
     fixed = [(at, True, build) for row in trouble.mended for build, at in _builds_of(reader, row)]
     found: list[str] = []
@@ -145,14 +145,14 @@ def _builds_of(reader: Reader, row: Row) -> Iterator[tuple[str, str]]:
 
 
 def _about(kind: OrderKind, key: str, rows: Sequence[Row], value: float) -> Iterator[Subject]:
-    """Yield the subject of some memories of one scope, unless one of them is not public: an order shows them to whoever answers."""
+    """Yield the subject of some memories of one scope if all of them are public: an order shows their texts to whoever answers it."""
     if not rows or any(row.get("privacy_tier", "public") != "public" or row.get("is_suppressed") for row in rows):
         return
     sources = dict.fromkeys(one for row in rows for one in row.get("source_event_ids", ()))
     yield Subject(
         kind=kind,
         key=key,
-        excerpt=excerpt_of([_told(row) for row in rows]),
+        excerpt=excerpt_of([_described(row) for row in rows]),
         value=round(value, 6),
         source_at=max(row["occurred_at"] for row in rows),
         trust_class=max((row.get("trust_class", "agent") for row in rows), key=TRUST.index),
@@ -163,8 +163,8 @@ def _about(kind: OrderKind, key: str, rows: Sequence[Row], value: float) -> Iter
     )
 
 
-def _told(row: Row) -> str:
-    """Return what a memory says, with the fields that its text leaves out."""
+def _described(row: Row) -> str:
+    """Return the text of a memory, with the fields that the text omits."""
     outcome = f", {row['outcome']}" if row.get("outcome", "unknown") != "unknown" else ""
     details = [
         f"{name.replace('_', ' ')}: {row[name]}"

@@ -1,1 +1,1 @@
-"""Input of learning: episodes in force, and what was learned from them before."""
+"""Evidence: the episodes in force and the memories already derived from them, the common input of all learning."""

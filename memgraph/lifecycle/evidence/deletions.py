@@ -1,4 +1,4 @@
-"""Deletions as a lifecycle run needs them: by somebody, or because the memory had faded."""
+"""Deletions as a lifecycle run needs them: by a user or agent, or by collection because the memory had faded."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Deletions:
         self._reasons: dict[str, str | None] | None = None
         self._of: dict[str, list[Deleted]] = {}
 
-    def withdrawn(self, gone: Iterable[str]) -> frozenset[str]:
-        """Return which of some missing memories were deleted by somebody: the others had faded."""
+    def deleted_by_user(self, gone: Iterable[str]) -> frozenset[str]:
+        """Return which of some missing memories a user or agent deleted; the others were collected after they had faded."""
         gone = frozenset(gone)
         if not gone:
             return gone

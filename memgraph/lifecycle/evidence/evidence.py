@@ -77,7 +77,7 @@ def strictness(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the strictest privacy tier and the lowest trust of some rows.
 
     A derived memory keeps its own values if they are stricter: it may repeat words of evidence that is gone, and
-    somebody may have set them on purpose. Only a person relaxes them.
+    a user may have set them on purpose. Only a user relaxes them.
     """
     return {name: value for name, value in shared_context(rows).items() if name != "domain"}
 

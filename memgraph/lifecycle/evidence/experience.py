@@ -59,16 +59,16 @@ class Generalisation:
     faded : list of Row
         Its archived or superseded episodes: what they say is still true.
     withdrawn : list of Row
-        Its episodes that were forgotten or are no longer true: evidence no more.
+        Its episodes that were forgotten or are no longer true, so they are no longer evidence.
     collected : set of str
         Its episodes that were deleted because they had faded: still covered by it.
     deleted : list of Row
-        Its episodes that somebody deleted: evidence no more.
+        Its episodes that a user or agent deleted, so they are no longer evidence.
     others : set of str
         Its other linked memories: those with another outcome, such as the trial that solved the task.
     blocks : bool
-        Whether somebody has hidden or deleted the generalisation itself, so that it must not be made again: not while
-        most of a community's episodes were its own, however many builds they are evidence of.
+        Whether a user or agent hid or deleted the generalisation itself. It is then not created again while most episodes of a
+        community were its own, however many builds they come from.
     """
 
     row: Row
@@ -82,7 +82,7 @@ class Generalisation:
 
     @property
     def lost(self) -> list[Row]:
-        """Its episodes that are evidence no more: no text may repeat what they alone said."""
+        """Its episodes that are no longer evidence: no text may repeat statements found only in them."""
         return [*self.withdrawn, *self.deleted]
 
     def evidence_besides(self, live: list[Row]) -> frozenset[str]:
@@ -181,18 +181,18 @@ def read_experience(reader: Reader, scopes: set[tuple[int, int]], now: str) -> l
 
 
 def _separate_deleted(deletions: Deletions, known: Sequence[Generalisation]) -> None:
-    """Separate the missing episodes into those that had faded and those that somebody deleted."""
-    withdrawn = deletions.withdrawn(memory_id for one in known for memory_id in one.collected)
-    rows = deletions.rows(withdrawn)
+    """Separate missing episodes into those collected after they had faded and those deleted by a user or agent."""
+    deleted = deletions.deleted_by_user(memory_id for one in known for memory_id in one.collected)
+    rows = deletions.rows(deleted)
     for one in known:
-        one.deleted = [rows.get(memory_id, {"id": memory_id}) for memory_id in sorted(one.collected & withdrawn)]
-        one.collected -= withdrawn
+        one.deleted = [rows.get(memory_id, {"id": memory_id}) for memory_id in sorted(one.collected & deleted)]
+        one.collected -= deleted
 
 
 def _note_deleted(deletions: Deletions, found: Mapping[tuple[Scope, str], Experience], now: str) -> None:
-    """Note the generalisations that somebody deleted, which block new ones like them, or that were deleted as faded.
+    """Record deleted generalisations. One deleted by a user or agent blocks new ones like it; one deleted as faded does not.
 
-    One that had been superseded or retired by then blocks nothing: it was history.
+    One that was already superseded or retired when it was deleted blocks nothing.
     """
     for row, reason in deletions.of(SOURCE):
         experience = found.get(((row.get("project_id"), row.get("task_id")), row.get("outcome", "unknown")))

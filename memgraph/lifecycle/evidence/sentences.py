@@ -62,7 +62,7 @@ def sentences_of(text: str) -> list[str]:
     text = _LINK.sub(r"\1", " ".join(text.split()))
     text = _CALL.sub(r"`\1`", text)
     found = []
-    for part in split_sentences(text, "told"):
+    for part in split_sentences(text, "quoted"):
         said = _opened(_MARKS.sub("", part).strip())
         if said.endswith("…") or "… " in said or _RAW.search(said) or len(_WORD.findall(said)) < _LEAST_WORDS:
             continue
@@ -71,7 +71,7 @@ def sentences_of(text: str) -> list[str]:
 
 
 def is_plain(command: str) -> bool:
-    """Whether a command is one in general; a call's arguments are those of one case, and help nobody."""
+    """Return whether a command applies in general; the arguments of a call apply to one case only."""
     return not _RAW.search(command) and not _FIELD.search(command)
 
 

@@ -1,8 +1,8 @@
-"""Status of what was learned before, and its changes when the underlying episodes are withdrawn.
+"""Status of existing procedures and lessons, and how it changes when their episodes are withdrawn.
 
-An episode is withdrawn if it was forgotten, corrected, proved untrue or deleted; one that only faded still happened,
-whether archived or deleted. A procedure never repeats what withdrawn episodes alone said: it is composed again from the
-remaining ones, and if these are too few it *lapses*: it is archived without its words. If its episodes return, its
+An episode is withdrawn if it was forgotten, corrected, invalidated or deleted. An episode that only faded is not withdrawn,
+whether archived or deleted. A procedure never repeats statements found only in withdrawn episodes: it is composed again from
+the remaining ones. If these are too few it *lapses*: it is archived and its text is replaced. If its episodes return, its
 former text is restored.
 """
 
@@ -34,9 +34,9 @@ class Learned(NamedTuple):
     Attributes
     ----------
     members, lost, faded : frozenset of str
-        Its episodes; those of them that were withdrawn; those that were deleted because they had faded.
+        Its episodes; the withdrawn ones among them; those that were deleted because they had faded.
     gone : {"", "collected", "deleted"}
-        Whether it exists, or was deleted: because it had faded, or by somebody.
+        Empty while it exists; else whether it was deleted because it had faded, or by a user or agent.
     """
 
     row: Row
@@ -51,13 +51,13 @@ class Learned(NamedTuple):
         return self.row.get("archive_reason", "archived") if "archived_at" in self.row else None
 
     def was_put_away(self, now: str) -> bool:
-        """Whether somebody has hidden or deleted it, so that it is left alone."""
+        """Whether a user or agent hid or deleted it, so that it must not be changed."""
         out = not is_true(self.row, now) or self.gone == "deleted"
         return out or self.reason not in (None, PROPOSED, REJECTED, FADED, LAPSED, LAPSED_PROPOSAL)
 
     @property
     def is_wordless(self) -> bool:
-        """Whether it has lapsed, so that it has no text to approve."""
+        """Whether it has lapsed and so has no text to approve."""
         return bool(self.row["content"] == LAPSED_TEXT)
 
     @property
@@ -70,7 +70,7 @@ def withdrawn(index: Index, deletions: Deletions, members: Iterable[str], eviden
     """Return the episodes that are no longer `evidence`."""
     missing = {one for one in members if one not in evidence}
     gone = {one for one in missing if index.slot(one) < 0}
-    return deletions.withdrawn(gone) | (missing - gone)
+    return deletions.deleted_by_user(gone) | (missing - gone)
 
 
 def deleted_in(deletions: Deletions, scope: Scope, source: str) -> list[Deleted]:

@@ -24,11 +24,11 @@ from memgraph.text.sentences import ended, enumerated
 
 _SOURCE = "trial"
 _ATTEMPT = re.compile(r":attempt-\d+$")
-"""Several trials of one build are told apart so; they are at one task."""
+"""Distinguishes several trials of one build, all at the same task."""
 _LESSON_CHARS, _REQUEST_CHARS = 420, 180
 _WORDS_OF_A_NAME, _LONGEST_NAME = 4, 80
 _LEAST_TOOLS = 2
-"""One tool that was called says nothing of the way that was gone."""
+"""A single called tool does not describe an approach."""
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
 
 
@@ -38,7 +38,7 @@ class Trials(NamedTuple):
     Attributes
     ----------
     text : str
-        Empty if nothing can be learned from them: nobody says why they ended so, and none ended otherwise.
+        Empty if nothing can be learned from them: no reason for their result is recorded, and all had the same result.
     asked : str or None
         The name of the task.
     lesson : str or None
@@ -61,8 +61,8 @@ def is_trial(row: Mapping[str, Any]) -> bool:
 def task_of(row: Mapping[str, Any]) -> str | None:
     """Return the key of the task that an episode is a trial of; None if it is of none, or of several.
 
-    The record's name for it, and what was to be done: another file may call another task the same. A user who is simulated
-    asks for the same in other words each time, so in a conversation the name alone counts.
+    The key combines the record's name of the task with its description, because another file may use the same name for another
+    task. Simulated users word the same request differently each time, so in a conversation only the name counts.
     """
     if row.get("source") != _SOURCE or not is_trial(row):
         return None
@@ -154,7 +154,7 @@ def _head(trial: Row, seen: str, of: str, solved: Sequence[Row] | None, failed: 
 
 
 def _which(solved: Sequence[Row], failed: int) -> str:
-    """Return which trials solved it: the numbers of those that nobody dated, and whether others failed after them, else how many."""
+    """Return which trials solved the task: the numbers of undated trials and whether others failed after them, else their count."""
     builds = {build for row in solved for build in row.get("evidence_build_ids", ())}
     numbers = sorted({number for row in solved if (number := _number(row)) is not None})
     if len(numbers) == max(len(builds), len(solved)):
@@ -165,7 +165,7 @@ def _which(solved: Sequence[Row], failed: int) -> str:
 
 
 def _number(row: Row) -> int | None:
-    """Return which attempt a trial was, from 0; None where nobody says, or for a high number."""
+    """Return the number of the attempt, from 0; None if it is not recorded, or too high."""
     number: int | None = row.get("attempt")
     return number if number is not None and number < len(_ORDINALS) else None
 

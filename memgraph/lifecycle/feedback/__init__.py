@@ -1,1 +1,1 @@
-"""Rules learned from what users say about episodes."""
+"""Rules learned from user feedback on episodes."""

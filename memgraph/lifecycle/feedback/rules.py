@@ -1,7 +1,7 @@
 """Rules from feedback: what users criticise again and again becomes a rule that says how to prevent it.
 
 Comments of one meaning on at least two episodes of a project and task make one rule. It is derived from the episodes,
-grows with later ones, and is retired if fewer than two are left. One that somebody has hidden is left alone.
+grows with later ones, and is retired if fewer than two are left. A hidden one is not changed.
 """
 
 from __future__ import annotations
@@ -140,12 +140,12 @@ def _id(scope: Scope, group: Sequence[Comment]) -> str:
 
 
 def _is_put_away(row: Row, now: str) -> bool:
-    """Return whether somebody has hidden a rule, so that it must be left alone."""
+    """Return whether a user or agent hid a rule, so that it must not be changed."""
     return (not is_true(row, now) and not was_retired(row)) or "archived_at" in row
 
 
 def _was_deleted(view: View, memory_id: str) -> bool:
-    """Return whether somebody deleted a rule, so that it must not be made again. Reads the journal."""
+    """Return whether a rule was deleted, so that it must not be created again. Reads the journal."""
     return any(row["id"] == memory_id for row, _ in view.reader.deleted_of(FEEDBACK_SOURCE))
 
 

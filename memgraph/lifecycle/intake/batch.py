@@ -62,7 +62,7 @@ def _unit(vector: Vector) -> Vector:
 
 
 def _may_merge(known: AgentMemory, other: AgentMemory) -> bool:
-    """Return for a new memory what `kin` returns for stored ones."""
+    """Return for a new memory what `possible_duplicates` returns for stored ones."""
     if known.is_suppressed or known.archived_at or known.invalid_at:
         return False  # the extractor may have set it
     fields = ("type", "project_id", "task_id", "privacy_tier", "trust_class", "outcome")

@@ -101,7 +101,7 @@ class BuildRun:
     def result(self, now: str, *, notice: str | None = None) -> ConsolidationResult:
         """Return the result; without a notice it reports the extractor's notice and the number left out."""
         said = f"{self.forgotten} left out because they repeat a forgotten memory" if self.forgotten else None
-        told = "; ".join(filter(None, [self.extraction.notice, said])) or None
+        own_notice = "; ".join(filter(None, [self.extraction.notice, said])) or None
         return ConsolidationResult(
             build_id=self.log.build_id,
             consolidated_at=now,
@@ -113,7 +113,7 @@ class BuildRun:
             new_memory_ids=self.added,
             duration_ms=self.spent_s * 1000,
             complete=self.complete,
-            notice=notice or told,
+            notice=notice or own_notice,
             extraction_notice=self.extraction.notice,
         )
 

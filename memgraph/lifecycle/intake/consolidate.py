@@ -19,7 +19,7 @@ from memgraph.lifecycle.collection.collect import collect
 from memgraph.lifecycle.collection.landmarks import is_landmark
 from memgraph.lifecycle.contradictions.search import find_contradictions_of
 from memgraph.lifecycle.dedup.copies import merge_copies_of
-from memgraph.lifecycle.dedup.duplicates import kin, nearest
+from memgraph.lifecycle.dedup.duplicates import nearest, possible_duplicates
 from memgraph.lifecycle.dedup.equal_text import equal_memories
 from memgraph.lifecycle.dedup.merge import merge_event, merged
 from memgraph.lifecycle.generalisation.compress import builds_since, compress
@@ -303,7 +303,7 @@ class ConsolidationPipeline:
 
         Where one of two has no vector, they count as the same only if their texts are equal.
         """
-        mask = kin(self._store, memory)
+        mask = possible_duplicates(self._store, memory)
         threshold = self._config.deduplication_threshold
         cosine, found = -1.0, None
         if memory.embedding is not None:

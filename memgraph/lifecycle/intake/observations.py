@@ -8,7 +8,7 @@ from memgraph.errors import InvalidInputError
 from memgraph.index.columns import TIERS, TRUST
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
 from memgraph.lifecycle.dedup.copies import merge_copies_of
-from memgraph.lifecycle.dedup.duplicates import duplicate_of, kin, of_scope
+from memgraph.lifecycle.dedup.duplicates import duplicate_of, of_scope, possible_duplicates
 from memgraph.lifecycle.dedup.merge import merge_event, merged
 from memgraph.lifecycle.intake.episodes import episode_of, redacted
 from memgraph.lifecycle.intake.forgotten import is_forgotten
@@ -113,7 +113,7 @@ def _memory(
 
 def _settled(store: AgentMemoryStore, part: SemanticMemory) -> tuple[SemanticMemory, StoredMemory | None] | None:
     """Return a part and the matching memory in force, if any; None if the part was forgotten."""
-    mask = kin(store, part) & of_scope(store, "domain", part.domain)
+    mask = possible_duplicates(store, part) & of_scope(store, "domain", part.domain)
     alike, known = duplicate_of(store, part, mask, threshold=THRESHOLD)
     return None if is_forgotten(store, part, threshold=THRESHOLD, alike=alike) else (part, known)
 

@@ -30,7 +30,7 @@ class Payload(Strict):
     SCOPES : frozenset of str
         Write scopes in which it may be committed.
     BY_STORE_ALONE : bool
-        Whether only the store itself can know what it states, so that nobody else may commit it.
+        Whether only the store itself may commit it, because only the store can know its content.
     """
 
     TYPE: ClassVar[str]

@@ -1,6 +1,6 @@
 """Bringing events of earlier versions up to the present one.
 
-Version 1 of a memory said what was tried in its text alone. Version 2 has fields for it (`memgraph.model.attempts`), so the
+Version 1 of a memory described an attempt only in its text. Version 2 has fields for it (`memgraph.model.attempts`), so the
 sentences that the rules of version 1 composed are parsed here, and nowhere else. Pure: equal events give equal results.
 """
 
@@ -77,17 +77,17 @@ def _trial(content: str) -> dict[str, Any]:
     about, *parts = _PART.split(_TRIAL.sub("", content, count=1))
     if not about.strip():
         return {}
-    told: dict[str, Any] = {"asked": about.strip()}
+    fields: dict[str, Any] = {"asked": about.strip()}
     for label, text in zip(parts[::2], parts[1::2], strict=True):
         if label in _FIELD_OF_PART:
-            told[_FIELD_OF_PART[label]] = text
+            fields[_FIELD_OF_PART[label]] = text
         elif text == _NO_CALLS:
-            told["calls"] = told["failed_calls"] = 0
+            fields["calls"] = fields["failed_calls"] = 0
         elif called := _CALLED.match(text):
-            told["tools_called"] = [name[:MAX_NAME_CHARS] for name in called[1].split(", ") if name.strip()]
+            fields["tools_called"] = [name[:MAX_NAME_CHARS] for name in called[1].split(", ") if name.strip()]
             if called[2]:
-                told |= {"calls": int(called[2]), "failed_calls": int(called[3])}
-    return _set(told)
+                fields |= {"calls": int(called[2]), "failed_calls": int(called[3])}
+    return _set(fields)
 
 
 def _step(step: re.Match[str], errors: list[str]) -> dict[str, Any]:
@@ -96,16 +96,16 @@ def _step(step: re.Match[str], errors: list[str]) -> dict[str, Any]:
     error = next((one[: _ERROR_CHARS[opening]] for one in errors), "")
     if not error or not rest.startswith(error + closing):
         error = rest.partition("); " if closing == ")" else ". ")[0].removesuffix(closing)
-    told = {"tried": step[1], "attempts": failures, "last_error": error}
+    fields = {"tried": step[1], "attempts": failures, "last_error": error}
     after = rest[len(error) + len(closing) :]
     if closing == ".":
-        return _set({**told, "explained": after.strip() or None})
+        return _set({**fields, "explained": after.strip() or None})
     remedy = _REMEDY.fullmatch(after)
     if remedy is None:
         return {}
     how, worked = next((name, text) for name, text in remedy.groupdict().items() if text)
-    told |= {"attempts": failures + 1, "worked_how": how}
-    return _set({**told, "worked": None if how == "again" else worked, "explained": remedy["explained"]})
+    fields |= {"attempts": failures + 1, "worked_how": how}
+    return _set({**fields, "worked": None if how == "again" else worked, "explained": remedy["explained"]})
 
 
 def trials_in(content: str) -> dict[str, Any]:

@@ -104,30 +104,32 @@ def is_rule(memory: StoredMemory) -> TypeGuard[StoredProceduralMemory]:
 
 def pattern(memory: StoredSemanticMemory) -> Pattern:
     """Return what a semantic memory says is so."""
-    told = _told(category=memory.category, conditions=memory.conditions, correct_approach=memory.correct_approach)
-    return Pattern(**_origin(memory), text=visible_line(memory.content), **told)
+    parts = _rendered(category=memory.category, conditions=memory.conditions, correct_approach=memory.correct_approach)
+    return Pattern(**_origin(memory), text=visible_line(memory.content), **parts)
 
 
 def skill(memory: StoredProceduralMemory) -> Skill:
     """Return how to do what a procedure is for."""
-    told = _told(
+    parts = _rendered(
         name=memory.title,
         trigger=memory.trigger_pattern,
         prerequisites=memory.prerequisites,
         steps=memory.steps,
         exit_criteria=memory.exit_criteria,
     )
-    text = None if told["steps"] else visible_line(memory.content)
-    return Skill(**_origin(memory), text=text, success_rate=memory.success_rate, **told)
+    text = None if parts["steps"] else visible_line(memory.content)
+    return Skill(**_origin(memory), text=text, success_rate=memory.success_rate, **parts)
 
 
 def experience(memory: StoredEpisodicMemory) -> Experience:
     """Return an episode: by its parts if it was recorded in parts (seed 2), else by its content."""
-    parts = _told(text=memory.situation, approach=memory.reasoning, action=memory.action, feedback=memory.user_feedback)
-    told = parts if parts["text"] else {"text": visible_line(memory.content)}
+    parts = _rendered(
+        text=memory.situation, approach=memory.reasoning, action=memory.action, feedback=memory.user_feedback
+    )
+    parts = parts if parts["text"] else {"text": visible_line(memory.content)}
     return Experience(
         **_origin(memory),
-        **told,
+        **parts,
         outcome=_WORD_OF[memory.outcome],
         occurred_at=memory.event_date or memory.occurred_at,
         project_id=visible_line(memory.project_id or "") or None,
@@ -197,17 +199,19 @@ def _origin(memory: StoredMemory) -> dict[str, Any]:
 
 
 def _warned(memory: StoredMemory, what: str, why: str | None, prevention: str | None) -> Warned:
-    told = {"what_fails": what, "why": why or None, "prevention": prevention or None}
-    return Warned(**_origin(memory), memory_type=memory.type, **told)
+    parts = {"what_fails": what, "why": why or None, "prevention": prevention or None}
+    return Warned(**_origin(memory), memory_type=memory.type, **parts)
 
 
-def _told(**fields: str | Sequence[str] | None) -> dict[str, Any]:
-    """Return fields as they are told: visible lines, cut together; an empty text is None, an empty item is left out."""
+def _rendered(**fields: str | Sequence[str] | None) -> dict[str, Any]:
+    """Return fields as visible lines that fit together into one memory; an empty text becomes None, an empty item is dropped."""
     texts = {name: [value or ""] if isinstance(value, str | None) else _items(value) for name, value in fields.items()}
     lines = iter(_fitted(chain.from_iterable(texts.values())))
-    told = {name: list(islice(lines, len(given))) for name, given in texts.items()}
+    rendered = {name: list(islice(lines, len(given))) for name, given in texts.items()}
     return {
-        name: (told[name][0] or None) if isinstance(value, str | None) else [line for line in told[name] if line]
+        name: (rendered[name][0] or None)
+        if isinstance(value, str | None)
+        else [line for line in rendered[name] if line]
         for name, value in fields.items()
     }
 

@@ -218,9 +218,9 @@ def _element(memory: StoredMemory, contradictions: Sequence[Opposed]) -> str:
     text, parts = visible_line(memory.content), dict[str, str | None]()
     when = None
     if isinstance(memory, StoredEpisodicMemory):
-        told = experience(memory)
-        text, when = told.text, told.occurred_at
-        parts = {"approach": told.approach, "action": told.action, "feedback": told.feedback}
+        episode = experience(memory)
+        text, when = episode.text, episode.occurred_at
+        parts = {"approach": episode.approach, "action": episode.action, "feedback": episode.feedback}
     elif isinstance(memory, StoredProceduralMemory):
         text = _rule(skill(memory))
     named = {

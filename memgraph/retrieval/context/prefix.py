@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 
 from memgraph.model.memory import AgentMemory, EpisodicMemory, ProceduralMemory
 from memgraph.model.relevance import confidence_label
+from memgraph.text.safe import one_line
 
 _INTRODUCTION = "You have the following relevant memories from past experience:"
 _CLOSING = "Use these memories to inform your work. Avoid repeating past mistakes."
-_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def format_prefix(memories: Sequence[AgentMemory]) -> str:
@@ -19,12 +18,6 @@ def format_prefix(memories: Sequence[AgentMemory]) -> str:
         return ""
     lines = "\n".join(f"• {_line(memory)}" for memory in memories)
     return f"{_INTRODUCTION}\n\n{lines}\n\n{_CLOSING}"
-
-
-def one_line(text: str) -> str:
-    """Reduce a text to one line: line ends, control characters and direction overrides become spaces."""
-    plain = "".join(" " if unicodedata.category(char) == "Cc" or char in _BIDI else char for char in text)
-    return " ".join(plain.split())
 
 
 def _line(memory: AgentMemory) -> str:

@@ -1,1 +1,1 @@
-"""Writing: validation, recording and signing."""
+"""Writing: validation, redaction, embedding, signing, appending."""

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from random import SystemRandom
 
 from memgraph.errors import DiskFullError, GraphError, VectorDamageError
-from memgraph.fold import EmptyView, Workspace, fold
+from memgraph.fold import EmptyRows, Workspace, fold
 from memgraph.fold.projection import digest_after
 from memgraph.graph.schema import INTERNAL, STATE_TABLE, tables
 from memgraph.index.comparison import differences
@@ -199,7 +199,7 @@ class _Recorded:
         self.named = NamedRows()
         self._until = until
         self._drawn = drawn
-        self._workspace = Workspace(EmptyView() if deep else _Others(drawn)) if deep or drawn else None
+        self._workspace = Workspace(EmptyRows() if deep else _Others(drawn)) if deep or drawn else None
 
     def take(self, commit: Committed) -> None:
         for event in commit.events:
@@ -240,7 +240,7 @@ def _vectors(
         found.note(Difference("vectors", one.model, str(one.row), one.memory_id, one.problem + unused))
 
 
-class _Others(EmptyView):
+class _Others(EmptyRows):
     """Stands for all memories that were not drawn: they exist, with unknown content."""
 
     def __init__(self, drawn: frozenset[str]) -> None:

@@ -1,1 +1,1 @@
-"""A store as of a point in time."""
+"""Read-only views of a store as of a point in time."""

@@ -86,7 +86,7 @@ class Views:
         self._kept = KeptViews(folder)
         self._of = of
 
-    def open(self, when: When, *, recorded: bool = False, progress: Progress | None = None) -> View:
+    def open(self, when: When, *, recorded: bool = False, progress: Progress | None = None) -> PastView:
         """Return the journal, graph and index as of a moment."""
         checked(Callback, progress, "progress")
         if self._of is not None and recorded != self._of.recorded:
@@ -104,7 +104,7 @@ class Views:
             past.check(when)
 
         lease = self._kept.take(_key(journal, past), make)
-        return View(past, lease, open_projector(self._config, journal, lease.folder), journal)
+        return PastView(past, lease, open_projector(self._config, journal, lease.folder), journal)
 
     def _excerpt(self, past: Past) -> Excerpt:
         """Return the excerpt of the journal, including all that is recorded so far, as of a moment."""
@@ -172,7 +172,7 @@ class Past:
         return event._replace(payload=payload.model_copy(update={"vectors": kept}))
 
 
-class View(NamedTuple):
+class PastView(NamedTuple):
     """A moment with its readable state: in use until the lease is released."""
 
     past: Past

@@ -27,7 +27,7 @@ def in_bulk() -> Iterator[None]:
 def no_collections() -> Iterator[None]:
     """Disable the cyclic garbage collector for a block: it would scan all the rows again and again.
 
-    Rows contain no cycles, so nothing has to wait for it. It is process-wide, and left alone if it is disabled already.
+    Rows contain no cycles, so nothing is missed. The switch is process-wide, and is not changed if collection is disabled already.
     """
     was_on = gc.isenabled()
     gc.disable()

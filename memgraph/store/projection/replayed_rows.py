@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memgraph.errors import GraphError
-from memgraph.fold import EmptyView, Projection, Workspace, fold
+from memgraph.fold import EmptyRows, Projection, Workspace, fold
 from memgraph.fold.projection import digest_after
 from memgraph.journal.journal import Journal
 from memgraph.ports import Change, GraphEngine, Progress
@@ -17,7 +17,7 @@ def replayed(journal: Journal, until: int, progress: Progress | None = None) -> 
     JournalError
         An event does not match its signature.
     """
-    workspace = Workspace(EmptyView())
+    workspace = Workspace(EmptyRows())
     projection = Projection(journal.store_id)
     for commit in journal.replay():
         if commit.after.chain.seq > until:

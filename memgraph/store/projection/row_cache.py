@@ -107,7 +107,7 @@ class RowCache:
     def ready_for(self, events: Sequence[Event]) -> RowCache:
         """Read at once what folding many events will need, and return itself. Links are cached until the result is written."""
         revisions = [event.content for event in events if isinstance(event.payload, MemoryRevised | MemoryMerged)]
-        if sum("evidence_build_ids" in told.get("changed", ()) for told in revisions) >= _READY_FROM:
+        if sum("evidence_build_ids" in content.get("changed", ()) for content in revisions) >= _READY_FROM:
             self.load(("Build",))
         for table, keys in links_named(events).items():
             if len(keys) >= _READY_FROM:

@@ -1,1 +1,1 @@
-"""Charts of series."""
+"""Charts of the series, as PNG or SVG."""

@@ -1,1 +1,1 @@
-"""Exports of the graph and of series."""
+"""Exports of the graph (GraphML, node-link JSON) and of series (Parquet)."""

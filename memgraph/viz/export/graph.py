@@ -17,7 +17,7 @@ Kind = Literal["text", "time", "number", "whole", "flag", "texts", "records"]
 
 _READ_AT_ONCE = 1_000
 _LEFT_OUT = frozenset({"embedding", "supporting_memory_ids"})
-"""Vectors are nobody's to read, and which memories support another one the links say."""
+"""Fields that exports omit: vectors, and supporting memories, which the links express."""
 _SCALARS: dict[Any, Kind] = {bool: "flag", int: "whole", float: "number", str: "text"}
 
 EDGE_KINDS: dict[str, Kind] = {
@@ -28,7 +28,7 @@ EDGE_KINDS: dict[str, Kind] = {
     "reason": "text",
     "created_at": "time",
 }
-"""What is said of a link; of NEXT, which follows from the order of memories, nothing but the relation."""
+"""The attributes of an edge. A NEXT edge, derived from the order of memories, has only the relation."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Graph:
     Attributes
     ----------
     nodes : list of dict
-        A memory each, with what is set of the fields in `node_kinds`; the most relevant first.
+        One per memory, with those fields of `node_kinds` that are set; the most relevant first.
     edges : list of dict
-        A link each, with what is set of the fields in `EDGE_KINDS`; by source, relation and target.
+        One per link, with those fields of `EDGE_KINDS` that are set; sorted by source, relation and target.
     """
 
     nodes: list[Row]
@@ -56,9 +56,9 @@ def shown_graph(
     include: Collection[str] = frozenset(),
     limit: int | None = None,
 ) -> Graph:
-    """Return what may be shown of a store; parameters as of `memgraph.viz.shown.shown_memories`.
+    """Return the part of a store that may be shown; parameters as for `memgraph.viz.shown.shown_ids`.
 
-    What names a memory that is not shown, a link or a `previous_id`, is left out.
+    Links and `previous_id` values that refer to hidden memories are omitted.
     """
     with store.reader.frozen(links=True):
         ranked = shown_ids(store, project_id=project_id, since=since, until=until, include=include, limit=limit)
@@ -82,13 +82,13 @@ def shown_graph(
 
 
 def _parts(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield ids a part at a time: whole memories take much more room than the rows that are made of them."""
+    """Yield ids in batches: complete memories need much more memory than the rows made from them."""
     yield from (ids[start : start + _READ_AT_ONCE] for start in range(0, len(ids), _READ_AT_ONCE))
 
 
 @cache
 def node_kinds() -> dict[str, Kind]:
-    """Return what is said of a memory, of whatever type, and of what kind each is."""
+    """Return the fields of all memory types with the kind of each."""
     kinds: dict[str, Kind] = {}
     models = (MemoryFields, AgentMemory, EpisodicMemory, SemanticMemory, ProceduralMemory)
     for model in models:
@@ -99,7 +99,7 @@ def node_kinds() -> dict[str, Kind]:
 
 
 def _kind(annotation: Any) -> Kind:
-    """Return the kind of a field that is annotated so, whether or not it may be absent."""
+    """Return the kind of a field with this annotation, optional or not."""
     origin = get_origin(annotation)
     if origin is Annotated:
         return _kind(get_args(annotation)[0])
@@ -111,11 +111,11 @@ def _kind(annotation: Any) -> Kind:
 
 
 def _node(memory: AgentMemory, ids: Collection[str]) -> Row:
-    """Return what a memory says; the one before it is named only if it is shown, too."""
+    """Return the exported fields of a memory; `previous_id` only if that memory is shown, too."""
     left_out = _LEFT_OUT if memory.previous_id in ids else _LEFT_OUT | {"previous_id"}
     return _set(memory.model_dump(mode="json", exclude=set(left_out)))
 
 
 def _set(fields: Row) -> Row:
-    """Return the fields that say something."""
+    """Return the fields that are set: neither None nor an empty list."""
     return {name: value for name, value in fields.items() if value is not None and value != []}

@@ -1,1 +1,1 @@
-"""The page: one HTML file."""
+"""The page: one HTML file that replays what was learned."""

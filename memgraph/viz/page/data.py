@@ -99,7 +99,7 @@ def page_data(
     include: Collection[str] = frozenset(),
     limit: int | None = None,
 ) -> PageData:
-    """Return the content of a page of these memories; parameters as for `memgraph.viz.shown.shown_memories`.
+    """Return the content of a page of these memories; parameters as for `memgraph.viz.shown.shown_ids`.
 
     The period selects memories by when they were added, as the timeline shows it. Archived memories are included: the replay shows
     when they were archived, and a generalisation needs its evidence. Undated trials and dated memories have no common time axis: if
@@ -113,7 +113,7 @@ def page_data(
     Raises
     ------
     InvalidInputError
-        As `memgraph.viz.shown.shown_memories`.
+        As `memgraph.viz.shown.shown_ids`.
     """
     include = {*include, "archived"}
     since_then, until_then = bounds(since, until)
@@ -141,7 +141,7 @@ def page_data(
     rank = {memory.id: place for place, memory in enumerate(shown)}
 
     def came(memory: StoredMemory) -> tuple[str, int, int]:
-        """Return what sorts memories as they came; what was made of others comes after them."""
+        """Return the sort key of memories by their order of addition; derived memories come after their sources."""
         return lines[memory.id].added, MEMORY_TYPES.index(memory.type), rank[memory.id]
 
     memories = sorted(shown, key=came)
@@ -249,9 +249,9 @@ def _document(
             "tags": [names.all_of("tags", memory.tags[:_MOST_TAGS]) for memory in memories],
         },
         "told": [
-            [place, *map(times.at, told)]
+            [place, *map(times.at, reported)]
             for place, memory in enumerate(memories)
-            if (told := reported_times(times.history, memory))
+            if (reported := reported_times(times.history, memory))
         ],
         "worded": times.worded(),
         "more": {
@@ -278,7 +278,7 @@ def _document(
 
 
 def _outcome(memory: StoredMemory, kind: str) -> str:
-    """Return how what a memory tells came out: what somebody stated did not go well, whatever it was kept with."""
+    """Return the outcome to show for a memory: a stated fact has no positive outcome, even if it was stored with one."""
     return "unknown" if kind == "fact" and memory.outcome == "positive" else memory.outcome
 
 

@@ -1,1 +1,1 @@
-"""Series over time."""
+"""Time series: numbers per bucket and group, computed from the history."""

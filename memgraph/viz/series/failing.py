@@ -82,7 +82,7 @@ def _by_task(scope: Scope) -> dict[Which, tuple[list[str], list[str]]]:
 
 
 def reported_times(history: History, memory: StoredMemory) -> list[str]:
-    """Return when the builds that told a memory did so, in order; empty where fewer than two did."""
+    """Return the times of the builds that reported a memory, in order; empty if fewer than two did."""
     builds = [history.builds.get((memory.project_id or "", name)) for name in memory.evidence_build_ids]
     return sorted((build.at if build else memory.occurred_at or "") for build in builds) if len(builds) > 1 else []
 
@@ -90,18 +90,18 @@ def reported_times(history: History, memory: StoredMemory) -> list[str]:
 def _title_of(memory: StoredMemory) -> str:
     if memory.title:
         return memory.title
-    told = vars(memory)
-    if not is_trial(told):
+    fields = vars(memory)
+    if not is_trial(fields):
         return ""
-    return cut(told["asked"].rstrip("."), _TITLE_CHARS)
+    return cut(fields["asked"].rstrip("."), _TITLE_CHARS)
 
 
 def _begins(memory: StoredMemory) -> int:
-    """Return where a text begins to say what happened: in a trial's, with a sentence that is no advice and does not fit any task."""
-    told = vars(memory)
-    if not is_trial(told):
+    """Return the offset at which a text starts to report what happened. In the text of a trial, this is a sentence specific to its task that gives no advice."""
+    fields = vars(memory)
+    if not is_trial(fields):
         return 0
-    telling = next((told[name] for name in _TELLING if told.get(name)), done_text(told))
+    telling = next((fields[name] for name in _TELLING if fields.get(name)), done_text(fields))
     said = concrete(sentences_of(telling))
     happened = [sentence for sentence in said if not is_advice(sentence)] or said or [telling]
     return max(0, memory.content.find(happened[0].rstrip("."), memory.content.find(telling)))

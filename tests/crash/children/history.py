@@ -10,18 +10,20 @@ import json
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fuse import Fuse
 from places import MoodyEmbedder, opened, say
 
-import memgraph.journal.journal
-import memgraph.journal.segments
+import memgraph.journal.opening
 from memgraph import AgentMemoryStore, MemoryCommands
 from memgraph.extraction.readers import BuildLogReader
 from memgraph.graph.connection import KUZU
 from memgraph.graph.rows.writing import BulkLimits, RowWriter
+from memgraph.journal.journal import Journal
+from memgraph.journal.segments import JournalLimits
 from memgraph.lifecycle import ingest
 from memgraph.model.ids import source_id
 
@@ -141,8 +143,7 @@ def embedding() -> list[Step]:
 
 def rollover() -> list[Step]:
     """Segments and checkpoints of few events."""
-    memgraph.journal.segments.SEGMENT_BYTES = 4_000
-    memgraph.journal.journal._CHECKPOINT_EVENTS = 3
+    memgraph.journal.opening.Journal = partial(Journal, limits=JournalLimits(4_000, 3))
     return [lambda store, n=number: store.insert_memory(memory(n)) for number in range(6)]  # type: ignore[misc]
 
 

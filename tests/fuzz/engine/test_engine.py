@@ -51,10 +51,15 @@ def engine(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def test_a_few_histories(engine: str) -> None:
-    # Ladybug's buffer pool was full in the 30th step of this one, because it gives back nothing of what COPYs took until it closes
-    seed, steps = (12, 31) if engine == "ladybug" else (8, 12)
-    check(run(engine, seed, seed + 1, steps), engine)
+def test_a_few_histories() -> None:
+    check(run("kuzu", 8, 9, 12), "kuzu")
+
+
+@pytest.mark.long
+def test_a_history_that_filled_ladybugs_buffer_pool() -> None:
+    """Its pool was full in the 30th step, because it releases no memory of a COPY until it closes."""
+    pytest.importorskip("ladybug")
+    check(run("ladybug", 12, 13, 31), "ladybug")
 
 
 @pytest.mark.long

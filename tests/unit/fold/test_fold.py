@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memgraph.fold import EmptyView, Workspace, fold
+from memgraph.fold import EmptyRows, Workspace, fold
 from memgraph.fold.fold import _HANDLERS, _WITHOUT_ROWS
 from memgraph.journal.envelope import Event
 from memgraph.model.events.intake import BuildConsolidated, SourceRead
@@ -383,4 +383,4 @@ def test_an_unknown_event_is_an_error() -> None:
         1, "c", True, "memory.invented", StoreCreated(created_by="x"), {}, "global", None, "agent", NOW, NOW, "s"
     )
     with pytest.raises(KeyError):
-        fold(Workspace(EmptyView()), event)
+        fold(Workspace(EmptyRows()), event)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memgraph.fold import EmptyView, Projection, Workspace, project
+from memgraph.fold import EmptyRows, Projection, Workspace, project
 from memgraph.fold.projection import digest_after
 from memgraph.journal.envelope import Chain, Event
 from memgraph.journal.replay import Offset
@@ -35,7 +35,7 @@ def test_it_round_trips_through_the_graph() -> None:
 
 
 def test_it_moves_with_the_journal(added: Added) -> None:
-    changes, after = project([event(added(1))], at(3), Projection("store"), EmptyView())
+    changes, after = project([event(added(1))], at(3), Projection("store"), EmptyRows())
     assert (after.seq, after.signature, after.timestamp, after.segment, after.offset) == (
         3,
         "sig3",
@@ -54,12 +54,12 @@ def test_the_digest_is_independent_of_order() -> None:
 
 
 def test_undone_changes_leave_the_digest_unchanged(added: Added) -> None:
-    workspace = Workspace(EmptyView())
+    workspace = Workspace(EmptyRows())
     changes, after = project(
         [event(added(1, tags=["a"])), event(MemoryDeleted(id=added(1).memory.id))],
         at(2),
         Projection("store"),
-        EmptyView(),
+        EmptyRows(),
     )
     assert after.digest == 0
     assert not any(change.table == "Memory" for change in changes)

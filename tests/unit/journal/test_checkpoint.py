@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from memgraph.errors import DamagedJournalError, JournalError, TruncatedJournalError
-from memgraph.journal import journal as module
-from memgraph.journal import replay, segments
+from memgraph.journal import replay
 from memgraph.journal.journal import Journal
+from memgraph.journal.segments import JournalLimits
 from memgraph.model.events.memories import MemoryAdded
 
 Open = Callable[..., Journal]
@@ -63,10 +63,8 @@ def test_it_can_be_renewed_after_an_opening_that_used_it(checked: Journal, open_
     assert unsealed == []
 
 
-def test_it_covers_several_segments(
-    monkeypatch: pytest.MonkeyPatch, journal: Journal, open_one: Open, write: Any, added: Added, unsealed: list[int]
-) -> None:
-    monkeypatch.setattr(segments, "SEGMENT_BYTES", 2_500)
+def test_it_covers_several_segments(open_one: Open, write: Any, added: Added, unsealed: list[int]) -> None:
+    journal = open_one(limits=JournalLimits(segment_bytes=2_500))
     for number in range(1, 10):
         write(journal, added(number))
     journal.checkpoint()
@@ -152,10 +150,8 @@ def test_a_journal_shorter_than_its_checkpoint_was_truncated(
     assert (refused.value.seq, refused.value.head_seq) == (2, 4)
 
 
-def test_checkpoints_are_written_at_intervals(
-    monkeypatch: pytest.MonkeyPatch, journal: Journal, open_one: Open, write: Any, added: Added, unsealed: list[int]
-) -> None:
-    monkeypatch.setattr(module, "_CHECKPOINT_EVENTS", 4)
+def test_checkpoints_are_written_at_intervals(open_one: Open, write: Any, added: Added, unsealed: list[int]) -> None:
+    journal = open_one(limits=JournalLimits(checkpoint_events=4))
     for number in range(1, 7):
         write(journal, added(number))
     unsealed.clear()
@@ -187,7 +183,6 @@ def test_an_old_checkpoint_still_proves_truncation_of_a_long_journal(
     head_path: Paths,
     write: Any,
     added: Callable[[int], MemoryAdded],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for number in range(20, 26):
         write(checked, added(number))
@@ -195,7 +190,6 @@ def test_an_old_checkpoint_still_proves_truncation_of_a_long_journal(
     cut = checked.folder / "000000000001.jsonl"
     cut.write_bytes(b"".join(cut.read_bytes().splitlines(keepends=True)[:-2]))
     head_path(checked).unlink()
-    monkeypatch.setattr(module, "_CHECKPOINT_EVENTS", 2)
     for _ in range(2):
         with pytest.raises(TruncatedJournalError, match="checkpoint"):
-            open_one()
+            open_one(limits=JournalLimits(checkpoint_events=2))

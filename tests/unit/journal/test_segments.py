@@ -11,17 +11,18 @@ import pytest
 from memgraph.errors import DamagedJournalError, JournalError, StorageError, TruncatedJournalError
 from memgraph.journal import segments
 from memgraph.journal.journal import Journal
+from memgraph.journal.segments import JournalLimits
 from memgraph.model.events.memories import MemoryAdded
 
 Open = Callable[..., Journal]
 Paths = Callable[[Journal], Path]
+LIMITS = JournalLimits(segment_bytes=2_500)
 Added = Callable[..., MemoryAdded]
 
 
 @pytest.fixture
-def rolled(monkeypatch: pytest.MonkeyPatch, open_one: Open, write: Callable[..., Any], added: Added) -> Journal:
-    monkeypatch.setattr(segments, "SEGMENT_BYTES", 2_500)
-    journal = open_one()
+def rolled(open_one: Open, write: Callable[..., Any], added: Added) -> Journal:
+    journal = open_one(limits=LIMITS)
     for number in range(1, 10):
         write(journal, added(number))
     return journal
@@ -58,7 +59,7 @@ def test_a_commit_lies_in_one_segment(rolled: Journal, open_one: Open, write: An
 
 
 def test_readers_follow_into_a_new_segment(rolled: Journal, open_one: Open, write: Any, added: Added) -> None:
-    reader = open_one()
+    reader = open_one(limits=LIMITS)
     for number in range(20, 26):
         write(rolled, added(number))
         assert reader.has_changed()

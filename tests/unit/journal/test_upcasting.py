@@ -46,7 +46,7 @@ def test_every_earlier_version_has_an_upcaster_and_only_these() -> None:
     assert UPCASTERS.keys() == {(kind, version) for kind, version in PAYLOADS if version < newest[kind]}
 
 
-def test_an_episode_has_the_fields_that_its_text_told() -> None:
+def test_an_episode_has_the_fields_that_its_text_described() -> None:
     trial = record(LESSON, source="trial", occurred_at="2000-01-03T00:00:00.000Z")
     event = read("memory.added", {"memory": trial})
     assert isinstance(event.payload, MemoryAdded)
@@ -76,7 +76,7 @@ def test_a_generalisation_says_what_it_quotes() -> None:
     assert event.content["memory"] == {**record(text, type="semantic"), **told}
 
 
-def test_another_text_tells_of_another_attempt_or_of_none() -> None:
+def test_a_changed_text_describes_another_attempt_or_none() -> None:
     step = "`make` failed 2 times (E1); it worked after `make clean`. It was stale."
     event = read("memory.merged", {"id": source_id("tests", 1), "changed": {"content": step}, "cleared": ["title"]})
     assert isinstance(event.payload, MemoryMerged)

@@ -224,7 +224,7 @@ def test_killed_once_at_any_commit_it_ends_as_if_it_had_not_been(
     assert after > 2 * len(NAMES)
 
 
-def test_it_stops_when_the_time_is_up_and_goes_on_the_next_time(
+def test_it_stops_when_the_time_is_up_and_the_next_run_continues(
     opened: Opened, bed: Callable[[str], Path], rested: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened(bed("short")) as store:

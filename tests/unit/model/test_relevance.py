@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from math import inf
-
 import pytest
 
 import memgraph
-from memgraph.model.relevance import WEEKLY, ForgettingCurveConfig, decayed, weeks_until_prune
+from memgraph.model.relevance import WEEKLY, ForgettingCurveConfig, decayed
 
 STRENGTH = ForgettingCurveConfig(preset="strength")
 
@@ -48,21 +46,3 @@ def test_a_store_reads_the_preset_from_its_file(tmp_path, open_store) -> None:
     pipeline = memgraph.ConsolidationPipeline(store)
     new = store.insert_memory({"type": "semantic", "content": "Ship from the main branch", "relevance_score": 2.0})
     assert pipeline.merge(new, {"content": "Ship from main"}).relevance_score == pytest.approx(2.5)
-
-
-class TestWeeksUntilPrune:
-    def test_the_curve_reaches_the_threshold_then(self) -> None:
-        for relevance, rate in [(1.0, 0.05), (0.4, WEEKLY), (5.0, WEEKLY)]:
-            weeks = weeks_until_prune(relevance, rate=rate)
-            assert decayed(relevance, 7.0 * weeks, rate=rate) == pytest.approx(0.1)
-        assert weeks_until_prune(1.0, rate=WEEKLY) == pytest.approx(44.89, abs=0.01)  # seed 2's figure
-
-    def test_at_the_threshold_no_time_is_left(self) -> None:
-        assert weeks_until_prune(0.1, rate=0.05) == 0.0
-        assert weeks_until_prune(0.02, rate=0.05) == 0.0
-
-    def test_some_memories_never_reach_it(self) -> None:
-        assert weeks_until_prune(0.05, rate=0.05, is_pinned=True) == inf
-        assert weeks_until_prune(0.1, rate=0.05, floor=0.1) == inf
-        assert weeks_until_prune(1.0, rate=0.0) == inf
-        assert weeks_until_prune(1.0, rate=0.05, threshold=0.0) == inf

@@ -25,7 +25,7 @@ def told(memory: Any) -> tuple[Any, ...]:
     return memory.asked, memory.lesson, memory.tools_called, memory.attempt
 
 
-def test_another_text_tells_of_them_no_longer(store: Any) -> None:
+def test_a_changed_text_no_longer_describes_them(store: Any) -> None:
     kept = store.insert_memory(TRIAL)
     assert told(store.get_memory(kept.id)) == ("Light the lamp.", TRIAL["lesson"], ["look"], 2)
     store.update_memory(kept.id, confidence=0.5)

@@ -1,1 +1,1 @@
-"""Commands for analysts."""
+"""Commands for analysts: Cypher and named queries."""

@@ -1,1 +1,1 @@
-"""Commands that learn."""
+"""Commands that learn: ingest, sleep and its steps, contradictions, proposals, work orders."""

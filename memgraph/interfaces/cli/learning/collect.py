@@ -25,9 +25,9 @@ def collect(settings: Settings, preview: bool) -> None:
     """Archive faded memories, update the floors of landmarks, and summarise long-unused episodes."""
     with opened(settings) as memory:
         if preview:
-            from memgraph.lifecycle import foresee_collection
+            from memgraph.lifecycle import preview_collection
 
-            previewed = foresee_collection(memory.store)
+            previewed = preview_collection(memory.store)
             emit(settings, previewed, _preview_lines(previewed))
             return
         with progress(settings, "collecting") as bar:

@@ -1,4 +1,4 @@
-"""``distil``: list work orders, show one to whoever answers it, and take the answer."""
+"""``distil``: list work orders, show one, and store its answer."""
 
 from __future__ import annotations
 

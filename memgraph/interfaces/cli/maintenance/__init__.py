@@ -1,1 +1,1 @@
-"""Commands that maintain a store."""
+"""Commands that maintain a store: settings, diagnosis, repair, embedding, export and import."""

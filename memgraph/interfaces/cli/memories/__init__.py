@@ -1,1 +1,1 @@
-"""Commands about memories."""
+"""Commands that store, find and change memories."""

@@ -1,1 +1,1 @@
-"""Commands that write charts, pages and exports."""
+"""Commands that write charts, the page, series and exports."""

@@ -137,9 +137,9 @@ def test_a_table_survives_the_deletion_of_all_its_new_edges(lived: Lived, log_of
     ("is_backward", "merged"),
     [
         (False, "by a checkpoint"),
-        (True, "by a checkpoint"),
-        (False, "at close"),
         (True, "after the log of one before"),
+        pytest.param(True, "by a checkpoint", marks=pytest.mark.long),
+        pytest.param(False, "at close", marks=pytest.mark.long),
         pytest.param(True, "at close", marks=pytest.mark.long),
         pytest.param(False, "after the log of one before", marks=pytest.mark.long),
     ],

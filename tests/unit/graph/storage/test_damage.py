@@ -145,7 +145,17 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
     "a log alone": lambda path: path.rename(path.with_name(path.name + ".wal")),
     "everything gone": lambda path: shutil.rmtree(path.parent),
 }
-SELDOM = {"a byte less", "a byte more", "half", "empty", "unreadable", "a folder", "a pipe", "a note of nothing"}
+SELDOM = {
+    "a byte less",
+    "a byte more",
+    "half",
+    "empty",
+    "noise",
+    "unreadable",
+    "a folder",
+    "a pipe",
+    "a note of nothing",
+}
 """Similar to the others: tested with --long only."""
 
 

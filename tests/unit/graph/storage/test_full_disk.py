@@ -103,7 +103,8 @@ def check(folder: Path, acknowledged: int) -> None:
         store.insert_memory({"type": "episodic", "content": "life goes on"})
 
 
-@pytest.mark.parametrize("left", [0, *(pytest.param(left, marks=pytest.mark.long) for left in (MB, 34 * MB, 46 * MB))])
+@pytest.mark.long  # in every run: a limit on the size of files here, and full disks in tests/crash/test_disk_full.py
+@pytest.mark.parametrize("left", [0, MB, 34 * MB, 46 * MB])
 def test_a_disk_that_is_full(small_disk: Path, left: int) -> None:
     found = run(small_disk, left=left)
     assert found["refused"]

@@ -9,7 +9,7 @@ import pytest
 
 import memgraph
 from memgraph.lifecycle import collect as run
-from memgraph.lifecycle import foresee_collection
+from memgraph.lifecycle import preview_collection
 from memgraph.model.events.lifecycle import CollectionApplied
 from memgraph.model.results.maintenance import CollectionPreview, CollectionResult
 
@@ -173,14 +173,14 @@ class TestPreview:
         clock.advance(days=30)
         store.flush()
         digest, seq = store.digest(), store.verify()
-        foreseen = memgraph.MemGraph(store).maintenance.collect(preview=True)
+        previewed = memgraph.MemGraph(store).maintenance.collect(preview=True)
         assert (store.digest(), store.verify()) == (digest, seq)
-        assert isinstance(foreseen, CollectionPreview)
-        assert [one.id for one in foreseen.memories] == foreseen.memory_ids
+        assert isinstance(previewed, CollectionPreview)
+        assert [one.id for one in previewed.memories] == previewed.memory_ids
         done = run(store)
-        assert done == CollectionResult(**{name: getattr(foreseen, name) for name in type(done).model_fields})
+        assert done == CollectionResult(**{name: getattr(previewed, name) for name in type(done).model_fields})
         assert (done.archived, done.summarised, done.floors_set) == (3, 1, 2)
-        assert sorted(foreseen.memory_ids) == archived(store)
+        assert sorted(previewed.memory_ids) == archived(store)
 
     def test_a_preview_lists_recalls_it_would_have_changed(self, store: Any, clock: Any) -> None:
         store.insert_memory(episode(1, content="The proxy strips the header", relevance_score=0.3, outcome="neutral"))
@@ -188,20 +188,20 @@ class TestPreview:
         memory = memgraph.MemGraph(store)
         asked = memory.recall("proxy header", agent="MARS", project="shop")
         memory.recall("nothing of the kind", project="bank")
-        assert foresee_collection(store).recalls == []
+        assert preview_collection(store).recalls == []
         clock.advance(days=60)
-        foreseen = foresee_collection(store)
-        (changed,) = foreseen.recalls
+        previewed = preview_collection(store)
+        (changed,) = previewed.recalls
         assert (changed.query_id, changed.agent_name, changed.project_id) == (asked.query_id, "MARS", "shop")
         scores = {one.memory_id: one.score for one in asked.explanations}
         assert changed.scores == {str(UUID(int=1)): scores[str(UUID(int=1))]}
-        assert foreseen.recalls_in_all == 2
+        assert previewed.recalls_in_all == 2
         clock.advance(days=31)
-        assert (foresee_collection(store).recalls, foresee_collection(store).recalls_in_all) == ([], 0)
+        assert (preview_collection(store).recalls, preview_collection(store).recalls_in_all) == ([], 0)
 
     def test_of_an_empty_store(self, store: Any) -> None:
-        foreseen = foresee_collection(store)
-        assert (foreseen.memory_ids, foreseen.recalls, foreseen.landmark_share) == ([], [], 0.0)
+        previewed = preview_collection(store)
+        assert (previewed.memory_ids, previewed.recalls, previewed.landmark_share) == ([], [], 0.0)
         assert run(store) == CollectionResult()
 
 

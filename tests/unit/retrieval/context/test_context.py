@@ -306,7 +306,7 @@ def test_an_enriched_prompt_is_the_prompt_and_the_context_under_a_rule(format: A
     assert memgraph.create_enriched_system_prompt("You are helpful.", empty, format=format) == "You are helpful."
 
 
-def test_a_prompt_is_left_alone_where_nothing_recalled_is_to_be_told() -> None:
+def test_a_prompt_is_unchanged_without_recalled_memories() -> None:
     doubted = agent_context(recalled(DOUBTED))
     assert memgraph.create_enriched_system_prompt("You are helpful.", doubted) == "You are helpful."
 

@@ -112,7 +112,7 @@ def test_names_of_builds_say_what_they_are() -> None:
     assert [is_attempt(name) for name in ("git-3c4f4f9a1073", "git-hooks", "ci-7")] == [False, True, True]
 
 
-def test_shares_without_news_are_told_apart() -> None:
+def test_shares_without_changes_are_distinguished() -> None:
     def of(*values: float | None, name: str = "repeated_failures") -> Series:
         return series(name, *((f"2026-01-0{day}", value, 5) for day, value in enumerate(values, start=1)))
 

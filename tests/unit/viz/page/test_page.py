@@ -140,7 +140,7 @@ def test_a_disc_for_each_generalisation_with_its_evidence_around_it(data):
     assert all(np.hypot(*(place - discs[0][:2])) < discs[0][2] for place in places[:3])
 
 
-def test_no_text_can_end_the_block_it_stands_in_and_all_of_it_is_kept(data):
+def test_no_text_can_end_its_block_and_all_of_it_is_kept(data):
     page = render(data, HOSTILE)
     assert page.count("</script") == 2
     assert "<img" not in page

@@ -134,7 +134,7 @@ def test_what_is_to_come_is_told_and_not_shown(
     assert [change for change in data.document["changes"] if change[2] == "invalidated"] == []
 
 
-def test_a_page_until_a_day_tells_of_nothing_after_it(
+def test_a_page_until_a_day_shows_nothing_after_it(
     seen: tuple[Store, dict[str, str], dict[str, float]],
 ) -> None:
     early = page_data(seen[0], until="2026-02-05")

@@ -54,7 +54,7 @@ def test_known_tasks_that_failed_again(store: AgentMemoryStore) -> None:
     assert seen == [(0.0, 2), (0.5, 2), (1.0, 3), (1.0, 2)]
 
 
-def test_the_page_lists_each_once_and_counts_what_nobody_tells(store: AgentMemoryStore) -> None:
+def test_the_page_lists_each_once_and_counts_tasks_without_a_memory(store: AgentMemoryStore) -> None:
     data = page_data(store)
     failing = data.document["failing"]["failures"]
     assert [[at // DAY for at in failed] for _, _, failed, _, _ in failing] == [[0, 1, 2, 3], [0, 2, 3], [1, 2]]

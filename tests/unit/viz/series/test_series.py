@@ -132,7 +132,7 @@ def test_tags(by_name: dict[str, Series]) -> None:
     assert list(dict.fromkeys(point.group for point in by_name["tags"].points)) == ["cache", "db", "lesson", "rule"]
 
 
-def test_tags_of_what_may_not_be_shown_are_not_told(motley: Store) -> None:
+def test_tags_of_hidden_memories_are_not_shown(motley: Store) -> None:
     found = {one.name: one for one in learning_series(motley, project_id="shop")}
     assert [point.value for point in found["tags"].points] == [3]  # plain, next, archived
     assert [point.value for point in found["memories_added"].points] == [6]

@@ -1,4 +1,4 @@
-"""The commands that let memories out of the views and back: what they do, what they say, and how to take it back."""
+"""Commands that change the state of memories: effect, output and undo."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_a_beginning_of_several_ids_names_them(done: Run, refused: Run, tmp_path
     assert sorted(listed(done)) == ids
 
 
-def test_a_log_that_says_again_what_was_forgotten_is_told(done: Run, tmp_path: Path) -> None:
+def test_a_log_that_repeats_a_forgotten_memory_is_reported(done: Run, tmp_path: Path) -> None:
     def ingest(number: int) -> str:
         task = {
             "taskId": "t1",
