@@ -92,7 +92,7 @@ _FORMERLY = re.compile(
 _SPECULATION = re.compile(
     r"\b(?:I\b(?!/)|I'm|I've|I'd|I'll|my|me|maybe|perhaps|ideally|who knows|no idea|whack-a-mole|crappy|hodgepodge|surprise\w*|suprise\w*|not (?:entirely |quite |really )?(?:sure|certain)|"
     r"hopefully|could be that|should be (?:fine|ok\w*|good|enough|safe)|TODO|FIXME|XXX|wdyt|IMHO|IIRC|AFAI[CKRU]+|kind of|sort of|whatever|sorry|oops|ugh|thanks(?! to)|thank you|please|anyway|by the way|btw|let's|nice|cool|awesome|PS\.|funny|silly|stupid|ugly|lol|haha|:\)|;\)|future commits?|next commits?|follow[- ]up (?:commit|PR)|"
-    r"because reasons|attached to|(?:later|another|separate|subsequent|previous|last|next|above) (?:commit|PR|patch|pull request)s?)\b",
+    r"because reasons|attached to|expected to fail|(?:later|another|separate|subsequent|previous|last|next|above) (?:commit|PR|patch|pull request)s?)\b",
     re.IGNORECASE,
 )
 _HEDGED = re.compile(
@@ -132,7 +132,7 @@ _ABOUT_TESTS = re.compile(
 )
 _ANAPHOR = re.compile(
     r"(?:this|that|these|those|it|they|he|she|so|thus|therefore|hence|then|however|but|instead|as a result|consequently|because of (?:this|that)|the (?:latter|former|same|other|second|first|reason|problem|issue|fix|solution)|such|both|there|which|otherwise|in (?:this|that|those|these|such)|"
-    r"for (?:this|that)|with (?:this|that)|also|additionally|still|yet|and|or|even|turns out|similarly|likewise|furthermore|moreover|now|here|nevertheless|nonetheless)\b",
+    r"for (?:this|that)|with (?:this|that)|also|additionally|still|yet|and|or|even|turns out|similarly|likewise|furthermore|moreover|now|here|second(?:ly)?|third(?:ly)?|nevertheless|nonetheless)\b",
     re.IGNORECASE,
 )
 

@@ -56,7 +56,7 @@ _TRIVIAL = re.compile(
     r"copyright|license header|citation|wording|rephrase\w*|cosmetic\w*|nits?|pre-?commit|unit ?tests?|failing tests?|"
     r"fix(?:e[sd])? tests?|documentation|docs?|type hints?|typing fix\w*|code ?style|cleanup|clean up|merge conflicts?|"
     r"review comments?|mkdocs|codecov|github actions?|gha|pylint|mypy|ruff|"
-    r"(?:go )?vet|golint|gofmt|clippy|rustfmt|rubocop|eslint|pychecker|pyflakes|licen[cs]\w{1,4}|"
+    r"(?:go )?vet|golint|go(?:fmt|imports)|import order|clippy|rustfmt|rubocop|eslint|pychecker|pyflakes|licen[cs]\w{1,4}|"
     r"indents?|dev(?:elopment)? (?:dependenc|requirement)\w{1,3}|guides?|tutorials?|type.?ignored?|annotations?|typing|type coverage|verifytypes|(?:unused|redundant) imports?|"
     r"(?:add|adds|added|adding|more|improve|improved|update|updated|new|extend|fix|fixed) (?:\S{1,30} ){0,3}tests?|"
     r"fixes after refactor\w*|print statements?|debug (?:prints?|logs?|statements?))\b",

@@ -12,8 +12,8 @@ from memgraph.text.overlap import overlap
 RECENT_COMMITS = 5_000
 _MAX_SUBJECT_LINES = 3
 _MAX_WRAPPED_LINES = 12
-_LEAST_WRAPPED_CHARS = 50
-"""A first line of this length that goes on in the next one is the begin of a paragraph; a shorter one is a title."""
+_LEAST_WRAPPED_CHARS = 60
+"""A first line of this length that goes on in the next one is the beginning of a paragraph; a shorter one is a title."""
 _MAX_SUBJECT_CHARS = 2_000
 _MAX_MESSAGE_CHARS = 50_000
 _LEAST_SAME = 0.8
