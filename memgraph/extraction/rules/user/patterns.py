@@ -29,7 +29,7 @@ LOWER_CASE_SENTENCE = re.compile(r"(?<=[\w)`'\"][\w)`'\"][.!?])(?<!etc\.)(?<!vs\
 CLAUSE = re.compile(r"[,;:]\s+|\s+(?:--?|–|—)\s+|\s+(?:but|and|so|because|since)\s+", re.IGNORECASE)
 
 _QUESTION = re.compile(
-    r"\?\W{0,3}$|^(?:can|could|would|will|wouldn'?t|do|does|did|is|are|was|were|should|shall|may|have|has|isn'?t|aren'?t|don'?t)\s+"
+    r"\?\W{0,3}$|^(?!do (?:it|this|that)\b)(?:can|could|would|will|wouldn'?t|do|does|did|is|are|was|were|should|shall|may|have|has|isn'?t|aren'?t|don'?t)\s+"
     r"(?:you|i|we|the|it|this|that|there|they|these|those|our|my|your|any\w{0,4})\b|^(?:what|why|how|where|which|who|whose|when(?=\s+(?:is|are|was|do|does|did|will)\b))\b",
     re.IGNORECASE,
 )
@@ -73,7 +73,7 @@ GENERAL = re.compile(
     r"\b(?:(?:always|never)(?![-\w])|whenever|every ?time|each time|any ?time|from now on|going forward|from here on|in general|as a rule|rule of thumb|at all times|"
     r"no matter (?:what|how|which)|under no circumstances|by default|(?:do not|don'?t|not) ever|only ever|until further notice|(?:in|for|across) (?:this|our|the whole) (?:project|repo|repository|code ?base|team|company)|"
     r"(?:before|after) (?:every|each|any)\s\w+|(?:for|on|in|at|with) every\s(?:\w+ )?(?:commit|pr|pull request|push|release|build|run|change|branch|call|new|deploy\w*|message|answer|request)s?\b|^(?:for )?(?:every|each)\s(?!of these)\w+|"
-    r"(?:for|^) ?next time\b|as per (?:our|the|my)|according to (?:our|my)|occasionally|regularly|periodically|from time to time|(?:every|each) (?:day|week|month|night|sprint|quarter)|out of bounds|"
+    r"\bnext time\b(?!\W*$)|as per (?:our|the|my)|according to (?:our|my)|occasionally|regularly|periodically|from time to time|(?:every|each) (?:day|week|month|night|sprint|quarter)|out of bounds|"
     r"(?:your|our) (?:directives?|instructions?|guidelines?|principles?) (?:are|is|says?|state)|^you (?:keep|constantly|repeatedly) \w+ing\b|^that'?s how (?:we|i|things|it)\b|^in (?:the )?future\b|(?:our|the|my) (?:rule|convention|policy|standard|workflow|house style)\b|"
     r"(?:not allowed|forbidden|off[- ]limits|mandatory|no more \w+)|you (?:should|shouldn'?t|must|may|can|are)\b.{0,160}\bunless|before (?:you )?(?:commit|push|merg|deploy|releas|install|delet|open|touch|edit|writ|tell|say|claim|report)\w{0,4})\b",
     re.IGNORECASE,
@@ -144,6 +144,7 @@ _NEEDS = re.compile(
     re.IGNORECASE,
 )
 _OBLIGES = re.compile(
+    r"^you (?:may|can)\s\w+\s.{0,80}\bwithout asking\b|^only\s(?:use|run|edit|touch|change|commit|write|test|import|call|add)\s(?!it\b|this\b|that\b|the (?:first|second|last)\b)\S|\bi(?:'d| would) prefer (?:if|that) you\s\w+\s\S|"
     r"^(?:you|one)\s+(?:(?:must ?n[o']t|must never|may not|can'?t|cannot|can not|can only|may only|are(?:n'?t| not) (?:allowed|supposed) to|should never|shouldn'?t|should not)\s+(?!(?:see|find|be|have|imagine|expect|believe)\b)(?!\w+\s+(?:it|this|that|them)\b)\w+\s+\S|"
     r"(?:probably )?(?:have to|need to|must|should)\s+\w+\s.{2,120}\b(?:when(?:ever)?|before|unless|each|every)\b)|"
     r"^we\s+(?:can(?:'?t|not)|must(?: not|n'?t)|may not|(?:are not|aren'?t) allowed to)\s+(?!(?:see|find|tell|log|reproduce|continue|proceed|do|just|really|know|believe|be)\b)(?!\w+\s+(?:it|this|that|them)\b)\w+\s+\S|"
@@ -271,7 +272,7 @@ _RUNS_ON = re.compile(
     re.IGNORECASE,
 )
 _PREFERS = re.compile(
-    r"\b(?:i|we)\s+(?:really |strongly |much |usually |generally |absolutely )?(?:prefer\s+(?!if\b|that you\b|you\b|to (?:see|hear)\b)\S|(?:dislike|hate|loathe|insist on|can'?t stand)\s+(?!it\b|this\b|that\b|wasting|to say)\S|"
+    r"\b(?:i|we)\s+(?:really |strongly |much |usually |generally |absolutely )?(?:prefer\s+(?!if\b|that you\b|you\b|to (?:see|hear)\b)\S|(?:dislike|hate|loathe|insist on|can'?t stand)\s+(?!it\b(?! when)|this\b|that\b|wasting|to say)\S|"
     r"(?:do not|don'?t|never)\s+(?:like|want)\s+(?!you to|it\b|this\b|that\b|to\b(?!\s+(?:commit|have|use|depend|ship|support|rely|introduce)\b)|the (?:same|idea)\b)\S|"
     r"want\s+(?:us |you )?to be\s+\w+ing\b)",
     re.IGNORECASE,
@@ -282,6 +283,7 @@ DECIDED = re.compile(
     re.IGNORECASE,
 )
 _CONVENTION = re.compile(
+    r"^we (?:have )?(?:tried|considered|evaluated)\s.{2,80}\b(?:went back|switched back|gave up|dropped|decided|rejected|but)\b|^(?:for|in|on)\s(?:\S+\s){1,6}?we\s(?:always |only |never )?(?:use|write|keep|put|store|call|run|want)\s(?!this\b|it\b|that\b)\S|"
     r"^(?:here\s+|at work\s+)?we(?:'re| are)\s+(?:not\s+)?(?:practi[cs]ing|following|targeting|using|stuck (?:with|on)|limited to|still on|bound to)\s+(?!it\b|this\b|that\b)\S|"
     r"^(?:here\s+|at work\s+)?we\s+(?:only |always |never |still |do not |don'?t |no longer |usually |currently )?(?:use|support|ship|target|deploy|pin|host|store|release|publish|test|write|rely on|depend on|follow|sign|squash|rebase|merge|allow|accept|maintain|own)\s+(?!it\b|this\b|that\b|the same\b)\S",
     re.IGNORECASE,

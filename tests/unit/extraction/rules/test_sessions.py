@@ -228,6 +228,18 @@ class TestWhatEndedAFailure:
         short = run(failed, "Error: balance is not enough", ok=False)
         assert found(session(short, steps[1])) == []
 
+    @pytest.mark.parametrize(
+        "command",
+        ["sed -i 's/time_out/timeout/' config.yaml", 'echo "TIMEOUT=30" >> .env', "cat base.env | tee .env"],
+        ids=["in place", "appended", "piped"],
+    )
+    def test_a_command_that_writes_a_file_is_an_act(self, command: str) -> None:
+        failed = run("pytest tests/test_config.py", 'KeyError: "timeout"', ok=False)
+        worked = run("pytest tests/test_config.py", "1 passed")
+        assert self.resolution(failed, run(command), worked) == f"`{command}`"
+        looks = run("sed -n 1,20p config.yaml 2>/dev/null")
+        assert found(session(failed, looks, run("grep -n 'a > b' config.yaml"), worked)) == []
+
     @pytest.mark.parametrize("command", ["git commit -m x", "git add ."])
     def test_hooks_and_staging_are_no_lesson(self, command: str) -> None:
         steps = (run(command, "error: unstaged files", ok=False), run("black ."), run(command))
@@ -326,6 +338,26 @@ def test_the_way_to_success_leaves_out_what_only_looked_or_failed() -> None:
     )
     assert memory.source_event_ids == ["claude-1/t5"]  # the run that confirmed it
     assert [one for one in found(session(*log.model_dump()["tasks"])) if one.key == "session:procedure"] == []
+
+
+def test_how_a_task_was_solved_names_the_line_the_cause_and_the_run_that_confirmed_it() -> None:
+    change = "edit 'return int(total / unit)' '# nearest\\nreturn round(total / unit)'".replace("\\n", "\n")
+    log = session(
+        run("python show.py", "344"),
+        edit("shop/time.py", ok=False, reasoning="The division is cut by int, which truncates the last digit."),
+        {**edit("shop/time.py"), "command": change},
+        run("python show.py", "345"),
+        run("submit"),
+        build_outcome="success",
+        build_summary="Times lose a millisecond.",
+    )
+    memory = next(one.memory for one in found(log) if one.key == "session:procedure")
+    assert memory.content == (
+        "How “Times lose a millisecond.” was solved: edited shop/time.py. "
+        "In shop/time.py, `return int(total / unit)` became `return round(total / unit)`. "
+        "The division is cut by int, which truncates the last digit. `python show.py` printed `344` before and `345` after."
+    )
+    assert memory.source_event_ids == ["claude-1/t3"]
 
 
 class TestTheUser:
