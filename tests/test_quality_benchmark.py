@@ -17,8 +17,9 @@ SAMPLE = {name: {"item": name, "kind": "merge"} for name in ("i1", "i2", "i3", "
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> sampling.Made:
     trajectories = [readers.TrajectoryReader(path) for path in sorted((INPUTS / "trajectories").iterdir())]
+    sessions = [readers.TranscriptReader(path) for path in sorted((INPUTS / "transcripts").iterdir())]
     sources = [readers.SavedGitLogReader(INPUTS / "harbour.log"), readers.TauBenchReader(INPUTS / "tau-bench.json")]
-    return sampling.made_of([*sources, *trajectories], tmp_path_factory.mktemp("quality"))
+    return sampling.made_of([*sources, *trajectories, *sessions], tmp_path_factory.mktemp("quality"))
 
 
 def test_every_item_comes_with_its_source(made: sampling.Made) -> None:
@@ -32,6 +33,14 @@ def test_what_became_a_memory_is_not_called_dropped(made: sampling.Made) -> None
     dropped = {item["text"] for item in sampling._items(made) if item["kind"] == "dropped"}
     assert used & made.events.keys()
     assert dropped.isdisjoint(made.events[event][: sampling._MAX_EVENT_CHARS] for event in used & made.events.keys())
+
+
+def test_what_users_said_is_drawn_with_what_is_recalled_of_the_session(made: sampling.Made) -> None:
+    turns = [item for item in sampling._items(made) if item["kind"] == "user turn"]
+    recalled = {sampling._shown(memory) for memory in made.memories.values()}
+    assert turns
+    assert any(turn["evidence"] for turn in turns)
+    assert {text for turn in turns for text in turn["evidence"]} <= recalled
 
 
 def test_agreement_is_cohens() -> None:

@@ -24,6 +24,7 @@ LABELS = {
     "contradiction": ("right", "wrong"),
     "resolution": ("right", "wrong"),
     "dropped": ("rightly", "wrongly"),
+    "user turn": ("kept", "lost", "none"),
 }
 
 

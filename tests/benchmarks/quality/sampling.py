@@ -1,6 +1,6 @@
 """Draw a sample of what memgraph made of sources, for independent readers to judge. See README.md.
 
-python tests/benchmarks/quality/sampling.py --git REPO --transcripts FILE --out FOLDER [--seed 1] [--per-kind 60]
+python tests/benchmarks/quality/sampling.py --git REPO --transcripts FILE --out FOLDER [--seed 1] [--per-kind 60] [--store FOLDER]
 
 Writes ``sample.jsonl``: one item a line, in random order, with its text and the part of the source it was made of, without anything
 about the rules that made it. Readers judge it by ``criteria.md``; ``readings.py`` compares their labels.
@@ -41,6 +41,8 @@ READERS: dict[str, Callable[[Path], readers.Reader]] = {
 }
 _MAX_EVENT_CHARS = 1_500
 _MAX_EVENTS = 6
+_MAX_SESSION_MEMORIES = 40
+_BY_USER = "/user@"
 Item = dict[str, Any]
 
 
@@ -114,7 +116,7 @@ def _events(source: readers.Reader) -> Iterator[tuple[str, str]]:
             yield f"{record.build.build_id}/{task.task_id}", "\n".join(filter(None, parts))
         for said in record.build.user_interventions:
             yield (
-                f"{record.build.build_id}/user@{said.timestamp}",
+                f"{record.build.build_id}{_BY_USER}{said.timestamp}",
                 f"[user] {said.action}\n{said.context or ''}".strip(),
             )
 
@@ -149,9 +151,23 @@ def _items(made: Made) -> Iterator[Item]:
         if len(both) == 2:
             text = "\n".join(f"{one.occurred_at[:10]}: {one.content}" for one in both)
             yield {"kind": "contradiction", "text": text, "evidence": []}
+    of_sessions = _memories_of_sessions(made)
     for event, text in made.events.items():
-        if event not in made.used:
+        session, is_by_user, _ = event.rpartition(_BY_USER)
+        if is_by_user:
+            yield {"kind": "user turn", "text": text[:_MAX_EVENT_CHARS], "evidence": of_sessions[session]}
+        elif event not in made.used:
             yield {"kind": "dropped", "text": text[:_MAX_EVENT_CHARS], "evidence": []}
+
+
+def _memories_of_sessions(made: Made) -> dict[str, list[str]]:
+    """Return what is recalled of each session in which a user spoke, by build id."""
+    sessions = {event.rpartition(_BY_USER)[0] for event in made.events if _BY_USER in event}
+    found: dict[str, list[str]] = defaultdict(list)
+    for one in sorted(made.memories.values(), key=lambda memory: memory.id):
+        for session in sorted({source.rpartition("/")[0] for source in one.source_event_ids} & sessions):
+            found[session].append(_shown(one))
+    return defaultdict(list, {session: texts[:_MAX_SESSION_MEMORIES] for session, texts in found.items()})
 
 
 def _shown(memory: StoredMemory) -> str:
@@ -173,10 +189,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True, help="folder for sample.jsonl and counts.json")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--per-kind", type=int, default=60, help="most items of each kind")
+    parser.add_argument("--store", type=Path, help="keep the store in this folder; a second run goes on with it")
     given = parser.parse_args(arguments)
     sources = [read(path) for name, read in READERS.items() for path in getattr(given, name.replace("-", "_"))]
     with tempfile.TemporaryDirectory(prefix="memgraph-quality-") as folder:
-        made = made_of(sources, Path(folder))
+        made = made_of(sources, given.store or Path(folder))
     items = drawn(made, Random(given.seed), given.per_kind)
     given.out.mkdir(parents=True, exist_ok=True)
     (given.out / "sample.jsonl").write_text("".join(json.dumps(item, ensure_ascii=False) + "\n" for item in items))
