@@ -256,7 +256,7 @@ def _expectation(weakness: Weakness, ordered: Sequence[Row], many: int) -> str:
         name = f"“{written(ordered, weakness)}” in `{file_name(weakness)}`"
         return f"Expect faults around {name}: {seen} mended some{when(ordered)}."
     if weakness.kind == "release":
-        return f"Expect a new release of {weakness.name} to break something: {seen} followed one{when(ordered)}."
+        return f"Test with each release of {weakness.name}: {seen} mended what failed with one{when(ordered)}."
     if weakness.kind == "environment":
         return (
             f"Expect what works elsewhere to fail {in_place(weakness)}: {seen} mended something there{when(ordered)}."

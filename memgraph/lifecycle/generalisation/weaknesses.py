@@ -1,7 +1,7 @@
 """Weaknesses: kinds of fault that a sentence can name, and where they come again. Pure.
 
 A weakness is a cause of faults in one file or in a project ("deadlocks in `channel.py`"), two words that name a part of a file
-("importlib mode"), an environment in which things go wrong ("Windows"), a dependency whose releases break something, or a
+("importlib mode"), an environment in which things go wrong ("Windows"), a platform or dependency that needs tests with each release, or a
 thing that broke again after it had been mended.
 """
 
@@ -18,6 +18,7 @@ from memgraph.index.analyser import analyse
 from memgraph.lifecycle.evidence.sentences import sentences_of
 from memgraph.lifecycle.generalisation.lessons import statement_of
 from memgraph.ports import Row
+from memgraph.text.sentences import ended
 
 Kind = Literal["thing", "topic", "cause", "environment", "release"]
 
@@ -43,6 +44,8 @@ _TELLS_NOTHING = frozenset(
 )
 """Terms that name no part of a program."""
 _LABEL = re.compile(r"^\[[^\]]{3,160}\][.:]?\s+")
+_PLACE = re.compile(r"\.? \([\w-]{1,60}\.\w{1,5}\)\.?$")
+"""The file that stands behind a statement."""
 _MENDS = re.compile(
     r"\b(?:fix(?:e[sd]|ing)?|bugs?|bugfix|regress(?:ed|es|ions?)|crash\w{0,3}|broken?|break(?:s|ing)?|fail(?:s|ed|ing|ures?)?|"
     r"wrong(?:ly)?|incorrect(?:ly)?|erroneous(?:ly)?|no longer|cannot|can['’]t|doesn['’]t|didn['’]t|prevents?|avoid(?:s|ing)?|"
@@ -105,7 +108,8 @@ _OTHERS_WAYS = re.compile(
 )
 _RELEASE = re.compile(r"\b([A-Za-z][A-Za-z0-9_.+-]{2,30}) (?:v|>=? ?)?\d{1,4}(?:\.\d{1,4})+\b")
 _NO_PRODUCT = frozenset(
-    "since version versions release released releases from with until before after than and the for".split()
+    "since version versions release released releases from with until before after than and the for under over like using about only both "
+    "section line step part http tls ssl unicode rfc commit issue patch support supports require requires".split()
 )
 _ADAPTS = re.compile(
     r"\b(?:deprecat\w{1,5}|disappear\w{0,3}|br(?:eaks?|oke|oken)|no longer|incompatib\w{0,5}|renamed|removed|changed|changes|"
@@ -146,7 +150,7 @@ def weaknesses_of(row: Row) -> Sentences:
 def leads_with(row: Row, weakness: Weakness) -> bool:
     """Return whether the first sentence of a change names a weakness."""
     first = next(iter(sentences_of(_read(row))), "")
-    return _LABEL.sub("", first) in weaknesses_of(row).get(weakness, ())
+    return _bare(first) in weaknesses_of(row).get(weakness, ())
 
 
 def file_name(weakness: Weakness) -> str:
@@ -193,20 +197,29 @@ def _weaknesses(text: str, file: str, is_fix: bool) -> Sentences:
     found: dict[Weakness, list[str]] = {}
     mends = is_fix or _MENDS.search(text) is not None
     for sentence in sentences_of(text) if mends else ():
-        said = _LABEL.sub("", sentence)
+        said = _bare(sentence)
         if len(said) <= _QUOTE_CHARS and is_whole(said):
             for weakness in _in(said, file):
                 found.setdefault(weakness, []).append(said)
     return {weakness: tuple(said) for weakness, said in found.items()}
 
 
+def _bare(sentence: str) -> str:
+    """Return a sentence without a label before it and without the file that stands behind it."""
+    return ended(_PLACE.sub("", _LABEL.sub("", sentence)))
+
+
 def _in(sentence: str, file: str) -> Iterator[Weakness]:
     """Yield the weaknesses that a sentence names."""
-    if _ADAPTS.search(sentence):
-        for product in dict.fromkeys(match[1].casefold() for match in _RELEASE.finditer(sentence)):
-            if product not in _NO_PRODUCT and f"/{product}/" not in f"/{file.casefold()}":
-                yield Weakness("release", product.capitalize())
     mends = _MENDS.search(sentence) is not None
+    if mends or _ADAPTS.search(sentence):
+        for product in dict.fromkeys(match[1].casefold() for match in _RELEASE.finditer(sentence)):
+            if (
+                product not in _NO_PRODUCT
+                and not environments_in(product)
+                and f"/{product}/" not in f"/{file.casefold()}"
+            ):
+                yield Weakness("release", product.capitalize())
     for name, pattern in (*_FAULTS.items(), *(_SUBJECTS.items() if mends else ())):
         if pattern.search(sentence):
             yield Weakness("cause", name)

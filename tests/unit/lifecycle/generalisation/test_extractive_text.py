@@ -132,7 +132,7 @@ class TestWeakPoints:
         gone = {**mended(7, "Drop support for Windows."), "tags": ["removal"]}
         assert weak_points(changes, [gone]) == []
 
-    def test_a_dependency_whose_releases_break_something(self) -> None:
+    def test_a_dependency_that_fails_with_single_releases(self) -> None:
         told = [
             "Import Mapping from collections.abc: collections.Mapping was removed in Quokka 3.10.",
             "Quokka 3.12 no longer ships distutils; fix the build with setuptools.",
@@ -140,7 +140,7 @@ class TestWeakPoints:
         ]
         changes = [mended(number, one, title=f"src/f{number}.py") for number, one in enumerate(told, start=1)]
         assert str(text_of(*changes, builds=3)).startswith(
-            "Expect a new release of Quokka to break something: 3 changes followed one, "
+            "Test with each release of Quokka: 3 changes mended what failed with one, "
         )
 
     def test_a_part_of_a_file_that_is_mended_again_and_again(self) -> None:
