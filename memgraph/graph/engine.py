@@ -31,7 +31,7 @@ from memgraph.graph.rows.statements import (
 from memgraph.graph.rows.sums import Sums
 from memgraph.graph.rows.writing import BulkLimits, RowWriter, hash_sum
 from memgraph.graph.schema import STATE_TABLE, tables
-from memgraph.graph.storage.database_file import GraphFile, LogLimits, pool_to_copy
+from memgraph.graph.storage.database_file import GraphFile, LogLimits, QueryLimits, pool_to_copy
 from memgraph.graph.storage.lease import Session
 from memgraph.graph.storage.open_note import sweep
 from memgraph.model.link import EXPLICIT_RELATIONS
@@ -68,6 +68,7 @@ class EmbeddedEngine:
         patience_s: float = 1.0,
         bulk: BulkLimits | None = None,
         log: LogLimits | None = None,
+        queries: QueryLimits | None = None,
     ) -> None:
         self._folder = folder
         self._path = folder / f"memgraph.{vendor.name}"
@@ -75,7 +76,7 @@ class EmbeddedEngine:
         self._seal = seal
         self._records = Records(seal)
         self._writer = RowWriter(vendor, folder, bulk or BulkLimits())
-        self._file = GraphFile(self._path, vendor, seal, log or LogLimits())
+        self._file = GraphFile(self._path, vendor, seal, log or LogLimits(), queries or QueryLimits())
         self.patience_s = patience_s
         self._sums: Sums | None = None
         self._anchors = EdgeAnchors(is_known=False)

@@ -61,7 +61,7 @@ class Reader:
         self._now = now
         self._curve = curve
         self._search: VectorSearch | None = None
-        self._has_told = False
+        self._has_notified = False
         self._touched: tuple[Index, Mark] | None = None
         self.today: Callable[[], Disclosures | None] = lambda: None
         """For a view of the past: what may be shown today. None if this is not a view."""
@@ -370,8 +370,8 @@ class Reader:
         return self._projector.named.rows.get(search.file.model, 0)
 
     def _report_damage(self) -> None:
-        if not self._has_told:
-            self._has_told = True
+        if not self._has_notified:
+            self._has_notified = True
             self._on_damage(self.damaged_vectors())
 
     def _vector_search(self) -> VectorSearch | None:

@@ -53,7 +53,7 @@ class TestCommands:
     def test_ask_does_not_say_that_nothing_is_known_where_it_cannot_tell(self, commands: Any) -> None:
         answer = commands.ask("database trouble")
         assert answer.data == {"ids": []}
-        assert "words alone" in answer.message
+        assert "only words are compared" in answer.message
 
     def test_the_nearest_in_words_comes_first(self, store: Any, commands: Any) -> None:
         store.insert_memory({"type": "episodic", "content": "The parser of the CSV import"})

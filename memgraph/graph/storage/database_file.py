@@ -29,14 +29,6 @@ _POOL_BYTES_A_MEMORY = 12_000
 _POOL_OF_FILE = 2
 """Buffer pool relative to the file. To merge a changed text into the file, the engine holds the old and new column of up to 131,072
 rows: with 100,000 memories, a file of 500 MB, that takes more than 512 MB. The engine allocates only what it needs."""
-QUERY_TIMEOUT_S = 30.0
-"""Timeout of a user's query. The engine checks it between batches of rows, so a query may end somewhat later."""
-GRACE_S = 2.0
-"""Time after the timeout at which the query's process is killed."""
-MAX_QUERY_ROWS = 100_000
-MAX_ANSWER_BYTES = 256 << 20
-QUERY_MEMORY_BYTES = 2 << 30
-"""Memory that a query may take beyond the buffer pool."""
 _PROBE_TIMEOUT_S = 120.0
 _CHECKPOINT_BYTES = 32 << 20
 """A checkpoint of one memory's log has made the file 25 MB larger; a longer log needs several times its own size in addition."""
@@ -69,6 +61,34 @@ class LogLimits:
     most_writes: int = 500
 
 
+@dataclass(frozen=True, slots=True)
+class QueryLimits:
+    """Limits of a user's query.
+
+    Attributes
+    ----------
+    timeout_s : float
+        The engine checks it between batches of rows, so a query may end somewhat later.
+    rows, answer_bytes : int
+        Maximum size of the answer.
+    grace_s : float
+        Time after the timeout at which the process of the query is killed.
+    memory_bytes : int
+        Maximum memory beyond the buffer pool.
+    """
+
+    timeout_s: float = 30.0
+    rows: int = 100_000
+    answer_bytes: int = 256 << 20
+    grace_s: float = 2.0
+    memory_bytes: int = 2 << 30
+
+    @property
+    def most_memory(self) -> int:
+        """Maximum memory in bytes, with the buffer pool."""
+        return BUFFER_POOL_BYTES + self.memory_bytes
+
+
 def pool_to_copy(memories: int) -> int:
     """Return the size in bytes of the buffer pool for a COPY of this many memories into a new file."""
     return max(BUFFER_POOL_BYTES, _POOL_BYTES_A_MEMORY * memories)
@@ -77,10 +97,11 @@ def pool_to_copy(memories: int) -> int:
 class GraphFile:
     """A graph's file and the files beside it. Callers hold the graph's lock."""
 
-    def __init__(self, path: Path, vendor: Vendor, seal: Seal, limits: LogLimits) -> None:
+    def __init__(self, path: Path, vendor: Vendor, seal: Seal, limits: LogLimits, queries: QueryLimits) -> None:
         self.path = path
         self._vendor = vendor
         self._limits = limits
+        self._query_limits = queries
         self._log = log_of(path)
         self._note = OpenNote(path, seal)
         self._writes = 0
@@ -200,11 +221,11 @@ class GraphFile:
             **self._request(),
             "query": query,
             "params": dict(params),
-            "timeout_s": QUERY_TIMEOUT_S,
-            "most_rows": MAX_QUERY_ROWS,
-            "most_bytes": MAX_ANSWER_BYTES,
+            "timeout_s": self._query_limits.timeout_s,
+            "most_rows": self._query_limits.rows,
+            "most_bytes": self._query_limits.answer_bytes,
         }
-        limits = Limits(QUERY_TIMEOUT_S + GRACE_S, BUFFER_POOL_BYTES + QUERY_MEMORY_BYTES)
+        limits = Limits(self._query_limits.timeout_s + self._query_limits.grace_s, self._query_limits.most_memory)
         try:
             if gives_way is None:
                 return _SHORT_QUERIES.query(request, limits)
@@ -247,7 +268,7 @@ class GraphFile:
 
     def _probe(self) -> None:
         require_free(self.path, self._checkpoint_bytes())
-        _SHORT_QUERIES.probe(self._request(), Limits(_PROBE_TIMEOUT_S, BUFFER_POOL_BYTES + QUERY_MEMORY_BYTES))
+        _SHORT_QUERIES.probe(self._request(), Limits(_PROBE_TIMEOUT_S, self._query_limits.most_memory))
 
     def _request(self) -> dict[str, Any]:
         return {

@@ -45,7 +45,7 @@ from memgraph.store.query import Reader
 PHASE = "near-duplicates"
 REASON = "near-duplicate"
 """Reason of the SUPERSEDES link from the memory that stays."""
-_KIN = ("type", "project", "task", "tier", "trust", "outcome", "domain", "speaker")
+_GROUP_COLUMNS = ("type", "project", "task", "tier", "trust", "outcome", "domain", "speaker")
 _BATCH = 100
 """Merges per commit."""
 _LOOKED_AT = 64
@@ -138,7 +138,7 @@ def _planned(view: View, portion: Changes, is_time_up: TimeIsUp) -> Plan[MergeRe
             there &= index.column("seq") <= portion.through_seq
         slots = _in_order(index, np.flatnonzero(there))
         is_new = _is_new(index, portion.touched)[slots]
-        groups = list(_kin(index, slots))
+        groups = list(_groups(index, slots))
     looked_at, decisions, commits = 0, list[_Decision](), list[Commit]()
     was_stopped = False
     for members in groups:
@@ -291,12 +291,12 @@ def _in_order(index: Index, slots: Slots) -> Slots:
     return slots[np.lexsort((index.column("seq")[slots], ~index.column("is_pinned")[slots]))]
 
 
-def _kin(index: Index, slots: Slots) -> Iterator[Slots]:
+def _groups(index: Index, slots: Slots) -> Iterator[Slots]:
     """Yield groups of at least two places among the slots that may be compared with each other."""
     if not len(slots):
         return
     ends = np.unique(index.column("invalid_days")[slots], return_inverse=True)[1].ravel()
-    columns = [index.column(name)[slots].astype(np.int64) for name in _KIN]
+    columns = [index.column(name)[slots].astype(np.int64) for name in _GROUP_COLUMNS]
     codes = np.unique(np.stack([*columns, ends], axis=1), axis=0, return_inverse=True)[1].ravel()
     order = np.argsort(codes, kind="stable")
     for places in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):

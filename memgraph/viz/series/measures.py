@@ -266,17 +266,17 @@ MEASURES = (
         "live_memories",
         "Memories in force",
         "memories",
-        "Memories, by kind, that were in force at the end of the bucket (for the last bucket: at the last event): memories "
-        "added by then that were neither suppressed, archived, invalidated nor deleted, nor superseded by a memory in "
-        "force. A generalisation is a semantic memory that was derived from others; one that was stated is a fact.",
+        "Memories, by kind, that were in force at the end of the bucket (of the last one: at the last thing that happened): those "
+        "that had come by then and were neither suppressed, archived, invalidated nor deleted, nor superseded by one that is none "
+        "of these. A generalisation is a semantic memory that was made of others; one that somebody stated is a fact.",
         _live,
     ),
     Measure(
         "memories_added",
         "Memories added",
         "memories",
-        "Memories, by kind (as in `live_memories`) and by the time of what they describe; a derived memory counts at the time of its latest source. "
-        "A memory that was merged into an existing one is not counted again.",
+        "Memories, by kind (as in `live_memories`), by when what they tell happened; one that was made of others counts when the latest of these happened. "
+        "What was merged into a known memory is not counted again.",
         _added,
     ),
     Measure(
@@ -284,7 +284,7 @@ MEASURES = (
         "Attempts that succeeded",
         "share",
         "Builds: those whose outcome was success, of all that were consolidated and completed in the bucket (an undated trial n is "
-        "day n after 2000-01-01); commits of one session are not attempts. Episodes: those reported by no build whose outcome is positive, of those whose outcome is positive, "
+        "day n after 2000-01-01); commits of one sitting are no attempt. Episodes: those told by no build whose outcome is positive, of those whose outcome is positive, "
         "negative or neutral.",
         _succeeded,
     ),
@@ -292,12 +292,12 @@ MEASURES = (
         "repeated_failures",
         "Failures seen before",
         "share",
-        "Repeated failures: failures with an earlier failure of the same kind in the same project, of all failures in the bucket. If the "
-        "names of builds identify the task, a failure is a build that did not succeed, counted when it was completed, and its kind is the "
-        "task, however it is described. Otherwise a failure is an episode with a failure fingerprint, counted once for each build that "
-        "reported it, and its kind is the fingerprint. Lesson known: repeated failures for which a lesson was known before, of all "
-        "failures in the bucket. A lesson is a memory tagged `lesson`, or a semantic or procedural memory, that describes the task or "
-        "the fingerprint, or was derived by then from a memory that does, as long as it was neither suppressed nor deleted.",
+        "Failures whose like had failed before in the same project, of all failures in the bucket. Where the names of builds tell which "
+        "task they were trials at, a failure is a build of them that did not succeed, when it was completed, and its like one at the same "
+        "task, whatever was said of it. Else it is an episode with a failure fingerprint, once for each build that told it, and its like "
+        "one with the same fingerprint. Lesson known: those of them of which a lesson was known before (a memory tagged `lesson` that "
+        "tells of the task or the fingerprint, or a semantic or procedural one that does, or was made of one that does by then; as long "
+        "as it was neither suppressed nor deleted), of all failures in the bucket.",
         _repeated,
     ),
     Measure(
@@ -312,30 +312,30 @@ MEASURES = (
         "recalls_served",
         "Recalls served by generalisations",
         "share",
-        "Recalls that returned a derived memory, of all recalls that returned any memory.",
+        "Recalls that returned a memory which had been made of others, of all recalls that returned anything.",
         _served,
     ),
     Measure(
         "recalls_helped",
         "Recalls that helped",
         "share",
-        "Recalls whose last recorded outcome is positive, of those where it is positive, negative or neutral; by the time of the recall.",
+        "Recalls whose last recorded outcome is positive, of those where it is positive, negative or neutral; by when they recalled.",
         _helped,
     ),
     Measure(
         "compression_ratio",
         "Episodes behind a generalisation",
         "share",
-        "Episodes in force from which a memory in force was derived, of all episodes in force, at the end of the bucket. In force: as "
-        "in `live_memories`.",
+        "Episodes in force of which a memory in force was made, of all episodes in force, at the end of the bucket. In force: as in "
+        "`live_memories`.",
         _compressed,
     ),
     Measure(
         "sources_per_generalisation",
         "Memories behind each generalisation",
         "memories per generalisation",
-        "Sources, not deleted, of the derived memories in force at the end of the bucket (a shared source counts once for each), divided "
-        "by the number of these derived memories.",
+        "Memories, not deleted, that those in force at the end of the bucket were made of (one counts once for each), divided by the "
+        "number of memories in force that were made of others.",
         _sources,
     ),
     Measure(
@@ -343,17 +343,17 @@ MEASURES = (
         "What left or was contradicted",
         "memories",
         "How often a memory was superseded, suppressed, archived, deleted, or ceased to be valid, and how many contradictions were "
-        "found (a pair counts once). A change by the store itself counts at the time of the later memory of the pair, any other change "
-        "when it was made.",
+        "found (a pair counts once). What the store itself did counts when the later memory of a pair came, what others did when they "
+        "did it.",
         _churn,
     ),
     Measure(
         "tags",
         "Tags of new memories",
         "memories",
-        f"Memories added (as in `memories_added`) by tag, for the {MOST_TAGS} most frequent tags from `since` to `until`. A tag counts if the "
-        "memory was added with it and still has it. Only memories that are public and now neither suppressed nor deleted, nor derived by "
-        "sleep from memories that are not: a tag can be a name.",
+        f"Memories added (as in `memories_added`) with each tag that they were added with and still have, of the {MOST_TAGS} tags that "
+        "most have, from `since` to `until`. Only memories that are public and by now neither suppressed nor deleted, nor made by sleep "
+        "of any that are not, for a tag is a name.",
         _tags,
     ),
     Measure(
@@ -361,7 +361,7 @@ MEASURES = (
         "New memories still in force",
         "share",
         "Of the memories added in the bucket (as in `memories_added`), by kind, those in force (as in `live_memories`) at the last "
-        "event, or at `until` if that is earlier.",
+        "thing that happened, or at `until` if that was before.",
         _survived,
     ),
 )

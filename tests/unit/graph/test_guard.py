@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ import pytest
 from memgraph.errors import QueryError
 from memgraph.graph import engine as module
 from memgraph.graph.guard import MAX_QUERY_CHARS, check_read_only
-from memgraph.graph.storage import database_file as limits
+from memgraph.graph.storage.database_file import QueryLimits
+from memgraph.model.ids import source_id
+from memgraph.ports import Change
+from tests.engines import Engine
 
 HOSTILE = {
     "create": "CREATE (:Tag {id: 'x'})",
@@ -329,12 +333,27 @@ def test_several_statements_do_not_run_even_past_the_guard(stocked: Any, monkeyp
     assert stocked.cypher("MATCH (t:Tag) WHERE t.name = 'x' OR t.id = 'x' RETURN count(*) AS n") == [{"n": 0}]
 
 
-def test_a_query_that_takes_long_is_stopped(stocked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "QUERY_TIMEOUT_S", 0.2)
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    limits = QueryLimits(timeout_s=0.1, grace_s=0.1, memory_bytes=200 << 20)
+    engine = Engine(tmp_path_factory.mktemp("limited") / "graph", queries=limits)
+    ids = [source_id("guard", number) for number in range(6)]
+    memories = [Change("Memory", one, None, {"id": one, "type": "episodic", "content": "x"}) for one in ids]
+    ends = [(one, other) for one in ids for other in ids if one != other]
+    links = [Change("RELATED_TO", end, None, {"created_at": "2026-01-01T00:00:00.000Z"}) for end in ends]
+    engine.apply([Change("Tag", "t", None, {"id": "t"}), *memories, *links], {"seq": 1})
+    yield engine
+    engine.close()
+
+
+def test_a_query_that_takes_long_is_stopped(tmp_path: Path) -> None:
+    engine = Engine(tmp_path / "graph", queries=QueryLimits(timeout_s=0.2, grace_s=10))
+    engine.apply([Change("Tag", "t", None, {"id": "t"})], {"seq": 1})
     ranges = " ".join(f"UNWIND range(1, 10000) AS x{n}" for n in range(3))
     with pytest.raises(QueryError, match=r"0\.2 s"):
-        stocked.cypher(f"{ranges} RETURN sum(x0 * x1 * x2) AS x")
-    assert stocked.cypher("MATCH (m:Memory) RETURN count(*) > 0 AS x") == [{"x": True}]
+        engine.cypher(f"{ranges} RETURN sum(x0 * x1 * x2) AS x", {})
+    assert engine.cypher("MATCH (t:Tag) RETURN count(*) > 0 AS x", {}) == [{"x": True}]
+    engine.close()
 
 
 EXHAUSTING = {
@@ -370,23 +389,19 @@ OF_EACH_DANGER = {
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in OF_EACH_DANGER else pytest.mark.long) for name in EXHAUSTING]
 )
-def test_admitted_queries_end_in_any_case(stocked: Any, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_admitted_queries_end_in_any_case(stocked: Any, limited: Engine, name: str) -> None:
     """Either the engine's own limits end it, or the end of its process does."""
     check_read_only(EXHAUSTING[name])
-    with monkeypatch.context() as patched:
-        patched.setattr(limits, "QUERY_TIMEOUT_S", 0.1)
-        patched.setattr(limits, "GRACE_S", 0.1)
-        patched.setattr(limits, "QUERY_MEMORY_BYTES", 200 << 20)
-        start = time.monotonic()
-        with pytest.raises(QueryError):
-            stocked.cypher(EXHAUSTING[name])
-        assert time.monotonic() - start < 15
+    start = time.monotonic()
+    with pytest.raises(QueryError):
+        limited.cypher(EXHAUSTING[name], {})
+    assert time.monotonic() - start < 15
     assert stocked.cypher("MATCH (m:Memory) RETURN count(*) > 0 AS x") == [{"x": True}]
 
 
 def test_the_number_of_rows_is_limited(stocked: Any) -> None:
     many = "UNWIND range(1, 10000) AS x UNWIND range(1, {}) AS y RETURN x, y"
-    assert len(stocked.cypher(many.format(10))) == limits.MAX_QUERY_ROWS
+    assert len(stocked.cypher(many.format(10))) == QueryLimits().rows
     with pytest.raises(QueryError, match="LIMIT"):
         stocked.cypher(many.format(11))
 

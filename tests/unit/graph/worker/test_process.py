@@ -19,7 +19,8 @@ import pytest
 
 from memgraph.errors import GraphError, QueryError
 from memgraph.graph import engine as module
-from memgraph.graph.storage import database_file as limits
+from memgraph.graph.storage import database_file as file_module
+from memgraph.graph.storage.database_file import QueryLimits
 from memgraph.graph.worker import child as child_module
 from memgraph.graph.worker import process as process_module
 from memgraph.graph.worker.process import EngineProcess, resident_bytes
@@ -36,7 +37,7 @@ def aside() -> Iterator[EngineProcess]:
     """A child for these tests only."""
     process = EngineProcess()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(limits, "_SHORT_QUERIES", process)
+        patched.setattr(file_module, "_SHORT_QUERIES", process)
         yield process
     process.stop()
 
@@ -48,6 +49,22 @@ def engine(aside: EngineProcess, tmp_path_factory: pytest.TempPathFactory) -> It
     engine.apply([Change("Tag", "t", None, {"id": "t", "name": "auth"})], {"seq": 1})
     yield engine
     engine.close()
+
+
+@pytest.fixture
+def limited(aside: EngineProcess, tmp_path: Path) -> Iterator[Callable[..., Engine]]:
+    """Make engines with limits of queries, in the same process."""
+    made: list[Engine] = []
+
+    def make(**limits: Any) -> Engine:
+        engine = Engine(tmp_path / f"graph{len(made)}" / "graph", queries=QueryLimits(**limits))
+        engine.apply([Change("Tag", "t", None, {"id": "t", "name": "auth"})], {"seq": 1})
+        made.append(engine)
+        return engine
+
+    yield make
+    for engine in made:
+        engine.close()
 
 
 @pytest.fixture
@@ -147,8 +164,8 @@ class TestValues:
         assert len(rows) == 30_000
         assert rows[-1] == {"x": 10_000, "y": 3, "z": "ü" * 300}
 
-    def test_a_too_large_answer_is_refused(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(limits, "MAX_ANSWER_BYTES", 4 << 20)
+    def test_a_too_large_answer_is_refused(self, limited: Callable[..., Engine]) -> None:
+        engine = limited(answer_bytes=4 << 20)
         with pytest.raises(QueryError, match="larger than 4 MB"):
             engine.cypher("UNWIND range(1, 10000) AS x RETURN repeat('x', 1000) AS y", {})
         alive(engine)
@@ -177,24 +194,18 @@ class TestOneThatGoesAstray:
         assert pid_of(aside) != first
 
     @pytest.mark.usefixtures("unguarded")
-    def test_an_endless_query_is_killed(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_endless_query_is_killed(self, engine: Engine, limited: Callable[..., Engine]) -> None:
         start = time.monotonic()
-        with monkeypatch.context() as patched:
-            patched.setattr(limits, "QUERY_TIMEOUT_S", 0.1)
-            patched.setattr(limits, "GRACE_S", 0.1)
-            with pytest.raises(QueryError, match=r"did not answer for 0\.2 s"):
-                engine.cypher(ENDLESS, {})
+        with pytest.raises(QueryError, match=r"did not answer for 0\.2 s"):
+            limited(timeout_s=0.1, grace_s=0.1).cypher(ENDLESS, {})
         assert time.monotonic() - start < 20
         alive(engine)
 
     @pytest.mark.usefixtures("unguarded")
-    def test_a_query_that_takes_too_much_memory_is_killed(
-        self, engine: Engine, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        with monkeypatch.context() as patched:
-            patched.setattr(limits, "QUERY_MEMORY_BYTES", (300 << 20) - limits.BUFFER_POOL_BYTES)
-            with pytest.raises(QueryError, match="300 MB of memory"):
-                engine.cypher(GREEDY, {})
+    def test_a_query_that_takes_too_much_memory_is_killed(self, engine: Engine, limited: Callable[..., Engine]) -> None:
+        small = limited(memory_bytes=(300 << 20) - file_module.BUFFER_POOL_BYTES)
+        with pytest.raises(QueryError, match="300 MB of memory"):
+            small.cypher(GREEDY, {})
         alive(engine)
 
     def test_a_child_that_was_killed_is_replaced(self, engine: Engine, aside: EngineProcess) -> None:
@@ -205,16 +216,14 @@ class TestOneThatGoesAstray:
             alive(engine)
 
     def test_a_child_that_is_stopped_is_killed(
-        self, engine: Engine, aside: EngineProcess, monkeypatch: pytest.MonkeyPatch
+        self, engine: Engine, aside: EngineProcess, limited: Callable[..., Engine]
     ) -> None:
+        hasty = limited(timeout_s=0.05, grace_s=0.05)
         for params in ({"x": 1}, {"x": "x" * (1 << 20)}):  # more than a pipe holds
             alive(engine)
             os.kill(pid_of(aside), signal.SIGSTOP)
-            with monkeypatch.context() as patched:
-                patched.setattr(limits, "QUERY_TIMEOUT_S", 0.05)
-                patched.setattr(limits, "GRACE_S", 0.05)
-                with pytest.raises(QueryError, match="did not answer"):
-                    engine.cypher("RETURN $x AS x", params)
+            with pytest.raises(QueryError, match="did not answer"):
+                hasty.cypher("RETURN $x AS x", params)
         alive(engine)
 
     def test_a_child_that_ended_by_itself_is_not_an_error(self, engine: Engine, aside: EngineProcess) -> None:
