@@ -65,11 +65,19 @@ class Extractor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """What an annotator found in a memory. `tags` are used only if the memory has none."""
+    """What an annotator found in a memory.
+
+    `tags` are used only if the memory has none, `entities` only if `lacks_entities`.
+    """
 
     entities: tuple[Entity, ...] = ()
     tags: tuple[str, ...] = ()
     failure_fingerprint: str | None = None
+
+
+def lacks_entities(memory: AgentMemory) -> bool:
+    """Return whether a memory brings no entities but issues, which its source knows although its text need not name them."""
+    return all(entity.kind == "issue" for entity in memory.entities)
 
 
 @runtime_checkable

@@ -14,7 +14,7 @@ from memgraph.extraction.error_text import error_lines, error_type, failure_fing
 from memgraph.extraction.statements import find_decision, is_fix, is_instruction, steps_in
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, Entity, EntityKind
-from memgraph.ports import Annotation
+from memgraph.ports import Annotation, lacks_entities
 
 MAX_ENTITIES = 16
 _MAX_ABOUT_FILES = 3
@@ -71,14 +71,10 @@ class RuleAnnotator:
     """
 
     def annotate(self, memory: AgentMemory) -> Annotation:
-        """Return the annotation of `memory`; entities that it brings along are not extended, unless all are issues.
-
-        Issues are known to the source of a memory: its text need not name them.
-        """
+        """Return the annotation of `memory`; entities that it brings along are not extended, unless all are issues."""
         files: list[str] = getattr(memory, "files_involved", [])
-        brings_names = any(entity.kind != "issue" for entity in memory.entities)
         return Annotation(
-            entities=() if brings_names else _entities(memory, files),
+            entities=_entities(memory, files) if lacks_entities(memory) else (),
             tags=() if memory.tags else tuple(_tags(memory, files)),
             failure_fingerprint=_fingerprint(memory),
         )
@@ -98,9 +94,9 @@ def _entities(memory: AgentMemory, files: list[str]) -> tuple[Entity, ...]:
         if entity.kind == "file" and bases[name] == 1 and name not in paths:
             continue  # the name of one of its files: the path is used instead
         found.setdefault((entity.kind, name), entity)
-    brought = {(one.kind, canonical_name(one.name)): one for one in memory.entities}
+    brought = {(one.kind, canonical_name(one.name)) for one in memory.entities}
     others = [entity for key, entity in found.items() if key not in brought]
-    return (*others[: MAX_ENTITIES - len(brought)], *brought.values())[:MAX_ENTITIES]
+    return tuple(others[: max(0, MAX_ENTITIES - len(brought))])
 
 
 def _about(memory: AgentMemory, files: list[str]) -> Iterator[Entity]:

@@ -84,6 +84,12 @@ class TestAnnotator:
         assert kept.failure_fingerprint == found.failure_fingerprint
 
 
+def test_what_is_found_is_added_to_given_issues(stored: Callable[..., Any]) -> None:
+    given = [{"name": "#12", "kind": "issue"}]
+    kept = stored(FakeAnnotator(FOUND), {"type": "episodic", "content": "x", "entities": given})
+    assert [entity.name for entity in kept.entities] == [*(entity.name for entity in FOUND.entities), "#12"]
+
+
 def test_given_tags_entities_and_fingerprints_stay(stored: Callable[..., Any]) -> None:
     given = {"tags": ["mine"], "entities": [{"name": "E", "kind": "error"}], "failure_fingerprint": "f0"}
     kept = stored(FakeAnnotator(FOUND), {"type": "episodic", "content": "x", **given})

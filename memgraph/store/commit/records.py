@@ -11,7 +11,7 @@ from memgraph.model.events.memories import RecordPatch
 from memgraph.model.events.payload import Actor, Payload, WriteScope, sparse
 from memgraph.model.ids import new_id
 from memgraph.model.memory import AgentMemory, MemoryRecord
-from memgraph.ports import Annotator, Row
+from memgraph.ports import Annotator, Row, lacks_entities
 from memgraph.text.cutting import summary_of
 
 _NOT_RECORDED = frozenset({"embedding", "relevance_score", "supporting_memory_ids"})
@@ -56,8 +56,8 @@ def annotated(memory: AgentMemory, annotator: Annotator) -> AgentMemory:
     """Return the memory with entities, a failure fingerprint and, if it has none, tags. Given values are kept."""
     found = annotator.annotate(memory)
     updates: dict[str, Any] = {}
-    if found.entities:
-        updates["entities"] = list(found.entities)
+    if found.entities and lacks_entities(memory):
+        updates["entities"] = [*found.entities, *memory.entities]
     if not memory.tags and found.tags:
         updates["tags"] = list(found.tags)
     if memory.failure_fingerprint is None and found.failure_fingerprint:
