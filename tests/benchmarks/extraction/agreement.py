@@ -1,6 +1,9 @@
 """How far what is kept of real logs agrees with a labelled sample. See README.md.
 
-python tests/benchmarks/extraction/agreement.py LOGS [--half dev|test] [--show] [--json]
+python tests/benchmarks/extraction/agreement.py LOGS [--labels readers|first] [--half dev|test] [--show] [--json]
+
+``readers``: whether two independent readers would miss the event if nothing were made of it (tests/benchmarks/quality/criteria.md; Cohen's kappa
+0.86); events on which they differ are not certain, and count as not to be kept. ``first``: what one reader, by looser criteria, found worth keeping.
 """
 
 from __future__ import annotations
@@ -120,15 +123,23 @@ def rows(judged: list[tuple[Event, bool]]) -> Iterator[tuple[str, dict[str, Any]
         yield kind, measured([one for one in judged if one[0].log.startswith(f"{kind}/")])
 
 
+def _by(whose: str, label: dict[str, Any]) -> dict[str, Any]:
+    """Return a label with the judgement of the first reader, or of the two by the present criteria."""
+    if whose == "first":
+        return label
+    return label | {"keep": all(label["readers"]), "certain": len(set(label["readers"])) == 1}
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("logs", type=Path, help="folder of the logs that the labels name")
+    parser.add_argument("--labels", choices=["readers", "first"], default="readers", help="whose labels")
     parser.add_argument("--half", choices=["dev", "test"], help="only this half of the labels")
     parser.add_argument("--show", action="store_true", help="print the events on which rules and labels differ")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     given = parser.parse_args(arguments)
-    labels = [json.loads(line) for line in LABELS.read_text().splitlines()]
+    labels = [_by(given.labels, json.loads(line)) for line in LABELS.read_text().splitlines()]
     chosen = [events(given.logs, label) for label in labels if given.half in {None, label["half"]}]
     sources, seconds = kept(given.logs, sorted({label["log"] for label in labels}))
     judged = [(event, is_kept(event, sources)) for event in chosen]
