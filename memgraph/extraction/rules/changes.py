@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from memgraph.extraction.components import is_documentation, is_incidental
 from memgraph.extraction.rules.grounds import (
+    CONNECTIVE,
     Weight,
     concerns_looks,
     describes_a_defect,
@@ -20,6 +21,7 @@ from memgraph.extraction.rules.grounds import (
     speculates,
     states_a_reason,
     states_a_rule,
+    tells_only_origin,
     tells_what_was,
     weight_of,
 )
@@ -29,8 +31,7 @@ from memgraph.extraction.statements import is_fix, is_novel, is_reshaping, is_se
 from memgraph.model.build import BuildTask
 from memgraph.text.attempts import sentence
 
-_MAX_STATED_CHARS = 600
-_MAX_STATEMENTS = 3
+_MAX_STATED_CHARS = 800
 _MAX_CORRECTED_CHARS = 120
 _MAX_THREAT_CHARS = 600
 _LEAST_WORDS = 3
@@ -65,7 +66,6 @@ _WORDING = re.compile(
 )
 _DESCRIBED = frozenset({"feature", "refactoring", "improvement"})
 _CHORES = frozenset({"docs", "ci", "chore", "wip", "release"})
-_CONNECTIVE = re.compile(r"^(?:(?:and|but|also|however|so|then|additionally|note that),?\s+){1,2}(?=\w)", re.IGNORECASE)
 _CLOSING = re.compile(
     r"[\s;,.]*\b(?:close[sd]?|fixe?[sd]?|refs?|see|resolve[sd]?|issue)\s?:?\s?(?:#|GH-)?\d*\s*$", re.IGNORECASE
 )
@@ -110,7 +110,9 @@ def assessed(task: BuildTask, subject: Subject) -> Change | None:
     is_threat = _SECURITY.search(f"{text}\n{task.output[:_MAX_THREAT_CHARS]}") is not None
     needs_a_cause = not (is_a_fix or is_threat) and (is_reshaping(text) or is_novel(text) or subject.kind in _DESCRIBED)
     least = Weight.CAUSE if needs_a_cause else Weight.STATE
-    stated = statements(task.output, known=text, is_remedy=not needs_a_cause, least=least)
+    stated = statements(
+        task.output, known=text, is_remedy=not needs_a_cause, is_a_fix=is_a_fix or is_threat, least=least
+    )
     is_chore = subject.kind in _CHORES or is_trivial(task.description) or is_bump(task.description)
     if is_chore or (files and all(is_incidental(file) for file in files)):
         is_routine = is_novel(text) or is_bump(task.description) or subject.kind in {"docs", "chore"}
@@ -167,8 +169,10 @@ def _broken(body: str) -> tuple[str, ...]:
     return (sentence(_capitalised(plain(paragraph)[:_MAX_STATED_CHARS])),)
 
 
-def statements(body: str, *, known: str = "", is_remedy: bool = False, least: Weight = Weight.STATE) -> tuple[str, ...]:
-    """Return the sentences of a body that state something, in order, with those that they lean on.
+def statements(
+    body: str, *, known: str = "", is_remedy: bool = False, is_a_fix: bool = False, least: Weight = Weight.STATE
+) -> tuple[str, ...]:
+    """Return the stretch of a body that states most, in order: whole sentences of which none points to one left out.
 
     Parameters
     ----------
@@ -176,69 +180,90 @@ def statements(body: str, *, known: str = "", is_remedy: bool = False, least: We
         The subject: a sentence that only repeats it is left out.
     is_remedy : bool
         Whether the change mends or replaces something: then how things were before is a statement.
+    is_a_fix : bool
+        Whether it mends a defect: then so is anything that happened.
     least : Weight
         The weight that at least one sentence must have.
     """
     found = sentences_of(body)
     words = frozenset(content_words(known))
-    weights = [_weight(one, words, is_remedy=is_remedy and place < 3) for place, one in enumerate(found)]
+    weights = [
+        _weight(one, words, is_remedy=is_remedy and place < 3, is_a_fix=is_a_fix) for place, one in enumerate(found)
+    ]
     if max(weights, default=Weight.NOTHING) < least:
         return ()
-    ranked = sorted(range(len(found)), key=lambda place: (-weights[place], place))
-    chosen: set[int] = set()
-    for place in ranked[:_MAX_STATEMENTS]:
-        if weights[place] < Weight.STATE:
+    for place in sorted(range(len(found)), key=lambda place: (-weights[place], place)):
+        if weights[place] < max(least, Weight.STATE):
             break
-        needed = _with_context(found, place, words)
-        if needed and _length(found, chosen | needed) <= _MAX_STATED_CHARS:
-            chosen |= needed
-    _fill(found, chosen, words)
-    told = [found[place].text for place in sorted(chosen)]
-    return tuple(
-        sentence(_capitalised(_CONNECTIVE.sub("", text) if not place else text)) for place, text in enumerate(told)
-    )
+        chosen = _stretch(found, weights, place, words)
+        if not all(tells_only_origin(found[one].text) for one in chosen):
+            told = [found[one].text for one in chosen]
+            return (
+                sentence(_capitalised(CONNECTIVE.sub("", told[0]))),
+                *(sentence(_capitalised(text)) for text in told[1:]),
+            )
+    return ()
 
 
-def _fill(found: list[Sentence], chosen: set[int], known: frozenset[str]) -> None:
-    """Add what stands in the same paragraphs, as far as there is space: a cause is often half said without it."""
-    for step in (1, -1):
-        for start in sorted(chosen):
-            at = start
-            while (later := at + max(step, 0)) < len(found) and found[later].follows:
-                at += step
-                its = set(content_words(found[at].text))
-                is_said = at in chosen or len(its) < 2 or its <= known
-                if is_said or is_aside(found[at].text) or _length(found, chosen | {at}) > _MAX_STATED_CHARS:
-                    break
-                chosen.add(at)
+def _stretch(found: list[Sentence], weights: list[Weight], statement: int, known: frozenset[str]) -> list[int]:
+    """Return the sentences to tell with a statement: a stretch of its section, from what it needs to what follows from it.
+
+    It begins with the first paragraph that states something, if everything up to the statement fits; no sentence points
+    back to one that is left out. Nothing if the statement does.
+    """
+    section = [place for place, one in enumerate(found) if one.section == found[statement].section]
+    starts = [place for place in section if place <= statement and (found[place].begins or found[place].after_gap)]
+    telling = [
+        start
+        for start, end in zip(starts, [*starts[1:], statement + 1], strict=True)
+        if max(weights[start:end]) >= Weight.STATE
+    ]
+    for start in [*telling, *reversed([one for one in starts if one < telling[-1]])]:
+        chosen = _told_from(found, weights, [place for place in section if place >= start], known)
+        if statement in chosen:
+            return chosen
+    return []
 
 
-def _length(found: list[Sentence], places: set[int]) -> int:
-    return sum(len(found[place].text) + 1 for place in places)
+def _told_from(found: list[Sentence], weights: list[Weight], places: list[int], known: frozenset[str]) -> list[int]:
+    """Return what can be told of these sentences: without asides, repetitions, and what points to a sentence left out."""
+    chosen: list[int] = []
+    last = -1
+    """The last sentence that another may point to: told, or a repetition of the subject."""
+    for place in places:
+        one = found[place]
+        if is_aside(one.text) or (one.is_item and weights[place] is Weight.NOTHING and not _heads(found, place)):
+            continue
+        if leans_back(one.text) and (one.after_gap or last != place - 1):
+            continue
+        last = place
+        if _repeats(one.text, known):
+            continue
+        if sum(len(found[its].text) + 1 for its in chosen) + len(one.text) > _MAX_STATED_CHARS:
+            break
+        chosen.append(place)
+    return chosen
 
 
-def _weight(one: Sentence, known: frozenset[str], *, is_remedy: bool) -> Weight:
+def _heads(found: list[Sentence], place: int) -> bool:
+    """Return whether a list item is the heading of a paragraph that points to it."""
+    following = found[place + 1] if place + 1 < len(found) else None
+    return following is not None and not following.is_item and not following.after_gap and leans_back(following.text)
+
+
+def _repeats(text: str, known: frozenset[str]) -> bool:
+    """Return whether a sentence says nothing that the subject does not say: numbers count."""
+    its = set(content_words(text))
+    return its <= known or (len(its) < 2 and not any(word[:1].isdigit() for word in text.split()))
+
+
+def _weight(one: Sentence, known: frozenset[str], *, is_remedy: bool, is_a_fix: bool) -> Weight:
     weight = Weight.CAUSE if one.gives_reasons and not speculates(one.text) else weight_of(one.text)
     if one.is_item and weight < Weight.CAUSE:
         return Weight.NOTHING  # the items of a list are mostly the subjects of squashed commits
-    if weight is Weight.NOTHING and is_remedy and not one.is_item and tells_what_was(one.text):
+    if weight is Weight.NOTHING and is_remedy and not one.is_item and tells_what_was(one.text, is_fix=is_a_fix):
         weight = Weight.STATE
     return weight if set(content_words(one.text)) - known else Weight.NOTHING
-
-
-def _with_context(found: list[Sentence], place: int, known: frozenset[str]) -> set[int]:
-    """Return a sentence with those before it that it leans on; nothing if they are not there."""
-    needed = {place}
-    while leans_back(found[place].text) and place and len(needed) < _MAX_STATEMENTS:
-        if found[place].is_item if found[place].begins else not found[place].follows:
-            return set()
-        if set(content_words(found[place - 1].text)) <= known:
-            return needed  # it repeats the subject
-        place -= 1
-        if speculates(found[place].text):
-            return set()
-        needed.add(place)
-    return needed if not (place and leans_back(found[place].text)) else set()
 
 
 def composed_text(subject: Subject, change: Change, task: BuildTask, place: str) -> str:

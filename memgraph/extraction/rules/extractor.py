@@ -182,7 +182,7 @@ def _revert(task: BuildTask, subject: Subject) -> Finding | None:
     line = task.description.split("\n", 1)[0][:300]
     match = _REVERT.match(line)
     undone = parse_subject(match[1].rstrip('"')) if match else subject
-    why = statements(task.output, known=undone.text, is_remedy=True)
+    why = statements(task.output, known=undone.text, is_remedy=True, is_a_fix=True)
     if not why or undone.kind in {"docs", "chore"}:
         return None
     reason = "a revert says what did not work"

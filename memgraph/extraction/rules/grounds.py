@@ -85,13 +85,16 @@ _VAGUE = re.compile(
     re.IGNORECASE,
 )
 _FORMERLY = re.compile(
-    r"\b(?:was|were|wasn't|weren't|did(?:n't)?|had|hadn't|could(?:n't)?|would(?:n't)?|raised|returned|resulted|ended up|previously|formerly|before this|until now|so far)\b"
-    r"|^(?:the|an?|some|many|most|all|every|each|nobody|no one|users|people|its?|their|our)\s.{2,80}?[a-z]{2}ed\b",
+    r"\b(?:was|were|wasn't|weren't|did(?:n't)?|had|hadn't|could(?:n't)?|would(?:n't)?|raised|returned|resulted|ended up|previously|formerly|before this|until now|so far)\b",
+    re.IGNORECASE,
+)
+_PAST = re.compile(
+    r"(?:the|an?|some|many|most|all|every|each|nobody|no one|users|people|its?|their|our)\s.{2,80}?[a-z]{2}ed\b",
     re.IGNORECASE,
 )
 _SPECULATION = re.compile(
-    r"\b(?:I\b(?!/)|I'm|I've|I'd|I'll|my|me|maybe|perhaps|ideally|who knows|no idea|whack-a-mole|crappy|hodgepodge|surprise\w*|suprise\w*|not (?:entirely |quite |really )?(?:sure|certain)|"
-    r"hopefully|could be that|should be (?:fine|ok\w*|good|enough|safe)|TODO|FIXME|XXX|wdyt|IMHO|IIRC|AFAI[CKRU]+|kind of|sort of|whatever|sorry|oops|ugh|thanks(?! to)|thank you|please|anyway|by the way|btw|let's|nice|cool|awesome|PS\.|funny|silly|stupid|ugly|lol|haha|:\)|;\)|future commits?|next commits?|follow[- ]up (?:commit|PR)|"
+    r"\b(?:(?<!<)I\b(?![/.>])|I'm|I've|I'd|I'll|my|me|maybe|perhaps|ideally|who knows|no idea|whack-a-mole|crappy|hodgepodge|surprise\w*|suprise\w*|not (?:entirely |quite |really )?(?:sure|certain)|"
+    r"hopefully|could be that|should be (?:fine|ok\w*|good|enough|safe)|TODO|FIXME|XXX|wdyt|IMHO|IIRC|AFAI[CKRU]+|kind of|sort of|whatever|sorry|oops|ugh|thanks(?! to)|thank you|please|by the way|btw|let's|nice|cool|awesome|PS\.|funny|silly|stupid|ugly|lol|haha|:\)|;\)|future commits?|next commits?|follow[- ]up (?:commit|PR)|"
     r"because reasons|attached to|expected to fail|(?:later|another|separate|subsequent|previous|last|next|above) (?:commit|PR|patch|pull request)s?)\b",
     re.IGNORECASE,
 )
@@ -130,11 +133,39 @@ _CREDIT = re.compile(
 _ABOUT_TESTS = re.compile(
     r"\b(?:tests?|testing|specs?|docs?|documentation|changelog|readme|comments?|typos?)\b", re.IGNORECASE
 )
+CONNECTIVE = re.compile(r"^(?:(?:and|but|also|however|so|then|additionally|note that),?\s+){1,2}(?=\w)", re.IGNORECASE)
+"""Words that join a sentence to the one before it, without which it says the same."""
+_BESIDES = re.compile(r"(?:also|additionally|while (?:at it|here)|in addition|furthermore)\b", re.IGNORECASE)
 _ANAPHOR = re.compile(
     r"(?:this|that|these|those|it|they|he|she|so|thus|therefore|hence|then|however|but|instead|as a result|consequently|because of (?:this|that)|the (?:latter|former|same|other|second|first|reason|problem|issue|fix|solution)|such|both|there|which|otherwise|in (?:this|that|those|these|such)|"
     r"for (?:this|that)|with (?:this|that)|also|additionally|still|yet|and|or|even|turns out|similarly|likewise|furthermore|moreover|now|here|second(?:ly)?|third(?:ly)?|nevertheless|nonetheless)\b",
     re.IGNORECASE,
 )
+
+
+_ITSELF = r"(?: (?:commit|PR|pull request|patch|change|changeset|release|version|repo|repository|project|point|time|year|week)\b)"
+_DEMONSTRATIVE = re.compile(
+    rf"\b(?P<this>this|these|those)\b(?!{_ITSELF})(?: (?P<noun>(?!(?:is|was|are|were|can|could|may|might|will|would|has|have|had|does|did|do|must|should|also|in|on|at|to|for|by|and|or|only|just|now|then|would|not|never|still|way)\b|\w+(?:ed|[^s\W]s)\b)[a-z][\w-]+))?"
+    r"|\bthat (?P<that>commit|patch|mechanism|approach|bug|problem|limitation|regression|branch|series|refactoring|assumption)\b"
+    r"|\b(?:such an?|the same) (?P<same>problem|issue|thing|bug|reason|way|approach|case|situation|mistake)\b(?! (?:as|that)\b)"
+    r"|\b(?:above|earlier|described below|aforementioned|previously (?:mentioned|described))\b(?! \S)",
+    re.IGNORECASE,
+)
+"""Words that point to something; in front of a noun that the sentence has not named before, to another sentence."""
+_THIS_CHANGE = re.compile(rf"(?:this|these){_ITSELF}", re.IGNORECASE)
+_ENDED = re.compile(r"[.!;]\s")
+_BARE_OBJECT = re.compile(
+    r"(?:(?:we|you|one|users?|to) \S{1,20}(?: \S{1,20})?|[A-Z][a-z]{2,20}) (?:it|them|these|those)\b", re.IGNORECASE
+)
+_NEAR_WORDS = 7
+_ORIGIN = re.compile(
+    r"(?:(?:this|the|it|which|a|bug|was|is|has|been|regression|issue|problem|error|fixes|fixed)\W+(?:\w+\W+){0,4}?)?(?:introduced|caused|broken|broke|regressed|regression|since|due to)\s(?:\w+\s){0,4}?[0-9a-f]{7,40}\b",
+    re.IGNORECASE,
+)
+_MENDED_NAME = re.compile(
+    r"fix(?:e[sd])? (?=\S*[\W_]\S)(?=\S*\w)\S{3,80} (?:not )?to (?:not )?\w+ .{20,}", re.IGNORECASE
+)
+"""A fix that says what a named part does now."""
 
 
 class Weight(IntEnum):
@@ -159,7 +190,7 @@ def weight_of(text: str) -> Weight:
         return Weight.CAUSE
     if _HEDGED.search(text):
         return Weight.NOTHING
-    if _MENDS.match(text) and states_a_defect(text):
+    if _MENDED_NAME.match(text) or (_MENDS.match(text) and states_a_defect(text)):
         return Weight.STATE
     if _NARRATION.match(text) or _PASSIVE_NARRATION.search(text):
         if is_guard or (_CHOICE.search(text) and _CONDITION.search(text)):
@@ -172,10 +203,10 @@ def weight_of(text: str) -> Weight:
     return Weight.PURPOSE if _PURPOSE.search(text) else Weight.NOTHING
 
 
-def tells_what_was(text: str) -> bool:
+def tells_what_was(text: str, *, is_fix: bool) -> bool:
     """Return whether a sentence says how things were before a change: in a fix this is what was wrong."""
     return (
-        _FORMERLY.search(text) is not None
+        (_FORMERLY.search(text) is not None or (is_fix and _PAST.match(text) is not None))
         and not _HEDGED.search(text)
         and not _NARRATION.match(text)
         and not _PASSIVE_NARRATION.search(text)
@@ -223,13 +254,28 @@ def is_aside(text: str) -> bool:
         _SPECULATION.search(text) is not None
         or _CREDIT.search(text) is not None
         or text.endswith("!")
-        or (_NARRATION.match(text) is not None and _ABOUT_TESTS.search(text) is not None)
+        or (_NARRATION.match(text) is not None and (_ABOUT_TESTS.search(text) or _BESIDES.match(text)) is not None)
     )
 
 
 def leans_back(text: str) -> bool:
     """Return whether a sentence is understood only together with the one before it."""
-    return _ANAPHOR.match(text) is not None
+    text = CONNECTIVE.sub("", text)
+    if _ANAPHOR.match(text) or _BARE_OBJECT.match(text):
+        return _THIS_CHANGE.match(text) is None
+    for match in _DEMONSTRATIVE.finditer(text):
+        before = text[: match.start()]
+        noun = match["noun"] or match["that"] or match["same"]
+        if noun and noun.rstrip("s").casefold() not in before.casefold() and not _ENDED.search(before):
+            return True
+        if not noun and len(before.split()) < _NEAR_WORDS and "," not in before:
+            return True
+    return False
+
+
+def tells_only_origin(text: str) -> bool:
+    """Return whether a sentence only names the commit that broke something, not what broke."""
+    return _ORIGIN.match(text) is not None
 
 
 def concerns_looks(text: str) -> bool:
