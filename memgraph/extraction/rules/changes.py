@@ -18,6 +18,7 @@ from memgraph.extraction.rules.grounds import (
     describes_a_defect,
     is_aside,
     leans_back,
+    lists_mends,
     speculates,
     states_a_reason,
     states_a_rule,
@@ -26,7 +27,7 @@ from memgraph.extraction.rules.grounds import (
     weight_of,
 )
 from memgraph.extraction.rules.prose import Sentence, plain, sentences_of
-from memgraph.extraction.rules.subjects import Subject, content_words, is_bump, is_noise, is_trivial
+from memgraph.extraction.rules.subjects import Subject, content_words, is_bump, is_noise, is_trivial, reports_progress
 from memgraph.extraction.statements import is_fix, is_novel, is_reshaping, is_severe
 from memgraph.model.build import BuildTask
 from memgraph.text.attempts import sentence
@@ -57,12 +58,14 @@ _INTERNAL = re.compile(
     re.IGNORECASE,
 )
 _UNSTABLE = re.compile(
-    r"\b(?:flak\w{1,6}|intermittent\w{0,2}|sporadic\w{0,4}|non-?deterministic\w{0,4}|race|unstable|fail(?:s|ed|ing|ures?)?|broken?|breaks?|hang(?:s|ing)?|hung|stuck|crash\w{0,4}|cannot|incompatib\w{2,5}|"
-    r"timing|time(?:s|d)?[- ]?out|pin(?:s|ned|ning)?|cap|unpin|requires?|needed by|workaround|work(?:s|ed|ing)? around|\w+Error)\b",
+    r"\b(?:flak\w{1,6}|intermittent\w{0,2}|sporadic\w{0,4}|non-?deterministic\w{0,4}|race|unstable|fail(?:s|ed|ing|ures?)?|broken?|break(?:s|ing|ages?)?|hang(?:s|ing)?|hung|stuck|crash\w{0,4}|cannot|corrupt\w{0,4}|never worked|wrong|incorrect\w{0,2}|incompatib\w{2,5}|"
+    r"timing|time(?:s|d)?[- ]?outs?|errors?|not (?:yet|accessible|available|supported|work\w{0,3})|slow\w{0,2}|pin(?:s|ned|ning)?|cap|unpin|requires?|needed by|workaround|work(?:s|ed|ing)? around|\w+Error)\b",
     re.IGNORECASE,
 )
-_WORDING = re.compile(
-    r"\b(?:docs?|documentation|readme|changelog|typos?|man pages?|wording|translat\w+)\b", re.IGNORECASE
+_SEVERAL = re.compile(r"\b(?:bugs|issues|problems|regressions|fixes|bugfixes|leaks|errors)\b", re.IGNORECASE)
+_PROTECTS = re.compile(
+    r"\b(?:fix\w{0,3}|prevent\w{0,3}|protect\w{0,4}|avoid\w{0,3}|block\w{0,3}|reject\w{0,3}|escap\w{1,3}|saniti[sz]\w{1,3}|validat\w{1,3}|harden\w{0,3}|disallow\w{0,3}|do(?:n't| not)|mitigat\w{1,3}|against|vulnerab\w+|attack\w{0,3}|bypass\w{0,3}|CVE-\d+|GHSA-\w+)\b",
+    re.IGNORECASE,
 )
 _DESCRIBED = frozenset({"feature", "refactoring", "improvement"})
 _CHORES = frozenset({"docs", "ci", "chore", "wip", "release"})
@@ -99,7 +102,7 @@ def assessed(task: BuildTask, subject: Subject) -> Change | None:
     """Return what a successful change states, or None."""
     text = subject.text
     files = task.files_changed[:500]
-    if is_noise(task.description) or subject.kind in {"wip", "release"}:
+    if is_noise(task.description) or reports_progress(text) or subject.kind in {"wip", "release"}:
         return None
     if len(set(content_words(f"{text} {' '.join(subject.scopes)} {task.output[:300]}"))) < 2:
         return None
@@ -113,16 +116,21 @@ def assessed(task: BuildTask, subject: Subject) -> Change | None:
     stated = statements(
         task.output, known=text, is_remedy=not needs_a_cause, is_a_fix=is_a_fix or is_threat, least=least
     )
+    if len(stated) > 1 and _SEVERAL.search(text) and lists_mends(stated):
+        return None
     is_chore = subject.kind in _CHORES or is_trivial(task.description) or is_bump(task.description)
     if is_chore or (files and all(is_incidental(file) for file in files)):
-        is_routine = is_novel(text) or is_bump(task.description) or subject.kind in {"docs", "chore"}
-        return _of_chore(stated, is_routine=is_routine or _WORDING.search(text) is not None)
+        return _of_chore(text, stated, is_a_fix=is_a_fix)
     is_severe_one = is_severe(text)
     if subject.is_breaking or _BREAKS.search(task.output[:6_000]):
         return Change("breaking", 8.5, "a change breaks what others rely on", stated or _broken(task.output))
-    is_security = _SECURITY.search(text) is not None and len(set(content_words(text))) > _LEAST_WORDS
+    is_security = (
+        _SECURITY.search(text) is not None
+        and _PROTECTS.search(text) is not None
+        and len(set(content_words(text))) > _LEAST_WORDS
+    )
     is_security = is_security or (is_a_fix and _SECURITY.search(" ".join(stated)) is not None)
-    if is_security and (stated or not is_novel(text)):
+    if is_security and (stated or not (is_novel(text) or is_reshaping(text))):
         return Change("security", 8.2, "a change closes a security hole", stated)
     if _DEPRECATES.match(text):
         return Change("deprecation", 7.0, "something is deprecated", stated)
@@ -150,10 +158,10 @@ def assessed(task: BuildTask, subject: Subject) -> Change | None:
     return None
 
 
-def _of_chore(stated: tuple[str, ...], *, is_routine: bool) -> Change | None:
-    """Assess a change of tests, checks or the build: kept for its cause; of routine ones, for that of a failure."""
-    causes = [text for text in stated if weight_of(text) is Weight.CAUSE]
-    if any(not is_routine or _UNSTABLE.search(text) for text in causes):
+def _of_chore(text: str, stated: tuple[str, ...], *, is_a_fix: bool) -> Change | None:
+    """Assess a change of tests, checks or the build: kept for the cause of something that failed."""
+    has_cause = any(weight_of(one) is Weight.CAUSE for one in stated)
+    if has_cause and (is_a_fix or _UNSTABLE.search(" ".join([text, *stated]))):
         return Change("workaround", 5.5, "a change says what was wrong with the tests or the build", stated)
     return None
 

@@ -7,6 +7,7 @@ chosen, or how things were before. Everything else narrates the change, speculat
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from enum import IntEnum
 
 _CAUSE = re.compile(
@@ -17,6 +18,7 @@ _CAUSE = re.compile(
     r"the (?:real |actual |underlying |main |root )?(?:problem|issue|bug|cause|reason|culprit|trouble|catch|motivation|rationale|idea) (?:is|was|here|with|being)|"
     r"otherwise|the reason|if (?:it|they|we|not|this|that)\b.{0,60}? would|for (?:this|that) reason|that(?:'s| is) why|"
     r"since (?:it|they|we|the|this|that|there|a|an|some|python|not|no|otherwise|\w+ (?:is|are|was|were|does|do|did|has|have|can|may|will))\b|"
+    r"so we (?!can )\w+|there(?:'s| is| was) no (?:need|reason|way|point) (?:to|for|in|of)|"
     r"so (?:that )?(?:it|we|they|the|this|users?|that|there) (?:\w+ )?(?:is|are|was|were|does|do|did|has|have|had|can|could|cannot|can't|couldn't|will|would|won't|never|must|may|might|no longer|fail\w{0,3}|breaks?|broke|crash\w{0,3}|started|stopped)\b|"
     r"regressed (?:in|by|from|since|when|with)|regression (?:\w+ )?(?:in|from|since|introduced|caused)(?: (?:in|by))? (?:v?\d|#\d|[0-9a-f]{7}|commit|version|the|when)|(?:was|were|been|got|is) (?:introduced|broken|regressed) (?:in|by|with|since)|"
     r"broke[n]? (?:in|by|since|on|when|with|because)|(?<!are )(?<!is )(?<!be )(?<!was )(?<!been )(?<!were )used to|work(?:s|ed|ing)? ?around|workaround)\b",
@@ -37,7 +39,7 @@ _COMPATIBLE = re.compile(
 _SUBJECT_RULE = re.compile(
     r"(?:(?!(?:that|which|where|if|when|why|what|how|for|to)\b)\S{1,60} ){0,6}(?:must|should|shall)(?:n't| not| never| only| always)? \S.{3,}"
     r"|(?:\S{1,60} ){1,6}(?:is|are) (?:now )?\w+ed\b.{3,}\b(?:instead of|rather than)\b"
-    r"|(?:\S{1,60} ){1,6}now (?:raises?|returns?|requires?|defaults?|rejects?|refuses?)\b",
+    r"|(?:\S{1,60} ){1,6}(?<!can )now (?:raises?|returns?|requires?|defaults?|rejects?|refuses?)\b",
     re.IGNORECASE,
 )
 _NO_RULE = re.compile(r"(?:this|that|it|we|they|these|those|there|try|protect|no|not|nuke|work)\b", re.IGNORECASE)
@@ -52,7 +54,7 @@ _PURPOSE = re.compile(
 _CONSEQUENCE = re.compile(
     r"\b(?:no longer|now (?:raises?|returns?|requires?|fails?|errors?|emits?|defaults?|rejects?|refuses?|warns?|must)|(?:users?|callers?|plugins?|projects?|code|applications?|anyone|you|downstream)\b.{0,40} "
     r"(?:must|needs? to|should|can(?:not| no longer)|ha(?:s|ve) to|will (?:need|have|no longer|break|fail))|(?:breaking|major) changes?|behaviou?r(?:al)? changes?|changes? (?:in|of) behaviou?r|backwards?[- ](?:in)?compatib\w+|"
-    r"incompatib\w+|deprecated|will be removed|end[- ]of[- ]life|EOL|unsupported|not supported|vulnerab\w+|CVE-\d+|GHSA-\w+|exploit\w*|attacker)\b",
+    r"incompatib\w+|deprecated|will be removed|(?:was|were|is|are|been) (?:fully |now |since )?(?:replaced|superseded) by|end[- ]of[- ]life|EOL|unsupported|not supported|vulnerab\w+|CVE-\d+|GHSA-\w+|exploit\w*|attacker)\b",
     re.IGNORECASE,
 )
 _RULE = re.compile(
@@ -80,10 +82,19 @@ _SHARP_CONDITION = re.compile(
     re.IGNORECASE,
 )
 _VAGUE = re.compile(
-    r"^(?:(?:fix(?:e[sd]|ing)?|handle):? )?(?:an? |the )?(?:broken|wrong|incorrect|invalid|missing|too (?:many|much))\b|\bincorrect behaviou?r\b"
+    r"^(?:(?:(?:bug ?)?fix(?:e[sd]|ing)?|handle)(?: for)?:? )?(?:an? |the )?(?:broken|wrong|incorrect|invalid|miss(?:ing|ed)|too (?:many|much))\b|\bincorrect behaviou?r\b"
     r"|\b(?:bugs?|issues?|problems?) (?:when|with)\b|\b(?:even (?:after|on)|without)(?: an?)? failures?\b",
     re.IGNORECASE,
 )
+_UNNAMED = re.compile(
+    r"(?:(?:bug ?)?fix(?:e[sd]|ing)?(?: for)? (?:an?|some|several|various|another|more|(?:\w+ )?(?:bugs|issues|problems)) (?!(?:\w+ )?(?:bugs?|issues?|problems?) (?:where|when|that|which|in)\b)|by \w+ing\b)",
+    re.IGNORECASE,
+)
+"""Fixes of something that they do not name."""
+_NAMED = re.compile(
+    r"(?<!\w)[`'\"“]\S|\w[_./:#@]\w|\(\)|\b[a-z\d]+[A-Z]|\b[A-Z][a-z\d]+[A-Z]|\b[A-Z]{2}|(?<!\w)-{1,2}[a-z]|\d"
+)
+"""Something that can be looked up: an identifier, a path, an option, an acronym, a number."""
 _FORMERLY = re.compile(
     r"\b(?:was|were|wasn't|weren't|did(?:n't)?|had|hadn't|could(?:n't)?|would(?:n't)?|raised|returned|resulted|ended up|previously|formerly|before this|until now|so far)\b",
     re.IGNORECASE,
@@ -94,7 +105,7 @@ _PAST = re.compile(
 )
 _SPECULATION = re.compile(
     r"\b(?:(?<!<)I\b(?![/.>])|I'm|I've|I'd|I'll|my|me|maybe|perhaps|ideally|who knows|no idea|whack-a-mole|crappy|hodgepodge|surprise\w*|suprise\w*|not (?:entirely |quite |really )?(?:sure|certain)|"
-    r"hopefully|could be that|should be (?:fine|ok\w*|good|enough|safe)|TODO|FIXME|XXX|wdyt|IMHO|IIRC|AFAI[CKRU]+|kind of|sort of|whatever|sorry|oops|ugh|thanks(?! to)|thank you|please|by the way|btw|let's|nice|cool|awesome|PS\.|funny|silly|stupid|ugly|lol|haha|:\)|;\)|future commits?|next commits?|follow[- ]up (?:commit|PR)|"
+    r"hopefully|could be that|should be (?:fine|ok\w*|good|enough|safe)|TODO|FIXME|XXX|wdyt|IMHO|IIRC|AFAI[CKRU]+|kind of|sort of|(?:is|are|was)(?:n't| not) (?:really|strictly)|not really|(?:first|next|last|final|another) (?:big |small |real )?step|whatever|sorry|oops|ugh|thanks(?! to)|thank you|please|by the way|btw|let's|nice|cool|awesome|PS\.|funny|silly|stupid|ugly|lol|haha|:\)|;\)|future commits?|next commits?|follow[- ]up (?:commit|PR)|"
     r"because reasons|attached to|expected to fail|(?:later|another|separate|subsequent|previous|last|next|above) (?:commit|PR|patch|pull request)s?)\b",
     re.IGNORECASE,
 )
@@ -103,6 +114,7 @@ _HEDGED = re.compile(
     re.IGNORECASE,
 )
 """Words that weaken a statement: of a cause they are the honest form, of anything else they leave nothing."""
+_HEADLESS = re.compile(r"(?:seems?|looks?|appears?) (?:to|like)\b", re.IGNORECASE)
 _NARRATION = re.compile(
     r"(?:(?:this|the|these) (?:commit|PR|pull request|patch|change|branch|series|MR|merge)s?\b|(?:(?:also|and|then|this|while (?:at it|here)|additionally|finally|furthermore|minor|some|more|now|just|simply|in addition),?\s+){0,2}"
     r"(?:add|added|adds|adding|update|updated|updates|updating|remove|removed|removes|removing|fix|fixed|fixes|fixing|move|moved|moves|moving|rename|renamed|refactor|refactored|refactors|improve|improved|improves|"
@@ -184,6 +196,8 @@ def weight_of(text: str) -> Weight:
         return Weight.NOTHING
     has_cause = _CAUSE.search(text) is not None
     is_guard = _GUARD.search(text) is not None
+    if _HEADLESS.match(text):
+        return Weight.NOTHING
     if _LOOKS.search(text):
         return Weight.NOTHING
     if has_cause:
@@ -222,7 +236,7 @@ def states_a_defect(text: str) -> bool:
 
 def describes_a_defect(text: str) -> bool:
     """Return whether a fix's subject alone says what went wrong: more than that something did, and where."""
-    return states_a_defect(_VAGUE.sub("", text))
+    return states_a_defect(_VAGUE.sub("", text)) and not (_UNNAMED.match(text) and not _NAMED.search(text))
 
 
 def states_a_reason(text: str) -> bool:
@@ -237,7 +251,7 @@ def states_a_reason(text: str) -> bool:
 
 def states_a_rule(text: str) -> bool:
     """Return whether a subject says how things must be: what belongs where, or which of two options prevails."""
-    if _LOOKS.search(text) or _SPECULATION.search(text):
+    if _LOOKS.search(text) or _SPECULATION.search(text) or _HEDGED.search(text) or "?" in text or "!" in text:
         return False
     is_statement = not (_NARRATION.match(text) or _NO_RULE.match(text))
     return (is_statement and _SUBJECT_RULE.match(text) is not None) or _PRECEDENCE.match(text) is not None
@@ -271,6 +285,11 @@ def leans_back(text: str) -> bool:
         if not noun and len(before.split()) < _NEAR_WORDS and "," not in before:
             return True
     return False
+
+
+def lists_mends(texts: Sequence[str]) -> bool:
+    """Return whether sentences only count what was mended, without a cause."""
+    return all(_MENDS.match(text) is not None and _CAUSE.search(text) is None for text in texts)
 
 
 def tells_only_origin(text: str) -> bool:

@@ -217,3 +217,24 @@ def test_a_culprit_alone_says_nothing_of_what_broke() -> None:
 def test_a_fix_says_what_a_named_part_does_now() -> None:
     body = "Fix sum_of() to pass the cart and the book to price_of() in the correct order."
     assert told("Fix price_of() argument reversal", body) == f"Fix price_of() argument reversal. {body}"
+
+
+@pytest.mark.parametrize(
+    ("description", "output"),
+    [
+        ("api: expose the state of carts", ""),
+        ("Down to 22 failing tests.", "The cart knows its price, which means that nobody has to look it up."),
+        ("Bug fix for a missed import that didn't show up until the shop opened.", ""),
+        (
+            "Fix bugs of the till",
+            "Fix a crash when the till is empty.\n\nFix a leak that occurs while the till is open.",
+        ),
+        ("An open task probably should close the till too", ""),
+        ("Use plain text for the CSRF page", ""),
+        ("CI: read the till once", "It runs once in a shop, because every test takes a minute."),
+        ("Cut v0.2", "The machine did not publish the tag, so we need another one of them."),
+        ("price_of() can now return a cart", ""),
+    ],
+)
+def test_what_names_no_thing_or_no_cause_is_silent(description: str, output: str) -> None:
+    assert told(description, output) is None
