@@ -67,12 +67,14 @@ _PROTECTS = re.compile(
     r"\b(?:fix\w{0,3}|prevent\w{0,3}|protect\w{0,4}|avoid\w{0,3}|block\w{0,3}|reject\w{0,3}|escap\w{1,3}|saniti[sz]\w{1,3}|validat\w{1,3}|harden\w{0,3}|disallow\w{0,3}|do(?:n't| not)|mitigat\w{1,3}|against|vulnerab\w+|attack\w{0,3}|bypass\w{0,3}|CVE-\d+|GHSA-\w+)\b",
     re.IGNORECASE,
 )
+_SELF = frozenset({"commit", "patch", "pull", "request", "where", "which", "when"})
 _DESCRIBED = frozenset({"feature", "refactoring", "improvement"})
 _CHORES = frozenset({"docs", "ci", "chore", "wip", "release"})
 _CLOSING = re.compile(
     r"[\s;,.]*\b(?:close[sd]?|fixe?[sd]?|refs?|see|resolve[sd]?|issue)\s?:?\s?(?:#|GH-)?\d*\s*$", re.IGNORECASE
 )
-
+_DANGLING_END = re.compile(r"(?:\s(?:as (?:mentioned|described|discussed) in|for|in|of|by|from|with|see))+$")
+"""What a removed reference leaves behind."""
 
 _LEADS = {"fix": "Fix", "breaking": "Breaking change", "security": "Security"}
 
@@ -261,7 +263,7 @@ def _heads(found: list[Sentence], place: int) -> bool:
 
 def _repeats(text: str, known: frozenset[str]) -> bool:
     """Return whether a sentence says nothing that the subject does not say: numbers count."""
-    its = set(content_words(text))
+    its = set(content_words(text)) - _SELF
     return its <= known or (len(its) < 2 and not any(word[:1].isdigit() for word in text.split()))
 
 
@@ -279,6 +281,7 @@ def composed_text(subject: Subject, change: Change, task: BuildTask, place: str)
     lead = _LEADS.get(change.kind, "")
     text = plain(subject.text).strip(" .;,")
     text = _CLOSING.sub("", text).strip(" .;,") or text
+    text = _DANGLING_END.sub("", text) or text
     text = f"{lead}: {text}" if lead and not text.casefold().startswith(lead.casefold()) else _capitalised(text)
     told = " ".join([sentence(text), *change.stated])
     if task.mends and task.mends_subject:

@@ -11,19 +11,20 @@ from collections.abc import Sequence
 from enum import IntEnum
 
 _CAUSE = re.compile(
-    r"\b(?:because|due to|caused? by|causes \S+|root cause|(?:it )?turns out|turned out|as a result|consequently|result(?:s|ed|ing) in|lead(?:s|ing)? to|led to|"
+    r"\b(?:because|due to|caused? by|causes \S+|(?:can|could|would|will|may|might) (?:\w+ )?(?:cause|break|leak|crash|deadlock|fail)\b|caused (?:\w+ ){1,}|root cause|(?:it )?turns out|turned out|as a result|consequently|therefore|result(?:s|ed|ing) in|lead(?:s|ing)? to|led to|"
     r"which (?:means|meant|made|makes|causes?|caused|breaks?|broke|prevents?|prevented|fails?|failed|triggers?|triggered)|"
     r"(?:this|that|it) (?:causes?|caused|breaks?|broke|means|meant|prevents?|prevented|made|triggers?|triggered|conflicts?|fails?|failed)|"
-    r"(?:causing|making it|breaking|preventing|triggering) (?:\w+ ){1,}|"
+    r"(?:causing|making it (?:im|un|hard|difficult|fail|slow|too|so)\w*|breaking|preventing|triggering) (?:\w+ ){1,}|"
     r"the (?:real |actual |underlying |main |root )?(?:problem|issue|bug|cause|reason|culprit|trouble|catch|motivation|rationale|idea) (?:is|was|here|with|being)|"
-    r"otherwise|the reason|if (?:it|they|we|not|this|that)\b.{0,60}? would|for (?:this|that) reason|that(?:'s| is) why|"
+    r"otherwise|the reasons? (?:why|we|for (?:this|that|the|doing|not)|being|that|this|it)|if (?:it|they|we|not|this|that)\b.{0,60}? would|for (?:this|that) reason|that(?:'s| is) why|"
     r"since (?:it|they|we|the|this|that|there|a|an|some|python|not|no|otherwise|\w+ (?:is|are|was|were|does|do|did|has|have|can|may|will))\b|"
-    r"so we (?!can )\w+|there(?:'s| is| was) no (?:need|reason|way|point) (?:to|for|in|of)|"
+    r"so we (?!can )\w+|"
     r"so (?:that )?(?:it|we|they|the|this|users?|that|there) (?:\w+ )?(?:is|are|was|were|does|do|did|has|have|had|can|could|cannot|can't|couldn't|will|would|won't|never|must|may|might|no longer|fail\w{0,3}|breaks?|broke|crash\w{0,3}|started|stopped)\b|"
     r"regressed (?:in|by|from|since|when|with)|regression (?:\w+ )?(?:in|from|since|introduced|caused)(?: (?:in|by))? (?:v?\d|#\d|[0-9a-f]{7}|commit|version|the|when)|(?:was|were|been|got|is) (?:introduced|broken|regressed) (?:in|by|with|since)|"
     r"broke[n]? (?:in|by|since|on|when|with|because)|(?<!are )(?<!is )(?<!be )(?<!was )(?<!been )(?<!were )used to|work(?:s|ed|ing)? ?around|workaround)\b",
     re.IGNORECASE,
 )
+_BARE_WORKAROUND = re.compile(r"workaround$", re.IGNORECASE)
 _GUARD = re.compile(
     r"\b(?:to (?:avoid|prevent|guard against|protect|stop|not (?:break|lose|fail|leak|crash))|avoids|avoiding|prevents|(?<!is )(?<!was )(?<!were )preventing|mitigat(?:e|es|ing)|in case|so as not to)\b"
     r".{8,}",
@@ -59,7 +60,7 @@ _CONSEQUENCE = re.compile(
 )
 _RULE = re.compile(
     r"\b(?:must(?: not|n't)?|should(?: not|n't| never| always| only)|(?:if|when|whenever|unless) .{3,200}? should|should .{3,200}? (?:if|when|whenever|unless)|never|always|do not|don't|doesn't (?:work|support|allow|handle|exist|know|have)|does not (?:work|support|allow|handle|exist|know|have)|"
-    r"not allowed|forbidden|cannot|can't|is not possible|only (?:works?|when|if|works|supports?|available)|requires?|relies on|depends on|assum(?:es|ed|ing|ption)|guarantee[sd]?|not (?:thread|async|type)?-?safe|undefined behaviou?r)\b",
+    r"not allowed|forbidden|cannot|can't|is not possible|only (?:works?|when|if|works|supports?|available)|requires?|relies on|depends on|takes? precedence|(?:is|are|was|were) (?:\w+ )?(?:expensive|costly|inefficient)|assum(?:es|ed|ing|ption)|guarantee[sd]?|there(?:'s| is| was) no (?:need|reason|way|point) (?:to|for|in|of)|not (?:thread|async|type)?-?safe|undefined behaviou?r)\b",
     re.IGNORECASE,
 )
 _CHOICE = re.compile(
@@ -91,12 +92,20 @@ _UNNAMED = re.compile(
     re.IGNORECASE,
 )
 """Fixes of something that they do not name."""
+_VAGUE_MANY = re.compile(
+    r"(?:\w+ )?(?:several|various|some|a few|more|many|misc\w*|multiple|minor|small|slight|numerous|temporary|fixes)\b(?!.*\b(?:because|due to)\b)",
+    re.IGNORECASE,
+)
 _NAMED = re.compile(
     r"(?<!\w)[`'\"“]\S|\w[_./:#@]\w|\(\)|\b[a-z\d]+[A-Z]|\b[A-Z][a-z\d]+[A-Z]|\b[A-Z]{2}|(?<!\w)-{1,2}[a-z]|\d"
 )
 """Something that can be looked up: an identifier, a path, an option, an acronym, a number."""
 _FORMERLY = re.compile(
-    r"\b(?:was|were|wasn't|weren't|did(?:n't)?|had|hadn't|could(?:n't)?|would(?:n't)?|raised|returned|resulted|ended up|previously|formerly|before this|until now|so far)\b",
+    r"\b(?:was|were|wasn't|weren't|did(?:n't)?|had|hadn't|could(?:n't)?|would(?:n't)?|raised|returned|resulted|ended up)\b",
+    re.IGNORECASE,
+)
+_BEFORE = re.compile(
+    r"\b(?:previously|formerly|earlier|before (?:this|that|now)|until (?:now|this)|prior to (?:this|the)|up to now|so far|originally|historically|had been)\b",
     re.IGNORECASE,
 )
 _PAST = re.compile(
@@ -114,6 +123,7 @@ _HEDGED = re.compile(
     re.IGNORECASE,
 )
 """Words that weaken a statement: of a cause they are the honest form, of anything else they leave nothing."""
+_EXAMPLE = re.compile(r"(?:for (?:example|instance)|e\.g)\b", re.IGNORECASE)
 _HEADLESS = re.compile(r"(?:seems?|looks?|appears?) (?:to|like)\b", re.IGNORECASE)
 _NARRATION = re.compile(
     r"(?:(?:this|the|these) (?:commit|PR|pull request|patch|change|branch|series|MR|merge)s?\b|(?:(?:also|and|then|this|while (?:at it|here)|additionally|finally|furthermore|minor|some|more|now|just|simply|in addition),?\s+){0,2}"
@@ -134,7 +144,7 @@ _PASSIVE_NARRATION = re.compile(
 )
 _LOOKS = re.compile(
     r"\b(?:clean(?:er|ed|up|liness|ly)?|simplif\w+|simpler|readab\w+|legib\w+|nicer|prettier|neater|tid(?:y|ier)|consisten(?:t|cy|tly)|clarity|clearer|clarif\w+|easier to (?:read|follow|maintain|understand|review|reason|grok|see|edit|extend)|easier|DRY|"
-    r"boilerplate|code (?:style|duplication|quality|base)|duplicat(?:e|ed|ion of) code|mypy|pyright|type[- ]?check\w*|typed|typing|annotat\w+|lint\w*|flake8|ruff|black|coverage|codecov|isort|pre-commit|(?:go )?vet|golint|gofmt|clippy|rustfmt|rubocop|eslint|pychecker|pyflakes|by mistake|accidentally (?:added|committed|checked|left|included)|typos?|wording|phrasing|refactor\w*|"
+    r"boilerplate|in (?:one|a single) place|code (?:style|duplication|quality|base)|duplicat(?:e|ed|ion of) code|mypy|pyright|type[- ]?check\w*|typed|typing|annotat\w+|lint\w*|flake8|ruff|black|coverage|codecov|isort|pre-commit|(?:go )?vet|golint|gofmt|clippy|rustfmt|rubocop|eslint|pychecker|pyflakes|by mistake|accidentally (?:added|committed|checked|left|included)|typos?|wording|phrasing|refactor\w*|reformat\w*|formatter|code format\w*|"
     r"docstrings?|docs?|documentation|documented|readme|changelog|release notes?|comments?|naming|misleading name|confus\w+|spelling|grammar|sphinx|rst|markdown|website|badges?|unused|dead code|redundant|superfluous|unnecessary|not needed|unneeded|leftovers?|magic)\b",
     re.IGNORECASE,
 )
@@ -149,7 +159,7 @@ CONNECTIVE = re.compile(r"^(?:(?:and|but|also|however|so|then|additionally|note 
 """Words that join a sentence to the one before it, without which it says the same."""
 _BESIDES = re.compile(r"(?:also|additionally|while (?:at it|here)|in addition|furthermore)\b", re.IGNORECASE)
 _ANAPHOR = re.compile(
-    r"(?:this|that|these|those|it|they|he|she|so|thus|therefore|hence|then|however|but|instead|as a result|consequently|because of (?:this|that)|the (?:latter|former|same|other|second|first|reason|problem|issue|fix|solution)|such|both|there|which|otherwise|in (?:this|that|those|these|such)|"
+    r"(?:for (?:example|instance)|this|that|these|those|it|they|he|she|so|thus|therefore|hence|then|however|but|instead|as a result|consequently|because of (?:this|that)|the (?:latter|former|same|other|second|first|reason|problem|issue|fix|solution)|such|both|there|which|otherwise|in (?:this|that|those|these|such)|"
     r"for (?:this|that)|with (?:this|that)|also|additionally|still|yet|and|or|even|turns out|similarly|likewise|furthermore|moreover|now|here|second(?:ly)?|third(?:ly)?|nevertheless|nonetheless)\b",
     re.IGNORECASE,
 )
@@ -194,14 +204,15 @@ def weight_of(text: str) -> Weight:
     """Return how much a sentence of a message states. Narration, speculation and talk about the code's looks: nothing."""
     if _SPECULATION.search(text) or len(text.split()) < 5 or text.endswith("!"):
         return Weight.NOTHING
-    has_cause = _CAUSE.search(text) is not None
+    cause = _CAUSE.search(text)
+    has_cause = cause is not None and (not _BARE_WORKAROUND.match(cause[0]) or _NAMED.search(text) is not None)
     is_guard = _GUARD.search(text) is not None
     if _HEADLESS.match(text):
         return Weight.NOTHING
     if _LOOKS.search(text):
         return Weight.NOTHING
     if has_cause:
-        return Weight.CAUSE
+        return Weight.STATE if _EXAMPLE.match(text) else Weight.CAUSE
     if _HEDGED.search(text):
         return Weight.NOTHING
     if _MENDED_NAME.match(text) or (_MENDS.match(text) and states_a_defect(text)):
@@ -220,7 +231,7 @@ def weight_of(text: str) -> Weight:
 def tells_what_was(text: str, *, is_fix: bool) -> bool:
     """Return whether a sentence says how things were before a change: in a fix this is what was wrong."""
     return (
-        (_FORMERLY.search(text) is not None or (is_fix and _PAST.match(text) is not None))
+        (_BEFORE.search(text) is not None or (is_fix and (_FORMERLY.search(text) or _PAST.match(text)) is not None))
         and not _HEDGED.search(text)
         and not _NARRATION.match(text)
         and not _PASSIVE_NARRATION.search(text)
@@ -241,6 +252,8 @@ def describes_a_defect(text: str) -> bool:
 
 def states_a_reason(text: str) -> bool:
     """Return whether a subject says why: what it avoids, or what made it necessary."""
+    if _VAGUE_MANY.match(text):
+        return False
     if weight_of(text) is Weight.CAUSE:
         return True
     if _LOOKS.search(text) or _SPECULATION.search(text):

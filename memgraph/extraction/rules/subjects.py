@@ -51,7 +51,7 @@ _DEPENDENCY = re.compile(
     re.IGNORECASE,
 )
 _PROGRESS = re.compile(
-    r"(?:(?:down to|only) \d+ |\d+ (?:\w+ )?(?:tests?|failures?|errors?|warnings?) (?:left|remaining|to go|failing)|(?:part|step|phase) \d|first (?:cut|pass|draft|stab)\b|.{3,60}:? plumbing\W*$)",
+    r"(?:(?:down to|only) \d+ |\d+ (?:\w+ )?(?:tests?|failures?|errors?|warnings?) (?:left|remaining|to go|failing)|(?:part|step|phase) \d|(?:first|second|last|other|another) (?:half|part|step|cut|pass|draft|stab)\b|.{3,60}:? plumbing\W*$)",
     re.IGNORECASE,
 )
 _TRIVIAL = re.compile(

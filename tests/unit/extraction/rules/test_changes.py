@@ -232,9 +232,17 @@ def test_a_fix_says_what_a_named_part_does_now() -> None:
         ("An open task probably should close the till too", ""),
         ("Use plain text for the CSRF page", ""),
         ("CI: read the till once", "It runs once in a shop, because every test takes a minute."),
+        ("Second half of the new till", "It moves the book, so that the shop can be closed without the till."),
+        ("Created the shop runner, started making it open at night.", ""),
+        ("Add the state of carts", "For example, a cart is full because somebody filled it."),
         ("Cut v0.2", "The machine did not publish the tag, so we need another one of them."),
         ("price_of() can now return a cart", ""),
     ],
 )
 def test_what_names_no_thing_or_no_cause_is_silent(description: str, output: str) -> None:
     assert told(description, output) is None
+
+
+def test_a_reference_leaves_no_dangling_word() -> None:
+    cause = "The till was read twice, because two clerks opened it."
+    assert told("Fix for #12", cause) == f"Fix. {cause}"
