@@ -42,7 +42,9 @@ _SECURITY = re.compile(
     re.IGNORECASE,
 )
 _BREAKS = re.compile(r"\bBREAKING[ -]CHANGES?\b[:\s]*|^\[breaking-change\]", re.MULTILINE)
-_DEPRECATES = re.compile(r"\b(?:deprecat(?:e|es|ed|ing))\s+\S", re.IGNORECASE)
+_DEPRECATES = re.compile(
+    r"\b(?:deprecat(?:e|es|ed|ing))\s+(?!apis?\b|usages?\b|code\b|things\b|stuff\b)\S", re.IGNORECASE
+)
 _DROPS = re.compile(
     r"(?:drop(?:s|ped|ping)?|remov(?:e|es|ed|ing)|end|discontinue)\s(?:\w+ ){0,2}?(?:support (?:for|of)\s+\S|\S{1,40}(?: \S{1,20}){0,3} support\b)",
     re.IGNORECASE,

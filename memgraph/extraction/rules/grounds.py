@@ -181,7 +181,7 @@ _BARE_OBJECT = re.compile(
 )
 _NEAR_WORDS = 7
 _ORIGIN = re.compile(
-    r"(?:(?:this|the|it|which|a|bug|was|is|has|been|regression|issue|problem|error|fixes|fixed)\W+(?:\w+\W+){0,4}?)?(?:introduced|caused|broken|broke|regressed|regression|since|due to)\s(?:\w+\s){0,4}?[0-9a-f]{7,40}\b",
+    r"(?:(?:this|these|the|it|which|a|bugs?|was|were|is|has|been|regressions?|issue|problem|error|fixes|fixed)\W+(?:\w+\W+){0,4}?)?(?:introduced|caused|broken|broke|regressed|regression|since|due to)\s(?:\w+\s){0,4}?[0-9a-f]{7,40}\b",
     re.IGNORECASE,
 )
 _MENDED_NAME = re.compile(

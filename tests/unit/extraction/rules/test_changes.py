@@ -208,6 +208,7 @@ def test_one_part_of_a_squashed_change_is_told() -> None:
 def test_a_culprit_alone_says_nothing_of_what_broke() -> None:
     origin = "This regression was caused by 3ef51d7f733a (Sort the carts)."
     assert told("Fix a regression of carts", origin) is None
+    assert told("Fix carts", "These bugs were introduced by 3ef51d7f733a (Sort the carts).") is None
     cause = "Carts were sorted by two workers."
     assert told("Fix a regression of carts", f"{cause} {origin}") == (
         f"Fix a regression of carts. {cause} This regression was caused by 3ef51d7f73 (Sort the carts)."
