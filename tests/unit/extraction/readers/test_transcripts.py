@@ -329,5 +329,6 @@ def test_codex_logs_of_the_first_form_have_no_payload(tmp_path: Path) -> None:
         {"type": "function_call", "name": "shell", "call_id": "1", "arguments": '{"command": ["ls", "a b"]}'},
         {"type": "function_call_output", "call_id": "1", "output": "nonsense {"},
     )
-    builds = [record.build for record in TranscriptReader(path).records(None) if record.build]
-    assert [task.description for build in builds for task in build.tasks] == ["Bash: ls 'a b'"]
+    records = list(TranscriptReader(path).records(None))
+    assert [task.description for record in records if record.build for task in record.build.tasks] == ["Bash: ls 'a b'"]
+    assert [record.skipped for record in records] == [None]
