@@ -75,7 +75,7 @@ GENERAL = re.compile(
     r"(?:before|after) (?:every|each|any)\s\w+|(?:for|on|in|at|with) every\s(?:\w+ )?(?:commit|pr|pull request|push|release|build|run|change|branch|call|new|deploy\w*|message|answer|request)s?\b|^(?:for )?(?:every|each)\s(?!of these)\w+|"
     r"\bnext time\b(?!\W*$)|as per (?:our|the|my)|according to (?:our|my)|occasionally|regularly|periodically|from time to time|(?:every|each) (?:day|week|month|night|sprint|quarter)|out of bounds|"
     r"(?:your|our) (?:directives?|instructions?|guidelines?|principles?) (?:are|is|says?|state)|^you (?:keep|constantly|repeatedly) \w+ing\b|^that'?s how (?:we|i|things|it)\b|^in (?:the )?future\b|(?:our|the|my) (?:rule|convention|policy|standard|workflow|house style)\b|"
-    r"(?:not allowed|forbidden|off[- ]limits|mandatory|no more \w+)|you (?:should|shouldn'?t|must|may|can|are)\b.{0,160}\bunless|before (?:you )?(?:commit|push|merg|deploy|releas|install|delet|open|touch|edit|writ|tell|say|claim|report)\w{0,4})\b",
+    r"(?:i remind you|not allowed|forbidden|off[- ]limits|mandatory|no more \w+)|you (?:should|shouldn'?t|must|may|can|are)\b.{0,160}\bunless|before (?:you )?(?:commit|push|merg|deploy|releas|install|delet|open|touch|edit|writ|tell|say|claim|report)\w{0,4})\b",
     re.IGNORECASE,
 )
 NOT_GENERAL = re.compile(
