@@ -41,6 +41,10 @@ class TestTheSame:
     def test_what_was_added_or_changed_again_and_again_is_no_lesson(self) -> None:
         assert text_of(*(row(f"Support {name} models.", "novelty", "models") for name in ("large", "small"))) is None
 
+    def test_what_a_user_said_is_told_by_its_own_memory(self) -> None:
+        said = ("The user said: The shop build fails.", "The user said: The shop build is red.")
+        assert text_of(*(row(one, "statement", "user") for one in said), outcome="unknown") is None
+
 
 def mended(number: int, said: str, **fields: Any) -> Row:
     day = f"2026-0{number}-04T10:00:00.000Z"
