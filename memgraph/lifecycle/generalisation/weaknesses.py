@@ -80,7 +80,7 @@ _NO_MEND = re.compile(
 )
 """Opening of a change that mends an environment's fault in passing, if at all."""
 _TO_MEND = re.compile(
-    r"(?:Work(?:ed|s)? around|Mitigat\w{1,4}|Us(?:e|es|ed)|Avoid(?:s|ed)?|Mov(?:e|es|ed)|Mak(?:e|es)|Made|Restructur\w{1,3}|Replac\w{1,3}|Hold|Acquir\w{1,3}|"
+    r"(?:Work(?:ed|s)? around|Mitigat\w{1,4}|Us(?:e|es|ed)|Avoid(?:s|ed)?|Mov(?:e|es|ed)|Mak(?:e|es)|Restructur\w{1,3}|Replac\w{1,3}|Hold|Acquir\w{1,3}|"
     r"Releas\w{1,3}|Lock(?:s|ed)?|Unlock|Check(?:s|ed)?|Wrap(?:s|ped)?|Ensur\w{1,3}|Wait(?:s|ed)?|Clos(?:e|es|ed)|Defer|Guard|Protect|Call|Set|Copy|Free|Forc\w{1,3}|"
     r"Refactor|Instead(?: of)?,?|To (?:fix|avoid|prevent|solve|resolve) (?:this|that|it),|(?:The|Our) (?:fix|solution|remedy|workaround) (?:is|was)|Fix(?:ed|es)? (?:this |it )?by)\b",
 )
@@ -93,9 +93,11 @@ _ENDS = (
 """What stands before a fault that is mended, rather than tested or named in passing."""
 _RESOURCE = r"(?:memory|references?|resources?|descriptors?|fds?|handles?|sockets?|connections?|goroutines?|threads?|variables?|objects?|files?)"
 _FAULTS: Mapping[str, re.Pattern[str]] = {
-    name: re.compile(f"{_ENDS}(?:{pattern})", re.IGNORECASE)
+    name: re.compile(
+        rf"{_ENDS}(?:{pattern})|(?:{pattern})(?: \w+){{0,2}}? (?:occurs?|happens?|arises?)\b", re.IGNORECASE
+    )
     for name, pattern in {
-        "deadlocks and race conditions": r"dead-?lock(?:s|ed|ing)?\b|(?:data )?races?(?: conditions?)?\b(?= ?(?:$|[^\w ]|(?:between|in|with|when|on|and|that|where|to)\b))|"
+        "deadlocks and race conditions": r"dead-?lock(?:s|ed|ing)?\b|(?:data )?races?(?: conditions?)?\b(?= ?(?:$|[^\w ]|(?:between|in|with|when|on|and|that|where|to|may|can|could|might|would)\b))|"
         r"thread[- ]?(?:un)?safe\b",
         "leaks": rf"{_RESOURCE} leak(?:s|ed|ing|age)?\b(?! (?:detect|check|test))|leak(?:s|ed|ing)? (?:of )?(?:\w+ ){{0,3}}?{_RESOURCE}\b",
         "endless loops and recursions": r"(?:infinite|endless)(?:ly)? (?:loop|recurs)\w{0,4}|recursion errors?\b|loops? forever\b|stack overflows?\b",
