@@ -98,7 +98,7 @@ _FAULTS: Mapping[str, re.Pattern[str]] = {
     )
     for name, pattern in {
         "deadlocks and race conditions": r"dead-?lock(?:s|ed|ing)?\b|(?:data )?races?(?: conditions?)?\b(?= ?(?:$|[^\w ]|(?:between|in|with|when|on|and|that|where|to|may|can|could|might|would)\b))|"
-        r"thread[- ]?(?:un)?safe\b",
+        r"(?:thread[- ]?un|(?:(?<=not )|(?<=n['’]t ))thread[- ]?)safe\b",
         "leaks": rf"{_RESOURCE} leak(?:s|ed|ing|age)?\b(?! (?:detect|check|test))|leak(?:s|ed|ing)? (?:of )?(?:\w+ ){{0,3}}?{_RESOURCE}\b",
         "endless loops and recursions": r"(?:infinite|endless)(?:ly)? (?:loop|recurs)\w{0,4}|recursion errors?\b|loops? forever\b|stack overflows?\b",
         "hangs": r"(?:hang(?:s|ing)?|hung|block(?:s|ed|ing)? (?:forever|indefinitely))\b",
@@ -114,11 +114,11 @@ _SUBJECTS: Mapping[str, re.Pattern[str]] = {
     for name, pattern in {
         "errors with text encodings": r"unicode\b(?! (?:decoding|encoding) errors?)|utf-?(?:8|16)\b|Unicode\w{1,20}Error\b|non-ascii\b|byte ?strings?\b|mojibake\b|"
         r"(?:text|file|filesystem|string|character) encodings?\b|encoding (?:errors?|issues?|problems?)\b",
-        "errors of escaping and quoting": r"(?:un|mis|re|double[ -])?(?:quot|escap)(?:e[sd]?|ing)\b(?! sequences?)",
+        "errors of escaping and quoting": r"(?<!loop )(?:un|mis|re|double[ -])?(?:quot|escap)(?:ed|ing)\b",
         "broken line endings": r"line[- ]?endings?\b|CRLF\b|carriage returns?\b",
         "errors with symbolic links": r"sym(?:bolic )?-?link(?:s|ed|ing)?\b",
         "errors with time zones": r"time-?zones?\b|DST\b|daylight saving\b",
-        "crashes on missing values": r"nil pointer\b|NoneType\b|null pointer\b|(?:\w+ )?(?:is|are|being|was) (?:None|nil|null)\b",
+        "crashes on missing values": r"nil pointer\b|NoneType\b|null pointer\b|(?:is|are|being|was) (?-i:None|nil|null|NULL)\b",
     }.items()
 }
 """Subjects of faults: a word for a defect stands near."""

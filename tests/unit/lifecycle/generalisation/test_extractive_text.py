@@ -111,6 +111,8 @@ class TestWeakPoints:
             ["It could then deadlock with the other worker."],
             ["This led to a deadlock of all workers."],
             ["The deadlock came with 4f0c2a9d1b (Fix a race of the workers)."],
+            ["Fix reports of a clash when there is none, as"],
+            ["The lists are thread-safe, so they need a lock, and"],
             ["Remove the Windows job of the CI, as it fails on Windows."],
             ["Fix the check for `windows` in the menu, which fails."],
             ["Fix builds on Windows, macOS and Solaris that fail when a file is missing."],
