@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import orjson
@@ -17,6 +19,8 @@ from memgraph.ports import TokenCounter
 _MAX_EVENTS = 500
 _MAX_DESCRIPTION_CHARS = 500
 _MAX_OUTPUT_CHARS = 400
+_MAX_SAID_CHARS = 1_000
+_MAX_CONTEXT_CHARS = 200
 _MAX_FILES = 5
 
 _TASK = """\
@@ -94,13 +98,22 @@ def prompt_for(log: BuildEventLog, *, limit: int, max_tokens: int, counter: Toke
 
 
 def informative_events(log: BuildEventLog, most: int, cost: Callable[[Event], int]) -> list[Event]:
-    """Return the most informative events of a log that fit: interventions, failures, detailed texts. They keep their order."""
+    """Return the most informative events of a log that fit, in order: interventions, failures, what the agent said, detailed texts."""
     chosen: list[Event] = []
     for event in sorted(_events(log), key=_rank)[:_MAX_EVENTS]:
         if (size := cost(event)) <= most:
             most -= size
             chosen.append(event)
-    return sorted(chosen, key=lambda event: event.number)
+    times = list(accumulate((task.occurred_at or "" for task in log.tasks), max))
+    return sorted(chosen, key=lambda event: _place(event, times))
+
+
+def _place(event: Event, times: Sequence[str]) -> tuple[float, int]:
+    """Return where an event stands: tasks in their order, an intervention after the last task before it, if tasks have times."""
+    if event.task is not None:
+        return event.number, 0
+    before = bisect_right(times, event.said.timestamp) if event.said and times and times[-1] else len(times)
+    return before - 0.5, event.number
 
 
 def fenced(record: str) -> tuple[str, str]:
@@ -118,13 +131,18 @@ def _rank(event: Event) -> tuple[int, int]:
     if event.task is None:
         return 0, event.number
     task = event.task
-    return {"failure": 1, "partial": 2}.get(task.outcome, 3 if task.output or task.lesson else 4), event.number
+    routine = 3 if task.lesson or task.reasoning else 4 if task.output else 5
+    return {"failure": 1, "partial": 2}.get(task.outcome, routine), event.number
 
 
 def _fields(event: Event) -> dict[str, Any]:
     if event.said:
-        said = {"date": event.said.timestamp[:10], "user_did": event.said.action, "context": event.said.context}
-        return {"event": event.number} | {name: text[:_MAX_DESCRIPTION_CHARS] for name, text in said.items() if text}
+        texts = {
+            "date": event.said.timestamp[:10],
+            "user_did": event.said.action[:_MAX_SAID_CHARS],
+            "context": event.said.context[:_MAX_CONTEXT_CHARS],
+        }
+        return {"event": event.number} | {name: text for name, text in texts.items() if text}
     assert event.task is not None  # noqa: S101 (an event is one of the two)
     task = event.task
     texts = {

@@ -17,7 +17,9 @@ from memgraph.model.results.distillation import OrdersResult
 from memgraph.store import AgentMemoryStore
 
 LONG_EVENTS = 30
-"""Minimum number of tasks and interventions of a long session; the rules kept little if they kept less than one of so many."""
+"""Minimum number of events of a long session; the rules kept little if they kept less than one memory for so many."""
+_EVENTS_OF_AN_INTERVENTION = 6
+"""An intervention counts as so many tasks: users state in about one turn of five what holds beyond the task, and rules find half of it."""
 _NO_SESSIONS = frozenset({"git", "ci log", "test report"})
 """Sources whose builds contain no conversation."""
 _EVENT_FRAME_CHARS = 12
@@ -42,7 +44,7 @@ class SessionWatch:
 
     def note(self, log: BuildEventLog) -> None:
         """Note a log if it is a long session, and among the longest so far."""
-        many = len(log.tasks) + len(log.user_interventions)
+        many = len(log.tasks) + _EVENTS_OF_AN_INTERVENTION * len(log.user_interventions)
         if log.source in _NO_SESSIONS or many < LONG_EVENTS or not self._most:
             return
         entry = (many, f"{log.project_id}\x1f{log.build_id}", log)

@@ -18,9 +18,10 @@ FOUND = [{"type": "semantic", "content": f"Fact number {number} of the build"} f
 
 
 def session(name: str, events: int, **fields: Any) -> dict[str, Any]:
+    """Return a session with one intervention, which counts as six events, and so many tasks that it has `events`."""
     tasks = [
         {"task_id": f"t{number}", "agent_name": "A", "description": f"Look at file {number}", "outcome": "success"}
-        for number in range(events - 1)
+        for number in range(events - 6)
     ]
     said = [
         {"timestamp": "2026-01-05T10:00:00Z", "action": "Keep the answers short", "context": f"with the key {TOKEN}"}
@@ -57,6 +58,23 @@ def test_the_longest_session_comes_first_with_what_the_user_said_and_no_secret(i
     assert TOKEN not in order.excerpt
     assert len(order.excerpt) <= 8_000
     assert order.source_at == "2026-01-06T00:00:00.000Z"
+
+
+def test_a_conversation_without_tasks_is_a_long_session_if_the_user_spoke_often(ingested: Any) -> None:
+    said = [{"timestamp": f"2026-01-05T10:0{number}:00Z", "action": f"Point {number}"} for number in range(5)]
+    talks = [session(f"talk{many}", 6, user_interventions=said[:many]) for many in (4, 5)]
+    assert [order.build_id for order in ingested(talks)] == ["talk5"]
+
+
+def test_an_excerpt_is_in_the_order_of_the_session(ingested: Any) -> None:
+    log = session("long", 40)
+    for number, task in enumerate(log["tasks"]):
+        task["occurred_at"] = f"2026-01-05T09:{40 + number if number < 20 else 59}:{number:02}Z"
+    [order] = ingested(
+        [log | {"user_interventions": [{"timestamp": "2026-01-05T09:42:30Z", "action": "Keep it short"}]}]
+    )
+    said = order.excerpt.index("Keep it short")
+    assert order.excerpt.index("Look at file 2\n") < said < order.excerpt.index("Look at file 3\n")
 
 
 def test_a_session_that_is_read_again_is_not_asked_about_again(ingested: Any) -> None:
