@@ -187,7 +187,8 @@ def refused(model: str, error: ValidationError) -> InvalidInputError:
     place = first["loc"]
     if first["type"] == "invalid_key":  # the last part of its location is the key itself
         place, problem = place[:-1] or ("keys",), "must have strings as its keys"
-    return InvalidInputError(problem, field=".".join(map(str, place)) or model, value=first.get("input"))
+    value = first.get("input") if not others else ...
+    return InvalidInputError(problem, field=".".join(map(str, place)) or model, value=value)
 
 
 def _complaint(found: Any) -> str:
