@@ -247,5 +247,5 @@ def test_the_answer_of_the_documentation_fits_the_schema() -> None:
     schema = claim_schema(required=REQUIRED)
 
     assert set(REQUIRED) == {"type", "content", "outcome", "confidence", "evidence"}
-    for statement in example["statements"]:
-        assert set(schema["required"]) <= set(statement) <= set(schema["properties"])
+    for said in example["statements"]:
+        assert set(schema["required"]) <= set(said) <= set(schema["properties"])
