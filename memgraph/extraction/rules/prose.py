@@ -18,6 +18,9 @@ _MAX_SENTENCE_CHARS = 420
 _MAX_REASONS_CHARS = 500
 _LEAST_WORDS = 5
 
+_MARKS = " \t*-•"
+_DUNDER = re.compile(r"__\w+__")
+"""A name such as ``__version__``, whose underscores are no emphasis."""
 _FENCE = re.compile(r"\s{0,8}(?:```|~~~)")
 _END_OF_PROSE = re.compile(
     r"--HG--|updated-dependencies:|#? ?Conflicts:|(?:<details>)?<summary>|Squashed commit of|\W{0,2}rebased? ",
@@ -145,7 +148,11 @@ def plain(text: str) -> str:
     text = _LONG_SHA.sub(r"\1", _FOOTNOTE.sub("", _BRACKETED_REFERENCE.sub("", text)))
     if text.startswith("(") and text.endswith((".)", "!)")) and text.count(")") == 1:
         text = text[1:-1]
-    return text.strip(" \t*_-•")
+    text = text.strip(_MARKS)
+    begins, _, _ = text.partition(" ")
+    _, _, ends = text.rpartition(" ")
+    text = text if _DUNDER.search(begins) else text.lstrip("_" + _MARKS)
+    return text if _DUNDER.search(ends) else text.rstrip("_" + _MARKS)
 
 
 def _is_complete(text: str) -> bool:
