@@ -34,14 +34,14 @@ class InvalidInputError(MemGraphError, ValueError):
     field : str
         Dotted name of the refused field, such as ``tasks.0.outcome``.
     value : object
-        The refused value, shortened for display.
+        The refused value, shortened for display. Left out: the message shows none.
     """
 
-    def __init__(self, problem: str, *, field: str, value: object = None) -> None:
+    def __init__(self, problem: str, *, field: str, value: object = ...) -> None:
         self.problem = problem
         self.field = field
-        self.value = value
-        super().__init__(f"{field}: {problem} (got {_shown(value)})")
+        self.value = None if value is ... else value
+        super().__init__(f"{field}: {problem}" + ("" if value is ... else f" (got {_shown(value)})"))
 
 
 class UnsupportedClaimError(InvalidInputError):

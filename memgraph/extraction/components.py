@@ -37,6 +37,9 @@ _DOC_PARTS = frozenset({"docs", "doc", "examples", "example", "demos"})
 _TEST_PARTS = frozenset({"tests", "test", "testing", "spec", "specs", "__tests__", "conftest", "fixtures", "test_data"})
 _MACHINERY = frozenset({".github", ".circleci", ".devcontainer", ".vscode", ".gitlab", "ci"})
 _MACHINERY_FILES = frozenset({"codecov.yml", "tox.ini", "noxfile.py", "appveyor.yml"})
+_PACKAGING = frozenset(
+    "setup.py setup.cfg pyproject.toml makefile package.json cargo.toml manifest.in pipfile build.gradle pom.xml go.mod cmakelists.txt".split()
+)
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -73,6 +76,11 @@ def is_machinery(path: str) -> bool:
 def is_incidental(path: str) -> bool:
     """Return whether a file's changes alone say little about the product."""
     return is_documentation(path) or is_test(path) or is_machinery(path)
+
+
+def is_packaging(path: str) -> bool:
+    """Return whether a file says how the project is built: what it says moves to another one rather than goes."""
+    return PurePosixPath(path.lower()).name in _PACKAGING
 
 
 def component_name(text: str) -> str | None:

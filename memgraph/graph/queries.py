@@ -166,6 +166,8 @@ def named_query(name: str) -> NamedQuery:
     alike = [one for one in queries if words & set(one.split("_"))]
     near = list(dict.fromkeys([*get_close_matches(asked, queries, n=_SHOWN), *alike]))[:_SHOWN]
     hint = f"did you mean {' or '.join(near)}? " if near else ""
+    if len(name.split()) > 1:
+        hint = "a Cypher statement is given as --cypher TEXT; "
     raise QueryError(f"there is no query {name[:80]!a}; {hint}`memgraph queries` lists them")
 
 

@@ -29,6 +29,7 @@ MAX_ITEMS = 1_000
 MAX_COUNT = 2**31 - 1
 """The index holds counts as int32."""
 
+_MOST_PROBLEMS = 5
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -177,13 +178,17 @@ def refused(model: str, error: ValidationError) -> InvalidInputError:
         return InvalidInputError(
             cause.problem, field=f"{path}.{cause.field}" if path else cause.field, value=cause.value
         )
-    problem = _complaint(first)
-    if error.error_count() > 1:
-        problem += f"; {error.error_count() - 1} more errors"
+    others = [found for found in errors if found is not first]
+    shown = [f"{'.'.join(map(str, one['loc'])) or model}: {_complaint(one)}" for one in others[: _MOST_PROBLEMS - 1]]
+    left = len(others) - len(shown)
+    problem = "; ".join(
+        [_complaint(first), *shown, *([f"{left} more {'error' if left == 1 else 'errors'}"] if left else [])]
+    )
     place = first["loc"]
     if first["type"] == "invalid_key":  # the last part of its location is the key itself
         place, problem = place[:-1] or ("keys",), "must have strings as its keys"
-    return InvalidInputError(problem, field=".".join(map(str, place)) or model, value=first.get("input"))
+    value = first.get("input") if not others else ...
+    return InvalidInputError(problem, field=".".join(map(str, place)) or model, value=value)
 
 
 def _complaint(found: Any) -> str:

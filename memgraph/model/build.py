@@ -41,6 +41,8 @@ class BuildTask(Model):
         The earlier task that had been undone and that this one puts back.
     removes : str or None
         The earlier task that had added, or deprecated, what this one removes.
+    takes_back : str or None
+        The earlier task whose decision this one reverses by another change: it goes back to what was left, or restores what was removed.
     mends, mends_subject : str or None, str
         The earlier task whose mistake this one corrects, and what it was called.
     attempt, attempts : int or None
@@ -63,6 +65,7 @@ class BuildTask(Model):
     reverts: Name | None = None
     restores: Name | None = None
     removes: Name | None = None
+    takes_back: Name | None = None
     mends: Name | None = None
     mends_subject: LogText = ""
     attempt: Count | None = None

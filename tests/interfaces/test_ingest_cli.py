@@ -80,7 +80,7 @@ def test_text_has_a_line_per_source_and_a_total(run: Any, reports: Path) -> None
     first, second, total = shown.stdout.splitlines()[:3]
     assert first.startswith(f"{reports / 'b.xml'}: 1 build, ")
     assert second.startswith(f"{reports / 'below' / 'a.xml'}: 1 build, ")
-    assert total.startswith("2 sources: Read 2 records as 2 builds")
+    assert total.startswith("2 sources: read 2 records as 2 builds")
     assert "2 sources: nothing new." in run("junit", reports).stdout
 
 

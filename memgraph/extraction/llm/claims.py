@@ -5,7 +5,7 @@ One form and one verification serve the extractor that asks a model and the answ
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -29,9 +29,9 @@ Span = Annotated[Text, Field(max_length=MAX_EVIDENCE_CHARS)]
 Detail = Annotated[Text, Field(max_length=MAX_CONTENT_CHARS)]
 Listed = Annotated[list[Detail], Field(max_length=_MAX_LISTED)]
 
-FIELDS = """\
+FIELDS = f"""\
 - "type": "episodic" (what happened), "semantic" (what is so in general) or "procedural" (how to do something)
-- "content": one to three sentences that stand on their own, naming files, errors and reasons; at most 600 characters
+- "content": one to three sentences that stand on their own, naming files, errors and reasons; at most {MAX_CONTENT_CHARS} characters
 - "outcome": "positive", "negative", "neutral" or "unknown"
 - "tags": up to five short words
 - "confidence": from 0 to 1
@@ -177,11 +177,17 @@ def _described(name: str, problems: list[str]) -> list[str]:
     return [f"{name}: {problem}" for problem in dict.fromkeys(problems)]
 
 
-def claim_schema(**more: Any) -> dict[str, Any]:
+REQUIRED = tuple(name for name, field in Claim.model_fields.items() if field.is_required())
+"""The fields that an answer must have."""
+
+
+def claim_schema(*, required: Sequence[str] | None = None, **more: Any) -> dict[str, Any]:
     """Return the JSON schema of a claim: flat, without references and lengths, which servers of small models fail on.
 
     Parameters
     ----------
+    required : sequence of str, optional
+        None: all properties, which makes a model consider each of them.
     more : Any
         Further properties, such as the number of an event.
     """
@@ -202,4 +208,5 @@ def claim_schema(**more: Any) -> dict[str, Any]:
         "agents": texts,
         **more,
     }
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    names = list(properties if required is None else required)
+    return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}

@@ -39,6 +39,8 @@ class Rollout:
         elif kind is None and isinstance(entry.get("id"), str) and "timestamp" in entry and "sessionId" not in entry:
             self._begin(entry, {})
             item = {}
+        elif entry.keys() == {"record_type"}:
+            item = {}  # old files announce each record by a line that holds nothing else
         elif self.session and kind in _ITEMS:
             item = entry
         else:

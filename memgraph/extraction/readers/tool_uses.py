@@ -14,6 +14,17 @@ _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,5})\b")
 _ASKING = re.compile(r"(?:\S*/)?(?:e?grep|rg|git (?:grep|diff)|diff|cmp|test|\[|pgrep|which|command -v)(?:\s|$)")
 """Programs for which exit code 1 is a regular result."""
 
+_RUNS_A_CHECK = re.compile(
+    r"(?:\s{0,4}(?:cd\s[^&;|\n]{1,200}(?:&&|;)|[A-Z_][A-Z0-9_]{0,40}=\S{0,200}\s|(?:uv|poetry|pipenv|hatch|npx|python3? -m)\s(?:run\s)?))*"
+    r"\s{0,4}(?:pytest|unittest|tox|nox|jest|vitest|mypy|tsc|go|cargo|npm|pnpm|yarn|make)\b"
+)
+_FAILED = re.compile(
+    r"^(?:FAIL(?:\s+\S+\s+\d[\d.]*s)?|=+ .{0,80}\b[1-9]\d* (?:failed|errors?)\b.{0,80} =+|npm (?:error|ERR!) \S.{0,400}|error: could not compile\b.{0,200}|"
+    r"test result: FAILED\b.{0,200}|Tests:\s{1,8}[1-9]\d* failed\b.{0,200}|FAILED \((?:failures|errors)=.{1,40}\)|Found [1-9]\d* errors? in .{1,100})$",
+    re.MULTILINE,
+)
+"""Verdicts of programs that check, which a pipe hides from the exit code."""
+
 
 def change_of(description: str, given: dict[str, Any]) -> str:
     """Return what an edit replaced by what, as far as it is short; of a new file only its name."""
@@ -46,9 +57,10 @@ def description_of(tool: str, given: dict[str, Any], file: str) -> str:
 
 
 def outcome_of(command: str, output: str, *, is_error: bool) -> TaskOutcome:
-    """Return how a use ended; an exit code that answers a question is no failure."""
+    """Return how a use ended; an exit code that answers a question is no failure, the verdict of a check that says so is one."""
     if not is_error:
-        return "success"  # whatever the output says
+        is_check = _RUNS_A_CHECK.match(command[:1_000]) is not None
+        return "failure" if is_check and _FAILED.search(output[-2_000:]) else "success"
     code = _EXIT_CODE.match(output)
     is_answer = code and int(code[1]) == 1 and _ASKING.match(command) and len(output.splitlines()) == 1
     return "success" if is_answer else "failure"

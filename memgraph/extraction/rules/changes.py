@@ -12,25 +12,27 @@ from dataclasses import dataclass
 
 from memgraph.extraction.components import is_documentation, is_incidental
 from memgraph.extraction.rules.grounds import (
+    CONNECTIVE,
     Weight,
     concerns_looks,
     describes_a_defect,
     is_aside,
     leans_back,
+    lists_mends,
     speculates,
     states_a_reason,
     states_a_rule,
+    tells_only_origin,
     tells_what_was,
     weight_of,
 )
 from memgraph.extraction.rules.prose import Sentence, plain, sentences_of
-from memgraph.extraction.rules.subjects import Subject, content_words, is_bump, is_noise, is_trivial
+from memgraph.extraction.rules.subjects import Subject, content_words, is_bump, is_noise, is_trivial, reports_progress
 from memgraph.extraction.statements import is_fix, is_novel, is_reshaping, is_severe
 from memgraph.model.build import BuildTask
 from memgraph.text.attempts import sentence
 
-_MAX_STATED_CHARS = 600
-_MAX_STATEMENTS = 3
+_MAX_STATED_CHARS = 800
 _MAX_CORRECTED_CHARS = 120
 _MAX_THREAT_CHARS = 600
 _LEAST_WORDS = 3
@@ -40,7 +42,9 @@ _SECURITY = re.compile(
     re.IGNORECASE,
 )
 _BREAKS = re.compile(r"\bBREAKING[ -]CHANGES?\b[:\s]*|^\[breaking-change\]", re.MULTILINE)
-_DEPRECATES = re.compile(r"\b(?:deprecat(?:e|es|ed|ing))\s+\S", re.IGNORECASE)
+_DEPRECATES = re.compile(
+    r"\b(?:deprecat(?:e|es|ed|ing))\s+(?!apis?\b|usages?\b|code\b|things\b|stuff\b)\S", re.IGNORECASE
+)
 _DROPS = re.compile(
     r"(?:drop(?:s|ped|ping)?|remov(?:e|es|ed|ing)|end|discontinue)\s(?:\w+ ){0,2}?(?:support (?:for|of)\s+\S|\S{1,40}(?: \S{1,20}){0,3} support\b)",
     re.IGNORECASE,
@@ -56,20 +60,23 @@ _INTERNAL = re.compile(
     re.IGNORECASE,
 )
 _UNSTABLE = re.compile(
-    r"\b(?:flak\w{1,6}|intermittent\w{0,2}|sporadic\w{0,4}|non-?deterministic\w{0,4}|race|unstable|fail(?:s|ed|ing|ures?)?|broken?|breaks?|hang(?:s|ing)?|hung|stuck|crash\w{0,4}|cannot|incompatib\w{2,5}|"
-    r"timing|time(?:s|d)?[- ]?out|pin(?:s|ned|ning)?|cap|unpin|requires?|needed by|workaround|work(?:s|ed|ing)? around|\w+Error)\b",
+    r"\b(?:flak\w{1,6}|intermittent\w{0,2}|sporadic\w{0,4}|non-?deterministic\w{0,4}|race|unstable|fail(?:s|ed|ing|ures?)?|broken?|break(?:s|ing|ages?)?|hang(?:s|ing)?|hung|stuck|crash\w{0,4}|cannot|corrupt\w{0,4}|never worked|wrong|incorrect\w{0,2}|incompatib\w{2,5}|"
+    r"timing|time(?:s|d)?[- ]?outs?|errors?|not (?:yet|accessible|available|supported|work\w{0,3})|slow\w{0,2}|pin(?:s|ned|ning)?|cap|unpin|requires?|needed by|workaround|work(?:s|ed|ing)? around|\w+Error)\b",
     re.IGNORECASE,
 )
-_WORDING = re.compile(
-    r"\b(?:docs?|documentation|readme|changelog|typos?|man pages?|wording|translat\w+)\b", re.IGNORECASE
+_SEVERAL = re.compile(r"\b(?:bugs|issues|problems|regressions|fixes|bugfixes|leaks|errors)\b", re.IGNORECASE)
+_PROTECTS = re.compile(
+    r"\b(?:fix\w{0,3}|prevent\w{0,3}|protect\w{0,4}|avoid\w{0,3}|block\w{0,3}|reject\w{0,3}|escap\w{1,3}|saniti[sz]\w{1,3}|validat\w{1,3}|harden\w{0,3}|disallow\w{0,3}|do(?:n't| not)|mitigat\w{1,3}|against|vulnerab\w+|attack\w{0,3}|bypass\w{0,3}|CVE-\d+|GHSA-\w+)\b",
+    re.IGNORECASE,
 )
+_SELF = frozenset({"commit", "patch", "pull", "request", "where", "which", "when"})
 _DESCRIBED = frozenset({"feature", "refactoring", "improvement"})
 _CHORES = frozenset({"docs", "ci", "chore", "wip", "release"})
-_CONNECTIVE = re.compile(r"^(?:(?:and|but|also|however|so|then|additionally|note that),?\s+){1,2}(?=\w)", re.IGNORECASE)
 _CLOSING = re.compile(
     r"[\s;,.]*\b(?:close[sd]?|fixe?[sd]?|refs?|see|resolve[sd]?|issue)\s?:?\s?(?:#|GH-)?\d*\s*$", re.IGNORECASE
 )
-
+_DANGLING_END = re.compile(r"(?:\s(?:as (?:mentioned|described|discussed) in|for|in|of|by|from|with|see))+$")
+"""What a removed reference leaves behind."""
 
 _LEADS = {"fix": "Fix", "breaking": "Breaking change", "security": "Security"}
 
@@ -99,7 +106,7 @@ def assessed(task: BuildTask, subject: Subject) -> Change | None:
     """Return what a successful change states, or None."""
     text = subject.text
     files = task.files_changed[:500]
-    if is_noise(task.description) or subject.kind in {"wip", "release"}:
+    if is_noise(task.description) or reports_progress(text) or subject.kind in {"wip", "release"}:
         return None
     if len(set(content_words(f"{text} {' '.join(subject.scopes)} {task.output[:300]}"))) < 2:
         return None
@@ -110,17 +117,24 @@ def assessed(task: BuildTask, subject: Subject) -> Change | None:
     is_threat = _SECURITY.search(f"{text}\n{task.output[:_MAX_THREAT_CHARS]}") is not None
     needs_a_cause = not (is_a_fix or is_threat) and (is_reshaping(text) or is_novel(text) or subject.kind in _DESCRIBED)
     least = Weight.CAUSE if needs_a_cause else Weight.STATE
-    stated = statements(task.output, known=text, is_remedy=not needs_a_cause, least=least)
+    stated = statements(
+        task.output, known=text, is_remedy=not needs_a_cause, is_a_fix=is_a_fix or is_threat, least=least
+    )
+    if len(stated) > 1 and _SEVERAL.search(text) and lists_mends(stated):
+        return None
     is_chore = subject.kind in _CHORES or is_trivial(task.description) or is_bump(task.description)
     if is_chore or (files and all(is_incidental(file) for file in files)):
-        is_routine = is_novel(text) or is_bump(task.description) or subject.kind in {"docs", "chore"}
-        return _of_chore(stated, is_routine=is_routine or _WORDING.search(text) is not None)
+        return _of_chore(text, stated, is_a_fix=is_a_fix)
     is_severe_one = is_severe(text)
     if subject.is_breaking or _BREAKS.search(task.output[:6_000]):
         return Change("breaking", 8.5, "a change breaks what others rely on", stated or _broken(task.output))
-    is_security = _SECURITY.search(text) is not None and len(set(content_words(text))) > _LEAST_WORDS
+    is_security = (
+        _SECURITY.search(text) is not None
+        and _PROTECTS.search(text) is not None
+        and len(set(content_words(text))) > _LEAST_WORDS
+    )
     is_security = is_security or (is_a_fix and _SECURITY.search(" ".join(stated)) is not None)
-    if is_security and (stated or not is_novel(text)):
+    if is_security and (stated or not (is_novel(text) or is_reshaping(text))):
         return Change("security", 8.2, "a change closes a security hole", stated)
     if _DEPRECATES.match(text):
         return Change("deprecation", 7.0, "something is deprecated", stated)
@@ -148,10 +162,10 @@ def assessed(task: BuildTask, subject: Subject) -> Change | None:
     return None
 
 
-def _of_chore(stated: tuple[str, ...], *, is_routine: bool) -> Change | None:
-    """Assess a change of tests, checks or the build: kept for its cause; of routine ones, for that of a failure."""
-    causes = [text for text in stated if weight_of(text) is Weight.CAUSE]
-    if any(not is_routine or _UNSTABLE.search(text) for text in causes):
+def _of_chore(text: str, stated: tuple[str, ...], *, is_a_fix: bool) -> Change | None:
+    """Assess a change of tests, checks or the build: kept for the cause of something that failed."""
+    has_cause = any(weight_of(one) is Weight.CAUSE for one in stated)
+    if has_cause and (is_a_fix or _UNSTABLE.search(" ".join([text, *stated]))):
         return Change("workaround", 5.5, "a change says what was wrong with the tests or the build", stated)
     return None
 
@@ -167,8 +181,10 @@ def _broken(body: str) -> tuple[str, ...]:
     return (sentence(_capitalised(plain(paragraph)[:_MAX_STATED_CHARS])),)
 
 
-def statements(body: str, *, known: str = "", is_remedy: bool = False, least: Weight = Weight.STATE) -> tuple[str, ...]:
-    """Return the sentences of a body that state something, in order, with those that they lean on.
+def statements(
+    body: str, *, known: str = "", is_remedy: bool = False, is_a_fix: bool = False, least: Weight = Weight.STATE
+) -> tuple[str, ...]:
+    """Return the stretch of a body that states most, in order: whole sentences of which none points to one left out.
 
     Parameters
     ----------
@@ -176,69 +192,90 @@ def statements(body: str, *, known: str = "", is_remedy: bool = False, least: We
         The subject: a sentence that only repeats it is left out.
     is_remedy : bool
         Whether the change mends or replaces something: then how things were before is a statement.
+    is_a_fix : bool
+        Whether it mends a defect: then so is anything that happened.
     least : Weight
         The weight that at least one sentence must have.
     """
     found = sentences_of(body)
     words = frozenset(content_words(known))
-    weights = [_weight(one, words, is_remedy=is_remedy and place < 3) for place, one in enumerate(found)]
+    weights = [
+        _weight(one, words, is_remedy=is_remedy and place < 3, is_a_fix=is_a_fix) for place, one in enumerate(found)
+    ]
     if max(weights, default=Weight.NOTHING) < least:
         return ()
-    ranked = sorted(range(len(found)), key=lambda place: (-weights[place], place))
-    chosen: set[int] = set()
-    for place in ranked[:_MAX_STATEMENTS]:
-        if weights[place] < Weight.STATE:
+    for place in sorted(range(len(found)), key=lambda place: (-weights[place], place)):
+        if weights[place] < max(least, Weight.STATE):
             break
-        needed = _with_context(found, place, words)
-        if needed and _length(found, chosen | needed) <= _MAX_STATED_CHARS:
-            chosen |= needed
-    _fill(found, chosen, words)
-    told = [found[place].text for place in sorted(chosen)]
-    return tuple(
-        sentence(_capitalised(_CONNECTIVE.sub("", text) if not place else text)) for place, text in enumerate(told)
-    )
+        chosen = _stretch(found, weights, place, words)
+        if not all(tells_only_origin(found[one].text) for one in chosen):
+            told = [found[one].text for one in chosen]
+            return (
+                sentence(_capitalised(CONNECTIVE.sub("", told[0]))),
+                *(sentence(_capitalised(text)) for text in told[1:]),
+            )
+    return ()
 
 
-def _fill(found: list[Sentence], chosen: set[int], known: frozenset[str]) -> None:
-    """Add what stands in the same paragraphs, as far as there is space: a cause is often half said without it."""
-    for step in (1, -1):
-        for start in sorted(chosen):
-            at = start
-            while (later := at + max(step, 0)) < len(found) and found[later].follows:
-                at += step
-                its = set(content_words(found[at].text))
-                is_said = at in chosen or len(its) < 2 or its <= known
-                if is_said or is_aside(found[at].text) or _length(found, chosen | {at}) > _MAX_STATED_CHARS:
-                    break
-                chosen.add(at)
+def _stretch(found: list[Sentence], weights: list[Weight], statement: int, known: frozenset[str]) -> list[int]:
+    """Return the sentences to tell with a statement: a stretch of its section, from what it needs to what follows from it.
+
+    It begins with the first paragraph that states something, if everything up to the statement fits; no sentence points
+    back to one that is left out. Nothing if the statement does.
+    """
+    section = [place for place, one in enumerate(found) if one.section == found[statement].section]
+    starts = [place for place in section if place <= statement and (found[place].begins or found[place].after_gap)]
+    telling = [
+        start
+        for start, end in zip(starts, [*starts[1:], statement + 1], strict=True)
+        if max(weights[start:end]) >= Weight.STATE
+    ]
+    for start in [*telling, *reversed([one for one in starts if one < telling[-1]])]:
+        chosen = _told_from(found, weights, [place for place in section if place >= start], known)
+        if statement in chosen:
+            return chosen
+    return []
 
 
-def _length(found: list[Sentence], places: set[int]) -> int:
-    return sum(len(found[place].text) + 1 for place in places)
+def _told_from(found: list[Sentence], weights: list[Weight], places: list[int], known: frozenset[str]) -> list[int]:
+    """Return what can be told of these sentences: without asides, repetitions, and what points to a sentence left out."""
+    chosen: list[int] = []
+    last = -1
+    """The last sentence that another may point to: told, or a repetition of the subject."""
+    for place in places:
+        one = found[place]
+        if is_aside(one.text) or (one.is_item and weights[place] is Weight.NOTHING and not _heads(found, place)):
+            continue
+        if leans_back(one.text) and (one.after_gap or last != place - 1):
+            continue
+        last = place
+        if _repeats(one.text, known):
+            continue
+        if sum(len(found[its].text) + 1 for its in chosen) + len(one.text) > _MAX_STATED_CHARS:
+            break
+        chosen.append(place)
+    return chosen
 
 
-def _weight(one: Sentence, known: frozenset[str], *, is_remedy: bool) -> Weight:
+def _heads(found: list[Sentence], place: int) -> bool:
+    """Return whether a list item is the heading of a paragraph that points to it."""
+    following = found[place + 1] if place + 1 < len(found) else None
+    return following is not None and not following.is_item and not following.after_gap and leans_back(following.text)
+
+
+def _repeats(text: str, known: frozenset[str]) -> bool:
+    """Return whether a sentence says nothing that the subject does not say: numbers count."""
+    its = set(content_words(text)) - _SELF
+    return its <= known or (len(its) < 2 and not any(word[:1].isdigit() for word in text.split()))
+
+
+def _weight(one: Sentence, known: frozenset[str], *, is_remedy: bool, is_a_fix: bool) -> Weight:
     weight = Weight.CAUSE if one.gives_reasons and not speculates(one.text) else weight_of(one.text)
     if one.is_item and weight < Weight.CAUSE:
         return Weight.NOTHING  # the items of a list are mostly the subjects of squashed commits
-    if weight is Weight.NOTHING and is_remedy and not one.is_item and tells_what_was(one.text):
+    if weight is Weight.NOTHING and is_remedy and not one.is_item and tells_what_was(one.text, is_fix=is_a_fix):
         weight = Weight.STATE
     return weight if set(content_words(one.text)) - known else Weight.NOTHING
-
-
-def _with_context(found: list[Sentence], place: int, known: frozenset[str]) -> set[int]:
-    """Return a sentence with those before it that it leans on; nothing if they are not there."""
-    needed = {place}
-    while leans_back(found[place].text) and place and len(needed) < _MAX_STATEMENTS:
-        if found[place].is_item if found[place].begins else not found[place].follows:
-            return set()
-        if set(content_words(found[place - 1].text)) <= known:
-            return needed  # it repeats the subject
-        place -= 1
-        if speculates(found[place].text):
-            return set()
-        needed.add(place)
-    return needed if not (place and leans_back(found[place].text)) else set()
 
 
 def composed_text(subject: Subject, change: Change, task: BuildTask, place: str) -> str:
@@ -246,6 +283,7 @@ def composed_text(subject: Subject, change: Change, task: BuildTask, place: str)
     lead = _LEADS.get(change.kind, "")
     text = plain(subject.text).strip(" .;,")
     text = _CLOSING.sub("", text).strip(" .;,") or text
+    text = _DANGLING_END.sub("", text) or text
     text = f"{lead}: {text}" if lead and not text.casefold().startswith(lead.casefold()) else _capitalised(text)
     told = " ".join([sentence(text), *change.stated])
     if task.mends and task.mends_subject:

@@ -10,7 +10,7 @@ from memgraph.extraction.error_text import error_lines, first_lines
 from memgraph.extraction.rules.changes import assessed, composed_text, statements
 from memgraph.extraction.rules.findings import Finding, Setting, composed, place_of, reverted_text
 from memgraph.extraction.rules.sessions import from_session
-from memgraph.extraction.rules.subjects import Subject, content_words, is_by_bot, parse_subject
+from memgraph.extraction.rules.subjects import MAX_SUBJECT_CHARS, Subject, content_words, is_by_bot, parse_subject
 from memgraph.extraction.rules.trials import from_trial
 from memgraph.extraction.statements import Decision, find_decision, is_correction, is_instruction, steps_in
 from memgraph.model.build import BuildEventLog, BuildTask, Candidate, ExtractionResult, UserIntervention
@@ -26,6 +26,10 @@ _REINSTATES = re.compile(r"(?:re-?apply|reland|reinstate|restore|bring back)\b|r
 _MERGED_REQUEST = re.compile(r"Merge pull request #(\d+) from \S+$")
 _END = re.compile(r"(?<=\w\w[.!])\s+(?=\S)")
 _LONG_LINE_CHARS = 140
+_CUT = re.compile(
+    r"\s(?:an?|the|of|to|for|in|on|by|with|and|or|is|are|was|were|not|getting|being|that|which|when|if|as|from|at)$"
+)
+"""Ends of a first line that the body continues."""
 _RETRY = re.compile(r"\b(?:retr(?:y|ied)|re-?run|again|second attempt|attempt \d+)\b", re.IGNORECASE)
 
 
@@ -120,6 +124,11 @@ def _opened(task: BuildTask, request: re.Match[str] | None) -> BuildTask:
         line = f"{title} (#{request[1]})" if title else ""
     else:
         body = task.output
+    if _CUT.search(line) and body[:1].islower():
+        line, body = f"{line} {' '.join(body[:_LONG_LINE_CHARS].split())}{body[_LONG_LINE_CHARS:]}", ""
+        if not (end := _END.search(line)):
+            return task.model_copy(update={"description": line[:MAX_SUBJECT_CHARS], "output": ""})
+        line, body = line[: end.start()], line[end.end() :]
     if len(line) > _LONG_LINE_CHARS and (end := _END.search(line, 20)):
         line, body = line[: end.start()], f"{line[end.end() :]}\n\n{body}"
     return task.model_copy(update={"description": line, "output": body.strip()}) if line else task
@@ -182,7 +191,7 @@ def _revert(task: BuildTask, subject: Subject) -> Finding | None:
     line = task.description.split("\n", 1)[0][:300]
     match = _REVERT.match(line)
     undone = parse_subject(match[1].rstrip('"')) if match else subject
-    why = statements(task.output, known=undone.text, is_remedy=True)
+    why = statements(task.output, known=undone.text, is_remedy=True, is_a_fix=True)
     if not why or undone.kind in {"docs", "chore"}:
         return None
     reason = "a revert says what did not work"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from memgraph.text.sentences import split_sentences
@@ -18,6 +18,9 @@ _MAX_SENTENCE_CHARS = 420
 _MAX_REASONS_CHARS = 500
 _LEAST_WORDS = 5
 
+_MARKS = " \t*-•"
+_DUNDER = re.compile(r"__\w+__")
+"""A name such as ``__version__``, whose underscores are no emphasis."""
 _FENCE = re.compile(r"\s{0,8}(?:```|~~~)")
 _END_OF_PROSE = re.compile(
     r"--HG--|updated-dependencies:|#? ?Conflicts:|(?:<details>)?<summary>|Squashed commit of|\W{0,2}rebased? ",
@@ -52,12 +55,19 @@ _REASONS = re.compile(
     re.IGNORECASE,
 )
 """What announces a list of reasons."""
+_LINK = re.compile(r"\s{0,12}<?https?://\S{1,300}\s*$")
+_POINTS_AT = re.compile(r"\b(?:at|by|here|in|is|of|see|to|this|these|from|following|below|like|as):$", re.IGNORECASE)
+"""Ends of sentences that a link completes."""
 _FOOTNOTE = re.compile(r"\s?\[(?:\d{1,2}|skip [a-z]{2,12}|ci skip|(?:no|skip)[- ]\w{2,12})\](?!\()")
 _CAPITAL_START = re.compile(r"[.!?]\s+[A-Z]")
 _WIDE_ENDS = re.compile(r"(?<=\w\w[.!?])\s{2,}")
 _LOWER_ENDS = re.compile(r"(?<=\w\w[.!?])\s+")
 """Ends of sentences in texts whose author writes no capitals."""
 _LONG_SHA = re.compile(r"\b(?=[a-f]{0,40}\d)([0-9a-f]{10})[0-9a-f]{2,30}\b")
+_OPEN_END = re.compile(
+    r"\s(?:from|of|and|or|the|an?|see|than)\W*$|(?:ed|en|nt) (?:in|by|to|at|with)\W*$", re.IGNORECASE
+)
+"""Ends of sentences whose last part was a link or a reference."""
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|resp|approx|no|fig|incl|ca)|^\w|\s[A-Za-z])\.$", re.IGNORECASE)
 
 
@@ -71,9 +81,11 @@ class Sentence:
     is_item : bool
         Whether it stands in a list.
     begins : bool
-        Whether it begins its paragraph or list item.
-    follows : bool
-        Whether nothing was left out between the sentence before it in its paragraph and this one.
+        Whether it is the first of its paragraph or list item.
+    after_gap : bool
+        Whether something was left out between the sentence before it and this one: code, or a sentence that code completes.
+    section : int
+        Number of its part of the message. A list item that a paragraph follows is the heading of a new part.
     gives_reasons : bool
         Whether it announces reasons, and lists them.
     """
@@ -81,7 +93,8 @@ class Sentence:
     text: str
     is_item: bool
     begins: bool
-    follows: bool = False
+    after_gap: bool = False
+    section: int = 0
     gives_reasons: bool = False
 
 
@@ -89,30 +102,40 @@ def sentences_of(body: str) -> list[Sentence]:
     """Return the complete sentences of a message's body, in order; reasons given as a list are one sentence."""
     found: list[Sentence] = []
     announced = ""
-    for is_item, block in _blocks(body):
+    is_gap = False
+    before: int | None = None  # where the sentences of a list item begin
+    section = 0
+    for is_item, block, is_after_code in _blocks(body):
+        is_gap = is_gap or is_after_code
         if is_item and announced:
             reason = plain(" ".join(_complete(block)) or block).rstrip(" .;")
             if len(reason.split()) > 1 and len(announced) + len(reason) <= _MAX_REASONS_CHARS:
                 announced = f"{announced}{' ' if announced.endswith(':') else '; '}{reason}"
             continue
-        found += _announced(announced)
+        found += _announced(announced, section)
         announced = ""
-        follows = False
-        for place, part in enumerate(_split(block)):
+        if before is not None and not is_item:
+            section += 1
+            found[before:] = [replace(one, section=section) for one in found[before:]]
+        before = len(found) if is_item else None
+        begins = True
+        for part in _split(block):
             text = plain(part)
             if _is_complete(text):
-                found.append(Sentence(text, is_item, begins=not place, follows=follows))
-                follows = True
+                found.append(Sentence(text, is_item, begins, after_gap=is_gap, section=section))
+                begins = is_gap = False
             elif not is_item and _REASONS.search(text[-200:]) and len(text) <= _MAX_SENTENCE_CHARS:
                 announced = text
             else:
-                follows = follows and len(text.split()) < _LEAST_WORDS
-    return found + _announced(announced)
+                is_gap = is_gap or is_item or len(text.split()) >= _LEAST_WORDS
+    return found + _announced(announced, section)
 
 
-def _announced(text: str) -> list[Sentence]:
+def _announced(text: str, section: int) -> list[Sentence]:
     """Return the sentence of a list of reasons, if there were any."""
-    return [] if not text or text.endswith(":") else [Sentence(text, False, begins=True, gives_reasons=True)]
+    if not text or text.endswith(":"):
+        return []
+    return [Sentence(text, False, begins=True, section=section, gives_reasons=True)]
 
 
 def _complete(block: str) -> list[str]:
@@ -125,7 +148,11 @@ def plain(text: str) -> str:
     text = _LONG_SHA.sub(r"\1", _FOOTNOTE.sub("", _BRACKETED_REFERENCE.sub("", text)))
     if text.startswith("(") and text.endswith((".)", "!)")) and text.count(")") == 1:
         text = text[1:-1]
-    return text.strip(" \t*_-•")
+    text = text.strip(_MARKS)
+    begins, _, _ = text.partition(" ")
+    _, _, ends = text.rpartition(" ")
+    text = text if _DUNDER.search(begins) else text.lstrip("_" + _MARKS)
+    return text if _DUNDER.search(ends) else text.rstrip("_" + _MARKS)
 
 
 def _is_complete(text: str) -> bool:
@@ -133,6 +160,8 @@ def _is_complete(text: str) -> bool:
     if len(words) < _LEAST_WORDS or len(text) > _MAX_SENTENCE_CHARS or text.endswith((":", ",", "…")):
         return False
     if text.count("(") != text.count(")") or text.count('"') % 2:
+        return False
+    if _OPEN_END.search(text[-12:]):
         return False
     return not _NOT_PROSE.match(text) and "://" not in text and text.count("`") % 2 == 0 and not text.endswith("?")
 
@@ -149,14 +178,14 @@ def _split(block: str) -> Iterator[str]:
         yield held
 
 
-def _blocks(body: str) -> Iterator[tuple[bool, str]]:
-    """Yield (whether it is a list item, text) of paragraphs and list items without what is not prose.
+def _blocks(body: str) -> Iterator[tuple[bool, str, bool]]:
+    """Yield (whether it is a list item, text, whether code precedes it) of paragraphs and list items without what is not prose.
 
-    A sentence that code or a link completes is left out, with what continues it in lower case.
+    A sentence that code completes is left out, with what continues it in lower case; a link that only proves it is left out alone.
     """
     held: list[str] = []
-    ready: tuple[bool, str] | None = None
-    is_item = in_fence = after_code = False
+    ready: tuple[bool, str, bool] | None = None
+    is_item = in_fence = after_code = is_gap = False
     for raw in [*_COMMENT.sub("", body[:_MAX_BODY_CHARS]).splitlines(), ""]:
         line = raw[:_MAX_LINE_CHARS].rstrip()
         is_fence = _FENCE.match(line) is not None
@@ -170,14 +199,21 @@ def _blocks(body: str) -> Iterator[tuple[bool, str]]:
                 if ready:
                     yield ready
                 continues = after_code and not is_item and held[0][:1].islower()
-                ready = None if continues else (is_item, " ".join(held))
+                ready = None if continues else (is_item, " ".join(held), is_gap)
+                is_gap = continues
                 after_code = False
             held, is_item = [], False
         if is_last:
             break
         if is_code:
             after_code = True
-            ready = (ready[0], _finished(ready[1])) if ready else None
+            is_link = _LINK.match(line) is not None
+            is_gap = is_gap or not (is_link or _NOT_PROSE.match(line.strip()))
+            if ready:
+                text = (
+                    ready[1].rstrip(":") if is_link and not _POINTS_AT.search(ready[1][-40:]) else _finished(ready[1])
+                )
+                ready = (ready[0], text, ready[2])
         elif item and not _NOT_PROSE.match(line[item.end() :]):
             held, is_item = [line[item.end() :]], True
         elif line and not item and not _RULER.match(line):

@@ -37,6 +37,13 @@ _UNUSABLE = re.compile(
 )
 """Errors of the way something was called, not of what it found."""
 _NOT_OF_THE_RULES = re.compile(r"not found|invalid|does not exist|not enough", re.IGNORECASE)
+_PASSES = re.compile(
+    r"\b5\d\d\b|unavailable|time(?:d|s)?[- ]?out|rate limit|too many requests|connection (?:reset|refused|closed|aborted)|network|try again|temporar|overloaded|\b429\b",
+    re.IGNORECASE,
+)
+"""Errors of a service that pass by themselves: whatever was called next is no remedy."""
+_OF_PLACE = re.compile(r"(?:^|[:\s])cd:(?:\d+:)?.{0,200}(?:no such file|not a directory)|^cd: ", re.IGNORECASE)
+"""The directory was wrong: the program did not run."""
 _GUESSED = re.compile(
     r"\b(?:wrong|incorrect|invalid|bad|not the (?:right|correct))\s+(?:flag|password|passphrase|answer|guess|key|solution|pin|code|token|number)\b|\btry again\b",
     re.IGNORECASE,
@@ -45,11 +52,13 @@ _GUESSED = re.compile(
 _ROUTINE = re.compile(r"git (?:add|commit)\b")
 """Commands whose failures are stopped by hooks and staging, as everywhere."""
 _STATUS = re.compile(
-    r"\.{5,}|\bFAILED\s*\[|completed with exit code|exited with code|^Exit code \d+$|found no collectors|^=+ .{0,80} =+$"
+    r"\.{5,}|\bFAILED\s*\[|^(?:FAIL(?:\s+\S+\s+\d[\d.]*s)?|ok\s.*|PASS)$|npm (?:error|ERR!) (?:Lifecycle script|code \S+$|path |workspace |location |command |A complete log)|completed with exit code|exited with code|^Exit code \d+$|found no collectors|^=+ .{0,80} =+$"
 )
 """Lines that say that something failed, and not what."""
+_FAILED_TEST = re.compile(r"^\s{0,8}(?:--- FAIL:|✕|✗|×|●) \S.{0,200}$", re.MULTILINE)
 _TARGET = re.compile(r"^[^-\s].*[/.:]")
 _TOPIC = re.compile(r"[^\W\d_]{4,40}|\d{3,10}")
+_INNER_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _GENERIC = frozenset(
     str.split(
         "this that with from have were been when then than into they them your what which because error errors failed fails failure test tests file files line code true false none most"
@@ -78,7 +87,7 @@ def failures(steps: Sequence[Step]) -> Iterator[Finding]:
             created.update(step.task.files_changed)
         if step.worked or step.place in told or not step.runs or _ROUTINE.match(step.command):
             continue
-        if _GUESSED.search(step.task.output[-2_000:]):
+        if _GUESSED.search(step.task.output[-2_000:]) or _OF_PLACE.search(step.task.output[:400]):
             continue
         remedy = _ended_by(steps, step)
         alike = [
@@ -106,7 +115,7 @@ def _ended_by(steps: Sequence[Step], failed: Step) -> Step | None:
 
 def _recovered(steps: Sequence[Step], failed: Sequence[Step], worked: Step, created: set[str]) -> Finding | None:
     first, last = failed[0], failed[-1]
-    errors = [line for line in error_lines(last.task.output, limit=6) if not _STATUS.search(line)][:2]
+    errors = _errors_of(last)
     said = errors[0] if errors else _last_line(last.task.output)
     if not said or _MISTYPED.search(said):
         return None
@@ -171,12 +180,20 @@ def _remedy(steps: Sequence[Step], last: Step, worked: Step, error: str, created
 
 
 def _remedy_of_call(last: Step, worked: Step, error: str) -> _Remedy | None:
-    """Return which arguments a call needed, where few differ and the error states a rule; an unknown name is a case of its own."""
-    if _NOT_OF_THE_RULES.search(error):
+    """Return which arguments a call needed, where the error states a rule about them and the call is about the same thing.
+
+    An unknown name is a case of its own; a call none of whose arguments stayed is about another thing, and so is one whose changed
+    arguments the error does not mention.
+    """
+    if _NOT_OF_THE_RULES.search(error) or _PASSES.search(error):
         return None
     before, after = (arguments_of(step.task.command) for step in (last, worked))
     new = [argument for argument in after if argument not in before]
     if not 0 < len(new) <= _MAX_CHANGED_ARGUMENTS or len(", ".join(new)) > MAX_COMMAND_CHARS:
+        return None
+    names = {argument.partition("=")[0] for argument in new}
+    replaced = " ".join([*names, *(argument for argument in before if argument.partition("=")[0] in names)])
+    if len(new) == len(after) or not _parts(replaced) & _parts(error):
         return None
     told = f"`{short(', '.join(new))}`"
     return _Remedy("instead", told, told, "")
@@ -194,13 +211,18 @@ def arguments_of(call: str) -> list[str]:
     return [*found, inside[start:].strip()]
 
 
+def _parts(text: str) -> set[str]:
+    """Return the words of a text, also as parts of names, without the endings of plurals."""
+    return {word.rstrip("s") for word in _topics(text.replace("_", " "))}
+
+
 def _after(steps: Sequence[Step], step: Step) -> str:
     return steps[step.place + 1].task.reasoning if step.place + 1 < len(steps) else ""
 
 
 def _topics(text: str) -> set[str]:
     """Return the words of a text that name something, also as parts of names."""
-    return set(_TOPIC.findall(text[:4_000].casefold())) - _GENERIC
+    return set(_TOPIC.findall(_INNER_WORD.sub(" ", text[:4_000]).casefold())) - _GENERIC
 
 
 def _is_covered(failed: Step, worked: Step) -> bool:
@@ -263,7 +285,8 @@ def confirmed_by(steps: Sequence[Step], edit: Step) -> tuple[Step, str] | None:
 def _explained(steps: Sequence[Step], last: Step, worked: Step) -> str:
     """Return what the agent said about the cause right after the last failure, with the last act, and after the success."""
     done = [step for step in steps[last.place + 1 : worked.place] if step.edits or step.acts]
-    near = [*steps[last.place + 1 : last.place + 2], *done[-1:], *steps[worked.place : worked.place + 2]]
+    before = [step for step in steps[last.place + 1 : done[-1].place] if step.task.reasoning] if done else []
+    near = [*steps[last.place + 1 : last.place + 2], *before[-1:], *done[-1:], *steps[worked.place : worked.place + 2]]
     texts = dict.fromkeys([*(step.task.reasoning for step in near), worked.task.lesson])
     about = _topics(" ".join([last.task.output[-2_000:], last.command, *(step.task.command for step in done[-1:])]))
     found = [one for text in texts for one in causes_in(text, weak=True, is_about=True) if one not in last.task.output]
@@ -284,7 +307,7 @@ def _in_vain(steps: Sequence[Step], remedy: _Remedy) -> str:
 
 def _stayed(steps: Sequence[Step], failed: Sequence[Step]) -> Finding | None:
     last = failed[-1]
-    errors = [line for line in error_lines(last.task.output, limit=6) if not _STATUS.search(line)][:2]
+    errors = _errors_of(last)
     said = errors[0] if errors else _last_line(last.task.output)
     after = steps[last.place + 1 : last.place + 2]
     why = [one for step in after for one in causes_in(step.task.reasoning, weak=True, is_about=True)]
@@ -303,6 +326,12 @@ def _stayed(steps: Sequence[Step], failed: Sequence[Step]) -> Finding | None:
             tried=f"`{short(last.command)}`", attempts=len(failed), last_error=said[:240], explained=joined(why) or None
         ),
     )
+
+
+def _errors_of(failed: Step) -> list[str]:
+    """Return the lines that say what failed; of a test run without any, the tests."""
+    errors = [line for line in error_lines(failed.task.output, limit=6) if not _STATUS.search(line)][:2]
+    return errors or [line.strip()[:240] for line in _FAILED_TEST.findall(failed.task.output[-8_000:])][-1:]
 
 
 def _last_line(text: str) -> str:

@@ -32,7 +32,10 @@ _EDITS = frozenset(
         "edit write multiedit notebookedit insert str_replace str_replace_editor apply_patch create append replace"
     )
 )
+_WITH_SCRIPTS = frozenset({"npm", "pnpm", "yarn", "bun"})
+_WITH_SUBCOMMANDS = _WITH_SCRIPTS | {"git", "cargo", "go", "docker", "make", "alembic", "kubectl", "terraform"}
 _CREATES = frozenset({"write", "create"})
+_NPM_LOOKS = frozenset(str.split("view info ls list outdated why explain audit"))
 _GIT_LOOKS = frozenset(str.split("status diff log show branch blame ls-files rev-parse remote stash grep describe"))
 _QUOTED = re.compile(r"'[^']{0,2000}'|\"[^\"]{0,2000}\"")
 _WRITES = re.compile(r"^sed\s(?:-\w+\s){0,3}-i|(?<![\d&<=-])>{1,2}\s{0,2}(?!/dev/null|&)[\w~./$-]|\|\s{0,2}tee\s")
@@ -78,20 +81,16 @@ class Step:
 
     @cached_property
     def program(self) -> str:
-        """The program run: the command's or tool's name; for ``git`` and ``npm`` with its subcommand."""
+        """The program run: the command's or tool's name; for ``git`` and ``npm`` with its subcommand or script."""
         if CALL.match(self.command):
             return self.command.split("(", 1)[0].casefold()
         if not self.task.command and ":" in self.task.description[:40]:
             return self.task.description.split(":", 1)[0].strip().casefold()
         words = self.command.split()
         name = words[0].rsplit("/", 1)[-1].casefold() if words else ""
-        return (
-            f"{name} {words[1].casefold()}"
-            if name
-            in {"git", "npm", "pnpm", "yarn", "cargo", "go", "docker", "make", "alembic", "kubectl", "terraform"}
-            and len(words) > 1
-            else name
-        )
+        if name in _WITH_SCRIPTS and words[1:2] == ["run"]:
+            return " ".join(words[:3]).casefold()
+        return f"{name} {words[1].casefold()}" if name in _WITH_SUBCOMMANDS and len(words) > 1 else name
 
     @property
     def can_be_repeated(self) -> bool:
@@ -115,7 +114,8 @@ class Step:
         name, _, verb = self.program.partition(" ")
         if name in _LOOKS and self.task.command:
             return _WRITES.search(_QUOTED.sub("", self.command)) is None
-        return not name or name in _LOOKS or (name == "git" and verb in _GIT_LOOKS)
+        is_query = (name == "git" and verb in _GIT_LOOKS) or (name in _WITH_SCRIPTS and verb in _NPM_LOOKS)
+        return not name or name in _LOOKS or is_query
 
     @property
     def runs(self) -> bool:

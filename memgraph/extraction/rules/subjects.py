@@ -17,7 +17,7 @@ _KIND_OF_WORD = {
     **dict.fromkeys(
         ("change", "changed", "rename", "move", "remove", "update", "config", "deps", "dep", "dependencies"), "change"
     ),
-    **dict.fromkeys(("breaking", "break", "api"), "breaking"),
+    **dict.fromkeys(("breaking", "break"), "breaking"),
     **dict.fromkeys(("ref", "refactor", "refactoring", "cleanup", "rfc"), "refactoring"),
     **dict.fromkeys(("doc", "docs", "documentation", "readme", "changelog", "website"), "docs"),
     **dict.fromkeys(("ci", "cd", "test", "tests", "testing", "build", "gha", "lint", "typing"), "ci"),
@@ -43,16 +43,20 @@ _BOT = re.compile(
     r"\[bot\]|^(?:dependabot|renovate|greenkeeper|snyk|github-actions|pre-commit-ci|semantic-release)\b", re.IGNORECASE
 )
 _BUMP = re.compile(
-    r"(?:start (?:version|work on|maint\w*)\b|release (?:version\b|v?\d)|(?:bump|upgrade|update)\b.{0,120}\bfrom\b.{0,60}\bto\b|(?:bump|update) (?:deps|dependencies|pre-commit|version|changelog))",
+    r"(?:start (?:version|work on|maint\w*)\b|release (?:version\b|v?\d)|cut v?\d|(?:bump|upgrade|update)\b.{0,120}\bfrom\b.{0,60}\bto\b|(?:bump|update) (?:deps|dependencies|pre-commit|version|changelog))",
     re.IGNORECASE,
 )
 _DEPENDENCY = re.compile(
     r"(?:\w+(?:\([^()]{1,40}\))?!?: )?(?:bump|upgrade|update|pin|unpin|downgrade|deps\b|require)\w{0,3}\b.{0,80}(?:\bto\b|[@=<>^~]|\bv?\d+\.\d+)|(?:build\()?deps(?:-dev)?\)?!?: |\S+@[\^~]?\d+(?:\.\d+){1,3}\S*$",
     re.IGNORECASE,
 )
+_PROGRESS = re.compile(
+    r"(?:(?:down to|only) \d+ |\d+ (?:\w+ )?(?:tests?|failures?|errors?|warnings?) (?:left|remaining|to go|failing)|(?:part|step|phase) \d|(?:first|second|last|other|another) (?:half|part|step|cut|pass|draft|stab)\b|.{3,60}:? plumbing\W*$)",
+    re.IGNORECASE,
+)
 _TRIVIAL = re.compile(
     r"\b(?:typos?|spelling|grammar|misspell\w*|readmes?|changelog|whitespace|indentation|reformat\w*|formatting|lint(?:er|ing)?|"
-    r"flake8 (?:fix|warning|finding|complain)\w{0,5}|isort|prettier|favicon|logos?|badges?|emojis?|dead links?|broken links?|docstrings?|"
+    r"flake8 (?:fix|warning|finding|complain)\w{0,5}|isort|prettier|favicon|logos?|badges?|emojis?|dead links?|broken links?|docstrings?|javadocs?|jsdocs?|"
     r"copyright|license header|citation|wording|rephrase\w*|cosmetic\w*|nits?|pre-?commit|unit ?tests?|failing tests?|"
     r"fix(?:e[sd])? tests?|documentation|docs?|type hints?|typing fix\w*|code ?style|cleanup|clean up|merge conflicts?|"
     r"review comments?|mkdocs|codecov|github actions?|gha|pylint|mypy|ruff|"
@@ -150,6 +154,11 @@ def is_noise(line: str) -> bool:
     """Return whether a change is a merge, a version bump or a bot's: not a person's decision."""
     line = line[:MAX_SUBJECT_CHARS].strip()
     return not line or _MERGE.match(line) is not None or _BUMP.search(line) is not None
+
+
+def reports_progress(line: str) -> bool:
+    """Return whether a change only says how far its author has come with a larger one."""
+    return _PROGRESS.match(line[:MAX_SUBJECT_CHARS].strip()) is not None
 
 
 def is_bump(line: str) -> bool:

@@ -8,14 +8,17 @@ from typing import Any
 
 from memgraph.extraction.error_text import error_lines, task_fingerprint
 from memgraph.extraction.readers.trials.taubench import READS
+from memgraph.extraction.rules.causes import NAMES
 from memgraph.extraction.rules.findings import Finding
 from memgraph.extraction.rules.remedies import arguments_of, failures
 from memgraph.extraction.rules.session_steps import Step
+from memgraph.extraction.rules.subjects import content_words
 from memgraph.extraction.statements import sentences
 from memgraph.model.attempts import Attempt
 from memgraph.model.base import MAX_NAME_CHARS
 from memgraph.model.build import BuildEventLog, BuildTask
 from memgraph.model.memory import ActionStep
+from memgraph.text.sentences import ended
 
 _MAX_TASKS = 20_000
 _MAX_ACTIONS = 40
@@ -27,9 +30,35 @@ _MAX_WHAT_CHARS = 480
 _MAX_READ_CHARS = 4_000
 _LESSON = re.compile(
     r"\b(?:should|shouldn't|next (?:trial|time|attempt)|will|would|instead|need(?:ed|s)? to|must|avoid|always|never|rather than|"
-    r"wrong|mistake|incorrect|failed|because|did not|didn't|stuck|forgot|missed|assum\w{1,4})\b",
+    r"wrong|mistake|incorrect|failed|because|did not|didn't|does not|doesn't|only|stuck|forgot|missed|assum\w{1,4})\b",
     re.IGNORECASE,
 )
+_VAGUE = re.compile(
+    r"\b(?:lead(?:s|ing)?|result(?:s|ing)?|caus(?:es?|ing)|produc(?:es?|ing)|return(?:s|ing)?)\b.{0,60}\b(?:incorrect|wrong|errors?|fail\w*|unexpected|inaccurate)\b|"
+    r"\b(?:not|fails? to|failing to|isn't|doesn't)\s(?:\w+\s)?(?:properly|correctly|accurately|handl\w*|account\w*|consider\w*)\b|"
+    r"\b(?:indentation|syntax|import|type) (?:error|statement)s?\b|\b(?:is|are) (?:flawed|incorrect|wrong|inefficient)\b|\b(?:needs?|should) (?:to )?be (?:improved|fixed|revised|adjusted)\b|\btest cases?\b|\bfailed tests?\b",
+    re.IGNORECASE,
+)
+"""What says that something is wrong, and not what."""
+_SAYS_NOTHING = frozenset(
+    word.rstrip("s")
+    for word in str.split(
+        "implementation function code current incorrect correct correctly wrong error errors result results output test tests case cases failed failing fails properly "
+        "because should there where have same different number handle handling account consider considering logic approach algorithm given provided problem statement cause causes causing lead leads leading resulting produce "
+        "produces return returns returning value values calculate calculates calculating calculation condition conditions attempt solution expected issue issues some several possible"
+    )
+)
+_LEAST_OWN_WORDS = 4
+"""Words with which a sentence that only finds fault says what is wrong."""
+_CONNECTED = re.compile(
+    r"^(?:instead|additionally|therefore|however|also|as a result|furthermore|moreover|specifically|so|thus|hence|to fix this|because of this|due to this(?: \w+)?|for this reason),\s+",
+    re.IGNORECASE,
+)
+_POINTS_BACK = re.compile(
+    r"^(?:this|that|these|those|they|such|as a result|due to this|because of this|for example)\b|^it\s(?!(?:did(?:n't| not) help|is|was|would|seems?|helps?)\b)",
+    re.IGNORECASE,
+)
+_SAME_LESSON = 0.8
 _RULE = re.compile(
     r"\b(?:(?:cannot|can't|can not|can only|may only) (?:\w+ )?(?:be|use|pay|change|modify|cancel|combine|exceed|include|have)\b|only (?:be|if|when|within)|(?:not|isn't|aren't) (?:allowed|possible|permitted|eligible|refundable|modifiable|available for)|non-?refundable|"
     r"polic(?:y|ies)|must be|requires? that|not be (?:changed|modified|cancell?ed|refunded|added|removed))\b",
@@ -61,24 +90,42 @@ def from_trial(log: BuildEventLog) -> Iterator[Finding]:
     """
     calls = [task for task in log.tasks[:_MAX_TASKS] if task.command]
     asked = " ".join(said.action for said in log.user_interventions[:4])
+    in_vain = [task.reasoning for task in log.tasks[:_MAX_TASKS] if task.reasoning and task.outcome != "success"]
     for task in log.tasks[:_MAX_TASKS]:
         if task.command:
             continue
         what = _shortened(asked or task.description)
-        if task.lesson:
-            yield _lesson_of(task, what)
+        if (
+            task.lesson
+            and not _was_in_vain(task.lesson, in_vain)
+            and (lesson := _lesson(task.lesson, of=task.description))
+        ):
+            yield _lesson_of(task, what, lesson)
         elif task.outcome == "success" and task.reasoning:
             yield _success_of(task, what)
         elif task.outcome == "success" and calls:
             yield from _solution_of(task, what, calls, [said.context for said in log.user_interventions])
-        elif task.outcome != "success" and (calls or asked or task.reasoning or error_lines(task.output)):
+        elif task.outcome != "success" and (
+            calls or asked or _lesson(task.reasoning, of=task.description) or _errors_of(task)
+        ):
             yield _failure_of(task, what, calls, [said.context for said in log.user_interventions])
     yield from failures([Step(call, place) for place, call in enumerate(calls)])
 
 
-def _lesson_of(task: BuildTask, what: str) -> Finding:
-    followed = _lesson(task.reasoning, _MAX_PROVEN_CHARS)
-    attempt = _attempt(task, what, lesson=_lesson(task.lesson), acted_on=followed)
+def _was_in_vain(lesson: str, in_vain: Sequence[str]) -> bool:
+    """Return whether a later trial, or an earlier one, acted on this lesson and failed again: that trial tells it."""
+    words = set(content_words(lesson))
+    return any(len(words & set(content_words(one))) >= _SAME_LESSON * max(len(words), 1) for one in in_vain)
+
+
+def _errors_of(task: BuildTask) -> tuple[str, ...]:
+    """Return the error that a trial ended with; the text of its task is none."""
+    return tuple(error_lines(_PREAMBLE.sub(" ", task.output[-_MAX_READ_CHARS:]), limit=1))
+
+
+def _lesson_of(task: BuildTask, what: str, lesson: str) -> Finding:
+    followed = _lesson(task.reasoning, _MAX_PROVEN_CHARS, of=task.description)
+    attempt = _attempt(task, what, lesson=lesson, acted_on=followed)
     reason = "a lesson was drawn from a failed trial"
     same = task_fingerprint(task.description)
     return Finding("lesson", 8.5, f"{task.task_id[:380]}:lesson", what, reason, task, attempt=attempt, fingerprint=same)
@@ -87,7 +134,7 @@ def _lesson_of(task: BuildTask, what: str) -> Finding:
 def _success_of(task: BuildTask, what: str) -> Finding:
     result = _cut(_PREAMBLE.sub(" ", task.output[:_MAX_READ_CHARS]), _MAX_RESULT_CHARS)
     # the lesson itself is kept as well: what is new is what came of it
-    lesson = _lesson(task.reasoning, _MAX_PROVEN_CHARS if result else _MAX_LESSON_CHARS)
+    lesson = _lesson(task.reasoning, _MAX_PROVEN_CHARS if result else _MAX_LESSON_CHARS, of=task.description)
     attempt = _attempt(task, what, acted_on=lesson, result=result)
     reason = "a trial succeeded after a lesson"
     return Finding("recovery", 8.7, f"{task.task_id[:380]}:recovery", what, reason, task, attempt=attempt)
@@ -153,12 +200,12 @@ def _actions(calls: Sequence[BuildTask]) -> tuple[ActionStep, ...]:
 def _failure_of(task: BuildTask, what: str, calls: Sequence[BuildTask], answers: Sequence[str]) -> Finding:
     """Return a failure from which nobody drew a lesson: what was asked, what was done, and what was wrong with it."""
     wrong = [call for call in calls if call.outcome == "failure"]
-    errors = tuple(line for failed in (wrong[-1:] if calls else [task]) for line in error_lines(failed.output, limit=1))
+    errors = tuple(line for failed in (wrong[-1:] if calls else [task]) for line in _errors_of(failed))
     counts = {"calls": len(calls), "failed_calls": len(wrong)} if calls or answers else {}
     attempt = _attempt(
         task,
         what,
-        acted_on=_lesson(task.reasoning),
+        acted_on=_lesson(task.reasoning, of=task.description),
         tools_called=_names(calls),
         last_error=errors[0] if errors else "",
         explained=_shortfall(task, calls, answers) if counts else "",
@@ -198,14 +245,37 @@ def _cut(text: str, limit: int) -> str:
     return line if len(line) <= limit else f"{line[: max(line.rfind(' ', 0, limit), 1)]} …"
 
 
-def _lesson(text: str, limit: int = _MAX_LESSON_CHARS) -> str:
-    """Return the sentences that say what was wrong and what is to be done, in their order."""
+def _lesson(text: str, limit: int = _MAX_LESSON_CHARS, *, of: str) -> str:
+    """Return the sentences that say most of what was wrong and what is to be done, whole, in their order; empty if none says anything of its own.
+
+    A sentence that points to the one before it is told with it, or not at all.
+    """
     parts = sentences(text)
-    telling = [part for part in parts if _LESSON.search(part)] or parts
-    chosen: list[str] = []
-    # what is to be done is said at the end: from there backwards, as much as fits
-    for part in reversed(telling):
-        if chosen and sum(map(len, chosen)) + len(part) > limit:
-            break
-        chosen.append(part if part.endswith((".", "!", "?")) else f"{part}.")
-    return " ".join(reversed(chosen))
+    known = _words(of[:_MAX_READ_CHARS]) | _SAYS_NOTHING
+    own = [len(_words(part) - known) + 2 * len(set(NAMES.findall(part))) for part in parts]
+    telling = [place for place, part in enumerate(parts) if _LESSON.search(part)] or list(range(len(parts)))
+    telling = [place for place in telling if own[place] >= _LEAST_OWN_WORDS or not _VAGUE.search(parts[place])]
+    chosen: set[int] = set()
+    # of equals the later one: what is to be done is said at the end
+    for place in sorted(telling, key=lambda place: (own[place], place), reverse=True):
+        wanted = {place} - chosen
+        if _POINTS_BACK.match(_CONNECTED.sub("", parts[place])) and place - 1 not in chosen:
+            if not place or _POINTS_BACK.match(parts[place - 1]):
+                continue
+            wanted.add(place - 1)
+        if not chosen or sum(len(parts[one]) for one in chosen | wanted) <= limit:
+            chosen |= wanted
+    return " ".join(
+        ended(parts[place] if place - 1 in chosen else _opened(parts[place]), ends=".!?", closing="")
+        for place in sorted(chosen)
+    )
+
+
+def _words(text: str) -> set[str]:
+    return {word.rstrip("s") for word in content_words(text)}
+
+
+def _opened(sentence: str) -> str:
+    """Return a sentence without a connection to the one before it."""
+    bare = _CONNECTED.sub("", sentence)
+    return f"{bare[:1].upper()}{bare[1:]}"

@@ -20,7 +20,9 @@ IS = "="
 """Stands for every phrase that gives something a value."""
 _MAX_SENTENCES = 6
 _MAX_WORDS = 48
-_LABEL = re.compile(r"(?:Fix|Decision|Change|Removal|Safeguard|Note|Rule|Preference|Fact):\s+")
+_LABEL = re.compile(
+    r"(?:Fix|Decision|Change|Removal|Safeguard|Note|Rule|Preference|Fact|Instruction by the user|The user said):\s+"
+)
 _WHEN_AND_WHERE = re.compile(r"On \d{4}-\d\d-\d\d in [^\s,]{1,100}, ")
 _CONDITION = (
     r"when|whenever|if|unless|except|until|while|during|after|before|in|on|for|at|within|only|but|where|outside"
@@ -39,7 +41,7 @@ _OLD_VALUE = re.compile(r"\s+from\s+\S{1,60}(?=\s+to\s+\S)", re.IGNORECASE)
 _PLACE = re.compile(r"\s*\([\w./ -]{1,120}\)\.?$")
 _WORD = re.compile(r"->|=>|[^\s,;“”\"`()\[\]{}]+")
 _TRIMMED = ".!?:'‘’*…"
-_ANY_MORE = re.compile(r"\bany ?more\b", re.IGNORECASE)
+_ANY_MORE = re.compile(r",?\s*\b(?:any ?more|from now on|going forward)\b", re.IGNORECASE)
 _DENIES = frozenset({"not", "never", "no", "cannot", "avoid", "avoids", "stop", "stopped", "nobody", "nothing"})
 _ASSIGNS = frozenset(
     {"is", "are", "was", "were", "be", "equals", "becomes", "became", "remains", "stays", "->", "=>", "=", "=="}

@@ -23,6 +23,7 @@ from typing import Literal, NamedTuple
 
 from memgraph.index.analyser import analyse
 from memgraph.lifecycle.contradictions.claims import IS, Claim, Word, bare, claims_of, says_something
+from memgraph.lifecycle.contradictions.restated import is_users, restated
 from memgraph.lifecycle.contradictions.undoing import undoes
 from memgraph.model.ids import canonical_name
 from memgraph.model.memory import AgentMemory, EpisodicMemory
@@ -124,11 +125,14 @@ class Conflict(NamedTuple):
         Share of common words, in (0, 1].
     reason : str
         Explanation that may quote both memories, for readers who may see both.
+    is_sure : bool
+        False if the newer one may concern only a part of the older one: such a conflict is left open.
     """
 
     kind: Kind
     score: float
     reason: str
+    is_sure: bool = True
 
     @property
     def noted(self) -> str:
@@ -145,6 +149,8 @@ def conflict_of(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
         return None
     if _is_equal(older.content, newer.content):
         return _of_outcome(older, newer)
+    if is_users(older) and is_users(newer) and (found := restated(older, newer)):
+        return Conflict(found.kind, 1.0 if found.is_sure else 0.5, found.reason, found.is_sure)
     episodes = [isinstance(memory, EpisodicMemory) for memory in (older, newer)]
     if all(episodes):
         return _of_reversal(older, newer) or _of_action(older, newer) or _of_claims(older, newer)
@@ -211,7 +217,7 @@ def _share(one: Sequence[str], other: Sequence[str]) -> float:
 
 def _of_claims(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
     """Return the surest conflict between a claim of one memory and a claim of the other."""
-    is_users = older.trust_class == newer.trust_class == "user"
+    is_said = all(memory.trust_class == "user" or is_users(memory) for memory in (older, newer))
     mine, theirs = claims_of(older.content), claims_of(newer.content)
     if not mine or not theirs:
         return None
@@ -221,7 +227,7 @@ def _of_claims(older: AgentMemory, newer: AgentMemory) -> Conflict | None:
     met = product(
         [claim for claim in mine if _counts(older, claim)], [claim for claim in theirs if _counts(newer, claim)]
     )
-    found = [conflict for one, other in met if (conflict := _between(one, other, is_users=is_users))]
+    found = [conflict for one, other in met if (conflict := _between(one, other, is_users=is_said))]
     return max(found, key=lambda conflict: conflict.score, default=None)
 
 
@@ -230,8 +236,8 @@ def _same(one: Claim, other: Claim) -> bool:
 
 
 def _counts(memory: AgentMemory, claim: Claim) -> bool:
-    """Return whether a claim states how things are: an episode's claim does only if it reports a change, not an event."""
-    return claim.is_change or not isinstance(memory, EpisodicMemory)
+    """Return whether a claim states how things are: an episode's does if it reports a change or is what a user stated."""
+    return claim.is_change or not isinstance(memory, EpisodicMemory) or is_users(memory)
 
 
 def _between(one: Claim, other: Claim, *, is_users: bool) -> Conflict | None:

@@ -23,6 +23,7 @@ from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.index.columns import TRUST
 from memgraph.index.index import RELATION_CODE
 from memgraph.lifecycle.contradictions.conflict import NOTED, Conflict, conflict_of
+from memgraph.lifecycle.contradictions.restated import is_users
 from memgraph.model.base import Name, checked
 from memgraph.model.chronology import in_order, since
 from memgraph.model.events.links import MemoryLinked, MemoryUnlinked
@@ -52,7 +53,7 @@ def replaces(conflict: Conflict, older: StoredMemory, newer: StoredMemory, *, no
     newer source is trusted at least as much and as sure; a pinned memory yields only to the user.
     """
     began, ended = since(older), since(newer)
-    if conflict.kind == "outcome" or not began <= ended <= now:
+    if conflict.kind == "outcome" or not conflict.is_sure or not began <= ended <= now:
         return False
     if TRUST.index(newer.trust_class) > TRUST.index(older.trust_class):
         return False
@@ -60,6 +61,8 @@ def replaces(conflict: Conflict, older: StoredMemory, newer: StoredMemory, *, no
         return began < ended
     if older.is_pinned:
         return False
+    if is_users(older) and is_users(newer):
+        return began < ended
     if isinstance(older, EpisodicMemory) and isinstance(newer, EpisodicMemory):
         return True  # both report changes, which follow each other
     if conflict.kind == "denial" and not _NEW_STATE.search(newer.content):
@@ -85,7 +88,7 @@ def is_decided(conflict: Conflict, older: StoredMemory, newer: StoredMemory, *, 
     is_confirmed : bool
         Whether the newer one was used since with a good outcome, or was repeated.
     """
-    if conflict.kind == "outcome" or not since(older) < since(newer) <= now:
+    if conflict.kind == "outcome" or not conflict.is_sure or not since(older) < since(newer) <= now:
         return False
     if TRUST.index(newer.trust_class) > TRUST.index(older.trust_class):
         return False

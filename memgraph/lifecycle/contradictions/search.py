@@ -25,6 +25,7 @@ from memgraph.index.index import Index
 from memgraph.lifecycle.contradictions.changes import Batch, batches_after
 from memgraph.lifecycle.contradictions.conflict import conflict_of
 from memgraph.lifecycle.contradictions.resolution import is_decided, replaced_by, replaces
+from memgraph.lifecycle.contradictions.restated import is_users
 from memgraph.lifecycle.evidence.evidence import revised
 from memgraph.lifecycle.evidence.experience import SOURCE as COMPRESSION_SOURCE
 from memgraph.lifecycle.run.changes import last_run
@@ -44,6 +45,8 @@ from memgraph.text.overlap import overlap
 
 NEAR = 0.6
 """Minimum cosine of two memories that are compared: the lowest of the correct proposals from real logs was 0.63."""
+_NEAR_SAID = 0.3
+"""The same for two statements of a user: who takes a rule back need not repeat it."""
 _OVERLAP = 0.5
 """Minimum share of the shorter text's terms that both must contain if one has no vector."""
 _RAREST = 6
@@ -294,10 +297,16 @@ def _rivals(field: _Field, memory: StoredMemory, slot: int) -> list[tuple[int, S
     """Return the few memories in force that may contradict one, with their slots, nearest first, ties in id order."""
     if memory.source == COMPRESSION_SOURCE:
         return []  # it repeats what its episodes say
-    near = _nearest(field, memory, slot, _sharing(field, slot))
-    near = [other for other in near if _pair(slot, other) not in field.known.apart]
+    least = _NEAR_SAID if is_users(memory) else NEAR
+    near = _nearest(field, memory, slot, _sharing(field, slot), least=least)
+    near = {other: alike for other, alike in near.items() if _pair(slot, other) not in field.known.apart}
     rivals = field.known.read([field.index.ids.names[other] for other in near])
-    return [(at, rival) for at, rival in zip(near, rivals, strict=True) if rival.source != COMPRESSION_SOURCE]
+    return [
+        (at, rival)
+        for at, rival in zip(near, rivals, strict=True)
+        if rival.source != COMPRESSION_SOURCE
+        and (least == NEAR or near[at] >= NEAR or rival.embedding is None or is_users(rival))
+    ]
 
 
 def _sharing(field: _Field, slot: int) -> Slots:
@@ -315,11 +324,11 @@ def _sharing(field: _Field, slot: int) -> Slots:
     return near
 
 
-def _nearest(field: _Field, memory: StoredMemory, slot: int, others: Slots) -> list[int]:
-    """Return those that are near by their vectors or, where one has none, by their words."""
+def _nearest(field: _Field, memory: StoredMemory, slot: int, others: Slots, *, least: float) -> dict[int, float]:
+    """Return those that are near by their vectors or, where one has none, by their words, and how near; nearest first."""
     index = field.index
     if not len(others):
-        return []
+        return {}
     has_vector = field.reader.has_vector(others) & (memory.embedding is not None)
     alike = np.zeros(len(others))
     if memory.embedding is not None and has_vector.any():
@@ -328,6 +337,6 @@ def _nearest(field: _Field, memory: StoredMemory, slot: int, others: Slots) -> l
         own = set(index.sequences.get(slot).tolist())
         for at in np.flatnonzero(~has_vector).tolist():
             alike[at] = overlap(own, set(index.sequences.get(others[at]).tolist()), of_smaller=True)
-    near = alike >= np.where(has_vector, NEAR, _OVERLAP)
+    near = alike >= np.where(has_vector, least, _OVERLAP)
     ranked = sorted((-alike[at], index.ids.names[others[at]], int(others[at])) for at in np.flatnonzero(near))
-    return [other for _, _, other in ranked[:_MOST_JUDGED]]
+    return {other: -alike for alike, _, other in ranked[:_MOST_JUDGED]}

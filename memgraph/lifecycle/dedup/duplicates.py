@@ -52,7 +52,8 @@ def nearest(
     Parameters
     ----------
     of : AgentMemory, optional
-        The memory whose vector it is: of the nearest few, those that state another fact are skipped (`says_the_same`).
+        The memory whose vector it is: those with an equal text come first, however many others are as near; of the nearest few, those that
+        state another fact are skipped (`says_the_same`).
     """
     index = store.reader.index
     slots = np.flatnonzero(mask & store.reader.has_vector())
@@ -62,13 +63,19 @@ def nearest(
     greatest = float(cosines.max())
     if greatest < threshold:
         return greatest, None
+    is_near = cosines >= threshold
     near = sorted(
-        (-cosine, index.ids.names[slot]) for cosine, slot in zip(cosines, slots, strict=True) if cosine >= threshold
+        (-float(cosine), index.ids.names[slot]) for cosine, slot in zip(cosines[is_near], slots[is_near], strict=True)
     )
+    if of is not None and len(near) > _LOOKED_AT:
+        crowd = np.zeros(len(index), dtype=np.bool_)
+        crowd[slots[is_near]] = True
+        equal = {one.id for one in equal_memories(store.reader, of.content, crowd)}
+        near.sort(key=lambda pair: pair[1] not in equal)
     for negative, memory_id in near[:_LOOKED_AT]:
         found = next(iter(store.read_memories([memory_id])), None)
         if found is not None and (of is None or says_the_same(found, of)):
-            return float(-negative), found
+            return -negative, found
     return -1.0, None
 
 

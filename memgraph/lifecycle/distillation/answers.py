@@ -126,6 +126,7 @@ def answer_order(
         forgotten=settled.forgotten,
         secrets_redacted=secrets,
         verdict=parsed.verdict,
+        decision=None if parsed.verdict is None else _decided(order, parsed.verdict),
         notice=described(found),
     )
 
@@ -220,6 +221,16 @@ def _settle(store: AgentMemoryStore, memories: Sequence[AgentMemory], vectors: S
             settled.writes.append(with_vector(event, after.embedding if after.content != known.content else None))
             settled.merged.append(known.id)
     return settled
+
+
+def _decided(order: WorkOrder, verdict: Verdict) -> str:
+    """Return what a verdict did, and the command that undoes it."""
+    older, newer = order.subject_ids
+    if verdict == "both hold":
+        return f"both statements hold; undo: memgraph link {newer} CONTRADICTS {older}"
+    if verdict == "older holds":
+        return f"the older statement replaces the newer; undo: memgraph unsupersede {newer} --by {older}"
+    return f"the newer statement replaces the older; undo: memgraph unsupersede {older} --by {newer}"
 
 
 def _decide(

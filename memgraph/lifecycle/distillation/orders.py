@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memgraph.errors import InvalidInputError, NotFoundError
-from memgraph.extraction.llm.claims import FIELDS, MAX_EVIDENCE_CHARS, MAX_EVIDENCE_SPANS, claim_schema
+from memgraph.extraction.llm.claims import FIELDS, MAX_EVIDENCE_CHARS, MAX_EVIDENCE_SPANS, REQUIRED, claim_schema
 from memgraph.extraction.llm.prompt import DATA, fenced
 from memgraph.fold.distillation import TABLE
 from memgraph.model.base import MAX_CONTENT_CHARS, Limit, Name, checked
@@ -131,8 +131,8 @@ def _is_named(row: Row, wanted: str) -> bool:
 
 def _reply_schema(*, is_conflict: bool) -> dict[str, object]:
     properties: dict[str, object] = {
-        "statements": {"type": "array", "items": claim_schema(), "maxItems": MAX_STATEMENTS}
+        "statements": {"type": "array", "items": claim_schema(required=REQUIRED), "maxItems": MAX_STATEMENTS}
     }
     if is_conflict:
         properties["verdict"] = {"type": "string", "enum": ["both hold", "older holds", "newer holds", ""]}
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    return {"type": "object", "properties": properties, "required": ["statements"], "additionalProperties": False}

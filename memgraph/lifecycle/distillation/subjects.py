@@ -81,7 +81,7 @@ def communities_without_lesson(experiences: Sequence[Experience]) -> Iterator[Su
         covered = frozenset[str]().union(*(one.live for one in known))
         for rows in _communities(experience.episodes):
             builds = frozenset[str]().union(*map(evidence_of, rows))
-            if len(builds) < LEAST_BUILDS or 2 * sum(row["id"] in covered for row in rows) > len(rows):
+            if min(len(builds), len(rows)) < LEAST_BUILDS or 2 * sum(row["id"] in covered for row in rows) > len(rows):
                 continue
             most = 0.8 if experience.outcome == "negative" else 0.4  # failures teach more than what went well
             quoted = in_order(rows)[-_MOST_QUOTED:]

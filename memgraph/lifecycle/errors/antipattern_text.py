@@ -86,9 +86,8 @@ def approaches(
             return _said(_in_general(tried_in(row)), row, advice, acted_on)
     last_first = ((_in_general(tried_in(row)), row) for row in reversed([*mended, *failed]))
     tried, last = next(((one, row) for one, row in last_first if one), (None, None))
-    remedies = ((_in_general(remedy_of(row)), row) for row in reversed(mended))
-    # a remedy that only changed the arguments of a call holds for one case
-    helped, by = next(((one, row) for one, row in remedies if one and not _BARE_CALL.fullmatch(one)), (None, None))
+    remedies = ((_helpful(row), row) for row in reversed(mended))
+    helped, by = next(((one, row) for one, row in remedies if one), (None, None))
     return _said(tried, last, helped, by)
 
 
@@ -99,6 +98,12 @@ def _said(
     return {"incorrect_approach": tried, "correct_approach": helped}, quoted
 
 
+def _helpful(row: Row) -> str | None:
+    """Return what an episode says that helped; what only changed the arguments of a call holds for one case."""
+    said = _in_general(remedy_of(row))
+    return None if said and _BARE_CALL.fullmatch(said) else said
+
+
 def _in_general(said: str | None) -> str | None:
     """Remove the arguments of calls: they belong to one case."""
     return said and _CALL.sub(r"`\1(…)`", said)
@@ -107,9 +112,13 @@ def _in_general(said: str | None) -> str | None:
 def is_lesson(trouble: Trouble) -> bool:
     """Return whether anything can be learned from an error.
 
-    It has a message, or a lesson was drawn, or something helped; and it is not over with nobody knowing why.
+    It has a message, or a lesson was drawn, or something helped; and it is not over with nobody knowing why: a service that was
+    down for a while works again, whatever is done meanwhile.
     """
-    is_over = trouble.is_closed and not trouble.came_back_at and not trouble.mended
+    is_known = any(map(_helpful, trouble.mended))
+    is_over = not is_known and (
+        not (trouble.stayed or trouble.faded) or (trouble.is_closed and not trouble.came_back_at)
+    )
     return not is_over and (not trouble.is_of_a_task or bool(trouble.lesson or trouble.mended))
 
 
@@ -127,7 +136,8 @@ def _content(trouble: Trouble, kind: ErrorKind, said: Mapping[str, str | None], 
 
 def _came_up(trouble: Trouble) -> str:
     met = [{"occurred_at": at} for at in trouble.met_at] or in_order([*trouble.failed, *trouble.mended])
-    where, stayed = f"{_counted(trouble.builds, 'build')}{when(met)}", len(trouble.stayed)
+    is_tried = all(row.get("source") == "trial" for row in (*trouble.failed, *trouble.mended))
+    where, stayed = f"{_counted(trouble.builds, 'trial' if is_tried else 'build')}{when(met)}", len(trouble.stayed)
     if trouble.is_of_a_task and stayed == len(trouble.builds):
         return f"The same task failed in {where}: “{whole_sentences(trouble.name, _WHAT_CHARS)}”."
     if stayed == len(trouble.builds):

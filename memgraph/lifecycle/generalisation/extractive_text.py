@@ -29,8 +29,8 @@ from memgraph.lifecycle.generalisation.lessons import (
     statement_of,
     words_of,
 )
-from memgraph.lifecycle.generalisation.weak_points import came_back, says_it_returned, weakness_of
-from memgraph.lifecycle.generalisation.weaknesses import Weakness, file_name, in_place, weaknesses_of, written
+from memgraph.lifecycle.generalisation.weak_points import weakness_of
+from memgraph.lifecycle.generalisation.weaknesses import Weakness, file_name, weaknesses_of
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.ids import canonical_name
 from memgraph.ports import Row
@@ -44,7 +44,8 @@ _T = TypeVar("_T", str, tuple[str, str])
 _MOST_COMPARED = 200
 """Of a larger community so many of the best connected are compared by their words."""
 _MOST_EXAMPLES = 3
-_MOST_CHANGES = 4
+_LEAST_CHANGES, _MOST_CHANGES = 3, 4
+_OF_WHICH = ", of which {} are quoted here"
 _CASE_CHARS = 420
 _EXAMPLE_CHARS = 180
 _LONGEST_NAME = 80
@@ -186,7 +187,7 @@ def generalised(
     if trials := trials_of_one_task(central, seen, solved):
         return trials.text or None
     if all(map(is_change, central)):
-        return _of_a_weak_point(central, max(len(central), int(seen.split()[1].replace(",", ""))))
+        return _of_a_weak_point(central)
     kind = "undone" if failed_builds else kind_of(central) or outcome
     if kind not in _FRAMES or (kind in {"recovery", "undone"} and not any(map(_has_remedy, central))):
         return None
@@ -217,52 +218,53 @@ def has_lesson(central: Sequence[Row], outcome: str, solved: Sequence[Row] | Non
     return bool(central) and generalised(central, Shared(), outcome, "in 0 builds", solved=solved) is not None
 
 
-def _of_a_weak_point(changes: Sequence[Row], many: int) -> str | None:
-    """Tell what was mended again and again, how often and when, and what mended it last."""
+def _of_a_weak_point(changes: Sequence[Row]) -> str | None:
+    """Tell which kind of fault was mended again and again, how often and when, in what words, and what mended it last."""
     ordered = in_order(changes)
     weakness = weakness_of(ordered)
     if weakness is None:
         return None
-    again = came_back(ordered, weakness) if weakness.kind == "thing" else None
-    last = ordered[-1]
-    parts = (
-        [("Last mended", last), ("Broken again", again)]
-        if again is not last
-        else [("Broken again, and last mended", last)]
-    )
-    parts += [("Before", row) for row in reversed(ordered[:-1]) if row is not again]
-    text = _expectation(weakness, ordered, many)
-    quoted: list[frozenset[str]] = []
-    for label, row in parts:
-        if row is None:
-            continue
-        told = sorted(weaknesses_of(row)[weakness], key=lambda one: row is again and not says_it_returned(one))
-        more = f" {label}{dated(row)}: “{told[0].removesuffix('.')}”."
-        words = _words(told[0])
-        is_new = all(overlap(words, other) < _SAME_WORDS for other in quoted)
-        if is_new and len(quoted) < _MOST_CHANGES and len(text) + len(more) <= MAX_CONTENT_CHARS:
-            text += more
-            quoted.append(words)
+    text = _expectation(weakness, ordered)
+    quotes, remedies = _quotes(ordered, weakness, MAX_CONTENT_CHARS - len(text) - len(_OF_WHICH))
+    if len(quotes) < _LEAST_CHANGES:
+        return None
+    of_which = _OF_WHICH.format(len(quotes)) if len(quotes) < len(ordered) else ""
+    text = f"{text}{of_which}."
+    is_told = False
+    for place, (quote, remedy) in enumerate(zip(quotes, remedies, strict=True)):
+        rest = sum(map(len, quotes[place + 1 :]))
+        more = f" What was done: “{remedy.removesuffix('.')}”." if remedy and not is_told else ""
+        fits = len(text) + len(quote) + len(more) + rest <= MAX_CONTENT_CHARS
+        text += quote + (more if fits else "")
+        is_told = is_told or bool(more and fits)
     return text
 
 
-def _expectation(weakness: Weakness, ordered: Sequence[Row], many: int) -> str:
-    """Return what to expect of a weakness, how often and since when, as a sentence."""
-    seen = f"{many} changes"
-    if weakness.kind == "thing":
-        name = written(ordered, weakness)
-        return f"Expect regressions in `{name}`: {seen} mended it{when(ordered)}, and what had worked broke again."
-    if weakness.kind == "topic":
-        name = f"“{written(ordered, weakness)}” in `{file_name(weakness)}`"
-        return f"Expect faults around {name}: {seen} mended some{when(ordered)}."
-    if weakness.kind == "release":
-        return f"Test with each release of {weakness.name}: {seen} mended what failed with one{when(ordered)}."
+def _quotes(ordered: Sequence[Row], weakness: Weakness, room: int) -> tuple[list[str], list[str]]:
+    """Return what the changes say of a weakness, the last first, each something else, and what remedy each tells of."""
+    quotes: list[str] = []
+    remedies: list[str] = []
+    known: list[frozenset[str]] = []
+    for row in reversed(ordered):
+        fault, remedy = weaknesses_of(row)[weakness]
+        words = _words(fault)
+        said = f" {'Before' if quotes else 'Last mended'}{dated(row)}: “{fault.removesuffix('.')}”."
+        is_new = all(overlap(words, other) < _SAME_WORDS for other in known)
+        if is_new and len(quotes) < _MOST_CHANGES and len(said) <= room:
+            quotes.append(said)
+            remedies.append(remedy)
+            known.append(words)
+            room -= len(said)
+    return quotes, remedies
+
+
+def _expectation(weakness: Weakness, ordered: Sequence[Row]) -> str:
+    """Return what to expect of a weakness, how often and since when."""
+    seen = f"{len(ordered)} changes"
     if weakness.kind == "environment":
-        return (
-            f"Expect what works elsewhere to fail {in_place(weakness)}: {seen} mended something there{when(ordered)}."
-        )
+        return f"Expect what works elsewhere to fail on {weakness.name}: {seen} mended faults there{when(ordered)}"
     where = f" in `{file_name(weakness)}`" if weakness.file else ""
-    return f"Expect {weakness.name}{where}: {seen} mended such faults{when(ordered)}."
+    return f"Expect {weakness.name}{where}: {seen} mended such faults{when(ordered)}"
 
 
 def trials_of_one_task(central: Sequence[Row], seen: str, solved: Sequence[Row] | None) -> Trials | None:

@@ -20,7 +20,7 @@ from memgraph.text.overlap import overlap
 
 KINDS = (
     "fix", "novelty", "change", "decision", "prevention", "removal", "revert", "failure", "lesson", "recovery", "solution",
-    "correction", "insight",
+    "correction", "insight", "statement", "instruction", "intervention", "user",
 )  # fmt: skip
 """Tags that say what kind of thing an episode tells, not what it is about."""
 Weights = Mapping[str, float]

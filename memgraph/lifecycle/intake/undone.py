@@ -7,12 +7,13 @@ A memory whose file was renamed follows its file, so that a later removal finds 
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from memgraph.extraction.components import is_incidental
+from memgraph.extraction.components import is_incidental, is_packaging
 from memgraph.index.index import entity_name
 from memgraph.lifecycle.intake.build_run import BuildRun
 from memgraph.model.build import BuildTask, Candidate
@@ -22,6 +23,13 @@ from memgraph.model.events.payload import Payload
 from memgraph.model.memory import AgentMemory, id_of
 from memgraph.store.query import Reader
 
+_SWEEPS = re.compile(
+    r"(?:remov|drop|delet)(?:e|es|ed|s|ped|ing)?\s+(?:all |the )?(?:previously |old |long )?deprecat(?:ed|ions?)"
+    r"(?: (?:code|functions?|features?|things|stuff|api|apis|methods?|names?|aliases|functionality)){0,2}(?:\s*\(#\d{1,7}\))?\W*$",
+    re.IGNORECASE,
+)
+"""A commit that removes what was deprecated, without naming it."""
+_DEPRECATES = re.compile(r"deprecat", re.IGNORECASE)
 _COMMIT_CHARS = 12
 _MOST_PATHS = 2_000
 _REVERTED = "its change was reverted by commit {}"
@@ -89,18 +97,12 @@ class Undone:
 
     def _apply(self, task: BuildTask, project: str, own: Sequence[_Subject]) -> None:
         commit = task.task_id[:_COMMIT_CHARS]
-        if task.reverts:
-            for subject in self._of_commit(task.reverts, project):
-                self._end(subject, task, _REVERTED.format(commit))
-                self._links += [
-                    (one.memory_id, "SUPERSEDES", subject.memory_id, "the change was reverted") for one in own
-                ]
-        if task.removes:
-            for subject in self._of_commit(task.removes, project):
-                self._end(subject, task, _GONE.format(commit))
-                self._links += [
-                    (one.memory_id, "SUPERSEDES", subject.memory_id, "what it describes was removed") for one in own
-                ]
+        ends = ((task.reverts, _REVERTED), (task.takes_back, _REVERTED), (task.removes, _GONE))
+        for sha, reason in ends:
+            for subject in self._of_commit(sha, project) if sha else ():
+                self._end(subject, task, reason.format(commit))
+                said = "what it describes was removed" if reason == _GONE else "the change was reverted"
+                self._links += [(one.memory_id, "SUPERSEDES", subject.memory_id, said) for one in own]
         if task.restores:
             for subject in self._of_commit(task.restores, project):
                 if str(subject.get("invalidation_reason") or "").startswith(_REVERTED.format("")):
@@ -108,12 +110,17 @@ class Undone:
         if task.mends:
             for subject in self._of_commit(task.mends, project):
                 self._links += [(one.memory_id, "RELATED_TO", subject.memory_id, "corrects that change") for one in own]
+        if _SWEEPS.match(task.description):
+            changed = frozenset(task.files_changed[:_MOST_PATHS])
+            for path in sorted(changed):
+                for subject in self._of_file(path, project):
+                    is_deprecation = _DEPRECATES.match(subject.get("content")) is not None
+                    if is_deprecation and (code := _code(subject.get("files_involved"))) and changed.issuperset(code):
+                        self._end(subject, task, _GONE.format(commit))
         gone = frozenset(task.files_removed[:_MOST_PATHS])
         for path in sorted(gone):
             for subject in self._of_file(path, project):
-                if subject.get("git_commit") != task.task_id and gone.issuperset(
-                    _telling(subject.get("files_involved"))
-                ):
+                if subject.get("git_commit") != task.task_id and _is_gone(subject.get("files_involved"), gone):
                     self._end(subject, task, _REMOVED.format(commit))
         for old, new in list(task.files_renamed.items())[:_MOST_PATHS]:
             for subject in self._of_file(old, project):
@@ -178,6 +185,12 @@ def _by_commit(build: BuildRun) -> dict[str, list[_Subject]]:
     return made
 
 
-def _telling(files: Sequence[str] | None) -> list[str]:
-    """Return the files that a memory concerns: not tests and documentation that were changed along with them."""
-    return [file for file in files or () if not is_incidental(file)] or list(files or ["?"])
+def _is_gone(files: Sequence[str] | None, gone: frozenset[str]) -> bool:
+    """Return whether what a memory concerns is gone: its code, or all its files if it has no code."""
+    code = _code(files)
+    return gone.issuperset(code or files or ["?"]) and not all(map(is_packaging, files or ()))
+
+
+def _code(files: Sequence[str] | None) -> list[str]:
+    """Return the files that a change is about: not tests, documentation and packaging, which were changed along with them."""
+    return [file for file in files or () if not is_incidental(file) and not is_packaging(file)]

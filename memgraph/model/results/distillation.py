@@ -88,6 +88,8 @@ class AnswerResult(Model):
         Whether it had been answered before: then nothing was written, and this is the result of that answer.
     forgotten : int
         Statements left out because they repeat what the user made the store forget.
+    decision : str or None
+        What was carried out of the verdict, and how it is undone.
     notice : str or None
         What contradictions the new memories bring.
     """
@@ -100,6 +102,7 @@ class AnswerResult(Model):
     secrets_redacted: Count = 0
     verdict: Verdict | None = None
     already_answered: bool = False
+    decision: str | None = None
     notice: str | None = None
 
 

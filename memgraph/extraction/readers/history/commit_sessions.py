@@ -127,6 +127,7 @@ def _task(commit: Commit, recent: RecentCommits) -> BuildTask:
         reverts=undone,
         restores=recent.restored_by(commit),
         removes=recent.removed_by(commit),
+        takes_back=None if undone or commit.reinstates else recent.reversed_by(commit),
         mends=mended,
         mends_subject=beginning(storable_text(recent.subject_of(mended)), _MAX_SUBJECT_CHARS) if mended else "",
     )

@@ -7,12 +7,6 @@ from __future__ import annotations
 
 import re
 
-FENCED = re.compile(
-    r"```[^`]{0,8000}(?:```|$)|^(?:>|\$|%|\||│|[+-]{2,}|\s{4,}\S|\s{0,8}(?:at |File \")|\[?(?:ERROR|WARN|INFO|DEBUG|FATAL|TRACE)|npm (?:ERR|WARN)|Traceback |"
-    r"[\w.]{1,80}(?:Error|Exception|Warning): |\[?\d{4}-\d\d-\d\d[T ]\d|(?:def|class|import|return) \w{1,60}[(:.]?|from \w{1,60} import |\w{1,40}@[\w.-]{1,60}[ :][^\n]{0,80}[%$#] ).{0,400}$",
-    re.MULTILINE,
-)
-"""Pasted code, quotations, prompts, logs, tables and stack traces: not the user's own words."""
 QUOTED = re.compile(r"[\"“](?:[^\s\"“”]{1,60}\s+){2,60}[^\"“”]{1,80}[\"”]")
 OPENER = re.compile(
     r"^\W{0,4}(?:(?:ok(?:ay)?|yes|very good|excellent|awesome|yeah|yep|sure|right|good|great|nice|cool|perfect|because|thanks?|thank you|please|pls|plz|also|and|but|so(?! far\b)|well|hmm+|wait|w8|"
@@ -20,7 +14,7 @@ OPENER = re.compile(
     re.IGNORECASE,
 )  # fmt: skip
 MARKED = re.compile(
-    r"^(?:(?:remember|note|keep in mind|be aware|bear in mind)(?:\s+that\b|\s*:)|remember\s+to\b|remember(?=\s+(?:we|the|our|my|i)\b)|(?:fyi|heads[- ]?up|reminder|important|rule|gotcha|"
+    r"^(?:notice (?:how|that)\b|(?:remember|note|keep in mind|be aware|bear in mind)(?:\s+that\b|\s*:)|remember\s+to\b|remember(?=\s+(?:we|the|our|my|i)\b)|(?:fyi|heads[- ]?up|reminder|important|rule|gotcha|"
     r"careful|watch out|beware|caution|(?:for |some |a bit of )?(?:background|context)|(?:(?:quick|small|one|a|minor) )*correction|for the record|nb|for your (?:info\w*|reference))\s*[:,!–—-]|"
     r"(?:just )?so (?:that )?you know\b,?|fyi\b)\s*",
     re.IGNORECASE,
@@ -41,23 +35,29 @@ TAG = re.compile(
 POLITE = re.compile(r"^(?:can|could|would|will) (?:you|we) (?:please |pls |maybe )?", re.IGNORECASE)
 ONCE = re.compile(
     r"\b(?:for now|right now|for the moment|(?:in|for|during) this (?:\w+ ){0,2}(?:phase|sess?ion)|^try\b|you (?:ran|used|did|wrote|made|proposed) (?:previously|before|above|earlier|there)|at this (?:time|point|stage)|this time|just this once|today|tonight|yet|later|once more|one more time|next step|in this (?:session|turn|"
-    r"commit|pr|step)|until (?:i|we)(?:'ve| have)? \w{1,12}|continue|go ahead|let me (?:know|see|try|check|think)|give me|show me|tell me)\b",
+    r"commit|pr|step)|until (?:i|we)(?:'ve| have)? \w{1,12}|^now\s(?!that\b|i\b)|continue|go ahead|let me (?:know|see|try|check|think)|give me|show me|tell me)\b",
     re.IGNORECASE,
 )
 """What ties a sentence to the moment."""
 HEDGED = re.compile(
-    r"^(?:imagine|suppose|assume|pretend|let'?s (?:say|assume|pretend))\b|\b(?:maybe|perhaps|probably|not sure|i wonder|wondering|my (?:naive )?(?:thinking|guess)|i assume|leaning|might|could be|contemplating|i don'?t kno?w\w?)\b|\*\*|^[*#]|</?\w{1,40}_\w{1,40}>",
+    r"^(?:imagine|suppose|assume|pretend|let'?s (?:say|assume|pretend))\b|^for example\b|^(?:for|on|in|with|to) (?:#|(?:number|option|item|step|line|point|question) )?\d+[,:]?\s(?!(?:percent|days|hours|minutes|seconds|of)\b)|\b(?:we could|maybe|perhaps|probably|not sure|i wonder|wondering|my (?:naive )?(?:thinking|guess)|i assume|leaning|might|could be|contemplating|i don'?t kno?w\w?)\b|\*\*|^[*#]|</?\w{1,40}_\w{1,40}>",
     re.IGNORECASE,
 )
-"""Doubt, and marks of pasted documents."""
+"""Doubt, answers to numbered items, and marks of pasted documents."""
 TROUBLE = re.compile(
     r"\b(?:fail(?:s|ed|ing|ure)?|errors?|crash\w{0,3}|broken|breaks? again|not working|does(?:n'?t| not) (?:work|show|load|seem|exist)|did(?:n'?t| not)|"
-    r"won'?t|nothing happens|weird|strange|bugs?|hangs?|stuck|looks? like|seems?|i (?:see|get|got|have seen|noticed|ran|tried)|still)\b",
+    r"won'?t|nothing happens|weird|strange|bugs?|hangs?|stuck|looks? like|seems?|(?:got|have) (?:some |an? )?(?:problem|issue)s?|works? (?:if|when|for) i|i (?:see|get|got|have seen|noticed|ran|tried)|still)\b",
     re.IGNORECASE,
 )
 """A report of what is seen."""
 
 POINTING = re.compile(r"^(?!it(?:'s| is) (?:\w+ )?(?:important|critical|crucial|essential|vital|mandatory)\b|there (?:are|is) (?:two|three|four|several|only|an?)\b|this (?:project|repo|repository|code ?base|service|app|machine|box|team|company|library|package|tool|site|system)\b)(?:it|its|it's|this|that|that's|thats|these|those|they|them|he|she|there|here|same|the (?:same|other|first|second|last|latter) one)\b", re.IGNORECASE)  # fmt: skip
+REFERS = re.compile(
+    r"^we(?:'ve|'re|'ll| have| are| will)\s(?:\S+\s){0,3}(?:it|them|this|these|those)\b|^(?:anything|everything|everyone|all|any) (?:else|other)\b",
+    re.IGNORECASE,
+)
+"""What cannot be understood without the sentence before, although it has a subject."""
+POINTS_AS_OBJECT = re.compile(r"^\w+\s(?:it|this|that|them)\b", re.IGNORECASE)
 POINTS_AT_END = re.compile(
     r"\b(?:that|this|it|them|those|these|so|one|either|both)(?:\s+(?:again|anymore|any ?more|now|ever|here|there|either|too|please|then|way|like that))*\W*$",
     re.IGNORECASE,
@@ -75,11 +75,11 @@ GENERAL = re.compile(
     r"(?:before|after) (?:every|each|any)\s\w+|(?:for|on|in|at|with) every\s(?:\w+ )?(?:commit|pr|pull request|push|release|build|run|change|branch|call|new|deploy\w*|message|answer|request)s?\b|^(?:for )?(?:every|each)\s(?!of these)\w+|"
     r"\bnext time\b(?!\W*$)|as per (?:our|the|my)|according to (?:our|my)|occasionally|regularly|periodically|from time to time|(?:every|each) (?:day|week|month|night|sprint|quarter)|out of bounds|"
     r"(?:your|our) (?:directives?|instructions?|guidelines?|principles?) (?:are|is|says?|state)|^you (?:keep|constantly|repeatedly) \w+ing\b|^that'?s how (?:we|i|things|it)\b|^in (?:the )?future\b|(?:our|the|my) (?:rule|convention|policy|standard|workflow|house style)\b|"
-    r"(?:not allowed|forbidden|off[- ]limits|mandatory|no more \w+)|you (?:should|shouldn'?t|must|may|can|are)\b.{0,160}\bunless|before (?:you )?(?:commit|push|merg|deploy|releas|install|delet|open|touch|edit|writ|tell|say|claim|report)\w{0,4})\b",
+    r"(?:i remind you|not allowed|forbidden|off[- ]limits|mandatory|no more \w+)|you (?:should|shouldn'?t|must|may|can|are)\b.{0,160}\bunless|before (?:you )?(?:commit|push|merg|deploy|releas|install|delet|open|touch|edit|writ|tell|say|claim|report)\w{0,4})\b",
     re.IGNORECASE,
 )
 NOT_GENERAL = re.compile(
-    r"^i (?:also |just )?(?:noticed|was|see|saw|reali[sz]ed|found|thought|wonder)\b|\bnever ?mind\b|\b(?:as|like) (?:always|never)\b|\balways (?:the same|been|was|were|has|have|had|fails?|crash\w*|get|gets|shows?|returns?)\b|"
+    r"^now\s(?!that\b|i\b)|^i (?:also |just )?(?:noticed|was|see|saw|reali[sz]ed|found|thought|wonder)\b|\bnever ?mind\b|\b(?:as|like) (?:always|never)\b|\balways (?:the same|been|was|were|has|have|had|fails?|crash\w*|get|gets|shows?|returns?)\b|"
     r"\b(?:i|i've|i have|you|it|that|this|which|they) (?:have |had |has )?(?:never|always) (?:seen?|said|had|heard|did|got|knew|thought|worked?|works|asked|told|see|saw|happen\w*|noticed|finish\w*|return\w*|end\w*)\b|"
     r"\bnever (?:worked|happened|finished|returned|ends?|seen|heard)\b|\bi (?:hate|love) (?:wast|los)ing\b|should have been\b|\bi'?ve reached\b|^you'?re right\b",
     re.IGNORECASE,
@@ -106,7 +106,7 @@ _STYLE = re.compile(
     re.IGNORECASE,
 )
 _CONTRASTS = re.compile(
-    r"\buse\s+(?!it\b|that\b|this\b).{1,60}?(?:,?\s+(?:and\s+)?not\s+|\s+(?:instead of|rather than|over)\s+|\s+instead\b)|\bnot\s+\S{1,40}\s+but\s+\S|^(?:it'?s|that'?s)?\s?\S{1,40}(?: \S{1,20})?, not \S{1,40}(?: \S{1,20})?\W*$|"
+    r"\buses?\s+(?!it\b|that\b|this\b).{1,80}?(?:,?\s+(?:and\s+)?not\s+|\s+(?:instead of|rather than|over)\s+|\s+instead\b)|\bnot\s+\S{1,40}\s+but\s+\S|^(?:it'?s|that'?s)?\s?\S{1,40}(?: \S{1,20})?, not \S{1,40}(?: \S{1,20})?\W*$|"
     r"^instead of\s.{2,60}\b(?:use|run|call|write|put)\b|\b(?:is|are) (?:an? |in )?\S{2,30},? not (?:an? |in )?\S{2,30}\W*(?:$|[,;])",
     re.IGNORECASE,
 )
@@ -206,8 +206,8 @@ EXPLAINS = re.compile(
 )
 """A reason: kept where it names something that can be looked up."""
 DECLARES = re.compile(
-    r"^(?:(?:the|our|my|all|some|only|most|both|its?)\s(?:[\w`'\"./@()&-]+\s){0,5}?|(?=\S*[\w)`][_./`A-Z\d])\S+\s|(?!(?:You|We|I|It|If|There|This|That|These|What|Only|They)\b)[A-Z][a-z]+\s(?=\S+\s\S+\s\S))"
-    r"(?<!\bi )(?<!\bit )(?:is|are|isn'?t|aren'?t|has|have|does(?:n'?t| not)?|contains?|uses?|runs?|lives?|works?|means?|takes?|returns?|supports?|comes?|must|can(?:'?t|not| not))\s\S",
+    r"^(?:(?i:the|our|my|all|some|only|most|both|its?)\s(?:[\w`'\"./@()&-]+\s){0,5}?|(?=\S*[\w)`][_./`A-Z\d])\S+\s|(?!(?:You|We|I|It|If|There|This|That|These|What|Only|They)\b)[A-Z][a-z]+\s(?=\S+\s\S+\s\S))"
+    r"(?<!\bi )(?<!\bit )(?:is|are|isn'?t|aren'?t|has|have|does(?:n'?t| not)?|contains?|uses?|runs?|lives?|works?|means?|takes?|returns?|supports?|comes?|must|can(?:'?t|not| not))\s(?!getting\b|for you\b)\S",
 )
 """A statement in the present about something that has a name."""
 _REQUESTED = "|".join(
@@ -239,17 +239,20 @@ ASSERTS = re.compile(
 )
 """An assertion in the present about something that is named: what a user explains of the system, the team or the rules."""
 OF_THE_MOMENT = re.compile(
-    r"\b(?:now|just|already|again|so far|here|above|below|line \d+|currently|ready|done|finished|wrong|weird|better|worse|nice|great|good|fine|perfect|awesome|confusing|unclear|interesting|"
+    r"\b(?:this|that|it)\W*$|\b(?:now|just|already|again|so far|here|above|below|line \d+|currently|ready|done|finished|wrong|weird|better|worse|nice|great|good|fine|perfect|awesome|confusing|unclear|interesting|"
     r"funny|odd|odd|blank|left|green|red|gone|missing|empty|too \w+|slow|duplicated?|you(?:r|'ve|'re)?|i(?:'m|'ll|'ve|'d)?|me|idea|point|goal|question|problem|issue|we(?:'ve| have| had)(?! (?:an?|the|no|two|three|several|to|only)\b)|please|pls|plz|do the same|let'?s|shou?ld?u?l?|we(?:'ll| (?:\w+ )?(?:are|were|should|could|need|have to|can|will|do|did|had|know|just)))\b|[⏺✅✓]|\[\w*\]|[:?…]$|\.\.\.",
     re.IGNORECASE,
 )
 REQUESTS = re.compile(r"^(?:" + _REQUESTED + r")\b", re.IGNORECASE)
+ASKS_FOR = re.compile(r"^(?:" + _REQUESTED + r"|address|handle)(?:\s\w+)?:\s", re.IGNORECASE)
+NOTICED = re.compile(r"^notice (?:how|that)\b", re.IGNORECASE)
 NAMED_SUBJECT = re.compile(
     r"^(?:the|our|my|some|all|most|people|we|no|each|every|an?)\s|^[a-z]{4,}s\s(?:can|must|may|have|are|need|belong|run|go|live)\b",
     re.IGNORECASE,
 )
 NARRATES = re.compile(
-    r"^(?:i (?:\w+ )?(?:didn'?t|worry|know|don'?t know|was|disliked|need|have|had|see)|if)\b", re.IGNORECASE
+    r"^(?:i (?:\w+ )?(?:didn'?t|worry|know|don'?t know|was|disliked|need|have|had|see)|if)\b",
+    re.IGNORECASE,
 )
 _REMINDS = re.compile(
     r"^(?:i thought|didn'?t|haven'?t|hadn'?t|but) we (?:had )?(?:agreed?|decided?|said)\b", re.IGNORECASE
@@ -295,6 +298,28 @@ _PERSONAL = re.compile(
     re.IGNORECASE,
 )
 _REPEATED = re.compile(r"\bi (?:already |just )?(?:said|told you|asked you)\s+(?:not to|never to|to (?:only|always|never))\s+\w+\s+\S", re.IGNORECASE)  # fmt: skip
+_PLANNED = re.compile(
+    r"\bwe(?:'re|'ve been| are| have been)\s(?:\w+ly\s|also\s|still\s|slowly\s)?(?:going to\s(?!(?:need to\s)?(?:look|try|check|see|continue|do|fix|start|go|test|run|talk|discuss)\b)\w+|mov|migrat|replac|rewrit|split|phas|retir|merg|switch|port)\w*\s\S|"
+    r"\bwe(?:'ll| will)\s(?:\w+ly\s|also\s|later\s)?(?:need|have to)\s(?!(?:it|this|that|to (?:see|check|look|test|fix|go|wait)|see|check|look|test|fix|go|wait)\b)\S+\s\S|"
+    r"^(?!(?:it|this|that|they|there|you|i)\b)(?:\S+\s){1,8}?(?:is|are) (?:also )?going to\s(?:be\s)?(?:mov|migrat|replac|remov|rewrit|split|retir|merg|switch|renam|drop|go away|land)\w*\b",
+    re.IGNORECASE,
+)
+"""What the team is about to do, or has been doing."""
+_BY_MYSELF = re.compile(r"^i(?:'ll| will| want to| prefer to)\s.{3,80}\b(?:myself|on my own|by hand)\b", re.IGNORECASE)
+SETTLES = re.compile(
+    r"^let'?s\s(?:ship|go|stay|stick|live|start)\s(?:with|on|w/)\s(?!(?:it|that|this|these|those|option|the (?:first|second|third|last|next|other|same))\b)(?=\S*(?:[_.\d/`]|(?-i:[a-z][A-Z])))\S+",
+    re.IGNORECASE,
+)
+"""A settlement on something that has a name."""
+_OF_ALL = re.compile(
+    r"^(?!(?:all|both|none)\b)(?:anything|everything|whatever|whoever|anyone|everyone)\s(?:(?:that|which|who|not|else|said|in|from|with|under|outside|new|old)\s)(?:\S+\s){0,10}?(?:is|are|counts?|goes|go|belongs?|must|should|can|stays?|increments?|means)\s(?!(?:fine|ok|good|working|done|great)\b)\S|"
+    r"^(?:anything|everything|all) else\s\w+\s\S",
+    re.IGNORECASE,
+)
+_HAVE = re.compile(
+    r"\bi (?:already )?have an?\s(?:\S+\s){0,3}(?:account|licen[cs]e|subscription|server|domain)\b|^(?:\S+\s){1,4}(?:is|are) (?:already )?(?:installed|set up|configured)\W*$",
+    re.IGNORECASE,
+)
 INSTRUCTS = (
     FORBIDS,
     _STYLE,
@@ -307,6 +332,8 @@ INSTRUCTS = (
     _OBLIGES,
     _CONDITIONAL,
     _WANTS,
+    _BY_MYSELF,
+    _OF_ALL,
 )
 STATES = (
     DECIDED,
@@ -325,6 +352,9 @@ STATES = (
     _PASSIVE,
     _ENVIRONMENT,
     _LIMITS,
+    _PLANNED,
+    SETTLES,
+    _HAVE,
 )
 HARD = (DECIDED, _STATE, _IS_RIGHT, _PREFERS, _CONTRASTS, REASONED, _PLACE, _WANTS, _OBLIGES, _ENVIRONMENT, _PURPOSE)
 """Statements also where the sentence mentions trouble, as their reason."""
@@ -340,6 +370,7 @@ ONLY_TAKES_BACK = re.compile(
     re.IGNORECASE,
 )
 PROPOSES = re.compile(r"^let'?s\b", re.IGNORECASE)
+PROPOSES_LATER = re.compile(r"\b(?:let'?s|so far)\b", re.IGNORECASE)
 NEGATION = re.compile(r"\b(?:no|not|never|don'?t|do not|dont|avoid|stop|without|no longer|n't)\b", re.IGNORECASE)
 
 

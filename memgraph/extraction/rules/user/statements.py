@@ -13,6 +13,7 @@ from typing import Literal
 from memgraph.extraction.rules.causes import NAMES
 from memgraph.extraction.rules.subjects import content_words
 from memgraph.extraction.rules.user import patterns
+from memgraph.extraction.rules.user.own_words import own_words
 from memgraph.extraction.statements import sentences
 
 StatementKind = Literal["instruction", "statement"]
@@ -26,6 +27,9 @@ _LEAST_WORDS = 2
 _TELLING_WORDS = 3
 _LEAST_ASSERTED_WORDS = 5
 _RETRACTED_OVERLAP = 0.5
+_MAX_BEFORE_CHARS = 300
+"""Of what a sentence points to."""
+_PROPOSALS = (patterns.REASONED, patterns.DECIDED, patterns.SETTLES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +52,17 @@ def statements_in(message: str) -> list[UserStatement]:
     """Return what a message states beyond its request; linear in its length."""
     found: list[UserStatement] = []
     before, was_kept = "", False
-    parts = (
-        one
-        for part in sentences(patterns.FENCED.sub("\n\n", message))
-        for one in patterns.LOWER_CASE_SENTENCE.split(part)
-    )
+    parts = (one for part in sentences(own_words(message)) for one in patterns.LOWER_CASE_SENTENCE.split(part))
     for part in parts:
         if _points_elsewhere(part) and ": " in part:
             part = max(part.split(": ", 1), key=lambda half: (_kind(half) is not None, not _points_elsewhere(half)))  # noqa: PLW2901
         kind, points = _kind(part), _points_elsewhere(part)
         text = _bare(part)
-        starts = patterns.POINTING.match(text) is not None
+        starts = bool(patterns.POINTING.match(text) or patterns.REFERS.match(text))
         if kind and points and not (before and starts):
             kind = None
-        is_reason = bool(
-            was_kept and starts and not kind and not patterns.is_question(part) and not patterns.ONCE.search(part)
-        )
+        is_passing = patterns.is_question(part) or patterns.ONCE.search(part) or patterns.PROPOSES_LATER.search(part)
+        is_reason = was_kept and starts and not kind and not is_passing
         if (
             (kind or is_reason)
             and was_kept
@@ -79,13 +78,10 @@ def statements_in(message: str) -> list[UserStatement]:
             found.append(UserStatement(kind, f"{_ended(before)} {text}" if points else text))
         was_kept = kind is not None
         request = patterns.POLITE.match(text)
-        before = (
-            ""
-            if patterns.is_question(part) and not request
-            else text[request.end() :].rstrip(" ?")
-            if request
-            else text
-        )
+        said = text[request.end() :].rstrip(" ?") if request else text
+        is_asked = patterns.is_question(part) and not request and not patterns.NOTICED.match(part)
+        chain = f"{_ended(before)} {said}" if points and before else said
+        before = "" if is_asked else chain if len(chain) <= _MAX_BEFORE_CHARS else said
     return found[:_MAX_STATEMENTS]
 
 
@@ -104,7 +100,10 @@ def takes_back(message: str, earlier: UserStatement, *, is_latest: bool) -> bool
 def _kind(sentence: str) -> StatementKind | None:
     """Return the kind of statement that a sentence makes, if it makes one."""
     text = patterns.QUOTED.sub('"…"', patterns.TAG.sub("", patterns.OPENER.sub("", sentence).strip()))
+    if patterns.ASKS_FOR.match(text):
+        return None
     marked = patterns.MARKED.match(text)
+    text = text.rstrip(" ?") if patterns.NOTICED.match(text) else text
     text = text[marked.end() :].strip() if marked else text
     polite = patterns.POLITE.match(text)
     if polite and (patterns.GENERAL.search(text) or patterns.FORBIDS.match(text[polite.end() :])):
@@ -134,12 +133,13 @@ def _kind(sentence: str) -> StatementKind | None:
         return None
     clauses = [clause for clause in clauses if not patterns.is_question(clause)]
     if patterns.PROPOSES.match(text) and not is_general:
-        clauses = [clause for clause in clauses if patterns.REASONED.search(clause) or patterns.DECIDED.search(clause)]
+        clauses = [clause for clause in clauses if any(one.search(clause) for one in _PROPOSALS)]
     if any(pattern.search(clause) for clause in clauses for pattern in patterns.STATES):
         return "statement"
     if is_general or any(pattern.search(clause) for clause in clauses for pattern in patterns.INSTRUCTS):
         return "instruction"
-    if patterns.POINTING.match(text) or len(content_words(text)) < _TELLING_WORDS:
+    is_pointing = patterns.POINTING.match(text) is not None
+    if len(content_words(text)) < _TELLING_WORDS or (is_pointing and (not tells or patterns.TROUBLE.search(text))):
         return None
     is_request = patterns.REQUESTS.match(text) is not None
     asserting = [part for part in clauses if patterns.NAMED_SUBJECT.match(part) or (part == text and not is_request)]
@@ -163,8 +163,8 @@ def _tells(text: str) -> bool:
 def _points_elsewhere(sentence: str) -> bool:
     """Return whether a sentence cannot be understood without another one."""
     text = patterns.OPENER.sub("", sentence).strip()
-    return bool(patterns.POINTING.match(text)) or bool(
-        patterns.POINTS_AT_END.search(text) and len(content_words(text)) < 3
+    return bool(patterns.POINTING.match(text) or patterns.REFERS.match(text)) or bool(
+        (patterns.POINTS_AT_END.search(text) or patterns.POINTS_AS_OBJECT.match(text)) and len(content_words(text)) < 3
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from memgraph.errors import InvalidInputError
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.input import MAX_STDIN_CHARS, standard_input
 from memgraph.interfaces.cli.base.opening import opened
@@ -72,7 +73,10 @@ def answer(settings: Settings, id_: str, file: str, by: str, trust: Any) -> None
     """Store the answer in FILE (JSON; '-' reads standard input), if the excerpt supports all of it."""
     document = _document(file)
     with opened(settings) as memory:
-        result = memory.distillation.answer(id_, document, answered_by=by, trust_class=trust)
+        try:
+            result = memory.distillation.answer(id_, document, answered_by=by, trust_class=trust)
+        except InvalidInputError as error:
+            raise Refused(f"{error}; `memgraph distil show --json {id_[:_SHORT]}` prints the schema") from error
     emit(settings, result, _result_line(result))
     if result.notice:
         notice(result.notice)
@@ -135,4 +139,5 @@ def _result_line(result: AnswerResult) -> str:
         parts.append(f"{result.forgotten} left out because they repeat a forgotten one")
     if result.secrets_redacted:
         parts.append(f"{count(result.secrets_redacted, 'secret')} redacted")
-    return f"Answered: {', '.join(parts)}."
+    answered = f"Answered: {', '.join(parts)}"
+    return f"{answered}; {result.decision}" if result.decision else f"{answered}."

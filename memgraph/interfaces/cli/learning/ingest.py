@@ -272,8 +272,9 @@ def _counts(report: IngestReport) -> str:
 def _total_lines(total: IngestReport, reports: Sequence[tuple[Path, IngestReport]]) -> list[str]:
     if len(reports) < 2:
         return report_lines(total)[1:]
+    said = report_lines(total)[0] if total.read else "nothing new."
     return [
-        f"{count(len(reports), 'source')}: " + (report_lines(total)[0] if total.read else "nothing new."),
+        f"{count(len(reports), 'source')}: {said[:1].lower()}{said[1:]}",
         *report_lines(total)[1:],
     ]
 

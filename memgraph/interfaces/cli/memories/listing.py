@@ -9,7 +9,7 @@ import click
 from memgraph.errors import NotFoundError
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, pass_settings
-from memgraph.interfaces.cli.base.output import emit, emit_json, listing, plain, without_vectors, wrapped
+from memgraph.interfaces.cli.base.output import emit, emit_json, listing, notice, plain, without_vectors, wrapped
 from memgraph.interfaces.cli.base.projects import hint_at_projects
 from memgraph.text.cutting import preview
 
@@ -51,7 +51,13 @@ def list_(
             limit=limit,
             sort_by=sort_by,
         )
+        listed = memory.store.reader.listed(
+            type=kind, project_id=project, include_suppressed=include_suppressed, state=state
+        )
+        total = int(listed.sum())
         hint_at_projects(memory, project)
+    if len(entries) == limit < total:
+        notice(f"{limit:,} of {total:,} memories; --limit N shows more")
     if settings.as_json:
         emit_json([entry.model_dump(mode="json") for entry in entries])
         return
@@ -107,13 +113,13 @@ def _fields(memory: StoredMemory) -> list[str]:
     values = without_vectors(memory)
     names = [*_SHOWN_FIRST, *sorted(values.keys() - set(_SHOWN_FIRST) - _NOT_SHOWN)]
     lines = [f"{memory.id}", wrapped(memory.content, indent="  "), ""]
-    lines += [f"{name:<22}{_shown(values[name])}" for name in names if values.get(name) not in (None, [], "", False)]
+    lines += [f"{name:<24}{_shown(values[name])}" for name in names if values.get(name) not in (None, [], "", False)]
     return lines
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, list):
-        return plain(", ".join(str(_of(item)) for item in value))
+        return plain(", ".join(dict.fromkeys(str(_of(item)) for item in value)))
     return f"{value:.3g}" if isinstance(value, float) else plain(str(value))
 
 

@@ -259,6 +259,23 @@ def test_a_small_edit_is_kept_with_its_lines(path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("command", "output", "outcome"),
+    [
+        ("go test ./cart 2>&1 | tail -5", "--- FAIL: TestSum (0.0s)\nFAIL\nFAIL\tshop/cart\t0.2s\nFAIL", "failure"),
+        ("cd web && npm run lint | head", "> lint\nnpm error code 1\nnpm error command failed", "failure"),
+        ("uv run pytest -q | tail -1", "===== 1 failed, 3 passed in 0.1s =====", "failure"),
+        ("uv run pytest -q | tail -1", "===== 3 passed, 0 failed in 0.1s =====", "success"),
+        ("cat test.log", "FAIL\tshop/cart\t0.2s\nFAIL", "success"),
+    ],
+)
+def test_the_verdict_of_a_check_counts_where_a_pipe_hides_its_exit_code(
+    path: Path, command: str, output: str, outcome: str
+) -> None:
+    transcript(path, use("t1", "Bash", 1, command=command), result("t1", output, 2))
+    assert [task.outcome for task in only_build(path).tasks] == [outcome]
+
+
 def codex(kind: str, second: int, **payload: Any) -> dict[str, Any]:
     return {"timestamp": f"2026-03-01T10:00:{second:02d}.000Z", "type": kind, "payload": payload}
 
@@ -329,5 +346,6 @@ def test_codex_logs_of_the_first_form_have_no_payload(tmp_path: Path) -> None:
         {"type": "function_call", "name": "shell", "call_id": "1", "arguments": '{"command": ["ls", "a b"]}'},
         {"type": "function_call_output", "call_id": "1", "output": "nonsense {"},
     )
-    builds = [record.build for record in TranscriptReader(path).records(None) if record.build]
-    assert [task.description for build in builds for task in build.tasks] == ["Bash: ls 'a b'"]
+    records = list(TranscriptReader(path).records(None))
+    assert [task.description for record in records if record.build for task in record.build.tasks] == ["Bash: ls 'a b'"]
+    assert [record.skipped for record in records] == [None]

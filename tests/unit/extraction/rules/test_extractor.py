@@ -368,3 +368,9 @@ def test_a_long_subject_is_parted_after_its_first_sentence() -> None:
         commits({"description": f"{first}. Also allow names of shops, streets and towns in capitals."})
     ).values()
     assert candidate.memory.content == f"{first}. (cart.py)"
+
+
+def test_a_first_line_that_the_body_continues_is_told_whole() -> None:
+    task = {"description": "Fixed a bug where empty carts were not getting", "output": "priced on Mondays. Thanks."}
+    text = next(iter(found(commits(task)).values())).memory.content
+    assert text == "Fixed a bug where empty carts were not getting priced on Mondays. (cart.py)"

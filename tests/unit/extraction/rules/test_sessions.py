@@ -84,6 +84,72 @@ def test_the_steps_in_between_are_the_remedy() -> None:
     assert "it worked after `uv add httpx`" in same.content
 
 
+def call(name: str, output: str = "", *, ok: bool = True, **given: str) -> dict[str, Any]:
+    told = f"{name}({', '.join(f'{key}={value!r}' for key, value in given.items())})"
+    return {**run(told, output, ok=ok), "description": told}
+
+
+def remedies(log: BuildEventLog) -> list[str]:
+    errors = [error for one in found(log) for error in getattr(one.memory, "errors_encountered", None) or []]
+    return [error.resolution for error in errors if error.resolution]
+
+
+RESERVED = {"shelf": "S7", "parcel": "P1"}
+UNPAID = "Error: a voucher cannot be used for express parcels"
+
+
+@pytest.mark.parametrize(
+    ("failed", "worked", "remedy"),
+    [
+        (
+            call("send", UNPAID, ok=False, paid_by="voucher_31", **RESERVED),
+            call("send", paid_by="card_17", **RESERVED),
+            "`paid_by='card_17'`",
+        ),
+        (call("parcel", "Error: 503 Service Unavailable", ok=False, id="P1"), call("parcel", id="P2"), None),
+        (call("parcel", "Error: the parcel id is closed", ok=False, id="P1"), call("parcel", id="P2"), None),
+        (
+            call("send", "Error: weight is missing", ok=False, paid_by="voucher_31", **RESERVED),
+            call("send", paid_by="card_17", **RESERVED),
+            None,
+        ),
+    ],
+    ids=["another value of what the error names", "a service that was down", "another thing", "not named"],
+)
+def test_a_call_is_mended_only_by_what_its_error_names(
+    failed: dict[str, Any], worked: dict[str, Any], remedy: str | None
+) -> None:
+    assert remedies(session(failed, worked)) == ([remedy] if remedy else [])
+
+
+@pytest.mark.parametrize(
+    ("failed", "between", "worked"),
+    [
+        (("cd web && npm run build", "bash: cd: web: No such file or directory"), None, "npm run build"),
+        (("npm run lint", "Error: unexpected any in cart.ts"), None, "npm run build"),
+        (("npm install", "npm error notarget No matching version found for tsx@^9"), "npm view tsx", "npm install"),
+    ],
+    ids=["the directory was wrong", "another script", "what only looks"],
+)
+def test_it_is_no_remedy(failed: tuple[str, str], between: str | None, worked: str) -> None:
+    steps = [run(*failed, ok=False), *([run(between, "9.0.1")] if between else []), run(worked)]
+    assert remedies(session(*steps)) == []
+
+
+def test_a_test_run_without_an_error_line_is_told_by_the_test_and_the_last_cause() -> None:
+    log = session(
+        run("go test ./cart 2>&1", "--- FAIL: TestSumOfEmptyCart (0.00s)\nFAIL\nFAIL\tshop/cart\t1.2s\nFAIL", ok=False),
+        edit("cart/sum_test.go", reasoning="The sum is not wrong; it fails because an empty cart is refused by `Add`."),
+        edit("cart/sum_test.go"),
+        run("go test ./cart 2>&1", "ok shop/cart 0.2s"),
+    )
+    memory = only(log, "recovery")
+    assert "--- FAIL: TestSumOfEmptyCart" in memory.content
+    assert remedies(log) == [
+        "Edited cart/sum_test.go. The sum is not wrong; it fails because an empty cart is refused by `Add`."
+    ]
+
+
 def test_many_failures_cost_no_more_than_their_number() -> None:
     log = session(*(run(f"make part{number // 2}", "KeyError: 'part'", ok=False) for number in range(6_000)))
     assert len(found(log)) == 1_000  # the extractor's own limit; each looks no further than forty steps

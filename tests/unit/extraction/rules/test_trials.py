@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from memgraph import BuildEventLog
 from memgraph.extraction import RuleExtractor
 
@@ -160,6 +162,61 @@ def test_a_lesson_that_was_followed_by_another_failure_is_told_with_the_next() -
         "It failed again after this lesson: I should open the drawer first. Lesson: I should have looked"
         in memory.content
     )
+
+
+SPECIFIC = "The total skips every row after the first empty one, because `load` stops at a blank line."
+
+
+@pytest.mark.parametrize(
+    ("lesson", "told"),
+    [
+        (f"The code is incorrect. {SPECIFIC} This leads to incorrect results in some test cases.", SPECIFIC),
+        (
+            f"Additionally, the code does not properly handle all cases. Instead, the rows should be read up to the end of file. {SPECIFIC}",
+            f"The rows should be read up to the end of file. {SPECIFIC}",
+        ),
+        (
+            f"{SPECIFIC} This only keeps the sums of January and February, which come before it.",
+            f"{SPECIFIC} This only keeps the sums of January and February, which come before it.",
+        ),
+        ("This approach only fails for March, April and later sums.", None),
+        ("The code is incorrect because there is an indentation error in it.", None),
+        ("The code does not properly handle the lamp and the bowl.", None),
+    ],
+)
+def test_a_lesson_is_told_by_the_sentences_that_say_something(lesson: str, told: str | None) -> None:
+    memories = list(found(trial({"task_id": "env_1", "outcome": "failure", "lesson": lesson})).values())
+    assert [memory.lesson for memory in memories] == ([told] if told else [])
+
+
+def test_a_long_lesson_is_told_by_its_most_specific_sentences() -> None:
+    rest = " ".join(f"I should have been more careful in room number {number} of this house." for number in range(1, 9))
+    (memory,) = found(trial({"task_id": "env_1", "outcome": "failure", "lesson": f"{SPECIFIC} {rest}"})).values()
+    assert memory.lesson.startswith(SPECIFIC)
+    assert memory.lesson.endswith(".")
+
+
+def test_a_lesson_that_the_next_trial_followed_in_vain_is_no_cause() -> None:
+    vain = SPECIFIC.replace("empty one", "empty row")
+    tasks = [
+        {"task_id": "p-0", "outcome": "failure", "lesson": SPECIFIC},
+        {"task_id": "p-1", "outcome": "failure", "reasoning": SPECIFIC, "lesson": vain},
+        {"task_id": "p-2", "outcome": "failure", "reasoning": vain, "lesson": "The sums should be added as decimals."},
+        {"task_id": "p-3", "outcome": "success", "reasoning": "The sums should be added as decimals."},
+    ]
+    memories = found(trial(*tasks))
+    assert {key: (memory.acted_on, memory.lesson) for key, memory in memories.items()} == {
+        "p-1:failure": (SPECIFIC, None),
+        "p-2:lesson": (vain, "The sums should be added as decimals."),
+        "p-3:recovery": ("The sums should be added as decimals.", None),
+    }
+
+
+def test_the_text_of_a_task_is_no_error() -> None:
+    code = (
+        'def total():\n    """Return -1 if the file cannot be read.\n\n    An error is raised.\n    """\n    return 1'
+    )
+    assert found(trial({"task_id": "p-0", "outcome": "failure", "output": code})) == {}
 
 
 def test_a_failed_conversation_says_which_change_and_which_stated_rule_were_wrong() -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import memgraph
 from memgraph.errors import InvalidInputError, NotFoundError, UnsupportedClaimError
+from memgraph.extraction.llm.claims import REQUIRED, claim_schema
 from memgraph.extraction.llm.prompt import fenced
 from memgraph.lifecycle import find_contradictions, open_contradictions, sleep
 from memgraph.lifecycle.distillation.answers import answer_order, skip_order
@@ -235,3 +239,13 @@ class TestVerdicts:
         assert state_of(store) == before
         answer(store, order, {"statements": [], "verdict": "newer holds"}, trust_class="user")
         assert open_contradictions(store) == []
+
+
+def test_the_answer_of_the_documentation_fits_the_schema() -> None:
+    page = (Path(memgraph.__file__).parent / "docs" / "distillation.md").read_text("utf-8")
+    example = json.loads(page.split("```json\n")[1].split("```")[0])
+    schema = claim_schema(required=REQUIRED)
+
+    assert set(REQUIRED) == {"type", "content", "outcome", "confidence", "evidence"}
+    for said in example["statements"]:
+        assert set(schema["required"]) <= set(said) <= set(schema["properties"])

@@ -125,6 +125,13 @@ class TestAntiPatterns:
         assert made.category == "external error"
         assert "not one's own" in made.content
 
+    def test_a_service_that_works_again_teaches_nothing(self, store: Store) -> None:
+        down = {"type": "e", "message": "Error: 503 Service Unavailable"}
+        told = '`read_order` failed 2 times (Error: 503 Service Unavailable); what worked: `order="7"`.'
+        met = {"errors_encountered": [down], "outcome": "positive", "worked": '`order="7"`', "worked_how": "instead"}
+        learn(store, *(failed(n, content=told, **met) for n in range(1, 5)))
+        assert (analyse_errors(store).created, antipatterns(store)) == (0, [])
+
 
 def test_failures_of_a_ci_run_are_distinguished(store: Store, tmp_path: Path) -> None:
     failing = {

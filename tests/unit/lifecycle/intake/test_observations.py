@@ -283,6 +283,15 @@ def test_hostile_text_is_kept_once_and_harmless(memory: memgraph.MemGraph) -> No
     assert memory.store.verify() > 0
 
 
+def test_an_equal_text_is_found_among_many_that_are_as_near(memory: memgraph.MemGraph) -> None:
+    texts = ["word " * (100 + number) for number in range(12)]  # their cosines tie
+    stored = [memory.store.insert_memory({"type": "semantic", "content": text}).id for text in texts]
+    known = [memory.save_observation(text) for text in texts]
+
+    assert [(one.action, one.memory_id) for one in known] == [("consolidated", memory_id) for memory_id in stored]
+    assert memory.store.get_stats().total == len(texts)  # no copy was stored and merged afterwards
+
+
 REFUSED = [
     ("content", ["", " \n", "a\x00b", "a\ud800b", "x" * 8001, None]),
     ("context", ["", "\x00"]),

@@ -124,6 +124,62 @@ def test_a_deprecation_ends_when_its_subject_is_removed(log: Log, store: Any) ->
     )
 
 
+@pytest.mark.parametrize(
+    ("decision", "reversal"),
+    [
+        ("Change the default digest from CRC-32 to MURMUR-3", "Add a fallback digest and switch back to crc32"),
+        ("Replace poetry with hatch in all shops", "Go back to poetry for the build"),
+        ("Drop support for Postgres 9.6", "Restore support for Postgres 9.6"),
+    ],
+)
+def test_a_decision_that_is_reversed_loses_force(log: Log, store: Any, decision: str, reversal: str) -> None:
+    decided = log.commit(f"{decision}\n\nThe old one is slow because it reads every price twice.")
+    log.commit("Change the colour of the cart from red to green\n\nRed was unreadable because of the logo.")
+    back = log.commit(reversal)
+    made = log.read_into(store)
+
+    assert made[decided].invalidation_reason == f"its change was reverted by commit {back[:12]}"
+
+
+def test_going_back_to_something_else_ends_nothing(log: Log, store: Any) -> None:
+    decided = log.commit("Change the default digest from CRC-32 to MURMUR-3\n\nThe old one is slow because it is old.")
+    log.commit("Go back to the previous logo")
+    log.commit("Switch back to murmur3 in the tests")
+
+    assert log.read_into(store)[decided].invalid_at is None
+
+
+def test_a_replaced_build_file_ends_nothing(log: Log, store: Any) -> None:
+    message = "Move the tests to a package\n\nThis prevents the runner from adding the base directory to the path."
+    moved = log.commit(message, "M\tsetup.py", "A\ttests/shop/__init__.py", "R100\ttests/a.py\ttests/shop/a.py")
+    pinned = log.commit("Pin the sorter below 3\n\nSorter 3 crashes because prices are decimals.", "M\tsetup.py")
+    log.commit("Switch to pyproject.toml", "A\tpyproject.toml", "D\tsetup.py", "D\tsetup.cfg")
+    made = log.read_into(store)
+
+    assert [made[sha].invalid_at for sha in (moved, pinned)] == [None, None]
+
+
+@pytest.mark.parametrize("removal", ["Remove `__price__`", "remove previously deprecated code"])
+def test_a_deprecated_name_ends_when_it_is_removed(log: Log, store: Any, removal: str) -> None:
+    deprecated = log.commit("Deprecate `__price__`")
+    removed = log.commit(removal)
+    made = log.read_into(store)
+
+    assert made[deprecated].content.startswith("Deprecate `__price__`.")
+    assert made[deprecated].invalidation_reason == (
+        f"what it introduced or deprecated was removed by commit {removed[:12]}"
+    )
+
+
+def test_the_underscores_of_a_name_are_no_emphasis(log: Log, store: Any) -> None:
+    log.commit("deprecate __price__")
+    log.commit("deprecate `__price__` (#371)")
+    log.read_into(store)
+
+    (made,) = store.every_memory()
+    assert "__price__" in made.content
+
+
 def test_pinned_memories_stay(log: Log, store: Any) -> None:
     cached = log.commit(CACHE)
     store.update_memory(log.read_into(store)[cached].id, is_pinned=True)
