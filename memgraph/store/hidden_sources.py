@@ -1,8 +1,8 @@
 """Derived memories that are withheld because a source was forgotten, or made less public, since.
 
-A memory that sleep derives from others (in compress, errors or procedures) repeats their content. When one of its
-sources is forgotten or gets a stricter privacy tier, the next sleep rewrites or retires it; until then it is left out
-of recalls, pictures and shareable exports. A pinned one is still shown after a source was forgotten: a user has
+A memory that sleep derives from others (in compress, errors or procedures) repeats their content, and so does one made
+by the answer to a work order about them. While one of its sources is forgotten or has a stricter privacy tier, it is left
+out of recalls, pictures and shareable exports; the next sleep rewrites or retires what sleep has made. A pinned one is still shown after a source was forgotten: a user has
 approved its text.
 
 A deleted source has no links left, so it is not detected here; an archived or invalidated one does not count.
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memgraph.index.index import RELATION_CODE
-from memgraph.model.results.sleep import MADE_BY_SLEEP
+from memgraph.model.results.sleep import MADE_FROM_OTHERS
 from memgraph.store.query import Mask, Reader
 
 
@@ -49,5 +49,5 @@ def derived_from_hidden(
         return None
     rows = reader.rows([index.ids.names[slot] for slot in slots.tolist()])
     mask = np.zeros(len(index), dtype=np.bool_)
-    mask[[index.slot(row["id"]) for row in rows if row.get("source") in MADE_BY_SLEEP]] = True
+    mask[[index.slot(row["id"]) for row in rows if row.get("source") in MADE_FROM_OTHERS]] = True
     return mask

@@ -37,7 +37,7 @@ from memgraph.lifecycle.run.runner import Commit, Plan, View, added, carry_out
 from memgraph.model.events.lifecycle import phase_key
 from memgraph.model.events.recalls import AccessRecorded
 from memgraph.model.memory import MEMORY_TYPES, StoredMemory
-from memgraph.model.results.sleep import MADE_BY_SLEEP, MergeResult
+from memgraph.model.results.sleep import MADE_FROM_OTHERS, MergeResult
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.append import Write
 from memgraph.store.query import Reader
@@ -169,7 +169,7 @@ def may_be_one(opposed: Mapping[str, set[str]], kept: StoredMemory, other: Store
     """
     if kept.is_pinned and other.is_pinned and not is_equal(kept.content, other.content):
         return False
-    if {kept.source, other.source} & MADE_BY_SLEEP:
+    if {kept.source, other.source} & MADE_FROM_OTHERS:
         return False
     ours, theirs = ({memory.id, *memory.source_event_ids} for memory in (kept, other))
     if other.id in ours or kept.id in theirs:

@@ -21,14 +21,16 @@ from memgraph.lifecycle.intake.forgotten import is_forgotten
 from memgraph.lifecycle.run.embedding import vectors_of
 from memgraph.model.base import Model, Name, Prose, checked
 from memgraph.model.events.distillation import DistilAnswered, DistilSkipped
+from memgraph.model.events.links import MemoryLinked
 from memgraph.model.ids import canonical_name, source_id
 from memgraph.model.memory import AgentMemory, TrustClass, Vector, id_of
 from memgraph.model.results.distillation import AnswerResult, Verdict, WorkOrder
+from memgraph.model.results.sleep import WORK_ORDER_SOURCE
 from memgraph.store import AgentMemoryStore
-from memgraph.store.commit.append import Write, with_vector
+from memgraph.store.commit.append import Write
 
-SOURCE = "work order"
-"""The `source` of memories that answers make."""
+_ASKED_ABOUT = "the work order was about it"
+"""Reason of the link between an episode that an answer made and what the order was about."""
 _THRESHOLD = 0.85
 """Minimum cosine of two statements with the same meaning, as for observations."""
 
@@ -106,7 +108,7 @@ def answer_order(
         store.check_embedder(embedder)  # the store may have changed its model meanwhile
         if parsed.verdict is not None:
             _decide(store, order, parsed.verdict, answered_by, trust_class)
-        settled = _settle(store, memories, vectors)
+        settled = _settle(store, order, memories, vectors)
         event = DistilAnswered(
             id=order.id,
             answered_at=store.now(),
@@ -193,7 +195,7 @@ def _memories(
             source_event_ids=order.source_event_ids,
             tags=claim.clean_tags,
             trust_class=max(trust_class, order.trust_class, key=TRUST.index),
-            source=SOURCE,
+            source=WORK_ORDER_SOURCE,
             reason=f"{answered_by} stated it about a {order.kind}: “{claim.quoted}”",
         )
         if memory.type != "episodic" and order.subject_ids:
@@ -202,8 +204,13 @@ def _memories(
     return found
 
 
-def _settle(store: AgentMemoryStore, memories: Sequence[AgentMemory], vectors: Sequence[Vector | None]) -> _Settled:
-    """Decide for each statement: new, known or forgotten."""
+def _settle(
+    store: AgentMemoryStore, order: WorkOrder, memories: Sequence[AgentMemory], vectors: Sequence[Vector | None]
+) -> _Settled:
+    """Decide for each statement: new, known or forgotten.
+
+    A known memory keeps its text: it is not withheld when what the order was about is forgotten.
+    """
     settled, now, curve = _Settled(), store.now(), store.config.forgetting_curve
     embedded = (
         memory.model_copy(update={"embedding": vector}) for memory, vector in zip(memories, vectors, strict=True)
@@ -213,14 +220,26 @@ def _settle(store: AgentMemoryStore, memories: Sequence[AgentMemory], vectors: S
         if is_forgotten(store, memory, threshold=_THRESHOLD, alike=alike):
             settled.forgotten += 1
         elif known is None:
-            settled.writes.append(memory)
+            settled.writes += [memory, *_episode_links(order, memory, now)]
             settled.added.append(id_of(memory))
         elif known.id not in settled.merged:
-            after = merged(known, memory, now, curve)
+            after = merged(known, memory, now, curve, takes_text=False)
             event = merge_event(known, after, candidate=memory, now=now)
-            settled.writes.append(with_vector(event, after.embedding if after.content != known.content else None))
+            settled.writes.append(event)
             settled.merged.append(known.id)
     return settled
+
+
+def _episode_links(order: WorkOrder, memory: AgentMemory, now: str) -> list[Write]:
+    """Return the links of an episode to what the order was about; other types have theirs from `supporting_memory_ids`."""
+    if memory.type != "episodic":
+        return []
+    return [
+        MemoryLinked(
+            source_id=id_of(memory), relation="DERIVED_FROM", target_id=one, reason=_ASKED_ABOUT, created_at=now
+        )
+        for one in order.subject_ids
+    ]
 
 
 def _decided(order: WorkOrder, verdict: Verdict) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from memgraph.errors import InvalidInputError, NotFoundError
 from memgraph.extraction.llm.claims import FIELDS, MAX_EVIDENCE_CHARS, MAX_EVIDENCE_SPANS, REQUIRED, claim_schema
 from memgraph.extraction.llm.prompt import DATA, fenced
 from memgraph.fold.distillation import TABLE
 from memgraph.model.base import MAX_CONTENT_CHARS, Limit, Name, checked
+from memgraph.model.ids import canonical_name
 from memgraph.model.results.distillation import OrderState, WorkOrder, WorkSheet
 from memgraph.ports import Row
 from memgraph.store import AgentMemoryStore
@@ -30,8 +33,8 @@ def work_orders(
 ) -> list[WorkOrder]:
     """Return work orders, most valuable first, ties by time and id.
 
-    An open order is withheld while a memory that it is about is forgotten, deleted or not public, or, of a contradiction, no longer in
-    force: its answer would change nothing, or its excerpt may not be shown.
+    An order is withheld while a memory that it is about is forgotten, deleted or not public, or its excerpt of a session has the text of
+    such a memory of that build; an open one about a contradiction also while one of the two is no longer in force.
 
     Parameters
     ----------
@@ -113,11 +116,27 @@ def is_current(reader: Reader, row: Row) -> bool:
         return False
     if any(one.get("is_suppressed") or one.get("privacy_tier", "public") != "public" for one in rows):
         return False
+    if row["kind"] == "long session" and _quotes_hidden(reader, row):
+        return False
     if row["kind"] != "contradiction" or row["state"] != "open":
         return True
     in_force = reader.listed() & ~reader.superseded()
     is_linked = any(reader.record("CONTRADICTS", ends) is not None for ends in (tuple(ids), tuple(ids[::-1])))
     return is_linked and all(in_force[reader.index.slot(one)] for one in ids)
+
+
+def _quotes_hidden(reader: Reader, row: Row) -> bool:
+    """Return whether the excerpt of a session has the text of a memory of its build that is forgotten or not public."""
+    index = reader.index
+    is_hidden = index.column("is_live") & (index.column("is_suppressed") | (index.column("tier") > 0))
+    hidden = reader.rows([index.ids.names[slot] for slot in np.flatnonzero(is_hidden).tolist()])
+    excerpt = canonical_name(row["excerpt"])
+    return any(
+        one.get("build_id") == row["build_id"]
+        and one.get("project_id") == row.get("project_id")
+        and canonical_name(one["content"]) in excerpt
+        for one in hidden
+    )
 
 
 def order_of(row: Row) -> WorkOrder:

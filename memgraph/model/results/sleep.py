@@ -11,6 +11,10 @@ FEEDBACK_SOURCE = "feedback"
 """The `source` of rules made of repeated comments."""
 MADE_BY_SLEEP = frozenset({"compression", "error analysis", "procedures", FEEDBACK_SOURCE})
 """The `source` of memories that phases of sleep make from others and keep up to date."""
+WORK_ORDER_SOURCE = "work order"
+"""The `source` of memories that answers to work orders make."""
+MADE_FROM_OTHERS = MADE_BY_SLEEP | {WORK_ORDER_SOURCE}
+"""The `source` of memories that repeat what others say: they are withheld while one of these is hidden, and not merged."""
 
 
 class MergeResult(Model):

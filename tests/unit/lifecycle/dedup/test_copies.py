@@ -111,6 +111,7 @@ def test_sleep_merges_what_was_stored_apart(store: Any) -> None:
         {"type": "episodic"},
         {"is_suppressed": True},
         {"source": "compression"},
+        {"source": "work order"},
         {"correct_approach": "run pnpm"},
     ],
     ids=str,

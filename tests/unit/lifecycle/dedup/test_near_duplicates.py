@@ -183,6 +183,7 @@ APART: list[tuple[dict[str, Any], dict[str, Any]]] = [
             {"is_suppressed": True},
             {"archived_at": "2026-01-01"},
             {"source": "compression"},
+            {"source": "work order"},
             {"correct_approach": "run them first"},
         )
     ),

@@ -136,6 +136,46 @@ def test_a_known_statement_is_merged_and_equal_ones_are_one(store: Any, ordered:
     assert len(store.query_by_type("semantic")) == 1
 
 
+EPISODE, PROCEDURE = {"type": "episodic"}, {"type": "procedural", "trigger": "the import"}
+
+
+@pytest.mark.parametrize("kind", [{}, EPISODE, PROCEDURE], ids=["semantic", "episodic", "procedural"])
+@pytest.mark.parametrize("hidden", [{"is_suppressed": True}, {"privacy_tier": "private"}], ids=["forgotten", "private"])
+@pytest.mark.parametrize("rebuilt", [False, True])
+def test_an_answer_is_withheld_while_a_subject_is_hidden(
+    store: Any, ordered: Any, kind: Any, hidden: Any, rebuilt: bool
+) -> None:
+    [order] = ordered()
+    [made] = answer(store, order, {"statements": [statement(**kind)]}).new_memory_ids
+
+    def told() -> list[bool]:
+        recalled = memgraph.MemoryRetrieval(store).retrieve({"task_description": "the import", "project_id": "shop"})
+        shared = memgraph.MemoryCommands(store).export_memories(shareable=True)
+        return [
+            made in [one.id for one in found] for found in (recalled.memories, store.list_memories(), shared.memories)
+        ]
+
+    assert told() == [True, True, True]
+    store.update_memory(order.subject_ids[1], **hidden)
+    if rebuilt:
+        store.rebuild()
+    assert told() == [False, False, False]
+    store.update_memory(
+        order.subject_ids[1], **{"is_suppressed": False} if "is_suppressed" in hidden else {"privacy_tier": "public"}
+    )
+    assert told() == [True, True, True]
+
+
+def test_a_known_memory_keeps_its_text_so_that_it_tells_nothing_of_the_subjects(store: Any, ordered: Any) -> None:
+    [order] = ordered()
+    text = statement()["content"]
+    known = store.insert_memory(
+        {"type": "semantic", "content": text.rstrip("."), "project_id": "shop", "outcome": "neutral"}
+    )
+    assert answer(store, order).merged_memory_ids == [known.id]
+    assert store.get_memory(known.id).content == known.content
+
+
 def test_what_was_forgotten_stays_forgotten_and_an_empty_answer_closes_the_order(store: Any, ordered: Any) -> None:
     [order] = ordered()
     known = store.insert_memory(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from memgraph import MemGraph
+from memgraph.errors import NotFoundError
 from memgraph.extraction.readers import BuildLogReader
 from memgraph.lifecycle.distillation.sessions import LONG_EVENTS
 from memgraph.testing import FakeExtractor
@@ -75,6 +76,22 @@ def test_an_excerpt_is_in_the_order_of_the_session(ingested: Any) -> None:
     )
     said = order.excerpt.index("Keep it short")
     assert order.excerpt.index("Look at file 2\n") < said < order.excerpt.index("Look at file 3\n")
+
+
+@pytest.mark.parametrize("hidden", [{"is_suppressed": True}, {"privacy_tier": "private"}])
+def test_a_session_is_withheld_while_its_excerpt_has_what_was_hidden(
+    ingested: Any, store: Any, hidden: dict[str, Any]
+) -> None:
+    [order] = ingested([session("long", 40)])
+    told = MemGraph(store).distillation
+    known = {"type": "semantic", "content": "keep the  answers short", "project_id": "shop"}
+    store.insert_memory({**known, "build_id": "another", **hidden})
+    kept = store.insert_memory({**known, "build_id": "long"})
+    assert told.list() == [order]
+    store.update_memory(kept.id, **hidden)
+    assert told.list() == []
+    with pytest.raises(NotFoundError):
+        told.show(order.id)
 
 
 def test_a_session_that_is_read_again_is_not_asked_about_again(ingested: Any) -> None:
