@@ -172,4 +172,4 @@ def steps_in(text: str) -> tuple[str, ...]:
 
 
 def _is_action(step: str) -> bool:
-    return _IMPERATIVE.match(step) is not None
+    return _IMPERATIVE.match(step) is not None and not step.endswith(":")  # what follows a colon is not in the list

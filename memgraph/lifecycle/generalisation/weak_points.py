@@ -1,7 +1,7 @@
 """Weak points: groups of changes that had to mend the same kind of fault again and again. Pure.
 
 A change that is recorded in a history happens once, so changes are generalised only if the faults that they mend keep coming
-back: at least three of them within ten years have the same weakness, and four if no single file or environment has it.
+back: at least three of them within ten years have the same weakness.
 """
 
 from __future__ import annotations
@@ -41,30 +41,27 @@ def weak_points(changes: Sequence[Row], others: Iterable[Row] = ()) -> list[list
     found: list[list[Row]] = []
     for weakness in sorted(known, key=lambda one: (_rank(one), -len(known[one]), one)):
         rows = _recent(_without_copies([row for row in known[weakness] if row["id"] not in taken]))
-        if is_weak_point(rows, weakness):
+        if is_weak_point(rows):
             taken.update(row["id"] for row in rows)
             found.append(rows)
     return found
 
 
-def is_weak_point(rows: Sequence[Row], weakness: Weakness) -> bool:
+def is_weak_point(rows: Sequence[Row]) -> bool:
     """Return whether these changes show that what they mend keeps coming back."""
-    least = LEAST_BUILDS + (weakness.kind == "cause" and not weakness.file)
-    return len(rows) >= least and len(frozenset[str]().union(*map(evidence_of, rows))) >= least
+    return len(rows) >= LEAST_BUILDS and len(frozenset[str]().union(*map(evidence_of, rows))) >= LEAST_BUILDS
 
 
 def weakness_of(rows: Sequence[Row]) -> Weakness | None:
     """Return the weakness that some changes show; None if there is none."""
     mended = [weaknesses_of(row) for row in rows]
     common = set(mended[0]).intersection(*mended[1:])
-    return min((one for one in common if is_weak_point(rows, one)), key=lambda one: (_rank(one), one), default=None)
+    return min(common, key=lambda one: (_rank(one), one), default=None) if is_weak_point(rows) else None
 
 
 def _rank(weakness: Weakness) -> int:
     """Return the place of a weakness in the order in which changes are assigned: the narrower, the earlier."""
-    if weakness.kind == "environment":
-        return 1
-    return 0 if weakness.file else 2
+    return int(weakness.kind == "environment")
 
 
 def _removed(rows: Iterable[Row]) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Weaknesses: kinds of fault that a sentence can name, and where they come again. Pure.
 
-A weakness is a cause of faults in one file or in a project ("deadlocks in `channel.py`"), or an environment that behaves
+A weakness is a cause of faults in one file ("deadlocks in `channel.py`"; of a whole project such faults are too unlike), or an environment that behaves
 differently ("Windows"). A change has one only if a sentence of it says that the product had such a fault: new features, tests,
 builds of the project itself, warnings and gains of speed mend nothing.
 """
@@ -54,7 +54,7 @@ _NO_FAULT = re.compile(
     r"\btest(?:s|ed|ing|ers?)?\b|\b(?-i:Test[A-Z_]|test_)\w*|\bspecs?\b|\bCI\b|\bflak[ey]\w{0,4}|\b(?:travis|appveyor|github actions?|valgrind|coverity|codecov)\b|\bwarn\w{0,4}\b|\w{1,60}Warning\b|"
     r"\bfalse[- ](?:positive|alarm)\w?|\bstatic(?:ally)? (?:analy|detect)\w{0,5}|\b(?:clippy|rubocop|eslint|lint\w{0,3}|mypy|pylint|typos?)\b|"
     r"\b(?:performance|optimi[sz]\w{1,6}|overhead|heavy|slow\w{0,4}|faster|speed\w{0,3}|advantages?|benchmarks?|documentation|docs?|docstrings?|readme|changelog|coverage)\b|"
-    r"\bchecks? for\b|\bnot (?:cause|lead|result)\b|\b(?:do|does|did)(?: not|n['’]t) (?:actually )?(?:fix|solve|affect|matter)|\bno (?:need|deadlocks?|races?|leaks?)\b|\btheoretical\w{0,2}\b",
+    r"\bchecks? for\b|\bunlikely\b|\bnot (?:cause|lead|result|expose)\b|\b(?:do|does|did)(?: not|n['’]t) (?:actually )?(?:fix|solve|affect|matter)|\bno (?:need|deadlocks?|races?|leaks?)\b|\btheoretical\w{0,2}\b",
     re.IGNORECASE,
 )
 _NEW = re.compile(
@@ -152,7 +152,7 @@ class Weakness(NamedTuple):
     ----------
     kind, name : str
     file : str
-        Path of the file that has it; empty for one of the whole project.
+        Path of the file that has it; empty for an environment.
     """
 
     kind: Kind
@@ -248,10 +248,8 @@ def _in(sentence: str, file: str) -> Iterator[Weakness]:
         return
     breaks = _BREAKS.search(sentence) is not None
     for name, pattern in (*_FAULTS.items(), *(_SUBJECTS.items() if mends or breaks else ())):
-        if pattern.search(sentence):
-            yield Weakness("cause", name)
-            if file:
-                yield Weakness("cause", name, file)
+        if file and pattern.search(sentence):
+            yield Weakness("cause", name, file)
     bare = _CODE.sub("", sentence)
     named = environments_in(bare) if breaks else []
     if len(named) == 1 and _ATTACHED[named[0]].search(bare):

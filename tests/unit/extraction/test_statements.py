@@ -16,6 +16,7 @@ from memgraph.extraction.statements import steps_in
         ("The daemon speaks an old protocol, so if we do fetch over it, then anybody may change what arrives.", ()),
         ("Set the limit and if it is reached then the pool has to wait.", ()),
         ("1. Stop the worker\n2. The queue was full\n3. Start the worker", ()),
+        ("1. Write the plan with:\n- a goal\n2. Ask before starting", ()),
         ("1. The first reason is speed\n2. The second one is size", ()),
     ],
 )  # fmt: skip
