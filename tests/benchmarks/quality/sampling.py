@@ -165,7 +165,9 @@ def _memories_of_sessions(made: Made) -> dict[str, list[str]]:
     sessions = {event.rpartition(_BY_USER)[0] for event in made.events if _BY_USER in event}
     found: dict[str, list[str]] = defaultdict(list)
     for one in sorted(made.memories.values(), key=lambda memory: memory.id):
-        for session in sorted({source.rpartition("/")[0] for source in one.source_event_ids} & sessions):
+        for session in sorted(
+            {one.build_id, *(source.rpartition("/")[0] for source in one.source_event_ids)} & sessions
+        ):
             found[session].append(_shown(one))
     return defaultdict(list, {session: texts[:_MAX_SESSION_MEMORIES] for session, texts in found.items()})
 
