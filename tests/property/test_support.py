@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memgraph.extraction.llm.support import is_dated, is_named, not_in, unsupported
+from memgraph.extraction.llm.support import evidence_in, is_dated, is_named, not_in, unsupported
 
 LAWS = settings(max_examples=60, database=None)
 WORDS = "importer queue lock release cache header retry worker token schema index timeout".split()
@@ -77,6 +77,13 @@ def test_a_denial_stays_a_denial(said: list[str], negation: str) -> None:
         ("Raise the limit from 10 s to 5 s", "The limit was raised from 5 s to 10 s.", False),
         ("Call pytest.fixture", "@pytest.fixture is called", True),
         ("It failed because of the lock", "It failed, the lock", False),
+        ("The exit code is -5.", "The exit code is 5.", False),
+        ("The exit code is 5.", "The exit code is -5.", False),
+        ("The exit code is −5.", "The exit code is -5.", True),
+        ("It passes when status != 5", "It passes when status == 5", False),
+        ("It passes when status == 5", "It passes when status==5", True),
+        ("Use tabs", "Do not, in general, use tabs", False),
+        ("Use tabs", "That is not so. Use tabs", True),
         ("数据库 locked", "数据库被锁 locked", True),
         ("", "anything", False),
         ("It is so.", "It is so.", False),
@@ -84,6 +91,56 @@ def test_a_denial_stays_a_denial(said: list[str], negation: str) -> None:
 )
 def test_what_holds(claim: str, evidence: str, holds: bool) -> None:
     assert (unsupported(claim, [evidence]) == []) is holds
+
+
+@pytest.mark.parametrize(
+    ("source", "evidence", "claim"),
+    [
+        ("Do not use tabs in the Makefile.", ["use tabs in the Makefile."], "Use tabs in the Makefile."),
+        ("Use tabs rather than spaces.", ["spaces", "Use"], "Use spaces."),
+        ("It fails not because of memory, but disk.", ["because of memory", "It fails"], "It fails because of memory."),
+        ("Do not, in general, use tabs.", ["use tabs"], "Use tabs."),
+        ("Use tabs. Never commit.", ["Use tabs"], "Never use tabs."),
+        ("[1]\nThe pool uses workers.\n\n[12]\nother", ["The pool uses workers.", "[12]"], "The pool uses 12 workers."),
+        ("[1]\nThe pool uses workers.\n\n[12]\nother", ["The pool uses workers.", "12"], "The pool uses 12 workers."),
+    ],
+)
+def test_a_passage_is_judged_by_the_clause_it_stands_in(source: str, evidence: list[str], claim: str) -> None:
+    known, missing = evidence_in(source, evidence)
+    assert missing == []
+    assert unsupported(claim, known)
+
+
+@pytest.mark.parametrize(
+    ("source", "cut"),
+    [
+        ("The worker is unable to delete", "able to delete"),
+        ("listens on port 18080.", "8080."),
+        ("The limit is 5000 requests", "The limit is 5"),
+        ("Deploy to notprod-eu only", "prod-eu only"),
+        ("Deploy to non-prod only", "prod only"),
+        ("It returns -5", "5"),
+        ("It took 0.5 s", "5 s"),
+        ("It took 1,500 s", "1"),
+        ("It grew by 5% there", "It grew by 5"),
+        ("We don't use tabs", "t use tabs"),
+    ],
+)
+def test_a_passage_does_not_cut_a_word_or_a_number(source: str, cut: str) -> None:
+    assert not_in(source, [cut]) == [cut]
+    assert not_in(f"{source}. And {cut}", [cut]) == []
+
+
+def test_a_passage_may_stand_in_several_places_and_scripts() -> None:
+    for source, part in [
+        ("Do not use tabs. Please use tabs in Makefiles.", "use tabs"),
+        ("“use tabs”, he said", "use tabs"),
+        ("(use  tabs)", "use tabs"),
+        ("数据库被锁 use tabs", "据库被锁 use tabs"),
+    ]:
+        known, missing = evidence_in(source, [part])
+        assert missing == []
+        assert unsupported("Use tabs", known) == []
 
 
 @settings(max_examples=25, database=None)
@@ -112,3 +169,4 @@ def test_days_are_found_in_their_usual_forms(said: str) -> None:
 def test_hostile_texts_cost_little(hostile: str) -> None:
     assert isinstance(unsupported("importer lock", [hostile]), list)
     assert isinstance(unsupported(hostile[:8_000], ["importer lock"]), list)
+    assert isinstance(not_in(hostile, [hostile[:1_000], hostile[1:1_000]]), list)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from memgraph.extraction.llm.support import is_dated, is_named, not_in, unsupported
+from memgraph.extraction.llm.support import Evidence, evidence_in, is_dated, is_named, unsupported
 from memgraph.extraction.statements import steps_in
 from memgraph.model.base import MAX_CONTENT_CHARS, Model, Prose, Text, Unit
 from memgraph.model.ids import canonical_name
@@ -81,9 +81,8 @@ class Claim(Model):
         return {name: found for name, found in self._checked(source) if found}
 
     def _checked(self, source: str) -> Iterator[tuple[str, list[str]]]:
-        missing = not_in(source, self.evidence)
+        evidence, missing = evidence_in(source, self.evidence)
         yield "evidence", [f"evidence: the source has no passage “{cut(one, _QUOTED_CHARS)}”" for one in missing]
-        evidence = [one for one in self.evidence if one not in missing]
         if self.is_too_long:
             yield "content", [f"content: is longer than {MAX_CONTENT_CHARS} characters"]
         else:
@@ -167,7 +166,7 @@ class Claim(Model):
         )
 
 
-def _unsupported_part(name: str, text: str, evidence: list[str]) -> list[str]:
+def _unsupported_part(name: str, text: str, evidence: Evidence) -> list[str]:
     """Return what is unsupported in one item of a list; a rejected alternative needs no denial of its own."""
     found = unsupported(text, evidence)
     return [one for one in found if name != "alternatives" or not one.startswith("its evidence denies")]
