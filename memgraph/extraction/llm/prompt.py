@@ -20,7 +20,7 @@ _MAX_EVENTS = 500
 _MAX_DESCRIPTION_CHARS = 500
 _MAX_OUTPUT_CHARS = 400
 _MAX_SAID_CHARS = 1_000
-_MAX_CONTEXT_CHARS = 200
+_MAX_CONTEXT_CHARS = 300
 _MAX_FILES = 5
 
 _TASK = """\
@@ -140,7 +140,7 @@ def _fields(event: Event) -> dict[str, Any]:
         texts = {
             "date": event.said.timestamp[:10],
             "user_did": event.said.action[:_MAX_SAID_CHARS],
-            "context": event.said.context[:_MAX_CONTEXT_CHARS],
+            "context": _last_words(event.said.context),
         }
         return {"event": event.number} | {name: text for name, text in texts.items() if text}
     assert event.task is not None  # noqa: S101 (an event is one of the two)
@@ -159,6 +159,11 @@ def _fields(event: Event) -> dict[str, Any]:
     if task.files_changed:
         shown["files"] = [file[:200] for file in task.files_changed[:_MAX_FILES]]
     return shown
+
+
+def _last_words(context: str) -> str:
+    """Return the end of what the agent said: its conclusion stands there."""
+    return context if len(context) <= _MAX_CONTEXT_CHARS else context[-_MAX_CONTEXT_CHARS:].partition(" ")[2]
 
 
 def _output(task: BuildTask) -> str:

@@ -238,7 +238,7 @@ def _stretch(found: list[Sentence], weights: list[Weight], statement: int, known
 
 
 def _told_from(found: list[Sentence], weights: list[Weight], places: list[int], known: frozenset[str]) -> list[int]:
-    """Return what can be told of these sentences: without asides, repetitions, and what points to a sentence left out."""
+    """Return the sentences worth keeping: no asides, no repetitions, and none that refers to a sentence left out."""
     chosen: list[int] = []
     last = -1
     """The last sentence that another may point to: told, or a repetition of the subject."""

@@ -248,7 +248,7 @@ def _cut(text: str, limit: int) -> str:
 def _lesson(text: str, limit: int = _MAX_LESSON_CHARS, *, of: str) -> str:
     """Return the sentences that say most of what was wrong and what is to be done, whole, in their order; empty if none says anything of its own.
 
-    A sentence that points to the one before it is told with it, or not at all.
+    A sentence that refers to the one before it is kept together with it, or left out.
     """
     parts = sentences(text)
     known = _words(of[:_MAX_READ_CHARS]) | _SAYS_NOTHING

@@ -151,7 +151,7 @@ def _moved(earlier: str, said: str) -> Restated | None:
 
 
 def _kind(value: str) -> str:
-    """Return what kind of value this is: the words around a number, a path, or a name; nothing if it is none of these."""
+    """Return the kind of a value: the words around a number, a path, or a name; empty if it is none of these."""
     if _PATH.search(value):
         return "path"
     if _NUMBER.search(value):

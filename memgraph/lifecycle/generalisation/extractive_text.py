@@ -241,7 +241,7 @@ def _of_a_weak_point(changes: Sequence[Row]) -> str | None:
 
 
 def _quotes(ordered: Sequence[Row], weakness: Weakness, room: int) -> tuple[list[str], list[str]]:
-    """Return what the changes say of a weakness, the last first, each something else, and what remedy each tells of."""
+    """Return the changes' different accounts of a weakness, latest first, each with its remedy."""
     quotes: list[str] = []
     remedies: list[str] = []
     known: list[frozenset[str]] = []

@@ -63,7 +63,7 @@ _NEW = re.compile(
     r"Remov\w{1,3} support|Drop\w{0,4}|Bump|Upgrade|Update)\b",
     re.IGNORECASE,
 )
-"""Opening of a sentence that tells of something new."""
+"""Opening of a sentence that describes something new."""
 _MENDS = re.compile(r"\b(?:fix(?:e[sd]|ing)?|bugs?|bugfix|solv\w{1,3}|resolv\w{1,3})\b", re.IGNORECASE)
 _BREAKS = re.compile(
     r"\b(?:crash\w{0,3}|broken?|breaks?|breaking|fail(?:s|ed|ing)?|(?:build|compil\w{1,5}|link\w{0,3}) (?:failures?|errors?)|compilations? failures?|wrong(?:ly)?|"
@@ -209,7 +209,7 @@ def _weaknesses(text: str, file: str) -> Mapping[Weakness, Told]:
 
 
 def _may_mend(sentence: str) -> bool:
-    """Return whether a sentence may tell of a fault of the product."""
+    """Return whether a sentence may describe a fault of the product."""
     return not _NO_FAULT.search(sentence) and (not _NEW.match(sentence) or _MENDS.search(sentence) is not None)
 
 

@@ -94,6 +94,15 @@ def test_a_session_is_withheld_while_its_excerpt_has_what_was_hidden(
         told.show(order.id)
 
 
+def test_an_excerpt_holds_the_end_of_what_was_said_before_the_user_spoke(ingested: Any) -> None:
+    said = [
+        {"timestamp": "2026-01-05T10:00:00Z", "action": "Yes", "context": "First look. " * 40 + "So the port is taken."}
+    ]
+    [order] = ingested([session("long", 40, user_interventions=said)])
+    assert "So the port is taken." in order.excerpt
+    assert "context: First look." in order.excerpt or "context: look." in order.excerpt
+
+
 def test_a_session_that_is_read_again_is_not_asked_about_again(ingested: Any) -> None:
     first = ingested([session("long", 40)])
     assert ingested([session("long", 40)]) == first
