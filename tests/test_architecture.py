@@ -25,7 +25,7 @@ MODULES = {
 MAX_LINES = 400
 
 LAYERS = (
-    ("errors", "model", "text", "ports", "config", "assets", "logs", "ollama"),
+    ("errors", "model", "text", "ports", "privacy", "config", "assets", "logs", "ollama"),
     ("disk",),
     ("journal",),
     ("fold",),
@@ -41,7 +41,8 @@ SIBLINGS = {
     "model": {"errors"},
     "text": {"model"},
     "ports": {"model"},
-    "config": {"model", "errors"},
+    "privacy": {"model", "errors"},
+    "config": {"model", "errors", "privacy"},
     "ollama": {"errors", "ports"},
     "assets": {"errors"},
     "facade": {"commands"},

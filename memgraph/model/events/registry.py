@@ -6,6 +6,7 @@ the old one stays readable. Replay therefore calls no model and no clock.
 
 from __future__ import annotations
 
+from memgraph.model.events.audits import AccessAudited
 from memgraph.model.events.distillation import DistilAnswered, DistilRequested, DistilSkipped
 from memgraph.model.events.intake import BuildConsolidated, SourceRead
 from memgraph.model.events.lifecycle import (
@@ -61,6 +62,7 @@ PAYLOADS: dict[tuple[str, int], type[Payload]] = {
         DistilRequested,
         DistilAnswered,
         DistilSkipped,
+        AccessAudited,
         JournalRepaired,
         VectorsLost,
     )
