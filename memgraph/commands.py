@@ -42,9 +42,9 @@ from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.likeness import holding, likeness
 from memgraph.retrieval.stages.rank import best
 from memgraph.store import AgentMemoryStore
-from memgraph.store.hidden_sources import withheld
-from memgraph.store.permitted import permitted
-from memgraph.store.visibility import INCLUDABLE, shown
+from memgraph.store.access.hidden_sources import withheld
+from memgraph.store.access.permitted import permitted
+from memgraph.store.access.visibility import INCLUDABLE, shown
 from memgraph.text.cutting import preview, split_text
 
 logger = logger_of(__name__)
@@ -162,7 +162,7 @@ class MemoryCommands:
             scores, near = likeness(self._store, query, vector, episodes)
             nearest = [index.ids.names[slot] for slot in best(index, scores, np.flatnonzero(near), _ASK_MOST)]
             memories = self._store.read_memories(nearest)
-        self._store.record_disclosure(access, "search", memories)
+        self._store.auditing.record_disclosure(access, "search", memories)
         if not memories:
             message = f"{self._retrieval.get_confidence_text('none')}."
             if vector is None and episodes.any():
@@ -212,7 +212,7 @@ class MemoryCommands:
         ----------
         shareable : bool
             Exclude suppressed, archived, sensitive and private memories, and memories derived from them, as pages and charts do
-            (see `memgraph.store.visibility`).
+            (see `memgraph.store.access.visibility`).
         """
         self._store.check_graph()
         reader, model = self._store.reader, self._store.vector_model

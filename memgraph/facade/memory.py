@@ -26,7 +26,7 @@ from memgraph.lifecycle import (
 from memgraph.lifecycle.distillation.sessions import SessionWatch
 from memgraph.model.agent_input import UNNAMED, Episode, Feedback, Observation
 from memgraph.model.base import Callback, Prose, checked
-from memgraph.model.events.audits import AccessAudited
+from memgraph.model.events.recalls import AccessAudited
 from memgraph.model.memory import StoredEpisodicMemory, StoredMemory
 from memgraph.model.results.context import AgentContext, ContextFormat
 from memgraph.model.results.learning import IngestReport, SavedEpisode, SavedObservation
@@ -196,9 +196,10 @@ class MemGraph:
         PermissionDeniedError
             The agent may not store memories of this domain. It is recorded.
         """
-        self._check_may_write(agent, context)
         given = {"content": content, "context": context, "confidence": confidence, "episode_id": episode_id}
-        return save_observation(self.store, Observation.parse({**given, "project": project, **details}))
+        observation = Observation.parse({**given, "project": project, **details})
+        self._check_may_write(agent, observation.context)
+        return save_observation(self.store, observation)
 
     def save_episode(
         self, situation: str, reasoning: str, action: str, outcome: str, *, project: str | None = None, **details: Any
@@ -219,9 +220,10 @@ class MemGraph:
         PermissionDeniedError
             The agent `agent_name` may not store memories of this domain. It is recorded.
         """
-        self._check_may_write(details.get("agent_name"), details.get("context"))
         given = {"situation": situation, "reasoning": reasoning, "action": action, "outcome": outcome}
-        saved = save_episode(self.store, Episode.parse({**given, "project": project, **details}))
+        episode = Episode.parse({**given, "project": project, **details})
+        self._check_may_write(episode.agent_name, episode.context)
+        saved = save_episode(self.store, episode)
         sleep_if_due(self.store)
         return saved
 
@@ -281,8 +283,8 @@ class MemGraph:
         return self.store.audit(agent=agent, limit=limit)
 
     def _check_may_write(self, agent: str | None, domain: str | None) -> None:
-        access = self.store.access_of(agent or UNNAMED)
-        self.store.check_asked(access, "write", domain=domain or "general")
+        access = self.store.access_of(UNNAMED if agent is None else agent)
+        self.store.auditing.check_asked(access, "write", domain=domain or "general")
 
     def close(self) -> None:
         """Close the store. Idempotent."""

@@ -17,8 +17,8 @@ from memgraph.retrieval.stages.certainty import certainty_of
 from memgraph.retrieval.stages.filter import admit
 from memgraph.retrieval.stages.state import Counts, Search
 from memgraph.store import AgentMemoryStore
-from memgraph.store.hidden_sources import withheld
-from memgraph.store.permitted import permitted
+from memgraph.store.access.hidden_sources import withheld
+from memgraph.store.access.permitted import permitted
 
 
 class Stage(NamedTuple):

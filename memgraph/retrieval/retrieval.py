@@ -59,6 +59,9 @@ class MemoryRetrieval:
         current relevance always follows the store's curve, and the bounds of the labels are fixed.
     token_counter : TokenCounter, optional
         Default: four characters per token.
+    access : Access, optional
+        Who asks, whatever a query says: the owner's own tools may search everything with `memgraph.privacy.access.OWNER`. Default: the
+        agent of each query.
     """
 
     def __init__(
@@ -69,12 +72,14 @@ class MemoryRetrieval:
         forgetting: ForgettingCurveConfig | None = None,
         *,
         token_counter: TokenCounter = count_tokens,
+        access: Access | None = None,
     ) -> None:
         self._store = store
         self._given_embedder = embedder
         self._config = config or RetrievalConfig()
         self._forgetting = forgetting or store.config.forgetting_curve
         self._count_tokens = token_counter
+        self._given_access = access
 
     def retrieve(self, query: RetrievalQuery | Mapping[str, Any]) -> RetrievalResult:
         """Return the memories that help with a task, and record the retrieval.
@@ -139,7 +144,7 @@ class MemoryRetrieval:
             ],
         )
         self._store.record_retrieval(record, memories)
-        self._store.record_disclosure(access, "search", memories)
+        self._store.auditing.record_disclosure(access, "search", memories)
         return RetrievalResult(
             query_id=record.query_id,
             memories=memories,
@@ -215,7 +220,7 @@ class MemoryRetrieval:
             ranking = ranked(self._store, text, vector, scope, self._config, wanted=limit)
             found = {why.memory_id: why for why in ranking.explanations(ranking.best(limit))}
             memories = self._store.read_memories(list(found))
-        self._store.record_disclosure(access, "search", memories)
+        self._store.auditing.record_disclosure(access, "search", memories)
         whys = [(memory, found[memory.id]) for memory in memories]
         return [ScoredMemory(memory=memory, score=why.score, match_type=why.match_type) for memory, why in whys]
 
@@ -255,8 +260,8 @@ class MemoryRetrieval:
         domain: str | None = None,
     ) -> Access:
         """Return who asks; reject what the agent can never have."""
-        access: Access = self._store.access_of(agent, justification)
-        self._store.check_asked(access, "search", tiers=tiers, domain=domain)
+        access: Access = self._given_access or self._store.access_of(agent, justification)
+        self._store.auditing.check_asked(access, "search", tiers=tiers, domain=domain)
         return access
 
     @property

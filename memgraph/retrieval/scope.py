@@ -24,7 +24,7 @@ class Scope:
     Attributes
     ----------
     access : Access
-        Who asks: admits what that agent may have (see `memgraph.store.permitted`).
+        Who asks: admits what that agent may have (see `memgraph.store.access.permitted`).
     project_id : str or None
         Admits that project's memories and those without a project; None: every project.
     task_id : str or None

@@ -18,8 +18,8 @@ from memgraph.model.base import checked
 from memgraph.model.events.payload import Actor, WriteScope
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Annotator, Clock, Embedder, GraphEngine, KeyProvider, Progress
+from memgraph.store.access.auditing import Auditing
 from memgraph.store.analysis import Queries
-from memgraph.store.auditing import Auditing
 from memgraph.store.commit.append import Write
 from memgraph.store.commit.insertions import Insertions
 from memgraph.store.commit.records import check_commit
@@ -217,6 +217,12 @@ class AgentMemoryStore:
         self._check_open()
         return self._reader
 
+    @property
+    def auditing(self) -> Auditing:
+        """Decides what agents may ask for, and records what was refused or justified."""
+        self._check_open()
+        return self._auditing
+
     def hmac_of(self, text: str) -> str:
         """Return the HMAC of a text under the store's key: it identifies the text without revealing it."""
         return self._journal.hmac_of(checked(str, text, "text"))
@@ -252,30 +258,18 @@ class AgentMemoryStore:
     ) -> PastStore:
         """Return the store as an agent may read it now: a read-only store, to be closed after use.
 
-        It holds only what the agent may have (see `memgraph.privacy`), so everything that it shows may be shown to the agent. It is made from
-        the journal, at about 3,000 events a second, and cached until something is written.
+        It holds only what the agent may have (see `memgraph.privacy`), and is made and cached as a view of the past.
 
         Parameters
         ----------
         justification : str, optional
-            Why the agent needs sensitive memories: more than 20 characters.
-        progress : callable, optional
-            Called with (done, total) events.
-
-        Raises
-        ------
-        PermissionDeniedError
-            The justification is too short, or comes from an agent without a name.
-        InvalidInputError
-            This is already the view of an agent.
+            Why the agent needs sensitive memories: more than 20 characters; else a `PermissionDeniedError` is raised.
         """
         self._check_open()
         access = self._auditing.access_of(agent, justification)
         return self._reading(self._views.open_for(access, progress=progress))
 
     access_of = _by("_auditing", Auditing.access_of)
-    check_asked = _by("_auditing", Auditing.check_asked)
-    record_disclosure = _by("_auditing", Auditing.record_disclosure)
     audit = _by("_auditing", Auditing.audit)
 
     insert_memory = _by("_insertions", Insertions.insert_memory)
@@ -365,7 +359,7 @@ class PastStore(AgentMemoryStore):
     It can be read; writing raises `ReadOnlyError`.
 
     It does not change with later writes, nor when the original store is closed. Memories hidden or deleted between its
-    moment and its creation are readable, but pictures and exports leave them out (see `memgraph.store.visibility`).
+    moment and its creation are readable, but pictures and exports leave them out (see `memgraph.store.access.visibility`).
 
     Attributes
     ----------

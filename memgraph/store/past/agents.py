@@ -37,7 +37,7 @@ from memgraph.model.events.store import EmbeddingSwitched, StoreCreated
 from memgraph.model.memory import MemoryRecord
 from memgraph.ports import Row
 from memgraph.privacy.access import Access
-from memgraph.store.permitted import permitted
+from memgraph.store.access.permitted import permitted
 from memgraph.store.query import Reader
 
 Openings = Mapping[int, Row]

@@ -15,7 +15,7 @@ reading works on it: rows, links, Cypher, index, recall, digest.
 - Nothing is written: writing raises `ReadOnlyError`, and a recall leaves no trace.
 - The future is unknown: a moment later than now means now. A day means its end, in UTC.
 - Memories hidden or deleted since are readable: this is the store of that time. Pictures and exports, which are passed on, leave
-  them out (see `memgraph.store.visibility`).
+  them out (see `memgraph.store.access.visibility`).
 
 Graph and index of a view are cached (see `views`) under a key of moment, journal end and schema: a repeated question is
 answered at once, and never with an outdated answer.

@@ -52,13 +52,13 @@ def opened(settings: Settings, *, is_lasting: bool = True, asks: bool = False, *
             raise Refused(f"there is no store at {home}, so --as-of has nothing to read")
         given = load_config({"home": settings.home, **config})
         engine = settings.engine() if settings.engine else None
-        with MemGraph(AgentMemoryStore(given, embedder=settings.embedder, engine=engine)) as memory:
-            with ExitStack() as views:
-                if settings.as_of is not None:
-                    memory = views.enter_context(_past(settings, memory))
-                if settings.agent is not None and not asks:
-                    memory = views.enter_context(_of_agent(settings, memory))
-                yield memory
+        with ExitStack() as views:
+            memory = views.enter_context(MemGraph(AgentMemoryStore(given, embedder=settings.embedder, engine=engine)))
+            if settings.as_of is not None:
+                memory = views.enter_context(_past(settings, memory))
+            if settings.agent is not None and not asks:
+                memory = views.enter_context(_of_agent(settings, memory))
+            yield memory
         if is_lasting and not was_there:  # otherwise a mistyped name would look like an empty store
             notice(f"created a new store at {home}")
 

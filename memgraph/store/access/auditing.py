@@ -12,7 +12,7 @@ from memgraph.journal.journal import Journal
 from memgraph.logs import logger_of
 from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Limit, Name, Text, checked
-from memgraph.model.events.audits import AccessAudited
+from memgraph.model.events.recalls import AccessAudited
 from memgraph.model.memory import PrivacyTier, StoredMemory
 from memgraph.privacy.access import Access, Operation, access_of
 from memgraph.store.commit.writer import Writer
