@@ -39,7 +39,7 @@ _SAME_DOMAIN = {
 }
 
 _PERSON = (
-    r"\b(?:I|I'm|I've|me|my|mine|he|she|his|her|(?:[Tt]he )?[Uu]ser(?:'s| is| was| has| had| takes| took)|patient's|[A-Z][a-z]+'s|"
+    r"\b(?:I|I'm|I've|me|[Mm]y|mine|[Hh]e|[Ss]he|[Hh]is|[Hh]er|(?:[Tt]he )?[Uu]ser(?:'s| is| was| has| had| takes| took)|patient's|[A-Z][a-z]+'s|"
     r"[A-Z][a-z]+ (?:is|was|has|had|takes|took)|(?:wife|husband|partner|son|daughter|mother|father|mom|mum|dad|brother|sister|friend)(?:'s)?)\b"
 )
 _NEAR = r"[^.!?\n]{0,60}?"
@@ -48,7 +48,7 @@ _CONDITION = (
     r"bipolar|schizophrenia|adhd|autis(?:m|tic)|dementia|alzheimer's|anxiety disorder|panic attacks?|eating disorder|pregnan(?:t|cy)|"
     r"miscarriage|menopause|coeliac|celiac|crohn's|insulin|antidepressants?|antibiotics|metformin|statins?|ssris?|blood pressure|blood sugar|"
     r"blood test|biops(?:y|ies)|psychiatrist|oncologist|cardiologist|psychotherap(?:y|ist)|therapy session|medical (?:history|record|condition)s?|"
-    r"heart (?:attack|disease|condition)|chronic (?:pain|illness|fatigue)|surgery|allerg(?:y|ic) to (?:nuts?|peanuts?|penicillin|shellfish|"
+    r"heart (?:attack|disease|condition)|chronic (?:pain|illness|fatigue)|allerg(?:y|ic) to (?:nuts?|peanuts?|penicillin|shellfish|"
     r"pollen|latex|gluten|dairy|milk|eggs?|soy|wheat|bees?|cats?|dogs?|walnuts?))"
 )
 _HEALTH = re.compile(rf"(?:(?i:{_CONDITION})\b{_NEAR}{_PERSON}|{_PERSON}{_NEAR}\b(?i:{_CONDITION})\b)")

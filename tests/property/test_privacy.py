@@ -28,7 +28,13 @@ from memgraph.testing import FakeClock, FakeEmbedder
 COUNT = 200
 DOMAINS = ("health", "journal", "identity", "financial", "relationships", "travel", "work", None)
 TIERS = ("public", "sensitive", "private")
-TIER_OF = {"health": "private", "journal": "private", "identity": "private", "financial": "sensitive", "relationships": "sensitive"}
+TIER_OF = {
+    "health": "private",
+    "journal": "private",
+    "identity": "private",
+    "financial": "sensitive",
+    "relationships": "sensitive",
+}
 WHY = "needed for the plan that the user asked for"
 WORD = re.compile(r"zq\d{4}zq")
 ASKS = {"recall", "search", "ask"}
@@ -39,11 +45,11 @@ OWNERS = {
 }  # fmt: skip
 """Commands that act for the owner, or with ``--agent`` show what an agent may have."""
 NOT_READERS = {
-    "ingest", "remember", "forget", "unforget", "observe", "episode", "feedback", "outcome", "queries", "compress",
+    "ingest", "remember", "forget", "unforget", "observe", "episode", "feedback", "outcome", "queries list", "queries show", "compress",
     "proposals approve", "proposals reject", "proposals reopen", "contradictions find", "contradictions resolve",
-    "contradictions dismiss", "contradictions undo", "distil answer", "distil skip", "distil request", "sleep", "collect", "archive",
+    "contradictions dismiss", "distil answer", "distil skip", "sleep", "collect", "archive",
     "unarchive", "invalidate", "revalidate", "supersede", "unsupersede", "delete", "undelete", "link", "unlink", "import", "embed", "reembed",
-    "format-age", "rebuild", "verify", "audit", "doctor", "repair", "config", "config init", "config show", "docs", "demo",
+    "format-age", "rebuild", "verify", "audit", "doctor", "repair", "config init", "config show", "docs", "demo",
 }  # fmt: skip
 """Commands of the owner that change, maintain or explain the store, and print at most the memory that they were given."""
 ASKING_METHODS = {
@@ -104,7 +110,9 @@ class World:
         self.said: dict[str, list[tuple[str, str | None]]] = {}
         self.ids: dict[str, str] = {}
         permissions = {
-            one.name: {"domain": one.domain, "search": one.search, "read": one.read} for one in AGENTS if one.name != "agent"
+            one.name: {"domain": one.domain, "search": one.search, "read": one.read}
+            for one in AGENTS
+            if one.name != "agent"
         }
         lines = [
             f"[agents.{name}]\n"
@@ -119,7 +127,10 @@ class World:
 
     def opened(self) -> MemGraph:
         return MemGraph.open(
-            self.home, keys_home=self.home.parent / "keys", embedder=FakeEmbedder(), clock=FakeClock("2026-02-01T09:00:00Z")
+            self.home,
+            keys_home=self.home.parent / "keys",
+            embedder=FakeEmbedder(),
+            clock=FakeClock("2026-02-01T09:00:00Z"),
         )
 
     def fill(self, memory: MemGraph) -> None:
@@ -168,8 +179,11 @@ def words(found: object) -> set[str]:
 def asked(memory: MemGraph, agent: Agent) -> Iterator[tuple[str, object]]:
     """Yield everything that the methods return that act for an agent."""
     who: dict[str, Any] = {"agent": agent.name, "justification": agent.why}
-    for task in ("the plan of the week", "zq0003zq", "project zq0011zq", "Speaker zq0006zq"):
-        yield "recall", memory.recall(task, **who, max_episodic=200, max_semantic=200, max_procedural=200, max_tokens=10**6)
+    for task in ("the plan of the week", "zq0003zq of Speaker zq0006zq"):
+        yield (
+            "recall",
+            memory.recall(task, **who, max_episodic=200, max_semantic=200, max_procedural=200, max_tokens=10**6),
+        )
         yield "context", memory.build_agent_context(task, **who)
         yield "prompt", memory.format_context_for_prompt(memory.recall(task, **who), format="context")
         yield "search", memory.search_memories(task, **who, limit=200, include_archived=True)
@@ -191,7 +205,11 @@ def seen(view: MemGraph, folder: Path) -> Iterator[tuple[str, object]]:
     yield "series", [one.to_dict() for one in learning_series(view.store)]
     yield "events", [(event.content, event.type) for event in view.store.reader.events_after(0)]
     yield "history", view.store.reader.histories(list(view.store.reader.index.ids.names))
-    yield "page", write_page(view.store, folder / "page.html", include=("sensitive", "private")) or (folder / "page.html").read_text()
+    yield (
+        "page",
+        write_page(view.store, folder / "page.html", include=("sensitive", "private"))
+        or (folder / "page.html").read_text(),
+    )
 
 
 @pytest.mark.parametrize("agent", AGENTS, ids=lambda one: one.name)
@@ -209,7 +227,7 @@ def test_an_agent_finds_what_it_may_have_and_nothing_else(world: World, agent: A
 
 @pytest.mark.parametrize(
     "agent",
-    [pytest.param(one, marks=[] if place in (0, 2, 5) else pytest.mark.long) for place, one in enumerate(AGENTS)],
+    [pytest.param(one, marks=[] if place in (0, 5) else pytest.mark.long) for place, one in enumerate(AGENTS)],
     ids=lambda one: one.name,
 )
 @pytest.mark.embedded
@@ -244,7 +262,7 @@ def test_the_commands_show_an_agent_no_more(world: World, tmp_path: Path, monkey
         assert (result.exit_code != 0) == (words_[0] == "show"), result.output
         told += result.output
     told += (tmp_path / "page.html").read_text() + (tmp_path / "graph.json").read_text()
-    assert words(told) <= world.allowed(agent, "read") | words(" ".join(sum(commands, [])))
+    assert words(told) <= world.allowed(agent, "read") | words(repr(commands))
     assert len(words(told)) > 10
 
 
@@ -281,6 +299,8 @@ def test_every_command_is_accounted_for() -> None:
                 yield f"{before}{name}", found
 
     found = dict(names(cli, cli.make_context("memgraph", ["list"], resilient_parsing=True)))
+    groups = {name.split()[0] for name in found if name.startswith("ingest ")}
+    found = {name: command for name, command in found.items() if name.split()[0] not in groups} | dict.fromkeys(groups)
     assert found.keys() == ASKS | OWNERS | NOT_READERS
     assert {name for name, command in found.items() if isinstance(command, ReadingCommand)} == ASKS | OWNERS
 
