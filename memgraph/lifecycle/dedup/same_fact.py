@@ -5,7 +5,7 @@ the ids" and "don't reverse the ids" share all but one. So two texts state the s
 in the same order, apart from
 
 - case, white space, punctuation and markup (`is_equal`);
-- inflection and articles (`normal_form`), and a clause that stands first in one and last in the other;
+- inflection, articles and contractions (`normal_form`), and a clause that stands first in one and last in the other;
 - in statements of fact: whole sentences that one adds and that neither restrict nor revoke the rest.
 
 Keeping two memories of one fact is a minor flaw; merging two facts loses one. Pure; linear in the texts.
@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 
 from memgraph.index.analyser import analyse
 from memgraph.model.base import MAX_CONTENT_CHARS
+from memgraph.text.negation import expanded
 from memgraph.text.sentences import split_sentences
 
 Words = tuple[str, ...]
@@ -38,9 +40,6 @@ _PIECE = re.compile(
 _NOT_A_WORD = re.compile(r"[-.!?'*_~]+$")
 _POSSESSIVE = re.compile(r"'s$|(?<=s)'$")
 _SILENT = frozenset({"a", "an", "the", "please"})
-_OPENS_A_CLAUSE = frozenset(
-    "in on at for after before when whenever if unless while until with without during within under since because by".split()
-)
 _RESTRICTS = re.compile(
     r"\b(?:not|never|no|none|nor|neither|without|cannot|unless|except|if|when|until|only|but|however|although|though|yet|instead|"
     r"revert\w{0,3}|undo\w{0,3}|remov\w{1,4}|drop\w{0,4}|deprecat\w{1,4}|obsolete|replac\w{1,4}|now|since)\b|n['’]t\b|\d",
@@ -90,8 +89,13 @@ def _trimmed(piece: str) -> str:
 
 @lru_cache(maxsize=_KEPT)
 def normal_form(text: str) -> Words:
-    """Return a text's words without articles and inflection. Negations, prepositions and auxiliaries stay: they carry meaning."""
-    return tuple(_stem(word) for word in plain_words(text[: 2 * MAX_CONTENT_CHARS]) if word not in _SILENT)
+    """Return a text's words without articles, contractions and inflection. Negations, prepositions and auxiliaries stay: they carry meaning.
+
+    “Do not …” at the beginning is “never …”: both forbid.
+    """
+    words = plain_words(expanded(text[: 2 * MAX_CONTENT_CHARS]))
+    stems = tuple(_stem(word) for word in words if word not in _SILENT)
+    return ("never", *stems[2:]) if stems[:2] == ("do", "not") else stems
 
 
 def _stem(word: str) -> str:
@@ -99,19 +103,31 @@ def _stem(word: str) -> str:
     return (analyse(word) or [word])[0] if word.isascii() and word.isalpha() and len(word) <= _LONGEST_STEMMED else word
 
 
+_OPENS_A_CLAUSE = frozenset(
+    map(
+        _stem,
+        "in on at for after before when whenever if unless while until with without during within under since because by".split(),
+    )
+)
+
+
 def states_the_same(one: str, other: str) -> bool:
     """Return whether two texts consist of the same words in the same order; a clause may stand first or last. Symmetric."""
     words, others = normal_form(one), normal_form(other)
     if not words:
         return is_equal(one, other)
-    return words == others or _has_moved_clause(words, others) or _has_moved_clause(others, words)
+    return len(words) == len(others) and others in same_statements(words)
 
 
-def _has_moved_clause(words: Words, others: Words) -> bool:
-    """Return whether the second text ends with the clause that the first one begins with."""
-    if len(words) != len(others) or words[0] not in _OPENS_A_CLAUSE:
-        return False
-    return any(words == others[at:] + others[:at] for at in range(1, len(words) - 1) if others[at] == words[0])
+def same_statements(words: Words) -> Iterator[Words]:
+    """Yield the words of a statement in every order that states the same: as they are, and with a clause moved to the other end."""
+    yield words
+    opens = bool(words) and words[0] in _OPENS_A_CLAUSE
+    for at in range(1, len(words) - 1):
+        if words[at] in _OPENS_A_CLAUSE:  # the last clause comes first
+            yield words[at:] + words[:at]
+        if opens:  # the first clause comes last
+            yield words[at + 1 :] + words[: at + 1]
 
 
 def adds_to(longer: str, shorter: str) -> bool:
