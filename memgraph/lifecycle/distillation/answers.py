@@ -168,10 +168,12 @@ def _checked(order: WorkOrder, answer: Answer) -> tuple[list[Claim], list[str]]:
         except InvalidInputError as error:
             problems.append(f"statements.{place}.{error}")
             continue
-        found = claim.problems(order.excerpt)
+        found = claim.problems(order.excerpt, metadata=" ".join(filter(None, (order.source_at[:10], order.project_id))))
         problems += [f"statements.{place}.{problem}" for problem in found]
         if not found:
-            accepted.append(claim)
+            stray = claim.unsupported_tags(order.excerpt)
+            problems += [f"statements.{place}.tags: “{tag}” is not in the excerpt; left out" for tag in stray]
+            accepted.append(claim.without_tags(stray))
     if problems and not accepted:
         raise UnsupportedClaimError(problems)
     return accepted, problems
