@@ -13,8 +13,9 @@ _MIDNIGHT = "00:00"
 _ROLES = frozenset(
     "user agent assistant reviewer developer maintainer author team customer operator admin tester bot ci".split()
 )
-_INTRODUCES = (
-    r"(?:by|agent|user|author|reviewer|assistant|agent_name|from|with|ask|asked|tell|told|team|and|,|:|@|\(|=|\")"
+_INTRODUCED = re.compile(
+    r"(?:(?<!\w)(?:by|agent|user|author|reviewer|assistant|agent_name|asks?|asked|tells?|told)\W{1,4}|@)$",
+    re.IGNORECASE,
 )
 
 
@@ -39,7 +40,7 @@ def is_named(name: str, source: str) -> bool:
 
 
 def _is_introduced(text: str, place: int) -> bool:
-    return re.search(rf"(?<!\w){_INTRODUCES}\s*$", text[max(place - 20, 0) : place], re.IGNORECASE) is not None
+    return _INTRODUCED.search(text[max(place - 20, 0) : place]) is not None
 
 
 def is_dated(date: str, source: str) -> bool:

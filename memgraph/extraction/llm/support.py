@@ -27,13 +27,13 @@ from memgraph.extraction.llm.words import (
 )
 from memgraph.model.ids import canonical_name
 from memgraph.text.negation import expanded
+from memgraph.text.numbers import SUPERSCRIPT
 
 _LEAST_STEM = 4
 _MOST_PATH_PARTS = 8
 
 _SEPARATORS = re.compile(r"[\s()\[\]{}<>\"“”„«»‘`;|*]+|,(?!\d)|(?<!\d),|(?<=\s)[-–—]+(?=\s)|…")
 _EDGES = ".:!?'’=&\\-–—/"
-_SUPERSCRIPT = str.maketrans({sign: f"^{digit}" for digit, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")})
 _PERCENT = re.compile(r"(?<=\d)\s?(?:%|per ?cent\b)", re.IGNORECASE)
 _IN_ORDER_TO = re.compile(r"\bin order to\b", re.IGNORECASE)
 _FAILS_TO = re.compile(
@@ -289,7 +289,7 @@ def _parts_of_name(text: str) -> Iterator[str]:
 
 
 def _prepared(text: str) -> str:
-    text = expanded(text.replace("’", "'").replace("−", "-").translate(_SUPERSCRIPT))
+    text = expanded(text.replace("’", "'").replace("−", "-").translate(SUPERSCRIPT))
     return _IN_ORDER_TO.sub("to", _PERCENT.sub("%", _IN_PLACE_OF.sub("without", text)))
 
 

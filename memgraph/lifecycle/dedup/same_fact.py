@@ -21,6 +21,7 @@ from functools import lru_cache
 from memgraph.index.analyser import analyse
 from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.text.negation import expanded
+from memgraph.text.numbers import SUPERSCRIPT
 from memgraph.text.sentences import split_sentences
 
 Words = tuple[str, ...]
@@ -38,10 +39,16 @@ _PIECE = re.compile(
     r"|(?:[^\s,;:()\[\]{}\"“”„«»`…—–]|(?<=\d)[,:–](?=\d))+"
 )
 _NOT_A_WORD = re.compile(r"[-.!?'*_~]+$")
+_RELATIVE = re.compile(r"\.\.[/\\]")
+_MINUS = re.compile(r"(?<![^\s(\[=:])[–—−](?=\d)")
+_NAMED_A = re.compile(r"(?<=[^\W_] )A(?=\s|[.,;:!?]|$)")
+"""Within a sentence, a capital “A” is a name: “team A”."""
 _POSSESSIVE = re.compile(r"'s$|(?<=s)'$")
 _SILENT = frozenset({"a", "an", "the", "please"})
 _RESTRICTS = re.compile(
     r"\b(?:not|never|no|none|nor|neither|without|cannot|unless|except|if|when|until|only|but|however|although|though|yet|instead|"
+    r"wrong|false|incorrect|mistaken|outdated|old|former\w{0,2}|previous\w{0,2}|alone|merely|abandon\w{0,3}|disagree\w{0,3}|disput\w{1,3}|"
+    r"doubt\w{0,3}|reject\w{0,3}|cancel\w{0,4}|withdr\w{1,5}|supersed\w{1,3}|stop\w{0,4}|ended|expired?|except\w{3,6}|appl(?:y|ies|ied)|"
     r"revert\w{0,3}|undo\w{0,3}|remov\w{1,4}|drop\w{0,4}|deprecat\w{1,4}|obsolete|replac\w{1,4}|now|since)\b|n['’]t\b|\d",
     re.IGNORECASE,
 )
@@ -71,20 +78,23 @@ def is_equal(one: str, other: str) -> bool:
 def plain_words(text: str) -> Words:
     """Return a text's words and operators, without case, punctuation and markup.
 
-    Signs that are part of a word or an operator stay: ``-5``, ``--fast``, ``.env``, ``C++``, ``!=``, ``!done``.
+    Signs that are part of a word or an operator stay: ``-5``, ``--fast``, ``.env``, ``../a``, ``C++``, ``!=``, ``!done``; and the mark
+    of a question at the end.
     """
-    text = unicodedata.normalize("NFKC", text).casefold().replace("’", "'").replace("‘", "'")
+    text = unicodedata.normalize("NFKC", _MINUS.sub("-", text.translate(SUPERSCRIPT))).casefold()
+    text = text.replace("’", "'").replace("‘", "'")
     text = _LINK.sub(r"\1 \2", _BULLET.sub(" ", text))
     for emphasis in _EMPHASIS:
         text = emphasis.sub(r"\2", text)
-    return tuple(word for piece in _PIECE.findall(text) if (word := _trimmed(piece)))
+    words = tuple(word for piece in _PIECE.findall(text) if (word := _trimmed(piece)))
+    return (*words, "?") if words and text.rstrip().endswith("?") else words
 
 
 def _trimmed(piece: str) -> str:
     if _NOT_A_WORD.match(piece):
         return ""
     piece = piece.lstrip("'?").rstrip(".!?'")
-    return piece.lstrip(".") if piece.startswith("..") else piece
+    return piece.lstrip(".") if piece.startswith("..") and not _RELATIVE.match(piece) else piece
 
 
 @lru_cache(maxsize=_KEPT)
@@ -93,7 +103,7 @@ def normal_form(text: str) -> Words:
 
     “Do not …” at the beginning is “never …”: both forbid.
     """
-    words = plain_words(expanded(text[: 2 * MAX_CONTENT_CHARS]))
+    words = plain_words(_NAMED_A.sub("A_", expanded(text[: 2 * MAX_CONTENT_CHARS])))
     stems = tuple(_stem(word) for word in words if word not in _SILENT)
     return ("never", *stems[2:]) if stems[:2] == ("do", "not") else stems
 

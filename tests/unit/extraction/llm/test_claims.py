@@ -77,7 +77,7 @@ def test_a_faithful_statement_holds(case: str) -> None:
     assert claim(content, source).problems(source) == []
 
 
-SOURCE = "On 2026-01-05 at 14:30 Anna fixed the heater, asked by planner-2. The user thanked her."
+SOURCE = "On 2026-01-05 at 14:30 Anna fixed the heater, asked by planner-2 and by juno. The user came and thanked her."
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,10 @@ SOURCE = "On 2026-01-05 at 14:30 Anna fixed the heater, asked by planner-2. The 
         ({"event_date": "2026-02-01"}, True),  # of the metadata
         ({"agents": ["Anna", "planner-2", "the user"]}, True),
         ({"agents": ["anna"]}, True),
-        ({"agents": ["Juno"]}, True),  # of the metadata
+        ({"agents": ["Bea"]}, True),  # of the metadata
+        ({"agents": ["juno"]}, True),
         ({"agents": ["fixed"]}, False),
+        ({"agents": ["thanked"]}, False),
         ({"agents": ["Heater"]}, False),
         ({"agents": ["Mallory"]}, False),
         ({"outcome": "positive"}, True),
@@ -102,7 +104,7 @@ SOURCE = "On 2026-01-05 at 14:30 Anna fixed the heater, asked by planner-2. The 
 )
 def test_days_agents_and_outcomes_are_those_of_the_source(fields: dict[str, Any], holds: bool) -> None:
     content = "The heater was fixed."
-    found = claim(content, SOURCE, **{"type": "episodic", **fields}).problems(SOURCE, metadata="2026-02-01 Juno")
+    found = claim(content, SOURCE, **{"type": "episodic", **fields}).problems(SOURCE, metadata="2026-02-01 Bea")
     assert (found == []) is holds, found
 
 
