@@ -131,7 +131,7 @@ class OllamaEmbedder:
 
     def _asked(self, texts: list[str]) -> Sequence[Sequence[float]]:
         try:
-            with self.meter.call() as tokens:
+            with self.meter.call(self.name) as tokens:
                 reply = self._connection.embed(self._model, texts)
                 tokens.prompt = reply.prompt_tokens or 0
         except ProviderError as error:

@@ -5,7 +5,7 @@ the ids" and "don't reverse the ids" share all but one. So two texts state the s
 in the same order, apart from
 
 - case, white space, punctuation and markup (`is_equal`);
-- inflection and articles (`normal_form`), and a clause that stands first in one and last in the other;
+- inflection, articles and contractions (`normal_form`), and a clause that stands first in one and last in the other;
 - in statements of fact: whole sentences that one adds and that neither restrict nor revoke the rest.
 
 Keeping two memories of one fact is a minor flaw; merging two facts loses one. Pure; linear in the texts.
@@ -15,10 +15,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 
 from memgraph.index.analyser import analyse
 from memgraph.model.base import MAX_CONTENT_CHARS
+from memgraph.text.negation import expanded
+from memgraph.text.numbers import SUPERSCRIPT
 from memgraph.text.sentences import split_sentences
 
 Words = tuple[str, ...]
@@ -36,13 +39,16 @@ _PIECE = re.compile(
     r"|(?:[^\s,;:()\[\]{}\"“”„«»`…—–]|(?<=\d)[,:–](?=\d))+"
 )
 _NOT_A_WORD = re.compile(r"[-.!?'*_~]+$")
+_RELATIVE = re.compile(r"\.\.[/\\]")
+_MINUS = re.compile(r"(?<![^\s(\[=:])[–—−](?=\d)")
+_NAMED_A = re.compile(r"(?<=[^\W_] )A(?=\s|[.,;:!?]|$)")
+"""Within a sentence, a capital “A” is a name: “team A”."""
 _POSSESSIVE = re.compile(r"'s$|(?<=s)'$")
 _SILENT = frozenset({"a", "an", "the", "please"})
-_OPENS_A_CLAUSE = frozenset(
-    "in on at for after before when whenever if unless while until with without during within under since because by".split()
-)
 _RESTRICTS = re.compile(
     r"\b(?:not|never|no|none|nor|neither|without|cannot|unless|except|if|when|until|only|but|however|although|though|yet|instead|"
+    r"wrong|false|incorrect|mistaken|outdated|old|former\w{0,2}|previous\w{0,2}|alone|merely|abandon\w{0,3}|disagree\w{0,3}|disput\w{1,3}|"
+    r"doubt\w{0,3}|reject\w{0,3}|cancel\w{0,4}|withdr\w{1,5}|supersed\w{1,3}|stop\w{0,4}|ended|expired?|except\w{3,6}|appl(?:y|ies|ied)|"
     r"revert\w{0,3}|undo\w{0,3}|remov\w{1,4}|drop\w{0,4}|deprecat\w{1,4}|obsolete|replac\w{1,4}|now|since)\b|n['’]t\b|\d",
     re.IGNORECASE,
 )
@@ -72,26 +78,34 @@ def is_equal(one: str, other: str) -> bool:
 def plain_words(text: str) -> Words:
     """Return a text's words and operators, without case, punctuation and markup.
 
-    Signs that are part of a word or an operator stay: ``-5``, ``--fast``, ``.env``, ``C++``, ``!=``, ``!done``.
+    Signs that are part of a word or an operator stay: ``-5``, ``--fast``, ``.env``, ``../a``, ``C++``, ``!=``, ``!done``; and the mark
+    of a question at the end.
     """
-    text = unicodedata.normalize("NFKC", text).casefold().replace("’", "'").replace("‘", "'")
+    text = unicodedata.normalize("NFKC", _MINUS.sub("-", text.translate(SUPERSCRIPT))).casefold()
+    text = text.replace("’", "'").replace("‘", "'")
     text = _LINK.sub(r"\1 \2", _BULLET.sub(" ", text))
     for emphasis in _EMPHASIS:
         text = emphasis.sub(r"\2", text)
-    return tuple(word for piece in _PIECE.findall(text) if (word := _trimmed(piece)))
+    words = tuple(word for piece in _PIECE.findall(text) if (word := _trimmed(piece)))
+    return (*words, "?") if words and text.rstrip().endswith("?") else words
 
 
 def _trimmed(piece: str) -> str:
     if _NOT_A_WORD.match(piece):
         return ""
     piece = piece.lstrip("'?").rstrip(".!?'")
-    return piece.lstrip(".") if piece.startswith("..") else piece
+    return piece.lstrip(".") if piece.startswith("..") and not _RELATIVE.match(piece) else piece
 
 
 @lru_cache(maxsize=_KEPT)
 def normal_form(text: str) -> Words:
-    """Return a text's words without articles and inflection. Negations, prepositions and auxiliaries stay: they carry meaning."""
-    return tuple(_stem(word) for word in plain_words(text[: 2 * MAX_CONTENT_CHARS]) if word not in _SILENT)
+    """Return a text's words without articles, contractions and inflection. Negations, prepositions and auxiliaries stay: they carry meaning.
+
+    “Do not …” at the beginning is “never …”: both forbid.
+    """
+    words = plain_words(_NAMED_A.sub("A_", expanded(text[: 2 * MAX_CONTENT_CHARS])))
+    stems = tuple(_stem(word) for word in words if word not in _SILENT)
+    return ("never", *stems[2:]) if stems[:2] == ("do", "not") else stems
 
 
 def _stem(word: str) -> str:
@@ -99,19 +113,31 @@ def _stem(word: str) -> str:
     return (analyse(word) or [word])[0] if word.isascii() and word.isalpha() and len(word) <= _LONGEST_STEMMED else word
 
 
+_OPENS_A_CLAUSE = frozenset(
+    map(
+        _stem,
+        "in on at for after before when whenever if unless while until with without during within under since because by".split(),
+    )
+)
+
+
 def states_the_same(one: str, other: str) -> bool:
     """Return whether two texts consist of the same words in the same order; a clause may stand first or last. Symmetric."""
     words, others = normal_form(one), normal_form(other)
     if not words:
         return is_equal(one, other)
-    return words == others or _has_moved_clause(words, others) or _has_moved_clause(others, words)
+    return len(words) == len(others) and others in same_statements(words)
 
 
-def _has_moved_clause(words: Words, others: Words) -> bool:
-    """Return whether the second text ends with the clause that the first one begins with."""
-    if len(words) != len(others) or words[0] not in _OPENS_A_CLAUSE:
-        return False
-    return any(words == others[at:] + others[:at] for at in range(1, len(words) - 1) if others[at] == words[0])
+def same_statements(words: Words) -> Iterator[Words]:
+    """Yield the words of a statement in every order that states the same: as they are, and with a clause moved to the other end."""
+    yield words
+    opens = bool(words) and words[0] in _OPENS_A_CLAUSE
+    for at in range(1, len(words) - 1):
+        if words[at] in _OPENS_A_CLAUSE:  # the last clause comes first
+            yield words[at:] + words[:at]
+        if opens:  # the first clause comes last
+            yield words[at + 1 :] + words[: at + 1]
 
 
 def adds_to(longer: str, shorter: str) -> bool:
