@@ -119,6 +119,10 @@ class ModelReply(NamedTuple):
 class CountingLanguageModel(LanguageModel, Protocol):
     """A language model that reports the tokens of each reply."""
 
+    def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> str:
+        """Return the text of `reply`."""
+        return self.reply(messages, schema).text
+
     def reply(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> ModelReply:
         """Return the reply with its token counts."""
         ...

@@ -25,7 +25,7 @@ MODULES = {
 MAX_LINES = 400
 
 LAYERS = (
-    ("errors", "model", "text", "ports", "config", "assets", "logs", "ollama"),
+    ("errors", "model", "text", "ports", "config", "assets", "logs", "model_server", "ollama"),
     ("disk",),
     ("journal",),
     ("fold",),
@@ -42,7 +42,7 @@ SIBLINGS = {
     "text": {"model"},
     "ports": {"model"},
     "config": {"model", "errors"},
-    "ollama": {"errors", "ports"},
+    "ollama": {"errors", "model", "model_server", "ports"},
     "assets": {"errors"},
     "facade": {"commands"},
     "interfaces": {"viz"},
@@ -479,7 +479,10 @@ def test_the_engines_are_imported_by_their_names_alone(vendor):
     assert every_module(vendor_imports, vendor=vendor, home="memgraph.graph.connection") == []
 
 
-CLIENTS = {"ollama": {"memgraph.ollama"}, "httpx": {"memgraph.ollama", "memgraph.extraction.llm.chat_completions"}}
+CLIENTS = {
+    "ollama": {"memgraph.ollama"},
+    "httpx": {"memgraph.model_server", "memgraph.ollama", "memgraph.extraction.llm.chat_completions"},
+}
 """Clients of models' servers, and the modules that import them: one for each protocol."""
 
 
