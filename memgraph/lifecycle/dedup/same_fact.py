@@ -4,7 +4,7 @@ Vectors hardly see a number, a name, a negation or the order of two objects, and
 the ids" and "don't reverse the ids" share all but one. So two texts state the same fact only if they are the same words
 in the same order, apart from
 
-- case, white space, punctuation and markup (`is_equal`);
+- white space, punctuation, markup, and the case of words that are no code (`is_equal`);
 - inflection and articles (`normal_form`), and a clause that stands first in one and last in the other;
 - in statements of fact: whole sentences that one adds and that neither restrict nor revoke the rest.
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 
 from memgraph.index.analyser import analyse
@@ -25,7 +26,12 @@ Words = tuple[str, ...]
 
 _KEPT = 1 << 14
 """Texts whose words are cached: one is compared with many."""
-_BULLET = re.compile(r"^\s{0,40}(?:[-*+•]|#{1,6}|>{1,6})\s+(?!\d)", re.MULTILINE)
+_SIGNS = str.maketrans({"’": "'", "‘": "'", "‐": "-", "‑": "-", "−": "-", "﹣": "-", "－": "-"})
+_MINUS = re.compile(r"(?<!\S)[-–—]\s{0,4}(?=\.?\d)|(?<![\w\s)\]])[–—](?=\.?\d)")
+"""A minus before a number, whichever dash it is written with. It may stand alone."""
+_FOLDER = re.compile(r"(?<=\s)(\.(?=\s+\w)|\.\.)(?!\S)")
+"""The current folder or the one above, which stand alone; a full stop ends a sentence."""
+_BULLET = re.compile(r"^\s{0,40}(?:[-*+•]|#{1,6}|>{1,6})\s+(?![\s\d])", re.MULTILINE)
 _EMPHASIS = (
     re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*]{1,1000})(?<=[^\s*])\1(?![\w*])"),
     re.compile(r"(?<!\w)(_)(?=[^\s_])([^_]{1,1000})(?<=[^\s_])_(?!\w)"),
@@ -35,7 +41,16 @@ _PIECE = re.compile(
     r"[!=<>]=+|[=-]>"
     r"|(?:[^\s,;:()\[\]{}\"“”„«»`…—–]|(?<=\d)[,:–](?=\d))+"
 )
-_NOT_A_WORD = re.compile(r"[-.!?'*_~]+$")
+_NOT_A_WORD = re.compile(r"[-.!'*_~]*[-!'*_~]$")
+_CODE = re.compile(
+    r"[/\\_$=@]|\w\.\w|^\.\w"  # paths, names of variables and files, assignments, annotations
+    r"|^-{1,2}[^\W\d]"  # options: -v is not -V
+    r"|^[^\W\dA-Z]\w*[A-Z]"  # camelCase, not Github
+    r"|\d[^\W\d_]$"  # 5m is not 5M
+)
+"""A word in which case matters, because it is code."""
+_QUESTION = "?"
+_ARTICLE_OR_NAME = "A"
 _POSSESSIVE = re.compile(r"'s$|(?<=s)'$")
 _SILENT = frozenset({"a", "an", "the", "please"})
 _OPENS_A_CLAUSE = frozenset(
@@ -60,9 +75,9 @@ _VARIES = re.compile(
 
 
 def is_equal(one: str, other: str) -> bool:
-    """Return whether two texts differ in nothing but case, white space, punctuation, markup and compatibility forms (NFKC).
+    """Return whether two texts differ in nothing but white space, punctuation, markup, and the case of words that are no code.
 
-    Texts of signs alone are compared as they are.
+    A question is not equal to a statement. Texts of signs alone are compared as they are.
     """
     words = plain_words(one)
     return words == plain_words(other) if words else one.strip() == other.strip()
@@ -70,33 +85,56 @@ def is_equal(one: str, other: str) -> bool:
 
 @lru_cache(maxsize=_KEPT)
 def plain_words(text: str) -> Words:
-    """Return a text's words and operators, without case, punctuation and markup.
+    """Return a text's words and operators in their canonical form: without markup and punctuation, in lower case unless they are code.
 
-    Signs that are part of a word or an operator stay: ``-5``, ``--fast``, ``.env``, ``C++``, ``!=``, ``!done``.
+    Signs that are part of a word or an operator stay: ``-5``, ``--fast``, ``.env``, ``../hosts``, ``C++``, ``!=``, ``!done``. A
+    question mark is a word. Composed and decomposed characters are equal (NFC); ``10²`` is not ``102``.
     """
-    text = unicodedata.normalize("NFKC", text).casefold().replace("’", "'").replace("‘", "'")
-    text = _LINK.sub(r"\1 \2", _BULLET.sub(" ", text))
+    return tuple(map(_folded, _pieces(text)))
+
+
+def _pieces(text: str) -> list[str]:
+    """Return a text's words and operators as they are written."""
+    text = unicodedata.normalize("NFC", text).translate(_SIGNS)
+    text = _LINK.sub(r"\1 \2", _MINUS.sub("-", _BULLET.sub(" ", text)))
     for emphasis in _EMPHASIS:
         text = emphasis.sub(r"\2", text)
-    return tuple(word for piece in _PIECE.findall(text) if (word := _trimmed(piece)))
+    return [word for piece in _PIECE.findall(_FOLDER.sub(r"\1/", text)) for word in _trimmed(piece)]
 
 
-def _trimmed(piece: str) -> str:
-    if _NOT_A_WORD.match(piece):
-        return ""
-    piece = piece.lstrip("'?").rstrip(".!?'")
-    return piece.lstrip(".") if piece.startswith("..") else piece
+def _trimmed(piece: str) -> Iterator[str]:
+    """Yield a piece without the punctuation around it, and its question mark."""
+    word = piece.lstrip("'")
+    bare = word.rstrip(".!?'")
+    if bare.startswith("...") and not bare.lstrip(".").startswith(("/", "\\")):  # an ellipsis
+        bare = bare.lstrip(".")
+    if bare.endswith(("/", "\\")) and word.startswith(f"{bare}..."):  # ./... is a pattern
+        bare = f"{bare}..."
+    if bare and not _NOT_A_WORD.match(bare):
+        yield bare
+    if _QUESTION in word[len(bare) :]:
+        yield _QUESTION
+
+
+def _folded(word: str) -> str:
+    return word if _CODE.search(word) else word.casefold()
 
 
 @lru_cache(maxsize=_KEPT)
 def normal_form(text: str) -> Words:
     """Return a text's words without articles and inflection. Negations, prepositions and auxiliaries stay: they carry meaning."""
-    return tuple(_stem(word) for word in plain_words(text[: 2 * MAX_CONTENT_CHARS]) if word not in _SILENT)
+    pieces = _pieces(text[: 2 * MAX_CONTENT_CHARS])
+    return tuple(
+        _stem(word)
+        for place, piece in enumerate(pieces)
+        if (word := _folded(piece)) not in _SILENT or (piece == _ARTICLE_OR_NAME and place)
+    )
 
 
 def _stem(word: str) -> str:
     word = _POSSESSIVE.sub("", word)
-    return (analyse(word) or [word])[0] if word.isascii() and word.isalpha() and len(word) <= _LONGEST_STEMMED else word
+    is_plain = word.isascii() and word.isalpha() and word.islower() and len(word) <= _LONGEST_STEMMED
+    return (analyse(word) or [word])[0] if is_plain else word
 
 
 def states_the_same(one: str, other: str) -> bool:
