@@ -72,7 +72,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "edges",
         "records memories learning distillation",
         "fold",
-        "last_state projection",
+        "last_state projection wordings",
         "event_time",
         "history",
     ),
