@@ -75,9 +75,13 @@ class Annotation:
     failure_fingerprint: str | None = None
 
 
+KNOWN_TO_THE_SOURCE = frozenset({"issue", "release"})
+"""Kinds of entities that a memory's source knows, although its text need not name them."""
+
+
 def lacks_entities(memory: AgentMemory) -> bool:
-    """Return whether a memory brings no entities but issues, which its source knows although its text need not name them."""
-    return all(entity.kind == "issue" for entity in memory.entities)
+    """Return whether a memory brings no entities but issues and releases: its source knows them, its text need not name them."""
+    return all(entity.kind in KNOWN_TO_THE_SOURCE for entity in memory.entities)
 
 
 @runtime_checkable
