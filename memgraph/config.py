@@ -227,6 +227,8 @@ class ConsolidationConfig(Model):
 
     Attributes
     ----------
+    deduplication_threshold : float
+        Minimum cosine of two findings that are compared as duplicates; the other thresholds are in `memgraph.lifecycle.dedup.thresholds`.
     max_duration_ms : float
         Time limit for extracting and embedding one batch, and for comparing and storing the candidates of each build. What
         does not fit is left to the next call with the same logs.
