@@ -52,6 +52,8 @@ _CODE = re.compile(
 _QUESTION = "?"
 _ARTICLE_OR_NAME = "A"
 _POSSESSIVE = re.compile(r"'s$|(?<=s)'$")
+_DERIVED = re.compile(r"[a-z]{3}([oe]r|ion|al|ity|ities|ment|ness|[ae]nce|is[mt]|ive|[ai]ble|ous)s?$")
+"""The ending of a derived word, as opposed to an inflected one."""
 _SILENT = frozenset({"a", "an", "the", "please"})
 _OPENS_A_CLAUSE = frozenset(
     "in on at for after before when whenever if unless while until with without during within under since because by".split()
@@ -122,13 +124,23 @@ def _folded(word: str) -> str:
 
 @lru_cache(maxsize=_KEPT)
 def normal_form(text: str) -> Words:
-    """Return a text's words without articles and inflection. Negations, prepositions and auxiliaries stay: they carry meaning."""
+    """Return a text's words without articles and endings. Negations, prepositions and auxiliaries stay: they carry meaning."""
+    return tuple(map(_stem, _without_articles(text)))
+
+
+@lru_cache(maxsize=_KEPT)
+def _fact_form(text: str) -> Words:
+    """Return the normal form, in which words that are derived from one stem differ: an operator is no operation."""
+    return tuple(f"{_stem(word)}{_derivation(word)}" for word in _without_articles(text))
+
+
+def _without_articles(text: str) -> list[str]:
     pieces = _pieces(text[: 2 * MAX_CONTENT_CHARS])
-    return tuple(
-        _stem(word)
+    return [
+        word
         for place, piece in enumerate(pieces)
         if (word := _folded(piece)) not in _SILENT or (piece == _ARTICLE_OR_NAME and place)
-    )
+    ]
 
 
 def _stem(word: str) -> str:
@@ -137,9 +149,15 @@ def _stem(word: str) -> str:
     return (analyse(word) or [word])[0] if is_plain else word
 
 
+def _derivation(word: str) -> str:
+    is_short = len(word) <= _LONGEST_STEMMED and word not in _OPENS_A_CLAUSE
+    found = _DERIVED.search(_POSSESSIVE.sub("", word)) if is_short else None
+    return f"+{found[1].replace('ies', 'y')}" if found else ""
+
+
 def states_the_same(one: str, other: str) -> bool:
     """Return whether two texts consist of the same words in the same order; a clause may stand first or last. Symmetric."""
-    words, others = normal_form(one), normal_form(other)
+    words, others = _fact_form(one), _fact_form(other)
     if not words:
         return is_equal(one, other)
     return words == others or _has_moved_clause(words, others) or _has_moved_clause(others, words)
@@ -154,16 +172,16 @@ def _has_moved_clause(words: Words, others: Words) -> bool:
 
 def adds_to(longer: str, shorter: str) -> bool:
     """Return whether a text is another one with further sentences after it that neither restrict nor revoke it."""
-    sentences = [sentence for sentence in split_sentences(longer, "claim") if normal_form(sentence)]
-    wanted = normal_form(shorter)
+    sentences = [sentence for sentence in split_sentences(longer, "claim") if _fact_form(sentence)]
+    wanted = _fact_form(shorter)
     if len(wanted) < 3:  # too little to be a statement
         return False
     words: Words = ()
     for place, sentence in enumerate(sentences[:-1], start=1):
-        words += normal_form(sentence)
+        words += _fact_form(sentence)
         if words == wanted:
             added = sentences[place:]
-            is_prose = all(len(normal_form(sentence)) > 1 for sentence in added)
+            is_prose = all(len(_fact_form(sentence)) > 1 for sentence in added)
             return is_prose and not any(map(_RESTRICTS.search, added))
         if len(words) > len(wanted):
             break
@@ -172,7 +190,7 @@ def adds_to(longer: str, shorter: str) -> bool:
 
 def repeats(later: str, earlier: str) -> bool:
     """Return whether a report says that the failure of another report happened again."""
-    words, others = normal_form(later), normal_form(earlier)
+    words, others = _fact_form(later), _fact_form(earlier)
     if _AGAIN not in words or not 0 < len(words) - len(others) <= _MOST_ADDED or len(others) < 2:
         return False
     left = iter(words)
