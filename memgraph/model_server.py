@@ -37,7 +37,8 @@ class Exchange:
     """One request and its response, with a limit on the total time and on the size of the response.
 
     httpx limits the time of each read only, so a server that sends a byte now and then would never time out. At the
-    deadline the connection is shut down, which ends any read or write. Only the lookup of the host's name is not covered.
+    deadline the connection is shut down, which ends any read or write. Not covered are the lookup of the host's name and the
+    attempts to connect, each of which has a limit of its own.
 
     Use it as a context manager around one request of a client that was made with `client_options`.
 
