@@ -16,6 +16,7 @@ from memgraph.fold.wordings import other_wordings
 from memgraph.index.supersession import superseded
 from memgraph.lifecycle.dedup.copies import merge_copies_of
 from memgraph.logs import logger_of
+from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Limit, Name, QueryText, checked
 from memgraph.model.link import Link
 from memgraph.model.memory import (
@@ -42,7 +43,9 @@ from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.likeness import holding, likeness
 from memgraph.retrieval.stages.rank import best
 from memgraph.store import AgentMemoryStore
-from memgraph.store.visibility import INCLUDABLE, shown
+from memgraph.store.access.hidden_sources import withheld
+from memgraph.store.access.permitted import permitted
+from memgraph.store.access.visibility import INCLUDABLE, shown
 from memgraph.text.cutting import preview, split_text
 
 logger = logger_of(__name__)
@@ -141,20 +144,26 @@ class MemoryCommands:
             message = f"No longer forgotten: {shown}; undo: memgraph forget {memory.id}"
         return MemoryCommandResult(command="unforget", success=True, message=message, data={"id": memory.id})
 
-    def ask(self, query: str) -> MemoryCommandResult:
+    def ask(self, query: str, *, agent: str = UNNAMED, justification: str | None = None) -> MemoryCommandResult:
         """Return up to five episodes that match a question, most similar first, each with a label of its relevance.
 
-        Without vectors, only episodes that share a word with the question match. Memories of a task (`task_id`) are excluded.
+        Only what the agent may have is searched; see `MemoryRetrieval.search_memories`. Without vectors, only episodes that share a word with the question match. Memories of a task (`task_id`) are excluded.
         Asking does not count as use.
         """
         vector = self._vector(query)
+        access = self._store.access_of(agent, justification)
         with self._store.reader.frozen():
             index = self._store.reader.index
             shared = self._store.reader.listed() & (index.column("task") < 0)
+            if (may := permitted(self._store.reader, access, "search")) is not None:
+                shared &= may
+            if (hidden := withheld(self._store.reader)) is not None:
+                shared &= ~hidden
             episodes = shared & ~superseded(index, shared) & (index.column("type") == MEMORY_TYPES.index("episodic"))
             scores, near = likeness(self._store, query, vector, episodes)
             nearest = [index.ids.names[slot] for slot in best(index, scores, np.flatnonzero(near), _ASK_MOST)]
             memories = self._store.read_memories(nearest)
+        self._store.auditing.record_disclosure(access, "search", memories)
         if not memories:
             message = f"{self._retrieval.get_confidence_text('none')}."
             if vector is None and episodes.any():
@@ -191,17 +200,9 @@ class MemoryCommands:
         return self._store.get_memory(checked(str, id, "id"))
 
     def wordings(self, id: str) -> builtins.list[str]:
-        """Return the other wordings of a memory: those of its duplicates, and its own that were replaced by theirs. Reads the whole journal.
-
-        Raises
-        ------
-        NotFoundError
-            No memory has this id.
-        """
+        """Return the other wordings of a memory: its duplicates', and its own that theirs replaced. Reads the whole journal."""
         memory = self.show(id)
-        if memory is None:
-            raise NotFoundError("memory", id)
-        if memory.updated_at == memory.created_at:  # nothing was merged into it
+        if memory is None or memory.updated_at == memory.created_at:  # nothing was merged into it
             return []
         return other_wordings(self._store.reader.history(memory.id), memory.id)
 
@@ -219,7 +220,7 @@ class MemoryCommands:
         ----------
         shareable : bool
             Exclude suppressed, archived, sensitive and private memories, and memories derived from them, as pages and charts do
-            (see `memgraph.store.visibility`).
+            (see `memgraph.store.access.visibility`).
         """
         self._store.check_graph()
         reader, model = self._store.reader, self._store.vector_model
@@ -340,6 +341,7 @@ class MemoryCommands:
             age=self.format_age(memory.created_at),
             access_count=memory.access_count,
             is_pinned=memory.is_pinned,
+            privacy_tier=memory.privacy_tier,
         )
 
 

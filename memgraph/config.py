@@ -19,6 +19,7 @@ from memgraph.errors import ConfigError, InvalidInputError
 from memgraph.model.base import Address, Count, Model, Name, Unit, storable
 from memgraph.model.model_usage import ChatServer, ModelBudget
 from memgraph.model.relevance import ForgettingCurveConfig
+from memgraph.privacy.access import AgentPermissions
 
 DEFAULT_HOME = "~/.memgraph"
 OLLAMA_PREFIX = "ollama:"
@@ -140,6 +141,11 @@ class AgentMemoryConfig(Model):
         default="kuzu",
         description="The graph engine: kuzu, or ladybug, its maintained fork (installed by the extra `ladybug`). "
         "`memgraph rebuild --engine NAME` switches a store.",
+    )
+    agents: dict[Name, AgentPermissions] = Field(
+        default_factory=dict,
+        description="Permissions of agents by name, each a table [agents.NAME]: domain, the agent's own, whose private memories it may "
+        "have; and read, search and write, lists of domains, by default all.",
     )
     lock_timeout_s: float = Field(
         default=10.0,

@@ -79,6 +79,9 @@ COMMANDS: dict[str, Entry] = {
     "format-age": Entry("maintenance.upkeep", "format_age", "Print how long ago TIME was."),
     "rebuild": Entry("maintenance.upkeep", "rebuild", "Rebuild graph and index from the journal."),
     "verify": Entry("maintenance.upkeep", "verify", "Verify every event, every vector and the graph."),
+    "audit": Entry(
+        "maintenance.audit", "audit", "List what agents were refused, and what they got with a justification."
+    ),
     "doctor": Entry(
         "maintenance.doctor", "doctor", "Report the store's location and condition, and how to fix each problem."
     ),

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 import memgraph
-from memgraph.errors import NotFoundError
 
 TEXT = "Deploys of the shop run on Tuesdays after the tests have passed"
 LONGER = f"{TEXT}. Everybody agreed"
@@ -25,5 +22,3 @@ def test_replaced_and_left_out_texts_are_kept_until_the_user_changes_the_memory(
     clock.advance(days=1)
     store.update_memory(first, content="Deploys run on Fridays")
     assert memory.commands.wordings(first) == []
-    with pytest.raises(NotFoundError):
-        memory.commands.wordings("3f0c9a52-1111-4222-8333-444455556666")
