@@ -12,6 +12,7 @@ import numpy as np
 
 from memgraph.embedding import embed_query
 from memgraph.errors import DuplicateIdError, EmbeddingError, InvalidInputError, NotFoundError
+from memgraph.fold.wordings import other_wordings
 from memgraph.index.supersession import superseded
 from memgraph.lifecycle.dedup.copies import merge_copies_of
 from memgraph.logs import logger_of
@@ -197,6 +198,13 @@ class MemoryCommands:
     def show(self, id: str) -> StoredMemory | None:
         """Return a memory, or None if it does not exist or was deleted."""
         return self._store.get_memory(checked(str, id, "id"))
+
+    def wordings(self, id: str) -> builtins.list[str]:
+        """Return the other wordings of a memory: its duplicates', and its own that theirs replaced. Reads the whole journal."""
+        memory = self.show(id)
+        if memory is None or memory.updated_at == memory.created_at:  # nothing was merged into it
+            return []
+        return other_wordings(self._store.reader.history(memory.id), memory.id)
 
     def stats(self) -> MemoryStats:
         """Return the counts of the store."""

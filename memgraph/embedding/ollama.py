@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from memgraph.errors import EmbeddingError, ProviderError
 from memgraph.model.model_usage import UsageMeter
-from memgraph.ollama import TIMEOUT_S, OllamaConnection
+from memgraph.model_server import TIMEOUT_S
+from memgraph.ollama import OllamaConnection
 
 BATCH_TEXTS = 32
 _PLAIN_TEXT = "memory"

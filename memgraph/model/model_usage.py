@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import Field
 
 from memgraph.errors import BudgetSpentError
-from memgraph.model.base import Count, Model, Text
+from memgraph.model.base import Address, Count, Model, Text
 
 
 class ModelBudget(Model):
@@ -31,7 +31,7 @@ class ModelBudget(Model):
 class ChatServer(Model):
     """An OpenAI-compatible server and its model. Its key is no setting: it comes from the environment."""
 
-    base_url: Text = Field(
+    base_url: Address = Field(
         default="", description="Address of the OpenAI-compatible server, such as http://127.0.0.1:8000/v1."
     )
     model: Text = Field(default="", description="The model that extracts memories, by its name on that server.")

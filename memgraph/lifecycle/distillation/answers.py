@@ -16,6 +16,7 @@ from memgraph.lifecycle.contradictions.resolution import dismissal, replacement
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
 from memgraph.lifecycle.dedup.duplicates import duplicate_of, possible_duplicates
 from memgraph.lifecycle.dedup.merge import merge_event, merged
+from memgraph.lifecycle.dedup.thresholds import OBSERVATION_COSINE
 from memgraph.lifecycle.distillation.orders import MAX_STATEMENTS, known_order
 from memgraph.lifecycle.intake.forgotten import is_forgotten
 from memgraph.lifecycle.run.embedding import vectors_of
@@ -31,8 +32,6 @@ from memgraph.store.commit.append import Write
 
 _ASKED_ABOUT = "the work order was about it"
 """Reason of the link between an episode that an answer made and what the order was about."""
-_THRESHOLD = 0.85
-"""Minimum cosine of two statements with the same meaning, as for observations."""
 
 
 class Answer(Model):
@@ -235,8 +234,8 @@ def _settle(
         candidates = possible_duplicates(store, memory)
         if replaced is not None:
             candidates[store.reader.index.slot(replaced)] = False
-        alike, known = duplicate_of(store, memory, candidates, threshold=_THRESHOLD)
-        if is_forgotten(store, memory, threshold=_THRESHOLD, alike=alike):
+        alike, known = duplicate_of(store, memory, candidates, threshold=OBSERVATION_COSINE)
+        if is_forgotten(store, memory, threshold=OBSERVATION_COSINE, alike=alike):
             settled.forgotten += 1
         elif known is None:
             settled.writes += [memory, *_episode_links(order, memory, now)]

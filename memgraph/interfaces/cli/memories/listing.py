@@ -83,17 +83,23 @@ def list_(
 @click.argument("id_", metavar="ID")
 @pass_settings
 def show(settings: Settings, id_: str) -> None:
-    """Show a memory's fields and its links."""
+    """Show a memory's fields, its links, and the wordings of duplicates that were merged into it."""
     with opened(settings) as memory:
         memory_id = memory.store.find_id(id_)
         found = memory.commands.show(memory_id)
         if found is None:
             raise NotFoundError("memory", id_)
+        wordings = memory.commands.wordings(memory_id)
         links = memory.store.links(memory_id)
         ends = {other for link in links for other in (link.source_id, link.target_id)} - {memory_id}
         content_of = {end.id: end.content for end in memory.store.read_memories(sorted(ends))}
-    document = {"memory": without_vectors(found), "links": [link.model_dump(mode="json") for link in links]}
-    emit(settings, document, [*_fields(found), *(_linked(link, found, content_of) for link in links)])
+    document = {
+        "memory": without_vectors(found),
+        "links": [link.model_dump(mode="json") for link in links],
+        "other_wordings": wordings,
+    }
+    lines = [*_fields(found), *(f"{'other_wording':<24}{plain(one)}" for one in wordings)]
+    emit(settings, document, [*lines, *(_linked(link, found, content_of) for link in links)])
 
 
 @click.command(cls=ReadingCommand)
