@@ -113,7 +113,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "results",
         "events",
     ),
-    "retrieval": ("scope", "stages", "context", "pipeline", "likeness", "retrieval"),
+    "retrieval": ("stages", "context", "pipeline", "likeness", "retrieval"),
     "store": (
         "projection",
         "commit",
