@@ -12,6 +12,7 @@ import numpy as np
 
 from memgraph.embedding import embed_query
 from memgraph.errors import DuplicateIdError, EmbeddingError, InvalidInputError, NotFoundError
+from memgraph.extraction.secrets import kinds_of_secrets
 from memgraph.index.supersession import superseded
 from memgraph.lifecycle.dedup.copies import merge_copies_of
 from memgraph.logs import logger_of
@@ -78,6 +79,8 @@ class MemoryCommands:
     ) -> MemoryCommandResult:
         """Store a text as a pinned semantic memory. A long text is split into linked parts.
 
+        Secrets are redacted first; `data` names their kinds as ``redacted``.
+
         Raises
         ------
         InvalidInputError
@@ -85,6 +88,8 @@ class MemoryCommands:
         """
         text = checked(QueryText, text, "text")
         given = checked(list[Name] | None, tags, "tags") or []
+        kinds = kinds_of_secrets([text, *given, project_id]) if self._store.config.redact_secrets else []
+        text = self._store.without_secrets(text)  # before the text is split: a part of a secret would not be recognised
         parts = split_text(text) if text.strip() else [text]
         memories: list[AgentMemory] = [
             SemanticMemory(
@@ -103,13 +108,12 @@ class MemoryCommands:
         ids = [memory.id for memory in kept]
         # do not wait for the graph: remaining copies are merged by the next sleep
         stays = merge_copies_of(self._store, ids) if self._store.reader.holds_graph else {}
-        stored = kept[0].content  # without secrets, unlike `text`
-        message = f"Remembered: '{_cut(stored.strip(), _SHOWN_CHARS)}' (pinned, will not decay)"
+        message = f"Remembered: '{_cut(kept[0].content.strip(), _SHOWN_CHARS)}' (pinned, will not decay)"
         return MemoryCommandResult(
             command="remember",
             success=True,
             message=message,
-            data={"ids": [stays.get(one, one) for one in ids]},
+            data={"ids": [stays.get(one, one) for one in ids], "redacted": kinds},
         )
 
     def forget(self, query: str) -> MemoryCommandResult:

@@ -218,6 +218,23 @@ def test_remember_list_show_and_stats(done):
     assert "memories           1 (" in done("stats")
 
 
+@pytest.mark.parametrize("options", [[], ["-vv"], ["--json"]])
+@pytest.mark.parametrize("refused", [False, True], ids=["stored", "refused"])
+def test_remember_never_prints_the_secret_that_it_takes_out(run, options, refused):
+    token = f"ghp_{'a1B2' * 9}"
+    text = f"Push with {token} please{chr(0) if refused else ''}"
+    result = run("remember", "-", "--tag", token, *options, stdin=text)
+    assert result.exit_code == (1 if refused else 0)
+    assert "a1B2" not in result.output
+    assert "GitHub token" in result.stderr
+
+
+def test_remember_prints_the_command_that_undoes_it(done):
+    printed = done("remember", "Deploy on Tuesdays only")
+    undo = printed.strip().partition("; undo: memgraph ")[2].split()
+    assert "Forgot: 'Deploy on Tuesdays only'" in done(*undo)
+
+
 def test_remember_reads_standard_input(done):
     text = "Sentence about the ledger. " * 60
     ids = json.loads(done("remember", "-", "--json", stdin=text))["data"]["ids"]
