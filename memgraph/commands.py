@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import builtins
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
 import numpy as np
 
 from memgraph.embedding import embed_query
-from memgraph.errors import DuplicateIdError, EmbeddingError, InvalidInputError, NotFoundError
+from memgraph.errors import EmbeddingError, InvalidInputError, NotFoundError
 from memgraph.extraction.secrets import kinds_of_secrets
 from memgraph.index.supersession import superseded
 from memgraph.lifecycle.dedup.copies import merge_copies_of
 from memgraph.logs import logger_of
 from memgraph.model.base import Limit, Name, QueryText, checked
-from memgraph.model.link import Link
 from memgraph.model.memory import (
     MEMORY_TYPES,
     AgentMemory,
-    EpisodicMemory,
     MemoryType,
     SemanticMemory,
     StoredMemory,
     Vector,
-    parse_memory,
 )
 from memgraph.model.relevance import confidence_label
 from memgraph.model.results.listing import (
-    EXPORT_VERSION,
     MemoryCommandResult,
     MemoryExport,
     MemoryListEntry,
@@ -42,8 +37,8 @@ from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.likeness import holding, likeness
 from memgraph.retrieval.stages.rank import best
 from memgraph.store import AgentMemoryStore
-from memgraph.store.visibility import INCLUDABLE, shown
 from memgraph.text.cutting import preview, split_text
+from memgraph.transfer import export_of, import_into
 
 logger = logger_of(__name__)
 
@@ -209,71 +204,27 @@ class MemoryCommands:
             Exclude suppressed, archived, sensitive and private memories, and memories derived from them, as pages and charts do
             (see `memgraph.store.visibility`).
         """
-        self._store.check_graph()
-        reader, model = self._store.reader, self._store.vector_model
-        with reader.frozen(links=True):
-            index = reader.index
-            slots = np.flatnonzero(shown(reader, include=() if shareable else INCLUDABLE))
-            in_order = slots[np.argsort(index.column("seq")[slots], kind="stable")]
-            ids = dict.fromkeys(index.ids.names[slot] for slot in in_order.tolist())
-            memories = reader.read(list(ids))
-            links = [link for link in self._store.every_link() if link.source_id in ids and link.target_id in ids]
-        if shareable:
-            memories = [_without_others(memory, ids) for memory in memories]
-        return MemoryExport(
-            version=EXPORT_VERSION,
-            exported_at=self._store.now(),
-            total_memories=len(memories),
-            memories=memories,
-            links=links,
-            embedding_model=model.name if model.dimension else None,
-        )
+        return export_of(self._store, shareable=shareable)
 
     def import_memories(self, data: MemoryExport | Mapping[str, Any]) -> MemoryCommandResult:
         """Add the memories and links of an export that do not exist yet, in one commit for each write scope.
 
-        An invalid export is refused as a whole. If the process is killed during the write, import again.
+        A memory's `supporting_memory_ids` become links where the export has none and the ids exist, in the export or the
+        store. Vectors of another model are discarded and the texts embedded again; a store without a model stores only the
+        texts. If the process is killed during the write, import again.
 
-        Vectors of another model are discarded and the texts embedded again; a store without a model stores only the texts.
+        Returns
+        -------
+        MemoryCommandResult
+            An invalid export is refused as a whole: `success` is false, the message names the field and the value, and
+            ``data["field"]`` the field (None for an id that occurs twice).
 
         Raises
         ------
         InvalidInputError
-            The export is malformed; the error names the field and the value.
-        DuplicateIdError
-            The export contains an id twice.
+            `data` is neither an export nor a mapping.
         """
-        export = data if isinstance(data, MemoryExport) else MemoryExport.parse(_with_memories(data))
-        _check(export)
-        model = self._store.vector_model
-        is_same_model = bool(model.dimension) and export.embedding_model in (None, model.name)
-        new = [memory for memory in export.memories if memory.id is None or self._store.get_memory(memory.id) is None]
-        links = self._new_links(export)
-        self._store.import_memories([_bare(memory, keep_vector=is_same_model) for memory in new], links)
-        skipped = len(export.memories) - len(new)
-        message = f"Imported {len(new)} memories, skipped {skipped} that already existed."
-        return MemoryCommandResult(
-            command="import", success=True, message=message, data={"imported": len(new), "skipped": skipped}
-        )
-
-    def _new_links(self, export: MemoryExport) -> builtins.list[Link]:
-        """Return the links that do not exist yet, without repetitions."""
-        if not export.links:
-            return []
-        known = {(link.source_id, link.relation, link.target_id) for link in self._store.every_link()}
-        ends = {memory.id for memory in export.memories}
-        new = []
-        for place, link in enumerate(export.links):
-            for name in ("source_id", "target_id"):
-                end = getattr(link, name)
-                if end not in ends and self._store.get_memory(end) is None:
-                    problem = "is the end of a link, but no memory in the export or the store has this id"
-                    raise InvalidInputError(problem, field=f"links.{place}.{name}", value=end)
-                ends.add(end)
-            if (key := (link.source_id, link.relation, link.target_id)) not in known:
-                known.add(key)
-                new.append(link)
-        return new
+        return import_into(self._store, data)
 
     def format_age(self, iso_timestamp: str) -> str:
         """Return the age of a time: ``just now``, ``5 minutes ago``, … ``2 years ago``."""
@@ -333,53 +284,3 @@ class MemoryCommands:
 
 def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}..."
-
-
-def _without_others(memory: StoredMemory, ids: Container[str | None]) -> StoredMemory:
-    """Return a memory without references to memories that are not exported with it."""
-    updates: dict[str, Any] = {"previous_id": memory.previous_id if memory.previous_id in ids else None}
-    if not isinstance(memory, EpisodicMemory):
-        updates["supporting_memory_ids"] = [one for one in memory.supporting_memory_ids if one in ids]  # type: ignore[attr-defined]
-    return memory.model_copy(update=updates)
-
-
-def _with_memories(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an export's mapping with its memories parsed by their types."""
-    if not isinstance(data, Mapping):
-        raise InvalidInputError("must be an export: a mapping with version and memories", field="export", value=data)
-    memories = data.get("memories")
-    if not isinstance(memories, list):
-        raise InvalidInputError("must be a list", field="memories", value=memories)
-    parsed = []
-    for place, memory in enumerate(memories):
-        try:
-            parsed.append(parse_memory(memory))
-        except InvalidInputError as error:
-            raise InvalidInputError(error.problem, field=f"memories.{place}.{error.field}", value=error.value) from None
-    return {**data, "memories": parsed}
-
-
-def _bare(memory: AgentMemory, *, keep_vector: bool) -> AgentMemory:
-    """Return a memory without the fields that the export's links express, and without another model's vector."""
-    updates: dict[str, Any] = {} if keep_vector else {"embedding": None}
-    if not isinstance(memory, EpisodicMemory):
-        updates["supporting_memory_ids"] = []
-    return memory.model_copy(update=updates)
-
-
-def _check(export: MemoryExport) -> None:
-    if export.version != EXPORT_VERSION:
-        raise InvalidInputError(f"must be {EXPORT_VERSION}", field="version", value=export.version)
-    if export.total_memories != len(export.memories):
-        raise InvalidInputError(
-            f"does not fit the {len(export.memories)} memories: the file may be cut off",
-            field="total_memories",
-            value=export.total_memories,
-        )
-    seen: set[str] = set()
-    for memory in export.memories:
-        if memory.id is None:
-            continue
-        if memory.id in seen:
-            raise DuplicateIdError(memory.id, where="in the export twice")
-        seen.add(memory.id)

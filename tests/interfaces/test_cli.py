@@ -435,6 +435,9 @@ def test_a_broken_export_adds_nothing(done, run, tmp_path, spoil, said):
     result = run("import", file, home=tmp_path / "other")
     assert result.exit_code == 1
     assert said in result.stderr
+    assert result.stderr.startswith("memgraph: ")
+    assert result.stderr.count("\n") == 1 + ("created a new store" in result.stderr)
+    assert result.stdout == ""
     assert json.loads(done("stats", "--json", home=tmp_path / "other"))["total"] == 0
 
 

@@ -11,7 +11,7 @@ import click
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, ReadingCommand, Settings, pass_settings
-from memgraph.interfaces.cli.base.output import count, emit, notice, plain
+from memgraph.interfaces.cli.base.output import count, emit, emit_json, notice, plain
 
 MAX_IMPORT_BYTES = 1 << 30
 
@@ -53,7 +53,12 @@ def import_(settings: Settings, file: str) -> None:
     document = _read(file)
     with opened(settings) as memory:
         result = memory.commands.import_memories(document)
-    emit(settings, result, result.message)
+    if settings.as_json:
+        emit_json(result)
+    if not result.success:
+        raise Refused(result.message)
+    if not settings.as_json:
+        click.echo(plain(result.message))
 
 
 def _read(file: str) -> dict[str, Any]:
