@@ -43,6 +43,7 @@ _ENVIRONMENT = {
     "MEMGRAPH_CONSOLIDATION_ENABLED": "consolidation_enabled",
     "MEMGRAPH_COMPRESSION_CYCLE_INTERVAL": "compression_cycle_interval",
     "MEMGRAPH_GARBAGE_COLLECTION": "garbage_collection",
+    "MEMGRAPH_MAX_MEMORY_MB": "max_memory_mb",
     "MEMGRAPH_PROCEDURE_APPROVAL": "procedure_approval",
     "MEMGRAPH_SLEEP_TRIGGER": "sleep_trigger",
     "MEMGRAPH_EMBEDDING_MODEL": "embedding_model",
@@ -122,6 +123,11 @@ class AgentMemoryConfig(Model):
     )
     garbage_collection: Literal["archive", "delete"] = Field(
         default="archive", description="What `memgraph collect` does with faded memories."
+    )
+    max_memory_mb: Count = Field(
+        default=0,
+        description="Size of the store on disk, in MB (1,000,000 bytes), above which `memgraph doctor` reports a problem and "
+        "`memgraph collect` prints a notice. Nothing is removed for it. 0: no limit.",
     )
     procedure_approval: Literal["user", "evidence"] = Field(
         default="user",
@@ -230,12 +236,15 @@ class ConsolidationConfig(Model):
     max_duration_ms : float
         Time limit for extracting and embedding one batch, and for comparing and storing the candidates of each build. What
         does not fit is left to the next call with the same logs.
+    max_memory_mb : int
+        Seed 0 names it without a meaning; it limits nothing here. `AgentMemoryConfig` has a setting of this name.
     """
 
     deduplication_threshold: Unit = 0.82
     max_memories_per_extraction: int = Field(default=8, ge=1)
     compression_cycle_interval: int = Field(default=10, ge=1)
     max_duration_ms: float = Field(default=60_000.0, gt=0.0)
+    max_memory_mb: Count = 128
 
 
 def load_config(

@@ -467,6 +467,20 @@ def test_doctor_reports_a_damaged_journal_and_settings(done, run, tmp_path):
     assert "config.toml" in run("doctor").stdout
 
 
+def test_a_store_above_its_limit_is_reported_by_doctor_and_collect(done, run, monkeypatch, tmp_path):
+    done("remember", "one thing")
+    with (tmp_path / "store" / "journal" / "padding").open("wb") as file:
+        file.truncate(2_000_000)
+    assert "max_memory_mb" not in done("doctor")
+    monkeypatch.setenv("MEMGRAPH_MAX_MEMORY_MB", "1")
+    refused = run("doctor")
+    assert refused.exit_code == 1
+    assert "MB, more than max_memory_mb = 1\n  to do: raise max_memory_mb" in refused.stdout
+    assert "more than max_memory_mb = 1;" in run("collect").stderr
+    monkeypatch.setenv("MEMGRAPH_MAX_MEMORY_MB", "10")
+    assert "max_memory_mb" not in done("doctor") + run("collect").stderr
+
+
 def test_doctor_makes_nothing(run, tmp_path):
     result = run("doctor")
     assert result.exit_code == 0

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memgraph.config import AgentMemoryConfig, load_config
+from memgraph.config import AgentMemoryConfig, ConsolidationConfig, load_config
 from memgraph.errors import ConfigError, InvalidInputError, MemGraphError
 from memgraph.store import AgentMemoryStore
 
@@ -97,3 +97,8 @@ def test_a_relative_home_needs_a_directory_to_start_from(tmp_path: Path, monkeyp
 
     with pytest.raises(ConfigError, match="current directory"):
         load_config({"home": "store"})
+
+
+def test_seed_0s_limit_of_a_consolidation_is_accepted() -> None:
+    seed_0 = {"maxDurationMs": 60_000, "maxMemoryMb": 128}
+    assert ConsolidationConfig.parse(seed_0) == ConsolidationConfig()
