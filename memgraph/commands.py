@@ -264,9 +264,11 @@ class MemoryCommands:
             return None
 
     def _described(self, memory: StoredMemory) -> str:
-        label = self._retrieval.get_confidence_text(self._retrieval.get_confidence_label(memory.relevance_score))
+        label = self._retrieval.get_confidence_label(memory.relevance_score)
+        # the sentence for "none" says that there is no memory, and here is one
+        said = self._retrieval.get_confidence_text("vague" if label == "none" else label)
         age = self.format_age(memory.occurred_at)
-        return f"{label} ({age}): {memory.content}"
+        return f"{said} ({age}): {memory.content}"
 
     def _entry(self, memory: StoredMemory) -> MemoryListEntry:
         return MemoryListEntry(

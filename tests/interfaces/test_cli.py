@@ -218,6 +218,21 @@ def test_remember_list_show_and_stats(done):
     assert "memories           1 (" in done("stats")
 
 
+def test_a_list_in_json_has_each_memory_whole(done):
+    text = "Ask before touching the billing tables: " + "they feed the ledger, and the ledger feeds the audit. " * 5
+    done("remember", text)
+    (entry,) = json.loads(done("list", "--json"))
+    assert entry["content"] == text.strip()
+    assert len(done("list").split("\t")[-1]) < 90
+
+
+def test_a_new_store_is_announced_to_a_person_only(run, tmp_path, monkeypatch):
+    assert run("stats", home=tmp_path / "a").stderr == ""
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
+    assert f"created a new store at {tmp_path / 'b'}" in run("stats", home=tmp_path / "b").stderr
+    assert run("stats", "--json", home=tmp_path / "c").stderr == ""
+
+
 @pytest.mark.parametrize("options", [[], ["-vv"], ["--json"]])
 @pytest.mark.parametrize("refused", [False, True], ids=["stored", "refused"])
 def test_remember_never_prints_the_secret_that_it_takes_out(run, options, refused):
@@ -250,9 +265,8 @@ def test_recall_prints_the_prefix_and_nothing_else(done, run):
     done("remember", "Ask before touching the billing tables")
     result = run("recall", "change the billing tables", "--agent", "mars", "--explain")
     document = json.loads(done("recall", "change the billing tables", "--json"))
-    assert result.stdout == document["injected_prompt_prefix"]
+    assert result.stdout == document["injected_prompt_prefix"] + "\n"
     assert result.stdout.startswith("You have the following relevant memories")
-    assert not result.stdout.endswith("\n")
     assert "query" in result.stderr
 
 
@@ -436,7 +450,7 @@ def test_a_broken_export_adds_nothing(done, run, tmp_path, spoil, said):
     assert result.exit_code == 1
     assert said in result.stderr
     assert result.stderr.startswith("memgraph: ")
-    assert result.stderr.count("\n") == 1 + ("created a new store" in result.stderr)
+    assert result.stderr.count("\n") == 1
     assert result.stdout == ""
     assert json.loads(done("stats", "--json", home=tmp_path / "other"))["total"] == 0
 

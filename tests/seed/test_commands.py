@@ -163,6 +163,13 @@ def test_09_ask_formats_natural_language_summary(asking, vector_at):
     assert message.count(VAGUE) == 1
 
 
+def test_09_ask_never_lists_a_memory_as_not_tried_before(asking, vector_at):
+    store, commands = asking
+    store.insert_memory(memgraph.EpisodicMemory(content="JWT failed", relevance_score=0.05, embedding=vector_at(0.9)))
+
+    assert commands.ask("zzyzx").message == f"{VAGUE} (just now): JWT failed"
+
+
 def test_10_ask_returns_top_5_by_similarity(asking, vector_at):
     store, commands = asking
     names = ["alpha", "bravo", "delta", "gamma", "kappa", "omega", "sigma", "theta", "umbra", "zebra"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -50,7 +51,8 @@ def opened(settings: Settings, *, is_lasting: bool = True, **config: Any) -> Ite
             else:
                 with _past(settings, memory) as past:
                     yield past
-        if is_lasting and not was_there:  # otherwise a mistyped name would look like an empty store
+        # otherwise a mistyped name would look like an empty store; a hook's or program's log needs no such line
+        if is_lasting and not was_there and not settings.as_json and sys.stderr.isatty():
             notice(f"created a new store at {home}")
 
 
