@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import click
 
+from memgraph.interfaces.cli.base import completing
 from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
 from memgraph.interfaces.cli.base.output import count, emit
 
@@ -34,7 +35,7 @@ class Topic(NamedTuple):
 
 
 @click.command(cls=Command)
-@click.argument("topic", required=False)
+@click.argument("topic", required=False, shell_complete=completing.topics)
 @pass_settings
 def docs(settings: Settings, topic: str | None) -> None:
     """List the topics, or print a topic's page in Markdown."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from memgraph.interfaces.cli.base.completing import query_names
 from memgraph.interfaces.cli.base.options import Settings, Subgroup, pass_settings
 from memgraph.interfaces.cli.base.output import emit, emit_json, wrapped
 
@@ -40,7 +41,7 @@ def list_(settings: Settings) -> None:
 
 
 @queries.command()
-@click.argument("name")
+@click.argument("name", shell_complete=query_names)
 @pass_settings
 def show(settings: Settings, name: str) -> None:
     """Print a named query: its header with parameters and columns, and its Cypher."""

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from memgraph.interfaces.cli.base.commands import Suggesting
+
 if TYPE_CHECKING:
     from memgraph.ports import Embedder, GraphEngine
 
@@ -123,7 +125,7 @@ class ReadingCommand(Command):
         super().__init__(*args, params=[*(params or ()), *past_options()], **kwargs)
 
 
-class Subgroup(click.Group):
+class Subgroup(Suggesting):
     """A nested group; it and its commands have the shared options, too."""
 
     command_class = Command
