@@ -15,7 +15,7 @@ from memgraph.extraction.secrets import kinds_of_secrets
 from memgraph.index.supersession import superseded
 from memgraph.lifecycle.dedup.copies import merge_copies_of
 from memgraph.logs import logger_of
-from memgraph.model.base import Limit, Name, QueryText, checked
+from memgraph.model.base import Callback, Limit, Name, QueryText, checked
 from memgraph.model.memory import (
     MEMORY_TYPES,
     AgentMemory,
@@ -32,7 +32,7 @@ from memgraph.model.results.listing import (
     MemoryStats,
 )
 from memgraph.model.timestamps import age, to_iso
-from memgraph.ports import Embedder
+from memgraph.ports import Embedder, Progress
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.likeness import holding, likeness
 from memgraph.retrieval.stages.rank import best
@@ -192,7 +192,7 @@ class MemoryCommands:
         """Return the counts of the store."""
         return self._store.get_stats()
 
-    def export_memories(self, *, shareable: bool = False) -> MemoryExport:
+    def export_memories(self, *, shareable: bool = False, progress: Progress | None = None) -> MemoryExport:
         """Return a backup: every memory that is not deleted, with its vector and its links. Importing it yields an equal digest.
 
         Suppressed memories and memories derived from them are included and stay hidden after an import. In an export of a past view,
@@ -203,15 +203,25 @@ class MemoryCommands:
         shareable : bool
             Exclude suppressed, archived, sensitive and private memories, and memories derived from them, as pages and charts do
             (see `memgraph.store.visibility`).
+        progress : callable, optional
+            Called with the number of memories read and of all.
         """
-        return export_of(self._store, shareable=shareable)
+        checked(Callback, progress, "progress")
+        return export_of(self._store, shareable=shareable, progress=progress)
 
-    def import_memories(self, data: MemoryExport | Mapping[str, Any]) -> MemoryCommandResult:
+    def import_memories(
+        self, data: MemoryExport | Mapping[str, Any], *, progress: Progress | None = None
+    ) -> MemoryCommandResult:
         """Add the memories and links of an export that do not exist yet, in one commit for each write scope.
 
         A memory's `supporting_memory_ids` become links where the export has none and the ids exist, in the export or the
         store. Vectors of another model are discarded and the texts embedded again; a store without a model stores only the
         texts. If the process is killed during the write, import again.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Called with the number of texts embedded and of those to embed, which takes most of the time; the commit follows.
 
         Returns
         -------
@@ -224,7 +234,8 @@ class MemoryCommands:
         InvalidInputError
             `data` is neither an export nor a mapping.
         """
-        return import_into(self._store, data)
+        checked(Callback, progress, "progress")
+        return import_into(self._store, data, progress=progress)
 
     def format_age(self, iso_timestamp: str) -> str:
         """Return the age of a time: ``just now``, ``5 minutes ago``, … ``2 years ago``."""

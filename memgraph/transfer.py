@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
-from typing import Any
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
-from memgraph.errors import DuplicateIdError, InvalidInputError
+from memgraph.embedding import embed_each
+from memgraph.errors import DuplicateIdError, EmbeddingError, InvalidInputError
 from memgraph.model.ids import new_id
 from memgraph.model.link import Link
 from memgraph.model.memory import AgentMemory, EpisodicMemory, StoredMemory, parse_memory
 from memgraph.model.results.listing import EXPORT_VERSION, MemoryCommandResult, MemoryExport
+from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.vectors import VectorModel
 from memgraph.store.visibility import INCLUDABLE, shown
 
+T = TypeVar("T")
+_READ_AT_ONCE = 1_000
+_EMBEDDED_AT_ONCE = 64
 
-def export_of(store: AgentMemoryStore, *, shareable: bool = False) -> MemoryExport:
+
+def export_of(store: AgentMemoryStore, *, shareable: bool = False, progress: Progress | None = None) -> MemoryExport:
     """Return every memory that is not deleted, with vectors and links; see `MemoryCommands.export_memories`."""
     store.check_graph()
     reader, model = store.reader, store.vector_model
@@ -26,7 +32,11 @@ def export_of(store: AgentMemoryStore, *, shareable: bool = False) -> MemoryExpo
         slots = np.flatnonzero(shown(reader, include=() if shareable else INCLUDABLE))
         in_order = slots[np.argsort(index.column("seq")[slots], kind="stable")]
         ids = dict.fromkeys(index.ids.names[slot] for slot in in_order.tolist())
-        memories = reader.read(list(ids))
+        memories: list[StoredMemory] = []
+        for portion in _portions(list(ids), _READ_AT_ONCE):
+            memories += reader.read(portion)
+            if progress:
+                progress(len(memories), len(ids))
         links = [link for link in store.every_link() if link.source_id in ids and link.target_id in ids]
     if shareable:
         memories = [_without_others(memory, ids) for memory in memories]
@@ -40,29 +50,30 @@ def export_of(store: AgentMemoryStore, *, shareable: bool = False) -> MemoryExpo
     )
 
 
-def import_into(store: AgentMemoryStore, data: MemoryExport | Mapping[str, Any]) -> MemoryCommandResult:
+def import_into(
+    store: AgentMemoryStore, data: MemoryExport | Mapping[str, Any], *, progress: Progress | None = None
+) -> MemoryCommandResult:
     """Add the memories and links of an export that the store lacks; see `MemoryCommands.import_memories`."""
     if not isinstance(data, MemoryExport | Mapping):
         raise InvalidInputError("must be an export: a mapping with version and memories", field="export", value=data)
     try:
-        return _import(store, data if isinstance(data, MemoryExport) else MemoryExport.parse(_with_memories(data)))
+        export = data if isinstance(data, MemoryExport) else MemoryExport.parse(_with_memories(data))
+        return _import(store, export, progress)
     except (InvalidInputError, DuplicateIdError) as error:
         refused = {"imported": 0, "skipped": 0, "field": getattr(error, "field", None)}
         message = f"Nothing was imported: {error}"
         return MemoryCommandResult(command="import", success=False, message=message, data=refused)
 
 
-def _import(store: AgentMemoryStore, export: MemoryExport) -> MemoryCommandResult:
+def _import(store: AgentMemoryStore, export: MemoryExport, progress: Progress | None) -> MemoryCommandResult:
     _check(export)
     new = [memory for memory in export.memories if memory.id is None or store.get_memory(memory.id) is None]
     new = [memory.model_copy(update={"id": memory.id or new_id()}) for memory in new]
     links = _new_links(store, export)
     sources, unknown = _sources(store, export, new)
     model = store.vector_model
-    store.import_memories(
-        [_bare(memory, keep_vector=_is_from(memory, export.embedding_model, model)) for memory in new],
-        [*links, *sources],
-    )
+    bare = [_bare(memory, keep_vector=_is_from(memory, export.embedding_model, model)) for memory in new]
+    store.import_memories(_embedded(store, bare, progress) if progress else bare, [*links, *sources])
     skipped = len(export.memories) - len(new)
     message = f"Imported {len(new)} memories, skipped {skipped} that already existed."
     if unknown:
@@ -71,6 +82,31 @@ def _import(store: AgentMemoryStore, export: MemoryExport) -> MemoryCommandResul
     return MemoryCommandResult(
         command="import", success=True, message=message, data={"imported": len(new), "skipped": skipped}
     )
+
+
+def _embedded(store: AgentMemoryStore, memories: Sequence[AgentMemory], progress: Progress) -> list[AgentMemory]:
+    """Return the memories with their vectors, computed in portions; what fails is left to the store, which reports it."""
+    memories = [store.without_secrets(memory) for memory in memories]  # the stored text is the one to embed
+    lacking = [place for place, memory in enumerate(memories) if memory.embedding is None]
+    if not store.embedder.dimension:
+        return memories
+    done = 0
+    for portion in _portions(lacking, _EMBEDDED_AT_ONCE):
+        try:
+            vectors = embed_each(store.embedder, [memories[place].content for place in portion])
+        except EmbeddingError:
+            break  # the model does not work: the store says so, once
+        for place, vector in zip(portion, vectors, strict=True):
+            if not isinstance(vector, EmbeddingError):
+                memories[place] = memories[place].model_copy(update={"embedding": vector})
+        done += len(portion)
+        progress(done, len(lacking))
+    return memories
+
+
+def _portions(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
 
 
 def _sources(store: AgentMemoryStore, export: MemoryExport, new: Sequence[AgentMemory]) -> tuple[list[Link], int]:

@@ -28,7 +28,8 @@ def collect(settings: Settings, preview: bool) -> None:
         if preview:
             from memgraph.lifecycle import preview_collection
 
-            previewed = preview_collection(memory.store)
+            with progress(settings, "previewing"):
+                previewed = preview_collection(memory.store)
             emit(settings, previewed, _preview_lines(previewed))
             return
         with progress(settings, "collecting") as bar:
