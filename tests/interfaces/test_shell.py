@@ -341,6 +341,13 @@ def test_a_list_longer_than_the_screen_is_paged_and_fits_its_width(long_list: Ru
     assert " ".join(" ".join(lines).split()).count("Harbour number") == 8
 
 
+@pytest.mark.parametrize("command", [["docs"], ["config", "show"], ["queries"], ["proposals"], []])
+def test_tables_of_names_fit_the_terminal(long_list: Run, terminal: pytest.MonkeyPatch, command: list[str]) -> None:
+    lines = click.unstyle(long_list(*command, "--no-pager").stdout).splitlines()
+    words = [line for line in lines if len(line) > 60 and "  " in line.strip()]
+    assert [line for line in words if max(map(len, line.split())) < 30] == []
+
+
 @pytest.mark.parametrize("how", ["short", "option", "empty", "json", "piped"])
 def test_a_pager_is_left_out(long_list: Run, paged: list[str], terminal: pytest.MonkeyPatch, how: str) -> None:
     options = {"short": ["--limit", "1"], "option": ["--no-pager"], "json": ["--json"]}.get(how, [])

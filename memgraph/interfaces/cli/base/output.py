@@ -103,6 +103,30 @@ def wrapped(text: str, *, indent: str = "", first: str | None = None) -> str:
     )
 
 
+def pairs(rows: Sequence[tuple[str, str]], *, indent: str = "") -> list[str]:
+    """Return a line for each name with its text, aligned; on a terminal, a text is wrapped within its own column."""
+    width = max((len(name) for name, _ in rows), default=0)
+    heads = [f"{indent}{name:<{width}}  " for name, _ in rows]
+    if not sys.stdout.isatty():
+        return [f"{head}{text}".rstrip() for head, (_, text) in zip(heads, rows, strict=True)]
+    columns = max(shutil.get_terminal_size().columns, len(indent) + width + 2 + _LEAST_WIDTH)
+    return [_hanging(head, text, columns) for head, (_, text) in zip(heads, rows, strict=True)]
+
+
+def _hanging(head: str, text: str, columns: int) -> str:
+    """Return a text after its head, wrapped beside it; a path or an id is not broken."""
+    indent = " " * len(head)
+    wrapped_text = textwrap.fill(
+        text,
+        columns,
+        initial_indent=head,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return wrapped_text or head.rstrip()
+
+
 def count(number: int, singular: str, plural: str | None = None) -> str:
     """Return a number with its noun."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"

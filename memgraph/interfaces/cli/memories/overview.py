@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Settings
-from memgraph.interfaces.cli.base.output import count, emit, plain
+from memgraph.interfaces.cli.base.output import count, emit, pairs, plain
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
 
 _PROJECTS_SHOWN = 5
-_WIDTH = 32
 
 
 def overview(settings: Settings) -> None:
@@ -26,7 +25,7 @@ def overview(settings: Settings) -> None:
             found |= _content(memory)
     following = _next(found)
     document = {**found, "next": [{"command": command, "purpose": purpose} for command, purpose in following]}
-    emit(settings, document, [*_lines(found), "", "Next:", *(f"  {one:<{_WIDTH}}  {why}" for one, why in following)])
+    emit(settings, document, [*_lines(found), "", "Next:", *pairs(following, indent="  ")])
 
 
 def _content(memory: MemGraph) -> dict[str, Any]:
