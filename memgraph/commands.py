@@ -15,6 +15,7 @@ from memgraph.extraction.secrets import kinds_of_secrets
 from memgraph.index.supersession import superseded
 from memgraph.lifecycle.dedup.copies import merge_copies_of
 from memgraph.logs import logger_of
+from memgraph.model.agent_input import UNNAMED
 from memgraph.model.base import Callback, Limit, Name, QueryText, checked
 from memgraph.model.memory import (
     MEMORY_TYPES,
@@ -37,6 +38,8 @@ from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.likeness import holding, likeness
 from memgraph.retrieval.stages.rank import best
 from memgraph.store import AgentMemoryStore
+from memgraph.store.access.hidden_sources import withheld
+from memgraph.store.access.permitted import permitted
 from memgraph.text.cutting import preview, split_text
 from memgraph.transfer import export_of, import_into
 
@@ -139,20 +142,26 @@ class MemoryCommands:
             message = f"No longer forgotten: {shown}; undo: memgraph forget {memory.id}"
         return MemoryCommandResult(command="unforget", success=True, message=message, data={"id": memory.id})
 
-    def ask(self, query: str) -> MemoryCommandResult:
+    def ask(self, query: str, *, agent: str = UNNAMED, justification: str | None = None) -> MemoryCommandResult:
         """Return up to five episodes that match a question, most similar first, each with a label of its relevance.
 
-        Without vectors, only episodes that share a word with the question match. Memories of a task (`task_id`) are excluded.
+        Only what the agent may have is searched; see `MemoryRetrieval.search_memories`. Without vectors, only episodes that share a word with the question match. Memories of a task (`task_id`) are excluded.
         Asking does not count as use.
         """
         vector = self._vector(query)
+        access = self._store.access_of(agent, justification)
         with self._store.reader.frozen():
             index = self._store.reader.index
             shared = self._store.reader.listed() & (index.column("task") < 0)
+            if (may := permitted(self._store.reader, access, "search")) is not None:
+                shared &= may
+            if (hidden := withheld(self._store.reader)) is not None:
+                shared &= ~hidden
             episodes = shared & ~superseded(index, shared) & (index.column("type") == MEMORY_TYPES.index("episodic"))
             scores, near = likeness(self._store, query, vector, episodes)
             nearest = [index.ids.names[slot] for slot in best(index, scores, np.flatnonzero(near), _ASK_MOST)]
             memories = self._store.read_memories(nearest)
+        self._store.auditing.record_disclosure(access, "search", memories)
         if not memories:
             message = f"{self._retrieval.get_confidence_text('none')}."
             if vector is None and episodes.any():
@@ -202,7 +211,7 @@ class MemoryCommands:
         ----------
         shareable : bool
             Exclude suppressed, archived, sensitive and private memories, and memories derived from them, as pages and charts do
-            (see `memgraph.store.visibility`).
+            (see `memgraph.store.access.visibility`).
         progress : callable, optional
             Called with the number of memories read and of all.
         """
@@ -292,6 +301,7 @@ class MemoryCommands:
             age=self.format_age(memory.created_at),
             access_count=memory.access_count,
             is_pinned=memory.is_pinned,
+            privacy_tier=memory.privacy_tier,
         )
 
 

@@ -16,9 +16,11 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from memgraph.errors import ConfigError, InvalidInputError
-from memgraph.model.base import Count, Model, Name, Text, Unit, storable
+from memgraph.model.base import Count, Model, Name, Text, storable
+from memgraph.model.build import ConsolidationConfig as ConsolidationConfig  # noqa: PLC0414 - public here
 from memgraph.model.model_usage import ChatServer, ModelBudget
 from memgraph.model.relevance import ForgettingCurveConfig
+from memgraph.privacy.access import AgentPermissions
 
 DEFAULT_HOME = "~/.memgraph"
 OLLAMA_PREFIX = "ollama:"
@@ -147,6 +149,11 @@ class AgentMemoryConfig(Model):
         description="The graph engine: kuzu, or ladybug, its maintained fork (installed by the extra `ladybug`). "
         "`memgraph rebuild --engine NAME` switches a store.",
     )
+    agents: dict[Name, AgentPermissions] = Field(
+        default_factory=dict,
+        description="Permissions of agents by name, each a table [agents.NAME]: domain, the agent's own, whose private memories it may "
+        "have; and read, search and write, lists of domains, by default all.",
+    )
     lock_timeout_s: float = Field(
         default=10.0,
         ge=0.0,
@@ -226,25 +233,6 @@ class AgentMemoryConfig(Model):
     @classmethod
     def _unknown_counts_as_prod(cls, value: object) -> object:
         return value if value == "dev" else "prod"
-
-
-class ConsolidationConfig(Model):
-    """Settings of consolidation (seed 0).
-
-    Attributes
-    ----------
-    max_duration_ms : float
-        Time limit for extracting and embedding one batch, and for comparing and storing the candidates of each build. What
-        does not fit is left to the next call with the same logs.
-    max_memory_mb : int
-        Seed 0 names it without a meaning; it limits nothing here. `AgentMemoryConfig` has a setting of this name.
-    """
-
-    deduplication_threshold: Unit = 0.82
-    max_memories_per_extraction: int = Field(default=8, ge=1)
-    compression_cycle_interval: int = Field(default=10, ge=1)
-    max_duration_ms: float = Field(default=60_000.0, gt=0.0)
-    max_memory_mb: Count = 128
 
 
 def load_config(

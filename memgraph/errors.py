@@ -86,6 +86,20 @@ class ScopeError(MemGraphError):
     """The events of one commit have different write scopes."""
 
 
+class PermissionDeniedError(MemGraphError):
+    """An agent asked for what its permissions exclude. The message does not depend on what the store holds.
+
+    Attributes
+    ----------
+    agent : str or None
+        The agent's name.
+    """
+
+    def __init__(self, problem: str, *, agent: str | None) -> None:
+        self.agent = agent
+        super().__init__(problem)
+
+
 class ConfigError(MemGraphError):
     """A setting is unknown, ill-typed, or its file cannot be read."""
 

@@ -15,8 +15,8 @@ from memgraph.model.memory import AgentMemory, EpisodicMemory, StoredMemory, par
 from memgraph.model.results.listing import EXPORT_VERSION, MemoryCommandResult, MemoryExport
 from memgraph.ports import Progress
 from memgraph.store import AgentMemoryStore
+from memgraph.store.access.visibility import INCLUDABLE, shown
 from memgraph.store.commit.vectors import VectorModel
-from memgraph.store.visibility import INCLUDABLE, shown
 
 T = TypeVar("T")
 _READ_AT_ONCE = 1_000

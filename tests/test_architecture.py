@@ -25,7 +25,7 @@ MODULES = {
 MAX_LINES = 400
 
 LAYERS = (
-    ("errors", "model", "text", "ports", "config", "assets", "logs", "ollama"),
+    ("errors", "model", "text", "ports", "privacy", "config", "assets", "logs", "ollama"),
     ("disk",),
     ("journal",),
     ("fold",),
@@ -42,7 +42,8 @@ SIBLINGS = {
     "model": {"errors"},
     "text": {"model"},
     "ports": {"model"},
-    "config": {"model", "errors"},
+    "privacy": {"model", "errors"},
+    "config": {"model", "errors", "privacy"},
     "ollama": {"errors", "ports"},
     "assets": {"errors"},
     "facade": {"commands"},
@@ -119,8 +120,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "commit",
         "disclosure undeletion",
         "query",
-        "hidden_sources usage_outcomes",
-        "outcomes visibility listing states analysis",
+        "access delegation usage_outcomes",
+        "outcomes listing states analysis",
         "opening",
         "maintenance",
         "past",

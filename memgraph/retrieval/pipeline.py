@@ -17,7 +17,8 @@ from memgraph.retrieval.stages.certainty import certainty_of
 from memgraph.retrieval.stages.filter import admit
 from memgraph.retrieval.stages.state import Counts, Search
 from memgraph.store import AgentMemoryStore
-from memgraph.store.hidden_sources import withheld
+from memgraph.store.access.hidden_sources import withheld
+from memgraph.store.access.permitted import permitted
 
 
 class Stage(NamedTuple):
@@ -136,6 +137,7 @@ def ranked(
         relevance=reader.relevance,
         wanted=wanted,
         withheld=withheld(reader),
+        permitted=permitted(reader, scope.access, "search"),
     )
     reports = []
     for stage in STAGES:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from memgraph.index.columns import TIERS, TRUST
 from memgraph.index.index import Index, scope_name
+from memgraph.privacy.access import Access
 
 Mask = NDArray[np.bool_]
 _UNKNOWN = -2
@@ -22,12 +23,15 @@ class Scope:
 
     Attributes
     ----------
+    access : Access
+        Who asks: admits what that agent may have (see `memgraph.store.access.permitted`).
     project_id : str or None
         Admits that project's memories and those without a project; None: every project.
     task_id : str or None
         Admits that task's own memories; None: no task's memories.
     """
 
+    access: Access
     project_id: str | None = None
     task_id: str | None = None
     agents: Sequence[str] | None = None
@@ -60,9 +64,10 @@ def admitted(index: Index, scope: Scope, now_days: float) -> Mask:
     return mask
 
 
-def projects_of(index: Index) -> list[str]:
-    """Return the names of projects with at least one memory that is not deleted, in alphabetical order."""
-    codes = np.unique(index.column("project")[index.column("is_live")]).tolist()
+def projects_of(index: Index, among: Mask | None = None) -> list[str]:
+    """Return the names of projects with at least one memory that is not deleted, of all or of some slots, in alphabetical order."""
+    live = index.column("is_live") if among is None else index.column("is_live") & among
+    codes = np.unique(index.column("project")[live]).tolist()
     prefix = scope_name("project", "")
     return sorted(index.scopes.names[code].removeprefix(prefix) for code in codes if code >= 0)
 

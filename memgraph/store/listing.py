@@ -8,7 +8,7 @@ from memgraph.model.base import checked
 from memgraph.model.link import Link
 from memgraph.model.memory import MemoryType, StoredMemory
 from memgraph.model.results.listing import MemoryStats
-from memgraph.store.hidden_sources import withheld
+from memgraph.store.access.hidden_sources import withheld
 from memgraph.store.query import Reader
 
 

@@ -53,6 +53,21 @@ class Transitions:
         self._reader = reader
         self._now = now
 
+    def update_memory(self, id: str, /, **updates: Any) -> StoredMemory:
+        """Change fields of a memory; new content is embedded again. Return the memory after the change.
+
+        New content that plainly concerns health, money or identity numbers makes the memory's privacy tier stricter.
+
+        Raises
+        ------
+        NotFoundError
+            The memory does not exist.
+        InvalidInputError
+            A field is invalid or cannot be updated.
+        """
+        self._writer.update(id, updates)
+        return self._reader.known(id)
+
     def suppress(self, id: str) -> StoredMemory:
         """Forget a memory: it is kept, but neither listed nor recalled.
 

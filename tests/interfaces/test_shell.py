@@ -266,6 +266,7 @@ class _Filled:
             "reembed": ["minilm"],
             "rebuild": [],
             "verify": [],
+            "audit": [],
             "repair": [],
             "config init": [],
             "config show": [],

@@ -112,6 +112,12 @@ COMMANDS: dict[str, Entry] = {
     ),
     "rebuild": Entry("maintenance.upkeep", "rebuild", "Rebuild graph and index from the journal.", "store"),
     "verify": Entry("maintenance.upkeep", "verify", "Verify every event, every vector and the graph.", "store"),
+    "audit": Entry(
+        "maintenance.audit",
+        "audit",
+        "List what agents were refused, and what they got with a justification.",
+        "store",
+    ),
     "doctor": Entry(
         "maintenance.doctor",
         "doctor",

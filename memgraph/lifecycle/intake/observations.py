@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memgraph.errors import InvalidInputError
-from memgraph.index.columns import TIERS, TRUST
+from memgraph.index.columns import TRUST
 from memgraph.lifecycle.contradictions.search import described, find_contradictions_of
 from memgraph.lifecycle.dedup.copies import merge_copies_of
 from memgraph.lifecycle.dedup.duplicates import duplicate_of, of_scope, possible_duplicates
@@ -18,6 +18,7 @@ from memgraph.model.base import MAX_CONTENT_CHARS
 from memgraph.model.events.links import MemoryLinked
 from memgraph.model.memory import SemanticMemory, StoredEpisodicMemory, StoredMemory, Vector
 from memgraph.model.results.learning import SavedObservation
+from memgraph.privacy.tiers import Inferred, inferred, strictest
 from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.append import Write, with_vector
 from memgraph.text.cutting import split_text
@@ -54,8 +55,12 @@ def save_observation(store: AgentMemoryStore, observation: Observation) -> Saved
     with store.exclusive():
         store.check_embedder(embedder)  # the store may have changed its model meanwhile
         episode = episode_of(store, observation.episode_id) if observation.episode_id else None
+        privacy = inferred(observation.context, text)
+        if observation.privacy_tier is not None:
+            privacy = Inferred(observation.privacy_tier, observation.context)
         parts = [
-            _memory(store, observation, episode, text, vector) for text, vector in zip(texts, vectors, strict=True)
+            _memory(store, observation, episode, part, vector, privacy)
+            for part, vector in zip(texts, vectors, strict=True)
         ]
         pairs = [pair for part in parts if (pair := _settled(store, part)) is not None]
         left_out = len(parts) - len(pairs)
@@ -69,7 +74,7 @@ def save_observation(store: AgentMemoryStore, observation: Observation) -> Saved
             if stays := merge_copies_of(store, ids):  # stored before through another door
                 action, ids = "consolidated", [stays.get(one, one) for one in ids]
             found = find_contradictions_of(store, ids)
-            notice = "; ".join(filter(None, [notice, described(found)])) or None
+            notice = "; ".join(filter(None, [privacy.notice, notice, described(found)])) or None
     return SavedObservation(memory_id=ids[0], action=action, part_ids=ids, notice=notice, secrets_redacted=secrets)
 
 
@@ -79,11 +84,11 @@ def _memory(
     episode: StoredEpisodicMemory | None,
     text: str,
     vector: Vector | None,
+    privacy: Inferred,
 ) -> SemanticMemory:
-    tier, trust = observation.privacy_tier or "public", observation.trust_class
+    trust = observation.trust_class
     project = observation.project
     if episode is not None:
-        tier = max(tier, episode.privacy_tier, key=TIERS.index)
         trust = max(trust, episode.trust_class, key=TRUST.index)
         if project and episode.project_id and project != episode.project_id:
             raise InvalidInputError(
@@ -97,9 +102,9 @@ def _memory(
         outcome=observation.outcome or "unknown",
         confidence=observation.confidence,
         valid_at=observation.valid_at or store.now(),
-        privacy_tier=tier,
         trust_class=trust,
-        domain=observation.context,
+        privacy_tier=strictest(privacy.tier, episode.privacy_tier) if episode else privacy.tier,
+        domain=privacy.domain,
         project_id=project,
         task_id=episode.task_id if episode else None,
         session_id=observation.session_id,

@@ -95,9 +95,10 @@ class SavedObservation(Model):
 
 
 class SavedEpisode(Model):
-    """The memory in which an episode was stored, and the number of secrets removed from it."""
+    """The memory in which an episode was stored, a notice for the caller, and the number of secrets removed from it."""
 
     episode_id: str
+    notice: str | None = None
     secrets_redacted: Count = 0
 
 

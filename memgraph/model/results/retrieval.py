@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, SerializeAsAny, StringConstraints
 
-from memgraph.model.base import Count, Model, Name, Timestamp, Unit, storable
+from memgraph.model.agent_input import UNNAMED
+from memgraph.model.base import Count, Model, Name, Text, Timestamp, Unit, storable
 from memgraph.model.memory import Embedding, PrivacyTier, StoredMemory, TrustClass
 
 MAX_TASK_CHARS = 1_000_000
@@ -105,7 +106,10 @@ class RetrievalQuery(Model):
     task_embedding : ndarray, shape (d,), float32, or None
         Used as it is; None: the description is embedded.
     agent_name : str
-        The asking agent. It does not filter; `agents` does.
+        The asking agent, whose permissions decide what it may have (`memgraph.privacy`). ``agent``: an agent without a name, which may
+        have what is public.
+    justification : str or None
+        Why a named agent needs sensitive memories: more than 20 characters.
     project_id : str or None
         Admits this project's memories and those without a project; None: every project.
     max_episodic, max_semantic, max_procedural, max_tokens : int or None
@@ -115,12 +119,13 @@ class RetrievalQuery(Model):
     agents : list of str or None
         Admit only memories in which one of these agents was involved.
     privacy_tiers, trust_classes : list or None
-        Admit only these; None: all.
+        Admit only these; None: all that the agent may have.
     """
 
     task_description: TaskText = ""
     task_embedding: Embedding | None = None
-    agent_name: Name = "agent"
+    agent_name: Name = UNNAMED
+    justification: Text | None = None
     project_id: Name | None = None
     max_episodic: Count | None = None
     max_semantic: Count | None = None

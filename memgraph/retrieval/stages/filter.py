@@ -15,4 +15,6 @@ def admit(search: Search) -> Mapping[str, int]:
     search.mask = admitted(search.index, search.scope, search.now_days)
     if search.withheld is not None:
         search.mask &= ~search.withheld
+    if search.permitted is not None:
+        search.mask &= search.permitted
     return {"admitted": int(np.count_nonzero(search.mask))}

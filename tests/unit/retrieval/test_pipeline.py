@@ -13,6 +13,7 @@ import pytest
 import memgraph
 from memgraph.index.analyser import ANALYSER_VERSION
 from memgraph.model.results.retrieval import StageReport
+from memgraph.privacy.access import Access
 from memgraph.retrieval.pipeline import STAGES, ranked
 from memgraph.retrieval.retrieval import STAGES_VERSION, settings_version
 from memgraph.retrieval.scope import Scope
@@ -156,7 +157,7 @@ def test_each_stage_reports_counts(filled: Any) -> None:
 def test_stages_can_be_observed(filled: Any) -> None:
     seen: list[StageReport] = []
     with filled.reader.frozen():
-        ranking = ranked(filled, QUERIES[0], None, Scope(), memgraph.RetrievalConfig(), watch=seen.append)
+        ranking = ranked(filled, QUERIES[0], None, Scope(Access()), memgraph.RetrievalConfig(), watch=seen.append)
 
     assert seen == ranking.stages
 

@@ -35,6 +35,8 @@ class Settings:
         A time: the store is read as it was then.
     is_recorded : bool
         As what had been recorded by that moment, not as what had happened.
+    agent, justification : str or None
+        The agent that asks, and why it needs sensitive memories.
     embedder : Embedder or None
         For who runs commands from Python: what embeds instead of the configured model.
     engine : callable or None
@@ -48,6 +50,8 @@ class Settings:
     pages: bool = True
     as_of: str | None = None
     is_recorded: bool = False
+    agent: str | None = None
+    justification: str | None = None
     embedder: Embedder | None = None
     engine: Callable[[], GraphEngine | None] | None = None
 
@@ -128,11 +132,31 @@ class Command(click.Command):
         self.params = [*self.params, *shared_options()]
 
 
+def agent_options() -> list[click.Option]:
+    """Return new instances of ``--agent`` and ``--justification``."""
+    return [
+        click.Option(
+            ["--agent"],
+            metavar="NAME",
+            expose_value=False,
+            callback=_agent,
+            help="The agent that asks: only what it may have (see `memgraph docs privacy`).",
+        ),
+        click.Option(
+            ["--justification"],
+            metavar="TEXT",
+            expose_value=False,
+            callback=_justification,
+            help="Why that agent needs sensitive memories, in more than 20 characters.",
+        ),
+    ]
+
+
 class ReadingCommand(Command):
-    """A command that only reads, and so can read a past state of the store."""
+    """A command that only reads, and so can read a past state of the store, and what an agent may have of it."""
 
     def __init__(self, *args: Any, params: Sequence[click.Parameter] | None = None, **kwargs: Any) -> None:
-        super().__init__(*args, params=[*(params or ()), *past_options()], **kwargs)
+        super().__init__(*args, params=[*(params or ()), *past_options(), *agent_options()], **kwargs)
 
 
 class Subgroup(Suggesting):
@@ -171,6 +195,16 @@ def _as_of(ctx: click.Context, param: click.Parameter, value: str | None) -> Non
 def _recorded(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: ARG001 - click's signature
     if value:
         ctx.ensure_object(Settings).is_recorded = True
+
+
+def _agent(ctx: click.Context, param: click.Parameter, value: str | None) -> None:  # noqa: ARG001 - click's signature
+    if value is not None:
+        ctx.ensure_object(Settings).agent = value
+
+
+def _justification(ctx: click.Context, param: click.Parameter, value: str | None) -> None:  # noqa: ARG001 - click's signature
+    if value is not None:
+        ctx.ensure_object(Settings).justification = value
 
 
 def _verbose(ctx: click.Context, param: click.Parameter, value: int) -> None:  # noqa: ARG001 - click's signature

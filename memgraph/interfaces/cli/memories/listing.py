@@ -66,7 +66,14 @@ def list_(
         [
             (
                 entry.content,
-                (entry.id, entry.type, f"{entry.relevance_score:.2f}", entry.age, "pinned" if entry.is_pinned else ""),
+                (
+                    entry.id,
+                    entry.type,
+                    f"{entry.relevance_score:.2f}",
+                    entry.age,
+                    "pinned" if entry.is_pinned else "",
+                    "" if entry.privacy_tier == "public" else entry.privacy_tier,
+                ),
             )
             for entry in entries
         ]

@@ -12,6 +12,7 @@ from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, pass_settings
 from memgraph.interfaces.cli.base.output import emit_json, notice, stderr_line, without_vectors
 from memgraph.interfaces.cli.base.projects import hint_at_projects
+from memgraph.model.agent_input import UNNAMED
 
 if TYPE_CHECKING:
     from memgraph.model.results.context import ContextFormat
@@ -22,13 +23,6 @@ FORMATS = ("prefix", "sections", "delimited", "context")
 
 @click.command(cls=ReadingCommand)
 @click.argument("task")
-@click.option(
-    "--agent",
-    metavar="NAME",
-    default="agent",
-    show_default=True,
-    help="The agent that asks; recorded, does not filter.",
-)
 @click.option("--project", metavar="NAME", help="Only memories of this project and of no project.")
 @click.option(
     "--format",
@@ -40,15 +34,16 @@ FORMATS = ("prefix", "sections", "delimited", "context")
 )
 @click.option("--explain", is_flag=True, help="Print on stderr how each memory was scored.")
 @pass_settings
-def recall(settings: Settings, task: str, agent: str, project: str | None, form: ContextFormat, explain: bool) -> None:
+def recall(settings: Settings, task: str, project: str | None, form: ContextFormat, explain: bool) -> None:
     """Print exactly the text for the task's prompt; notices go to stderr. --json prints the full result, the text as `formatted`."""
     if task == "-":
         task = standard_input("describe the task briefly").strip()  # without the newline that echo adds
     if not task.strip():
         raise InvalidInputError("is empty: describe the task briefly", field="task", value=task)
-    with opened(settings) as memory:
-        result = memory.recall(task, agent=agent, project=project)
-        hint_at_projects(memory, project)
+    agent = settings.agent or UNNAMED
+    with opened(settings, asks=True) as memory:
+        result = memory.recall(task, agent=agent, justification=settings.justification, project=project)
+        hint_at_projects(memory, project, agent=agent)
     if result.notice:
         notice(result.notice)
     if form == "prefix":

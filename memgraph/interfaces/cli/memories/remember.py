@@ -9,6 +9,7 @@ from memgraph.interfaces.cli.base.input import standard_input
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, ReadingCommand, Settings, pass_settings
 from memgraph.interfaces.cli.base.output import emit, emit_json, plain
+from memgraph.model.agent_input import UNNAMED
 
 
 @click.command(cls=Command)
@@ -48,6 +49,6 @@ def forget(settings: Settings, query: str) -> None:
 @pass_settings
 def ask(settings: Settings, query: str) -> None:
     """Print up to five episodes, the most similar first."""
-    with opened(settings) as memory:
-        result = memory.commands.ask(query)
+    with opened(settings, asks=True) as memory:
+        result = memory.commands.ask(query, agent=settings.agent or UNNAMED, justification=settings.justification)
     emit(settings, result, [plain(line) for line in result.message.split("\n")])
