@@ -4,34 +4,31 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
 import numpy as np
 
 from memgraph.embedding import embed_query
-from memgraph.errors import DuplicateIdError, EmbeddingError, InvalidInputError, NotFoundError
+from memgraph.errors import EmbeddingError, InvalidInputError, NotFoundError
+from memgraph.extraction.secrets import kinds_of_secrets
 from memgraph.fold.wordings import other_wordings
 from memgraph.index.supersession import superseded
 from memgraph.lifecycle.dedup.copies import merge_copies_of
 from memgraph.logs import logger_of
 from memgraph.model.agent_input import UNNAMED
-from memgraph.model.base import Limit, Name, QueryText, checked
-from memgraph.model.link import Link
+from memgraph.model.base import Callback, Limit, Name, QueryText, checked
 from memgraph.model.memory import (
     MEMORY_TYPES,
     AgentMemory,
-    EpisodicMemory,
     MemoryType,
     SemanticMemory,
     StoredMemory,
     Vector,
-    parse_memory,
 )
 from memgraph.model.relevance import confidence_label
 from memgraph.model.results.listing import (
-    EXPORT_VERSION,
     MemoryCommandResult,
     MemoryExport,
     MemoryListEntry,
@@ -39,7 +36,7 @@ from memgraph.model.results.listing import (
 )
 from memgraph.model.results.retrieval import RetrievalQuery
 from memgraph.model.timestamps import age, epoch_days, to_iso
-from memgraph.ports import Embedder
+from memgraph.ports import Embedder, Progress
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.likeness import holding, likeness
 from memgraph.retrieval.stages.rank import best
@@ -47,8 +44,8 @@ from memgraph.store import AgentMemoryStore
 from memgraph.store.access.hidden_sources import withheld
 from memgraph.store.access.permitted import permitted
 from memgraph.store.access.scope import admitted, scope_of
-from memgraph.store.access.visibility import INCLUDABLE, shown
 from memgraph.text.cutting import preview, split_text
+from memgraph.transfer import export_of, import_into
 
 logger = logger_of(__name__)
 
@@ -84,6 +81,8 @@ class MemoryCommands:
     ) -> MemoryCommandResult:
         """Store a text as a pinned semantic memory. A long text is split into linked parts.
 
+        Secrets are redacted first; `data` names their kinds as ``redacted``.
+
         Raises
         ------
         InvalidInputError
@@ -91,6 +90,8 @@ class MemoryCommands:
         """
         text = checked(QueryText, text, "text")
         given = checked(list[Name] | None, tags, "tags") or []
+        kinds = kinds_of_secrets([text, *given, project_id]) if self._store.config.redact_secrets else []
+        text = self._store.without_secrets(text)  # before the text is split: a part of a secret would not be recognised
         parts = split_text(text) if text.strip() else [text]
         memories: list[AgentMemory] = [
             SemanticMemory(
@@ -109,13 +110,12 @@ class MemoryCommands:
         ids = [memory.id for memory in kept]
         # do not wait for the graph: remaining copies are merged by the next sleep
         stays = merge_copies_of(self._store, ids) if self._store.reader.holds_graph else {}
-        stored = kept[0].content  # without secrets, unlike `text`
-        message = f"Remembered: '{_cut(stored.strip(), _SHOWN_CHARS)}' (pinned, will not decay)"
+        message = f"Remembered: '{_cut(kept[0].content.strip(), _SHOWN_CHARS)}' (pinned, will not decay)"
         return MemoryCommandResult(
             command="remember",
             success=True,
             message=message,
-            data={"ids": [stays.get(one, one) for one in ids]},
+            data={"ids": [stays.get(one, one) for one in ids], "redacted": kinds},
         )
 
     def forget(self, query: str) -> MemoryCommandResult:
@@ -228,7 +228,7 @@ class MemoryCommands:
         """Return the counts of the store."""
         return self._store.get_stats()
 
-    def export_memories(self, *, shareable: bool = False) -> MemoryExport:
+    def export_memories(self, *, shareable: bool = False, progress: Progress | None = None) -> MemoryExport:
         """Return a backup: every memory that is not deleted, with its vector and its links. Importing it yields an equal digest.
 
         Suppressed memories and memories derived from them are included and stay hidden after an import. In an export of a past view,
@@ -239,72 +239,39 @@ class MemoryCommands:
         shareable : bool
             Exclude suppressed, archived, sensitive and private memories, and memories derived from them, as pages and charts do
             (see `memgraph.store.access.visibility`).
+        progress : callable, optional
+            Called with the number of memories read and of all.
         """
-        self._store.check_graph()
-        reader, model = self._store.reader, self._store.vector_model
-        with reader.frozen(links=True):
-            index = reader.index
-            slots = np.flatnonzero(shown(reader, include=() if shareable else INCLUDABLE))
-            in_order = slots[np.argsort(index.column("seq")[slots], kind="stable")]
-            ids = dict.fromkeys(index.ids.names[slot] for slot in in_order.tolist())
-            memories = reader.read(list(ids))
-            links = [link for link in self._store.every_link() if link.source_id in ids and link.target_id in ids]
-        if shareable:
-            memories = [_without_others(memory, ids) for memory in memories]
-        return MemoryExport(
-            version=EXPORT_VERSION,
-            exported_at=self._store.now(),
-            total_memories=len(memories),
-            memories=memories,
-            links=links,
-            embedding_model=model.name if model.dimension else None,
-        )
+        checked(Callback, progress, "progress")
+        return export_of(self._store, shareable=shareable, progress=progress)
 
-    def import_memories(self, data: MemoryExport | Mapping[str, Any]) -> MemoryCommandResult:
+    def import_memories(
+        self, data: MemoryExport | Mapping[str, Any], *, progress: Progress | None = None
+    ) -> MemoryCommandResult:
         """Add the memories and links of an export that do not exist yet, in one commit for each write scope.
 
-        An invalid export is refused as a whole. If the process is killed during the write, import again.
+        A memory's `supporting_memory_ids` become links where the export has none and the ids exist, in the export or the
+        store. Vectors of another model are discarded and the texts embedded again; a store without a model stores only the
+        texts. If the process is killed during the write, import again.
 
-        Vectors of another model are discarded and the texts embedded again; a store without a model stores only the texts.
+        Parameters
+        ----------
+        progress : callable, optional
+            Called with the number of texts embedded and of those to embed, which takes most of the time; the commit follows.
+
+        Returns
+        -------
+        MemoryCommandResult
+            An invalid export is refused as a whole: `success` is false, the message names the field and the value, and
+            ``data["field"]`` the field (None for an id that occurs twice).
 
         Raises
         ------
         InvalidInputError
-            The export is malformed; the error names the field and the value.
-        DuplicateIdError
-            The export contains an id twice.
+            `data` is neither an export nor a mapping.
         """
-        export = data if isinstance(data, MemoryExport) else MemoryExport.parse(_with_memories(data))
-        _check(export)
-        model = self._store.vector_model
-        is_same_model = bool(model.dimension) and export.embedding_model in (None, model.name)
-        new = [memory for memory in export.memories if memory.id is None or self._store.get_memory(memory.id) is None]
-        links = self._new_links(export)
-        self._store.import_memories([_bare(memory, keep_vector=is_same_model) for memory in new], links)
-        skipped = len(export.memories) - len(new)
-        message = f"Imported {len(new)} memories, skipped {skipped} that already existed."
-        return MemoryCommandResult(
-            command="import", success=True, message=message, data={"imported": len(new), "skipped": skipped}
-        )
-
-    def _new_links(self, export: MemoryExport) -> builtins.list[Link]:
-        """Return the links that do not exist yet, without repetitions."""
-        if not export.links:
-            return []
-        known = {(link.source_id, link.relation, link.target_id) for link in self._store.every_link()}
-        ends = {memory.id for memory in export.memories}
-        new = []
-        for place, link in enumerate(export.links):
-            for name in ("source_id", "target_id"):
-                end = getattr(link, name)
-                if end not in ends and self._store.get_memory(end) is None:
-                    problem = "is the end of a link, but no memory in the export or the store has this id"
-                    raise InvalidInputError(problem, field=f"links.{place}.{name}", value=end)
-                ends.add(end)
-            if (key := (link.source_id, link.relation, link.target_id)) not in known:
-                known.add(key)
-                new.append(link)
-        return new
+        checked(Callback, progress, "progress")
+        return import_into(self._store, data, progress=progress)
 
     def format_age(self, iso_timestamp: str) -> str:
         """Return the age of a time: ``just now``, ``5 minutes ago``, … ``2 years ago``."""
@@ -344,9 +311,11 @@ class MemoryCommands:
             return None
 
     def _described(self, memory: StoredMemory) -> str:
-        label = self._retrieval.get_confidence_text(self._retrieval.get_confidence_label(memory.relevance_score))
+        label = self._retrieval.get_confidence_label(memory.relevance_score)
+        # the sentence for "none" says that there is no memory, and here is one
+        said = self._retrieval.get_confidence_text("vague" if label == "none" else label)
         age = self.format_age(memory.occurred_at)
-        return f"{label} ({age}): {memory.content}"
+        return f"{said} ({age}): {memory.content}"
 
     def _entry(self, memory: StoredMemory) -> MemoryListEntry:
         return MemoryListEntry(
@@ -365,53 +334,3 @@ class MemoryCommands:
 
 def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}..."
-
-
-def _without_others(memory: StoredMemory, ids: Container[str | None]) -> StoredMemory:
-    """Return a memory without references to memories that are not exported with it."""
-    updates: dict[str, Any] = {"previous_id": memory.previous_id if memory.previous_id in ids else None}
-    if not isinstance(memory, EpisodicMemory):
-        updates["supporting_memory_ids"] = [one for one in memory.supporting_memory_ids if one in ids]  # type: ignore[attr-defined]
-    return memory.model_copy(update=updates)
-
-
-def _with_memories(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an export's mapping with its memories parsed by their types."""
-    if not isinstance(data, Mapping):
-        raise InvalidInputError("must be an export: a mapping with version and memories", field="export", value=data)
-    memories = data.get("memories")
-    if not isinstance(memories, list):
-        raise InvalidInputError("must be a list", field="memories", value=memories)
-    parsed = []
-    for place, memory in enumerate(memories):
-        try:
-            parsed.append(parse_memory(memory))
-        except InvalidInputError as error:
-            raise InvalidInputError(error.problem, field=f"memories.{place}.{error.field}", value=error.value) from None
-    return {**data, "memories": parsed}
-
-
-def _bare(memory: AgentMemory, *, keep_vector: bool) -> AgentMemory:
-    """Return a memory without the fields that the export's links express, and without another model's vector."""
-    updates: dict[str, Any] = {} if keep_vector else {"embedding": None}
-    if not isinstance(memory, EpisodicMemory):
-        updates["supporting_memory_ids"] = []
-    return memory.model_copy(update=updates)
-
-
-def _check(export: MemoryExport) -> None:
-    if export.version != EXPORT_VERSION:
-        raise InvalidInputError(f"must be {EXPORT_VERSION}", field="version", value=export.version)
-    if export.total_memories != len(export.memories):
-        raise InvalidInputError(
-            f"does not fit the {len(export.memories)} memories: the file may be cut off",
-            field="total_memories",
-            value=export.total_memories,
-        )
-    seen: set[str] = set()
-    for memory in export.memories:
-        if memory.id is None:
-            continue
-        if memory.id in seen:
-            raise DuplicateIdError(memory.id, where="in the export twice")
-        seen.add(memory.id)

@@ -16,7 +16,8 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from memgraph.errors import ConfigError, InvalidInputError
-from memgraph.model.base import Address, Count, Model, Name, Unit, storable
+from memgraph.model.base import Address, Count, Model, Name, storable
+from memgraph.model.build import ConsolidationConfig as ConsolidationConfig  # noqa: PLC0414 - public here
 from memgraph.model.model_usage import ChatServer, ModelBudget
 from memgraph.model.relevance import ForgettingCurveConfig
 from memgraph.privacy.access import AgentPermissions
@@ -44,6 +45,7 @@ _ENVIRONMENT = {
     "MEMGRAPH_CONSOLIDATION_ENABLED": "consolidation_enabled",
     "MEMGRAPH_COMPRESSION_CYCLE_INTERVAL": "compression_cycle_interval",
     "MEMGRAPH_GARBAGE_COLLECTION": "garbage_collection",
+    "MEMGRAPH_MAX_MEMORY_MB": "max_memory_mb",
     "MEMGRAPH_PROCEDURE_APPROVAL": "procedure_approval",
     "MEMGRAPH_SLEEP_TRIGGER": "sleep_trigger",
     "MEMGRAPH_EMBEDDING_MODEL": "embedding_model",
@@ -123,6 +125,11 @@ class AgentMemoryConfig(Model):
     )
     garbage_collection: Literal["archive", "delete"] = Field(
         default="archive", description="What `memgraph collect` does with faded memories."
+    )
+    max_memory_mb: Count = Field(
+        default=0,
+        description="Size of the store on disk, in MB (1,000,000 bytes), above which `memgraph doctor` reports a problem and "
+        "`memgraph collect` prints a notice. Nothing is removed for it. 0: no limit.",
     )
     procedure_approval: Literal["user", "evidence"] = Field(
         default="user",
@@ -226,24 +233,6 @@ class AgentMemoryConfig(Model):
     @classmethod
     def _unknown_counts_as_prod(cls, value: object) -> object:
         return value if value == "dev" else "prod"
-
-
-class ConsolidationConfig(Model):
-    """Settings of consolidation (seed 0).
-
-    Attributes
-    ----------
-    deduplication_threshold : float
-        Minimum cosine of two findings that are compared as duplicates; the other thresholds are in `memgraph.lifecycle.dedup.thresholds`.
-    max_duration_ms : float
-        Time limit for extracting and embedding one batch, and for comparing and storing the candidates of each build. What
-        does not fit is left to the next call with the same logs.
-    """
-
-    deduplication_threshold: Unit = 0.82
-    max_memories_per_extraction: int = Field(default=8, ge=1)
-    compression_cycle_interval: int = Field(default=10, ge=1)
-    max_duration_ms: float = Field(default=60_000.0, gt=0.0)
 
 
 def load_config(

@@ -33,6 +33,7 @@ LAYERS = (
     ("store",),
     ("retrieval",),
     ("lifecycle",),
+    ("transfer",),
     ("commands", "facade"),
     ("viz", "interfaces"),
 )

@@ -1,4 +1,4 @@
-"""Build logs as in seed 0, and the result of extraction from one."""
+"""Build logs as in seed 0, the result of extraction from one, and the settings of their consolidation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from memgraph.model.base import Count, Finite, Model, Name, Timestamp, storable
+from memgraph.model.base import Count, Finite, Model, Name, Timestamp, Unit, storable
 from memgraph.model.memory import AgentMemory, TrustClass, parse_memory
 
 TaskOutcome = Literal["success", "failure", "partial"]
@@ -150,3 +150,24 @@ class ExtractionResult(Model):
         """Build a result from mappings in seed 0's ``ExtractionPromptResult`` shape."""
         found = [Candidate(memory=parse_memory({**memory})) for memory in memories]
         return cls(candidates=found, extractor=extractor)
+
+
+class ConsolidationConfig(Model):
+    """Settings of consolidation (seed 0).
+
+    Attributes
+    ----------
+    deduplication_threshold : float
+        Minimum cosine of two findings that are compared as duplicates; the other thresholds are in `memgraph.lifecycle.dedup.thresholds`.
+    max_duration_ms : float
+        Time limit for extracting and embedding one batch, and for comparing and storing the candidates of each build. What
+        does not fit is left to the next call with the same logs.
+    max_memory_mb : int
+        Seed 0 names it without a meaning; it limits nothing here. `AgentMemoryConfig` has a setting of this name.
+    """
+
+    deduplication_threshold: Unit = 0.82
+    max_memories_per_extraction: int = Field(default=8, ge=1)
+    compression_cycle_interval: int = Field(default=10, ge=1)
+    max_duration_ms: float = Field(default=60_000.0, gt=0.0)
+    max_memory_mb: Count = 128

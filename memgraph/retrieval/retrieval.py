@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -40,9 +42,19 @@ from memgraph.store.access.scope import Scope, scope_of
 
 logger = logger_of(__name__)
 
-SETTINGS_VERSION = "2"
-"""Version of stages, terms and default weights, increased when rankings change. Recorded with every retrieval: results
-of different versions are not comparable."""
+STAGES_VERSION = "2"
+"""Version of stages and terms, increased when rankings change at equal settings."""
+_BUDGET = {"max_episodic", "max_semantic", "max_procedural", "max_tokens"}
+
+
+def settings_version(config: RetrievalConfig) -> str:
+    """Return the version that is recorded with every retrieval, such as ``2-1f0c9a3e``: results of different versions are not comparable.
+
+    It is `STAGES_VERSION` and a hash of all settings of `config` except the budget, which a query may override. Records of
+    earlier releases have the number alone.
+    """
+    scoring = json.dumps(config.model_dump(mode="json", exclude=_BUDGET), sort_keys=True)
+    return f"{STAGES_VERSION}-{hashlib.sha256(scoring.encode()).hexdigest()[:8]}"
 
 
 class MemoryRetrieval:
@@ -77,6 +89,7 @@ class MemoryRetrieval:
         self._store = store
         self._given_embedder = embedder
         self._config = config or RetrievalConfig()
+        self._settings_version = settings_version(self._config)
         self._forgetting = forgetting or store.config.forgetting_curve
         self._count_tokens = token_counter
         self._given_access = access
@@ -124,7 +137,7 @@ class MemoryRetrieval:
             query_id=new_id(),
             query_hmac=self._store.hmac_of(query.task_description),
             retrieved_at=now,
-            settings_version=SETTINGS_VERSION,
+            settings_version=self._settings_version,
             agent_name=query.agent_name,
             project_id=query.project_id,
             session_id=query.session_id,
@@ -270,7 +283,7 @@ class MemoryRetrieval:
     @property
     def _versions(self) -> dict[str, str]:
         return {
-            "settings": SETTINGS_VERSION,
+            "settings": self._settings_version,
             "analyser": str(ANALYSER_VERSION),
             "embedder": self._store.vector_model.name or "none",
         }

@@ -276,6 +276,7 @@ class AgentMemoryStore:
     insert_memories = _by("_insertions", Insertions.insert_memories)
     insert_parts = _by("_insertions", Insertions.insert_parts)
     import_memories = _by("_insertions", Insertions.import_memories)
+    without_secrets = _by("_writer", Writer.without_secrets)
 
     get_memory = _by("_listings", Listings.get_memory)
     read_memories = _by("_listings", Listings.read_memories)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memgraph.config import AgentMemoryConfig, load_config, settings_in_force
+from memgraph.config import AgentMemoryConfig, ConsolidationConfig, load_config, settings_in_force
 from memgraph.errors import ConfigError, InvalidInputError, MemGraphError
 from memgraph.store import AgentMemoryStore
 
@@ -122,3 +122,8 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(
     assert setting in str(refused.value)
     assert "s3cr3t" not in str(refused.value)
     assert "anna" not in str(refused.value)
+
+
+def test_seed_0s_limit_of_a_consolidation_is_accepted() -> None:
+    seed_0 = {"maxDurationMs": 60_000, "maxMemoryMb": 128}
+    assert ConsolidationConfig.parse(seed_0) == ConsolidationConfig()

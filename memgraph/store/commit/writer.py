@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from memgraph.embedding import embed_each
 from memgraph.errors import EmbeddingError, InvalidInputError, NotFoundError
-from memgraph.extraction.secrets import redact_any
+from memgraph.extraction.secrets import kinds_of_secrets, redact_any
 from memgraph.fold.edges import chain_of
 from memgraph.journal.envelope import Event
 from memgraph.logs import logger_of
@@ -315,14 +315,14 @@ class Writer:
         return (self.without_secrets(write[0]), write[1]) if isinstance(write, tuple) else self.without_secrets(write)
 
     def without_secrets(self, value: T) -> T:
-        """Return the value with its secrets redacted, and report their number."""
+        """Return the value with its secrets redacted, and report their number and kinds."""
         if not self._redacts:
             return value
         found = redact_any(value)
         if found.number:
-            self.notice(
-                f"{found.number} {'secret was' if found.number == 1 else 'secrets were'} redacted before storing"
-            )
+            were = "secret was" if found.number == 1 else "secrets were"
+            kinds = ", ".join(kinds_of_secrets(value))
+            self.notice(f"{found.number} {were} redacted before storing ({kinds})")
         return found.value
 
     def _as_events(self, writes: Sequence[Write], chain_of: ChainOf) -> list[Write]:

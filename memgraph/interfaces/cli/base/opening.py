@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -59,7 +60,8 @@ def opened(settings: Settings, *, is_lasting: bool = True, asks: bool = False, *
             if settings.agent is not None and not asks:
                 memory = views.enter_context(_of_agent(settings, memory))
             yield memory
-        if is_lasting and not was_there:  # otherwise a mistyped name would look like an empty store
+        # otherwise a mistyped name would look like an empty store; a hook's or program's log needs no such line
+        if is_lasting and not was_there and not settings.as_json and sys.stderr.isatty():
             notice(f"created a new store at {home}")
 
 

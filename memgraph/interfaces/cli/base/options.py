@@ -1,4 +1,4 @@
-"""Options that every command takes, before or after its name: ``--home``, ``--json``, ``--verbose``, ``--version``.
+"""Options that every command takes, before or after its name: ``--home``, ``--json``, ``--verbose``, ``--no-pager``, ``--version``.
 
 Commands that only read also take ``--as-of`` and ``--recorded``.
 """
@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from memgraph.interfaces.cli.base.commands import Suggesting
 
 if TYPE_CHECKING:
     from memgraph.ports import Embedder, GraphEngine
@@ -27,6 +29,8 @@ class Settings:
         One JSON document on standard output instead of text.
     verbosity : int
         How often ``-v`` was given.
+    pages : bool
+        On a terminal, what is longer than the screen goes through the pager.
     as_of : str or None
         A time: the store is read as it was then.
     is_recorded : bool
@@ -43,6 +47,7 @@ class Settings:
     home: str | None = None
     as_json: bool = False
     verbosity: int = 0
+    pages: bool = True
     as_of: str | None = None
     is_recorded: bool = False
     agent: str | None = None
@@ -80,6 +85,13 @@ def shared_options() -> list[click.Option]:
             expose_value=False,
             callback=_verbose,
             help="Log slow operations on standard error; -vv logs every step (see also MEMGRAPH_LOG).",
+        ),
+        click.Option(
+            ["--no-pager"],
+            is_flag=True,
+            expose_value=False,
+            callback=_no_pager,
+            help="On a terminal, do not page what is longer than the screen (see also PAGER).",
         ),
         click.Option(
             ["--version"],
@@ -147,7 +159,7 @@ class ReadingCommand(Command):
         super().__init__(*args, params=[*(params or ()), *past_options(), *agent_options()], **kwargs)
 
 
-class Subgroup(click.Group):
+class Subgroup(Suggesting):
     """A nested group; it and its commands have the shared options, too."""
 
     command_class = Command
@@ -168,6 +180,11 @@ def _home(ctx: click.Context, param: click.Parameter, value: str | None) -> None
 def _json(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: ARG001 - click's signature
     if value:
         ctx.ensure_object(Settings).as_json = True
+
+
+def _no_pager(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: ARG001 - click's signature
+    if value:
+        ctx.ensure_object(Settings).pages = False
 
 
 def _as_of(ctx: click.Context, param: click.Parameter, value: str | None) -> None:  # noqa: ARG001 - click's signature

@@ -13,7 +13,7 @@ from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.input import MAX_STDIN_CHARS, standard_input
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, Subgroup, pass_settings, past_options
-from memgraph.interfaces.cli.base.output import count, emit, emit_json, notice, plain, wrapped
+from memgraph.interfaces.cli.base.output import count, emit, emit_json, notice, plain, print_lines, wrapped
 
 if TYPE_CHECKING:
     from memgraph.model.results.distillation import AnswerResult, WorkOrder, WorkSheet
@@ -45,10 +45,8 @@ def list_(settings: Settings, project: str | None = None, all_: bool = False, li
     if settings.as_json:
         emit_json([one.model_dump(mode="json") for one in found])
         return
-    for one in found:
-        click.echo(_line(one))
-    if not found:
-        click.echo("There are no work orders." if all_ else "No work order is open.")
+    nothing = "There are no work orders." if all_ else "No work order is open."
+    print_lines([_line(one) for one in found] or [nothing])
 
 
 @distil.command("show", cls=ReadingCommand)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -87,12 +86,11 @@ def recall(
         document["memories"] = [without_vectors(found) for found in result.memories]
         emit_json({**document, "formatted": text})
     elif text:
-        # on a terminal the shell's prompt needs a line of its own; a hook gets the text as it is
-        click.echo(text, nl=sys.stdout.isatty())
+        click.echo(text)
     if not settings.as_json and not result.memories and not result.notice:
         notice("no memory is relevant to this task")
     if result.memories and result.certainty == "none":
-        notice("I don't think we've tried this before: these memories are only the most similar ones")
+        notice("the certainty is none: these memories are only the most similar ones")
     if explain:
         _explain(result)
 

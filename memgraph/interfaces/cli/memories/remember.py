@@ -28,7 +28,8 @@ def remember(settings: Settings, text: str, tags: tuple[str, ...], project: str 
         raise Refused("there is no text to remember")
     with opened(settings) as memory:
         result = memory.commands.remember(text, list(tags) or None, project_id=project)
-    emit(settings, result, plain(result.message))
+    undo = "; ".join(f"memgraph forget {one}" for one in dict.fromkeys(result.data["ids"]))
+    emit(settings, result, plain(f"{result.message}; undo: {undo}"))
 
 
 @click.command(cls=Command)
