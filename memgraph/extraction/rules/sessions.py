@@ -28,6 +28,8 @@ _MAX_CHANGES = 2
 _REPEATED = 3
 _TELLING_WORDS = 1
 """Minimum number of content words in the words that refuse a call."""
+_MODERATE = 0.7
+"""Confidence in a statement that may hold only for what was being done."""
 _REFUSED = "Refused: "
 _ORDINARY = re.compile(r"^(?:git|npm (?:install|ci)|pip install|yarn install|rm|mkdir|cp|mv|chmod|kill|pkill|touch)\b")
 _TELLS_HOW = re.compile(
@@ -88,7 +90,8 @@ def _from_user(log: BuildEventLog) -> Iterator[Finding]:
         key = f"{place}:{one.kind}" + (f"-{nth}" if nth > 1 else "")
         reason = "the user gave an instruction" if one.kind == "instruction" else "the user stated a fact or a decision"
         told = said.model_copy(update={"action": one.text, "context": ""})
-        yield Finding(one.kind, 9.3, key, one.text, reason, said=told)
+        salience, confidence = (9.3, 1.0) if one.is_certain else (8.3, _MODERATE)
+        yield Finding(one.kind, salience, key, one.text, reason, said=told, confidence=confidence)
 
 
 def _says_why(words: str) -> bool:

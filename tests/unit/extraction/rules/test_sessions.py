@@ -545,6 +545,25 @@ class TestTheUser:
         assert found(session(said=[told("No emojis in commit messages."), told(later)])) == []
         assert len(found(session(said=[told("Never push to main."), told("Actually, emojis are fine.")]))) == 1
 
+    @pytest.mark.parametrize(
+        ("rule", "lifted"),
+        [
+            ("No emojis in commit messages.", "You may use emojis again."),
+            ("Always run the linter before you commit.", "There is no need to run the linter any more."),
+            ("Never push to main.", "It's ok to push to main again."),
+        ],
+    )
+    def test_a_rule_lifted_later_gives_way_to_what_lifts_it(self, rule: str, lifted: str) -> None:
+        kept = [one.memory.content for one in found(session(said=[told(rule), told(lifted)]))]
+        assert kept == [f"Instruction by the user: {lifted}"]
+        other = "Packages are built on the arm runner."
+        assert len(found(session(said=[told(other), told(lifted)]))) == 2
+
+    def test_what_may_concern_only_the_moment_is_worth_less(self) -> None:
+        wish = only(session(said=[told("I want the totals to be shown in the header.")]), "instruction")
+        rule = only(session(said=[told("Never show totals in the header.")]), "instruction")
+        assert wish.confidence < rule.confidence == 1
+
     def test_several_statements_of_one_message_are_several_memories(self) -> None:
         log = session(said=[told("No emojis. Never push to main. v1 is frozen.")])
         assert [one.key for one in found(log)] == [
