@@ -564,6 +564,12 @@ class TestTheUser:
         rule = only(session(said=[told("Never show totals in the header.")]), "instruction")
         assert wish.confidence < rule.confidence == 1
 
+    def test_the_tasks_of_a_request_are_no_procedure(self) -> None:
+        request = "Split the importer, similar to how we split the exporter.\n\nTasks:\n1. Create the module `rows.py`\n2. Move the parser into it\n"
+        assert not [one for one in found(session(said=[told(request)])) if one.memory.type == "procedural"]
+        steps = only(session(said=[told(request.replace("Tasks:", "This is how we split modules:"))]), "procedure")
+        assert steps.steps == ["Create the module `rows.py`", "Move the parser into it"]
+
     def test_several_statements_of_one_message_are_several_memories(self) -> None:
         log = session(said=[told("No emojis. Never push to main. v1 is frozen.")])
         assert [one.key for one in found(log)] == [
