@@ -122,6 +122,10 @@ _SUBJECTS: Mapping[str, re.Pattern[str]] = {
     }.items()
 }
 """Subjects of faults: a word for a defect stands near."""
+_WHY = re.compile(
+    r"\b(?:because|since|if|when|while|between|without|unless|else|otherwise|due to (?!(?:an? |the )?(?:data )?(?:race|dead-?lock|leak|overflow|crash|bug|error))|cannot|can['’]t|(?:do|does|did)(?: not|n['’]t)|lacks?|unimplemented)\b",
+    re.IGNORECASE,
+)
 _ENVIRONMENTS: Mapping[str, re.Pattern[str]] = {
     name: re.compile(pattern, re.IGNORECASE)
     for name, pattern in {
@@ -177,6 +181,11 @@ def weaknesses_of(row: Row) -> Mapping[Weakness, Told]:
         return {}
     is_its_own = _FILE.search(title) is not None and (place is None or title.rsplit("/", 1)[-1] == place[1])
     return _weaknesses(_read(row), title if is_its_own else "")
+
+
+def says_why(told: Told) -> bool:
+    """Return whether an account says how the fault comes about, more than that it was there: titles of changes teach nothing."""
+    return _WHY.search(told.fault) is not None
 
 
 def file_name(weakness: Weakness) -> str:

@@ -87,6 +87,25 @@ class TestWeakPoints:
         changes = [mended(number, one, title=f"src/f{number}.py") for number, one in enumerate(self.races, start=1)]
         assert weak_points(changes) == []
 
+    def test_titles_that_do_not_say_why_are_no_lesson(self) -> None:
+        titles = ["Fix a race in the lanes.", "Fix yet another deadlock.", "Fix totals lost due to a race condition."]
+        bare = [mended(number, one, title="jobs/queue.py") for number, one in enumerate(titles, start=1)]
+        assert weak_points(bare) == []
+        telling = mended(4, "Fix a race in workers that hold no lock while the queue is read.", title="jobs/queue.py")
+        assert weak_points([*bare, telling]) == [[*bare, telling]]
+
+    def test_most_faults_of_an_environment_must_say_what_differs_there(self) -> None:
+        titles = [
+            "Fix a crash on macOS.",
+            "Fix broken builds on macOS.",
+            "Fix errors on macOS, which cannot fork twice.",
+        ]
+        changes = [mended(number, one, title=f"src/f{number}.py") for number, one in enumerate(titles, start=1)]
+        assert weak_points(changes) == []
+        telling = mended(4, "Fix wrong sizes on macOS, where `du` does not count holes.", title="src/f4.py")
+        other = mended(5, "Fix wrong paths on macOS because case is ignored there.", title="src/f5.py")
+        assert weak_points([*changes[1:], telling, other]) == [[*changes[1:], telling, other]]
+
     @pytest.mark.parametrize(
         "told",
         [
