@@ -113,7 +113,7 @@ STYLE = re.compile(
     r"(?:answer|reply|respond|speak|talk|write|explain)(?:\s+to me)?\s+(?:in\s+(?!detail|the (?:file|readme|docs?)|a (?:file|new))\w|short|brief|concise|plain|less\b)|"
     rf"(?:write|make|name|format|phrase|word|limit|structure|group|split|squash|sign|prefix|base)\s+(?:\w+\s+)?{_PRODUCTS}\s+(?:in|as|to|by|with|"
     r"short|shorter|small|smaller|long|concise|minimal|simple|under|below|within|without|atomic|lower|first|like|so|after|from)\b|"
-    rf"(?:\w+\s+)?{_PRODUCTS}\s+(?:in|as|under|below|without)\s+\w|(?:prefer|target)\s+{_OTHER}\S|stick\s+(?:to|with)\s+\S|treat\s.{{2,60}}\sas\s|"
+    rf"(?:\w+\s+)?{_PRODUCTS}\s+(?:in|as|under|below|without)\s+\w|prefer\s+{_OTHER}\S|stick\s+(?:to|with)\s+\S|treat\s.{{2,60}}\sas\s|"
     r"follow\s+.{0,60}\b(?:style|conventions?|guides?|guidelines?|patterns?|pep|standards?)\b|only\s(?:use|run|edit|touch|change|commit|write|test|import|call|add)\s(?!it\b|this\b|that\b|the (?:first|second|last)\b)\S|"
     r"(?:ask|check with|warn|consult|tell)\s+(?:me|us)?\s?(?:first\s)?(?:before|whenever|if)\b)",
     re.IGNORECASE,
@@ -126,8 +126,8 @@ ENSURES = re.compile(
 )
 """What has to hold or stay."""
 CONTRASTS = re.compile(
-    r"\buses?\s+(?!it\b|that\b|this\b).{1,80}?(?:,?\s+(?:and\s+)?not\s+|\s+(?:instead of|over)\s+|\s+instead\b)|\bnot\s+\S{1,40}\s+but\s+\S|^(?:it'?s|that'?s)?\s?\S{1,40}(?: \S{1,20})?, not \S{1,40}(?: \S{1,20})?\W*$|"
-    r"^instead of\s.{2,60}\b(?:use|run|call|write|put)\b|\b(?:is|are) (?:an? |in )?\S{2,30},? not (?:an? |in )?\S{2,30}\W*(?:$|[,;])|\s(?:rather than|in favou?r of)\s(?!(?:it|this|that)\b)\S",
+    r"\buses?\s+(?!it\b|that\b|this\b).{1,80}?(?:,?\s+(?:and\s+)?not\s+|\s+(?:instead of|over)\s+|\s+instead\b)|^(?:it'?s|that'?s)?\s?\S{1,40}(?: \S{1,20})?, not \S{1,40}(?: \S{1,20})?\W*$|"
+    r"\b(?:is|are) (?:an? |in )?\S{2,30},? not (?:an? |in )?\S{2,30}\W*(?:$|[,;])|\s(?:rather than|in favou?r of)\s(?!(?:it|this|that)\b)\S",
     re.IGNORECASE,
 )
 REASONED = re.compile(
@@ -141,8 +141,8 @@ OBLIGES = re.compile(
     r"we\s+(?:also\s+|still\s+|will\s+)?(?:need to|must|should|have to|can(?:'?t|not)|may not|(?:are not|aren'?t) allowed to)|"
     r"(?:you|one)\s+(?:must ?n[o']t|must never|may not|can'?t|cannot|can not|can only|may only|are(?:n'?t| not) (?:allowed|supposed) to|should(?:n'?t| not| never)|(?:probably )?(?:have to|need to|must|should)(?=\s+\w+\s.{2,120}\b(?:when(?:ever)?|before|unless|each|every)\b)))"
     rf"\s+(?:also |always |only |never |not |still )*(?!{_ACTIONS}\b)(?!\w+\s+(?:it|this|that|them)\b)\w+\s+\S|"
-    r"^you (?:don'?t|do not) (?:have|need) to\s\w+\s.{20,}|^you (?:may|can)\s\w+\s.{0,80}\bwithout asking\b|^it(?:'s| is) (?:\w+ )?(?:important|critical|crucial|essential|vital|mandatory) (?:that|to)\s\w+\s\S|^only\s(?:\S+\s){1,4}?(?:has|have|can|may|gets?)\s\S|"
-    r"^(?:\S+\s){1,12}?(?:is|are)\s(?:very |really |so |super )?(?:important|critical|crucial|essential|the (?:top|highest|main) priority)\b|^(?:\S+\s){1,4}preff?err?ed\b|"
+    r"^you (?:may|can)\s\w+\s.{0,80}\bwithout asking\b|^it(?:'s| is) (?:\w+ )?(?:important|critical|crucial|essential|vital|mandatory) (?:that|to)\s\w+\s\S|"
+    r"^(?:\S+\s){1,12}?(?:is|are)\s(?:very |really |so |super )?(?:important|critical|crucial|essential|the (?:top|highest|main) priority)\b|"
     r"^i (?:never|did(?:n'?t| not)) (?:said|say|ask(?:ed)?|told|tell|want(?:ed)?)\s(?:you )?(?:to|for)\s\S+\s\S|\bi (?:already |just )?(?:said|told you|asked you)\s+(?:not to|never to|to (?:only|always|never)|only|no|all|every)\s+\w+\s+\S",
     re.IGNORECASE,
 )
@@ -155,19 +155,19 @@ CONDITIONAL = re.compile(
 )
 WISHES = re.compile(
     r"(?:\b(?:i|we)\s*(?:really |also |just |only |now |still |much |usually |generally |strongly |absolutely |typically |would |'d |do not |don'?t |never ){0,3}|^would )(?:"
-    r"(?:want|need|like|love|prefer|expect)\s+(?:(?:us )?to (?:be|have|keep|use|avoid|stay|support|allow|produce|rely|own|maintain|lose|depend|integrate|commit|ship|introduce|micromanage|jump|target)\b(?!\s(?:a look|you|(?:it|this|that)\b))|"
+    r"(?:want|need|like|love|prefer|expect)\s+(?:(?:us )?to (?:be|have|keep|use|avoid|stay|support|allow|produce|rely|own|maintain|lose|depend|integrate|commit|ship|introduce|micromanage)\b(?!\s(?:a look|you|(?:it|this|that)\b))|"
     r"(?!(?:to|you|your|for|me|help|some\w*|more|one|how|if|when|what|that|want|the (?:same|idea))\b|(?:it|this|them|those|these)\b(?!\s(?:to|shown|in|as|with|next|under)\b)|an? (?:look|list|summary|review|break|commit|quick|moment)\b)"
     r"(?:\S+\s){1,14}?(?:to|in|into|on|at|by|as|for(?! you)|with|without|from|that|which|shown|created|like|only|exactly|instead|next|under|over|before|after)\b|only|all|every|no)\s*\S|"
     rf"(?:dislike|hate|loathe|insist on|can'?t stand)\s+(?:{_OTHER}(?!wasting|to say|losing)|it when )\S|(?:like|love)\s(?:\w+\s)?[a-z]{{4,}}s\s\w+\s\S|prefer\s+(?!if\b|to (?:see|hear)\b)\S|(?:don'?t|do not|never) want\s+(?!to (?!commit|have|use|depend|ship|support|rely|introduce|lose))(?!you to|it\b|this\b|that\b)\S)|"
     r"\bi(?:'d| would) rather\s+(?!not (?:say|know)\b|see\b)\w+\s+\S|\bi(?: want|'d like| would like|'d prefer| would prefer)(?: if| that)? you (?:to\s+)?\w+\s.{0,60}\b(?:before (?:you )?\w+|only|all|every|rather than|instead of|where)\b|"
-    r"\bi(?:'d| would) like (?:only|all|every|no|error)\s\S|\band i (?:really )?(?:hate|dislike|don'?t like) (?:it|that|this)\b|\b(?:wants?|want|asks? for)\s(?:all|every|only|no|\d+)\s\S+\s\S|"
+    r"\b(?:wants?|want|asks? for)\s(?:all|every|only|no|\d+)\s\S+\s\S|"
     r"^i(?:'ll| will| want to| prefer to)\s.{3,80}\b(?:myself|on my own|by hand)\b",
     re.IGNORECASE,
 )
 """What the user wants things to be, other than one action of the agent."""
 DECIDED = re.compile(
     r"\b(?:we|the team|i)(?:'ve| have| had|'re| are| all)?\s+(?:already |once )?(?:decided|agreed|chose|chosen|settled on|opted (?:for|against)|standardi[sz]ed on|went with|going with|moved (?:\w+ ){0,3}?(?:away from|off|to)|migrated|switched|dropped|committed to|ruled out|stick(?:ing)? (?:to|with))\b(?!\s+(?:it|that|this)\W*$)|"
-    r"\bwe (?:decide|agree) (?:to|on)\b|\b(?:decision|decided)\s*:|\bit (?:was|is|has been) decided\b|^we (?:have )?(?:tried|considered|evaluated)\s.{2,80}\b(?:went back|switched back|gave up|dropped|decided|rejected|but)\b",
+    r"\bwe (?:decide|agree) (?:to|on)\b|\b(?:decision|decided)\s*:|^we (?:have )?(?:tried|considered|evaluated)\s.{2,80}\b(?:went back|switched back|gave up|dropped|decided|rejected|but)\b",
     re.IGNORECASE,
 )
 SETTLES = re.compile(
@@ -191,7 +191,7 @@ _AIMS = re.compile(
 _OURS = re.compile(
     r"^(?:here\s+|at work\s+|(?:for|in|on)\s(?:\S+\s){1,6}?)?we\s+(?:only |always |never |still |do not |don'?t |no longer |usually |currently |now |also |sometimes |often |generally |mostly |normally |typically |have a |have an |have no )?"
     r"(?!(?:see|get|got|had|did|can|could|would|should|will|are|were|was|need|want|prefer|like|love|hate|dislike|expect|might|must|may|know|think|thought|talked|tried|do|go|went|came|just|already|really|ll|agree|ever|first|then|saw|took|made|say|said|look|start|continue|move|add|create)\b)(?:[a-z]+(?<!ed)|run|rely on)\s+(?!(?:it|this|that|the same|been|to)\b)\S|"
-    r"^(?:here\s+|at work\s+)?we(?:'re| are)\s+(?:not\s+|still\s+|only\s+|just\s+|completely\s+|already\s+)*(?:practi[cs]ing|following|targeting|using|prototyping|stuck (?:with|on)|limited to|on|bound to|behind|locked)\s+(?!it\b|this\b|that\b|the same\b)\S|^we(?:'re| are) (?:\w+ )?prototyping\b",
+    r"^(?:here\s+|at work\s+)?we(?:'re| are)\s+(?:not\s+|still\s+|only\s+|just\s+|completely\s+|already\s+)*(?:practi[cs]ing|following|targeting|using|stuck (?:with|on)|limited to|on|bound to|behind|locked)\s+(?!it\b|this\b|that\b|the same\b)\S",
     re.IGNORECASE,
 )
 """What the team does, and does not do."""
@@ -218,15 +218,11 @@ _HOLDS = re.compile(
     r"(?:auto[- ]?)?generated|vendored|retired|immutable|append[- ]only|private|internal|proprietary|case[- ]sensitive|rate[- ]limited|flaky|supposed to|broken (?:on|in|at|behind|with)|not (?:installed|available|needed)|"
     r"(?:\w+ly |only |never )?(?:shared with|(?:owned|maintained|used|consumed|called|managed|reviewed|read|written) by))\b|"
     r"\b(?:tests?|specs?|fixtures?|schema|contract|docs?|documentation|snapshots?|expectations?|requirements?|types?|assertions?|mocks?|reference)\s+(?:is|are)\s+(?:right|correct|wrong,? not)\b|"
-    r"\bthere(?:'s| is| are) no\s\S+(?:\s\S+)?\s(?:on|in|at|for)\s(?:this|the|our|my|these)\s|\b(?:would not|wouldn'?t|will not|won'?t) work (?:here|for us|in (?:my|our) case|on (?:this|our|my)|with|when)|"
+    r"\bthere(?:'s| is| are) no\s\S+(?:\s\S+)?\s(?:on|in|at|for)\s(?:this|the|our|my|these)\s|"
     rf"^(?:{_NOUN}){{1,5}}?(?:needs?|requires?|depends? on|relies on|expects?|only (?:works?|accepts?|supports?|runs?|reads?)|breaks (?:if|when|without)|stays? until|gets its)\s+(?!(?:an?|to|some|more|better|fixing|work|updating|another|help|attention|review)\b)\S",
     re.IGNORECASE,
 )
 """In what state something is that has a name."""
-_MEASURES = re.compile(
-    r"\b(?:takes?|took|costs?|handles?|lasts?)\s(?:\w+ ){0,3}~?\d[\d.,]*\s?(?:ms|s|secs?|seconds?|min(?:ute)?s?|hours?|gb|mb|days?)\b",
-    re.IGNORECASE,
-)
 EXPLAINS = re.compile(
     r"\b(?:bea?ca?u?a?se|becuase)(?! (?:you|i)(?:'ve|\b))|\b(?:since (?!last\b|yesterday\b|my\b|when\b)\w+ \w+|due to|(?:is|was) caused by|that'?s (?:where|why)|for (?:this|that) reason)\b|, so (?!let|can|could|i\b|please|what|how|now|go|maybe|do\b|it seems)\w",
     re.IGNORECASE,
@@ -287,10 +283,10 @@ _REMINDS = re.compile(
     r"^(?:i thought|didn'?t|haven'?t|hadn'?t|but) we (?:had )?(?:agreed?|decided?|said)\b", re.IGNORECASE
 )
 INSTRUCTS = (FORBIDS, ALLOWS, STYLE, ENSURES, CONTRASTS, REASONED, OBLIGES, CONDITIONAL, WISHES, _OF_ALL)
-STATES = (DECIDED, SETTLES, _PLANNED, _AIMS, _OURS, _PERSONAL, _PLACE, _HOLDS, _MEASURES)
+STATES = (DECIDED, SETTLES, _PLANNED, _AIMS, _OURS, _PERSONAL, _PLACE, _HOLDS)
 CERTAIN = (FORBIDS, ALLOWS, STYLE, CONTRASTS, REASONED, DECIDED, GENERAL, _OF_ALL, _HOLDS, MARKED)
 """Statements that say by themselves that they hold from now on."""
-HARD = (DECIDED, CONTRASTS, REASONED, OBLIGES, WISHES, _AIMS, _OURS, _PLACE, _HOLDS, _MEASURES)
+HARD = (DECIDED, CONTRASTS, REASONED, OBLIGES, WISHES, _AIMS, _OURS, _PLACE, _HOLDS)
 """Statements also where the sentence mentions trouble, as their reason."""
 
 TAKES_BACK = re.compile(
