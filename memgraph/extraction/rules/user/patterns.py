@@ -25,6 +25,7 @@ INCOMPLETE = re.compile(
     re.IGNORECASE,
 )
 """A fragment: what follows or the subject is missing."""
+QUESTION_TAIL = re.compile(r"\s[-–—]+\s|;\s|,\s(?=(?:so|and|but)\s)|(?<=[!)])\s")
 HALVES = re.compile(r":\s+|\s[-–—]+\s")
 CLAUSE = re.compile(r"[,;:]\s+|\s+(?:--?|–|—)\s+|\s+(?:but|and|so|because|since)\s+", re.IGNORECASE)
 
@@ -135,13 +136,13 @@ REASONED = re.compile(
     r"^(?:use|let'?s (?:not |go )?\w+)\s+(?!it\b|that\b|this\b|(?:the|my|your)\s(?:\w+\s)?(?:one|option|version|first|second|third|other|same|token)\b).{1,45}?(?:[,;:]|\s[-–—]+)\s+(?:\S+\s){1,5}?(?:is|are|was|has|have|had|caused|breaks?|does(?:n'?t)?|do(?:n'?t)?|can(?:'?t|not)?|isn'?t|aren'?t|won'?t)\b",
     re.IGNORECASE,
 )
-_ACTIONS = r"(?:see|look|check|try|go|continue|proceed|start|wait|find|figure|explore|test|talk|discuss|fix|resolve|first|have been|(?:move|be (?:removed|moved|renamed|added|changed|fixed|deleted|done|able))|find|imagine|expect|believe|tell|log|reproduce|do|just|really|know)"
+_ACTIONS = r"(?:think|see|look|check|try|go|continue|proceed|start|wait|find|figure|explore|test|talk|discuss|fix|resolve|first|have been|(?:move|be (?:removed|moved|renamed|added|changed|fixed|deleted|done|able))|find|imagine|expect|believe|tell|log|reproduce|do|just|really|know)"
 OBLIGES = re.compile(
     rf"^(?:(?:{_NOUN}|it\s+|they\s+|that\s+|(?:everything|nobody|nothing|all)\s+(?:\w+\s+)?){{1,8}}?(?:must(?:n'?t)?|should(?:n'?t)?|shall|ought to|needs? to|ha(?:s|ve) to|may not|can(?:'?t|not| not| only)|(?:is|are) (?:not )?(?:allowed|supposed) to)|"
     r"we\s+(?:also\s+|still\s+|will\s+)?(?:need to|must|should|have to|can(?:'?t|not)|may not|(?:are not|aren'?t) allowed to)|"
     r"(?:you|one)\s+(?:must ?n[o']t|must never|may not|can'?t|cannot|can not|can only|may only|are(?:n'?t| not) (?:allowed|supposed) to|should(?:n'?t| not| never)|(?:probably )?(?:have to|need to|must|should)(?=\s+\w+\s.{2,120}\b(?:when(?:ever)?|before|unless|each|every)\b)))"
     rf"\s+(?:also |always |only |never |not |still )*(?!{_ACTIONS}\b)(?!\w+\s+(?:it|this|that|them)\b)\w+\s+\S|"
-    r"^you (?:may|can)\s\w+\s.{0,80}\bwithout asking\b|^it(?:'s| is) (?:\w+ )?(?:important|critical|crucial|essential|vital|mandatory) (?:that|to)\s\w+\s\S|"
+    r"^you (?:don'?t|do not) (?:have|need) to\s(?!worry|bother)\w+\s.{20,}|^you (?:may|can)\s\w+\s.{0,80}\bwithout asking\b|\byou(?:'re| are) (?:\w+ )?(?:instructed|told|supposed|expected) (?:not )?to\s\w+|^it(?:'s| is) (?:\w+ )?(?:important|critical|crucial|essential|vital|mandatory) (?:that|to)\s\w+\s\S|"
     r"^(?:\S+\s){1,12}?(?:is|are)\s(?:very |really |so |super )?(?:important|critical|crucial|essential|the (?:top|highest|main) priority)\b|"
     r"^i (?:never|did(?:n'?t| not)) (?:said|say|ask(?:ed)?|told|tell|want(?:ed)?)\s(?:you )?(?:to|for)\s\S+\s\S|\bi (?:already |just )?(?:said|told you|asked you)\s+(?:not to|never to|to (?:only|always|never)|only|no|all|every)\s+\w+\s+\S",
     re.IGNORECASE,
@@ -155,11 +156,11 @@ CONDITIONAL = re.compile(
 )
 WISHES = re.compile(
     r"(?:\b(?:i|we)\s*(?:really |also |just |only |now |still |much |usually |generally |strongly |absolutely |typically |would |'d |do not |don'?t |never ){0,3}|^would )(?:"
-    r"(?:want|need|like|love|prefer|expect)\s+(?:(?:us )?to (?:be|have|keep|use|avoid|stay|support|allow|produce|rely|own|maintain|lose|depend|integrate|commit|ship|introduce|micromanage)\b(?!\s(?:a look|you|(?:it|this|that)\b))|"
+    r"(?:want|need|like|love|prefer|expect)\s+(?:(?:us )?to (?:be|have|keep|use|avoid|stay|support|allow|produce|rely|own|maintain|lose|integrate|micromanage)\b(?!\s(?:a look|you|(?:it|this|that)\b))|"
     r"(?!(?:to|you|your|for|me|help|some\w*|more|one|how|if|when|what|that|want|the (?:same|idea))\b|(?:it|this|them|those|these)\b(?!\s(?:to|shown|in|as|with|next|under)\b)|an? (?:look|list|summary|review|break|commit|quick|moment)\b)"
     r"(?:\S+\s){1,14}?(?:to|in|into|on|at|by|as|for(?! you)|with|without|from|that|which|shown|created|like|only|exactly|instead|next|under|over|before|after)\b|only|all|every|no)\s*\S|"
-    rf"(?:dislike|hate|loathe|insist on|can'?t stand)\s+(?:{_OTHER}(?!wasting|to say|losing)|it when )\S|(?:like|love)\s(?:\w+\s)?[a-z]{{4,}}s\s\w+\s\S|prefer\s+(?!if\b|to (?:see|hear)\b)\S|(?:don'?t|do not|never) want\s+(?!to (?!commit|have|use|depend|ship|support|rely|introduce|lose))(?!you to|it\b|this\b|that\b)\S)|"
-    r"\bi(?:'d| would) rather\s+(?!not (?:say|know)\b|see\b)\w+\s+\S|\bi(?: want|'d like| would like|'d prefer| would prefer)(?: if| that)? you (?:to\s+)?\w+\s.{0,60}\b(?:before (?:you )?\w+|only|all|every|rather than|instead of|where)\b|"
+    rf"(?:dislike|hate|loathe|insist on|can'?t stand|(?<=n't )like|(?<=not )like)\s+(?:{_OTHER}(?!wasting|to say|losing)|it when )\S|(?:like|love)\s(?:\w+\s)?[a-z]{{4,}}s\s\w+\s\S|prefer\s+(?!if\b|to (?:see|hear)\b)\S|(?:don'?t|do not|never) want\s+(?!to (?!commit|have|use|depend|ship|support|rely|introduce|lose))(?!you to|it\b|this\b|that\b)\S)|"
+    r"\bi(?:'d| would) rather\s+(?!not (?:say|know)\b|see\b)\w+\s+\S|\bi(?: want|'d like| would like|'d prefer| would prefer)(?: if| that)? you (?:to\s+)?\w+\s.{0,120}\b(?:before (?:you )?\w+|only|all|every|rather than|instead of|where|unless)\b|"
     r"\b(?:wants?|want|asks? for)\s(?:all|every|only|no|\d+)\s\S+\s\S|"
     r"^i(?:'ll| will| want to| prefer to)\s.{3,80}\b(?:myself|on my own|by hand)\b",
     re.IGNORECASE,
@@ -299,6 +300,7 @@ ONLY_TAKES_BACK = re.compile(
     r"my (?:mistake|bad)|i take (?:that|it) back|i changed my mind)\W*$",
     re.IGNORECASE,
 )
+BANS = re.compile(r"\b(?:do not|don'?t|dont|never|no longer|stop)\s+us(?:e|ing)\s+([\w./@`-]+)", re.IGNORECASE)
 PROPOSES = re.compile(r"^let'?s\b", re.IGNORECASE)
 PROPOSES_LATER = re.compile(r"\b(?:let'?s|so far)\b", re.IGNORECASE)
 NEGATION = re.compile(r"\b(?:no|not|never|don'?t|do not|dont|avoid|stop|without|no longer|n't)\b", re.IGNORECASE)

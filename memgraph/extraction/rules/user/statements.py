@@ -64,6 +64,9 @@ def statements_in(message: str) -> list[UserStatement]:
     before, was_kept = "", False
     parts = (one for part in sentences(own_words(message)) for one in patterns.LOWER_CASE_SENTENCE.split(part))
     for part in parts:
+        if patterns.is_question(part) and not patterns.NOTICED.match(part):  # "I want X on Y -- is that what you did?"
+            first = patterns.QUESTION_TAIL.split(part, maxsplit=1)[0]
+            part = first if first != part and _kind(first) else part  # noqa: PLW2901
         if _points_elsewhere(part):  # "It works like this: …", "this is odd - …"
             halves = patterns.HALVES.split(part, maxsplit=1)
             part = max(halves, key=lambda half: (_kind(half) is not None, not _points_elsewhere(half)))  # noqa: PLW2901
@@ -110,6 +113,9 @@ def takes_back(message: str, earlier: UserStatement, *, is_latest: bool) -> bool
             lifted
         ):
             return True
+    banned = [match[1].strip("`.") for match in patterns.BANS.finditer(message[:_MAX_CHARS]) if NAMES.search(match[1])]
+    if any(name in earlier.text for name in banned) and not patterns.NEGATION.search(earlier.text):
+        return True
     other = (bool(patterns.NEGATION.search(said)) for said in (message[:_MAX_CHARS], earlier.text))
     return shared >= max(2, 0.8 * len(its)) and len(set(other)) == 2 and bool(statements_in(message))
 

@@ -559,6 +559,10 @@ class TestTheUser:
         other = "Packages are built on the arm runner."
         assert len(found(session(said=[told(other), told(lifted)]))) == 2
 
+    def test_a_wish_for_what_is_banned_later_is_not_kept(self) -> None:
+        said = [told("I want the totals to be read from LEDGER_URL."), told("no, don't use LEDGER_URL, read the file")]
+        assert "I want" not in " ".join(one.memory.content for one in found(session(said=said)))
+
     def test_what_may_concern_only_the_moment_is_worth_less(self) -> None:
         wish = only(session(said=[told("I want the totals to be shown in the header.")]), "instruction")
         rule = only(session(said=[told("Never show totals in the header.")]), "instruction")
