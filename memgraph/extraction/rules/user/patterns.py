@@ -58,7 +58,7 @@ TROUBLE = re.compile(
 )
 """A report of what is seen."""
 
-POINTING = re.compile(r"^(?!it(?:'s| is) (?:\w+ )?(?:important|critical|crucial|essential|vital|mandatory|fine|ok(?:ay)?|allowed) (?:to|that)\b|there(?:'s| are| is) (?:no|two|three|four|several|only|an?)\b|this (?:project|repo|repository|code ?base|service|app|machine|box|team|company|library|package|tool|site|system)\b)(?:it|its|it's|this|that|that's|thats|these|those|they|them|he|she|there|here|same|the (?:same|other|first|second|last|latter) one|(?:none|some|all|any|each|most|both|neither|one) of (?:them|these|those|which))\b", re.IGNORECASE)  # fmt: skip
+POINTING = re.compile(r"^(?!it(?:'s| is) (?:\w+ )?(?:important|critical|crucial|essential|vital|mandatory|fine|ok(?:ay)?|allowed) (?:to|that)\b|there(?:'s| are| is) (?:no|one|two|three|four|several|only|an?)\b|this (?:project|repo|repository|code ?base|service|app|machine|box|team|company|library|package|tool|site|system)\b)(?:it|its|it's|this|that|that's|thats|these|those|they|them|he|she|there|here|same|the (?:same|other|first|second|last|latter) one|(?:none|some|all|any|each|most|both|neither|one) of (?:them|these|those|which))\b", re.IGNORECASE)  # fmt: skip
 REFERS = re.compile(
     r"^we(?:'ve|'re|'ll| have| are| will)\s(?:\S+\s){0,3}(?:it|them|this|these|those)\b|^(?:anything|everything|everyone|all|any) (?:else|other)\b",
     re.IGNORECASE,
@@ -141,7 +141,7 @@ OBLIGES = re.compile(
     rf"^(?:(?:{_NOUN}|it\s+|they\s+|that\s+|(?:everything|nobody|nothing|all)\s+(?:\w+\s+)?){{1,8}}?(?:must(?:n'?t)?|should(?:n'?t)?|shall|ought to|needs? to|ha(?:s|ve) to|may not|can(?:'?t|not| not| only)|(?:is|are) (?:not )?(?:allowed|supposed) to)|"
     r"we\s+(?:also\s+|still\s+|will\s+)?(?:need to|must|should|have to|can(?:'?t|not)|may not|(?:are not|aren'?t) allowed to)|"
     r"(?:you|one)\s+(?:must ?n[o']t|must never|may not|can'?t|cannot|can not|can only|may only|are(?:n'?t| not) (?:allowed|supposed) to|should(?:n'?t| not| never)|(?:probably )?(?:have to|need to|must|should)(?=\s+\w+\s.{2,120}\b(?:when(?:ever)?|before|unless|each|every)\b)))"
-    rf"\s+(?:also |always |only |never |not |still )*(?!{_ACTIONS}\b)(?!\w+\s+(?:it|this|that|them)\b)\w+\s+\S|"
+    rf"\s+(?:also |always |only |never |not |still |just )*(?!{_ACTIONS}\b)(?!\w+\s+(?:it|this|that|them)\b)\w+\s+\S|"
     r"^you (?:don'?t|do not) (?:have|need) to\s(?!worry|bother)\w+\s.{20,}|^you (?:may|can)\s\w+\s.{0,80}\bwithout asking\b|\byou(?:'re| are) (?:\w+ )?(?:instructed|told|supposed|expected) (?:not )?to\s\w+|^it(?:'s| is) (?:\w+ )?(?:important|critical|crucial|essential|vital|mandatory) (?:that|to)\s\w+\s\S|"
     r"^(?:\S+\s){1,12}?(?:is|are)\s(?:very |really |so |super )?(?:important|critical|crucial|essential|the (?:top|highest|main) priority)\b|"
     r"^i (?:never|did(?:n'?t| not)) (?:said|say|ask(?:ed)?|told|tell|want(?:ed)?)\s(?:you )?(?:to|for)\s\S+\s\S|\bi (?:already |just )?(?:said|told you|asked you)\s+(?:not to|never to|to (?:only|always|never)|only|no|all|every)\s+\w+\s+\S",
