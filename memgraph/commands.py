@@ -23,8 +23,10 @@ from memgraph.model.memory import (
     MEMORY_TYPES,
     AgentMemory,
     MemoryType,
+    PrivacyTier,
     SemanticMemory,
     StoredMemory,
+    TrustClass,
     Vector,
 )
 from memgraph.model.relevance import confidence_label
@@ -147,19 +149,39 @@ class MemoryCommands:
         return MemoryCommandResult(command="unforget", success=True, message=message, data={"id": memory.id})
 
     def ask(
-        self, query: str, *, agent: str = UNNAMED, justification: str | None = None, **scope: Any
+        self,
+        query: str,
+        *,
+        agent: str = UNNAMED,
+        justification: str | None = None,
+        project_id: str | None = None,
+        session: str | None = None,
+        task_id: str | None = None,
+        all_tasks: bool = False,
+        agents: Sequence[str] | None = None,
+        privacy_tiers: Sequence[PrivacyTier] | None = None,
+        trust_classes: Sequence[TrustClass] | None = None,
     ) -> MemoryCommandResult:
         """Return up to five episodes that match a question, most similar first, each with a label of its relevance.
 
         Only what the agent may have is searched; see `MemoryRetrieval.search_memories`. Without vectors, only episodes that share a word with the question match. Asking does not count as use.
 
-        Parameters
-        ----------
-        scope : Any
-            `project_id`, `session`, `task_id`, `all_tasks`, `agents`, `privacy_tiers` and `trust_classes`, as in `RetrievalQuery`.
+        The other arguments restrict it as in `RetrievalQuery`.
         """
         vector = self._vector(query)
-        asked = RetrievalQuery.parse({**scope, "agent_name": agent, "justification": justification})
+        asked = RetrievalQuery.parse(
+            {
+                "agent_name": agent,
+                "justification": justification,
+                "project_id": project_id,
+                "session": session,
+                "task_id": task_id,
+                "all_tasks": all_tasks,
+                "agents": agents,
+                "privacy_tiers": privacy_tiers,
+                "trust_classes": trust_classes,
+            }
+        )
         access = self._store.access_of(asked.agent_name, asked.justification)
         self._store.auditing.check_asked(access, "search", tiers=asked.privacy_tiers)
         with self._store.reader.frozen():
@@ -193,14 +215,16 @@ class MemoryCommands:
         state: State | None = None,
         limit: int = 20,
         sort_by: SortBy = "relevance",
-        **only: Any,
+        session: str | None = None,
+        task_id: str | None = None,
+        agents: Sequence[str] | None = None,
+        privacy_tiers: Sequence[PrivacyTier] | None = None,
+        trust_classes: Sequence[TrustClass] | None = None,
+        domain: str | None = None,
     ) -> list[MemoryListEntry]:
         """Return an entry for each listed memory, or for each memory in a state; highest relevance or newest first.
 
-        Parameters
-        ----------
-        only : Any
-            `session`, `task_id`, `agents`, `privacy_tiers`, `trust_classes` and `domain`, as in `AgentMemoryStore.list_memories`.
+        The arguments are those of `AgentMemoryStore.list_memories`.
         """
         memories = self._store.list_memories(
             type=checked(MemoryType | None, type, "type"),
@@ -209,7 +233,12 @@ class MemoryCommands:
             state=checked(State | None, state, "state"),
             limit=checked(Limit, limit, "limit"),
             by=checked(SortBy, sort_by, "sort_by"),
-            **only,
+            session=session,
+            task_id=task_id,
+            agents=agents,
+            privacy_tiers=privacy_tiers,
+            trust_classes=trust_classes,
+            domain=domain,
         )
         return [self._entry(memory) for memory in memories]
 

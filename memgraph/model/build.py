@@ -122,10 +122,13 @@ class Candidate(Model):
         from it, so each part is consolidated once. None: its position is used.
     memory : AgentMemory
         The memory itself; its `reason` states why it was made.
+    is_stated : bool
+        Whether a user stated it. Each is kept, however many memories a log may have.
     """
 
     key: Name | None = None
     memory: AgentMemory
+    is_stated: bool = False
 
 
 class ExtractionResult(Model):

@@ -49,7 +49,7 @@ NOT_READERS = {
     "proposals approve", "proposals reject", "proposals reopen", "contradictions find", "contradictions resolve",
     "contradictions dismiss", "distil answer", "distil skip", "sleep", "collect", "archive",
     "unarchive", "invalidate", "revalidate", "supersede", "unsupersede", "delete", "undelete", "link", "unlink", "import", "embed", "reembed",
-    "format-age", "rebuild", "verify", "audit", "doctor", "repair", "config init", "config show", "docs", "demo",
+    "format-age", "completion", "rebuild", "verify", "audit", "doctor", "repair", "config init", "config show", "docs", "demo",
 }  # fmt: skip
 """Commands of the owner that change, maintain or explain the store, and print at most the memory that they were given."""
 ASKING_METHODS = {
@@ -67,7 +67,7 @@ OWNERS_METHODS = {
         "apply_decay", "calculate_decayed_relevance", "format_injected_prefix", "get_confidence_label", "get_confidence_text",
     },
     MemoryCommands: {
-        "export_memories", "forget", "format_age", "import_memories", "list", "remember", "show", "stats", "unforget",
+        "export_memories", "forget", "format_age", "import_memories", "list", "remember", "show", "stats", "unforget", "wordings",
     },
 }  # fmt: skip
 

@@ -68,7 +68,8 @@ class RuleExtractor:
             said = canonical_name(memory.content)
             if said not in seen:
                 seen.add(said)
-                candidates.append(Candidate(key=finding.key[:400], memory=memory))
+                is_stated = finding.said is not None
+                candidates.append(Candidate(key=finding.key[:400], memory=memory, is_stated=is_stated))
         return ExtractionResult(candidates=candidates, extractor="rules")
 
 
