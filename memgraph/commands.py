@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -12,6 +13,7 @@ import numpy as np
 from memgraph.embedding import embed_query
 from memgraph.errors import EmbeddingError, InvalidInputError, NotFoundError
 from memgraph.extraction.secrets import kinds_of_secrets
+from memgraph.fold.wordings import other_wordings
 from memgraph.index.supersession import superseded
 from memgraph.lifecycle.dedup.copies import merge_copies_of
 from memgraph.logs import logger_of
@@ -32,7 +34,8 @@ from memgraph.model.results.listing import (
     MemoryListEntry,
     MemoryStats,
 )
-from memgraph.model.timestamps import age, to_iso
+from memgraph.model.results.retrieval import RetrievalQuery
+from memgraph.model.timestamps import age, epoch_days, to_iso
 from memgraph.ports import Embedder, Progress
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.retrieval.likeness import holding, likeness
@@ -40,6 +43,7 @@ from memgraph.retrieval.stages.rank import best
 from memgraph.store import AgentMemoryStore
 from memgraph.store.access.hidden_sources import withheld
 from memgraph.store.access.permitted import permitted
+from memgraph.store.access.scope import admitted, scope_of
 from memgraph.text.cutting import preview, split_text
 from memgraph.transfer import export_of, import_into
 
@@ -142,17 +146,25 @@ class MemoryCommands:
             message = f"No longer forgotten: {shown}; undo: memgraph forget {memory.id}"
         return MemoryCommandResult(command="unforget", success=True, message=message, data={"id": memory.id})
 
-    def ask(self, query: str, *, agent: str = UNNAMED, justification: str | None = None) -> MemoryCommandResult:
+    def ask(
+        self, query: str, *, agent: str = UNNAMED, justification: str | None = None, **scope: Any
+    ) -> MemoryCommandResult:
         """Return up to five episodes that match a question, most similar first, each with a label of its relevance.
 
-        Only what the agent may have is searched; see `MemoryRetrieval.search_memories`. Without vectors, only episodes that share a word with the question match. Memories of a task (`task_id`) are excluded.
-        Asking does not count as use.
+        Only what the agent may have is searched; see `MemoryRetrieval.search_memories`. Without vectors, only episodes that share a word with the question match. Asking does not count as use.
+
+        Parameters
+        ----------
+        scope : Any
+            `project_id`, `session`, `task_id`, `all_tasks`, `agents`, `privacy_tiers` and `trust_classes`, as in `RetrievalQuery`.
         """
         vector = self._vector(query)
-        access = self._store.access_of(agent, justification)
+        asked = RetrievalQuery.parse({**scope, "agent_name": agent, "justification": justification})
+        access = self._store.access_of(asked.agent_name, asked.justification)
+        self._store.auditing.check_asked(access, "search", tiers=asked.privacy_tiers)
         with self._store.reader.frozen():
             index = self._store.reader.index
-            shared = self._store.reader.listed() & (index.column("task") < 0)
+            shared = admitted(index, scope_of(asked, access), epoch_days(self._store.now()))
             if (may := permitted(self._store.reader, access, "search")) is not None:
                 shared &= may
             if (hidden := withheld(self._store.reader)) is not None:
@@ -181,8 +193,15 @@ class MemoryCommands:
         state: State | None = None,
         limit: int = 20,
         sort_by: SortBy = "relevance",
+        **only: Any,
     ) -> list[MemoryListEntry]:
-        """Return an entry for each listed memory, or for each memory in a state; highest relevance or newest first."""
+        """Return an entry for each listed memory, or for each memory in a state; highest relevance or newest first.
+
+        Parameters
+        ----------
+        only : Any
+            `session`, `task_id`, `agents`, `privacy_tiers`, `trust_classes` and `domain`, as in `AgentMemoryStore.list_memories`.
+        """
         memories = self._store.list_memories(
             type=checked(MemoryType | None, type, "type"),
             project_id=checked(Name | None, project, "project"),
@@ -190,12 +209,20 @@ class MemoryCommands:
             state=checked(State | None, state, "state"),
             limit=checked(Limit, limit, "limit"),
             by=checked(SortBy, sort_by, "sort_by"),
+            **only,
         )
         return [self._entry(memory) for memory in memories]
 
     def show(self, id: str) -> StoredMemory | None:
         """Return a memory, or None if it does not exist or was deleted."""
         return self._store.get_memory(checked(str, id, "id"))
+
+    def wordings(self, id: str) -> builtins.list[str]:
+        """Return the other wordings of a memory: its duplicates', and its own that theirs replaced. Reads the whole journal."""
+        memory = self.show(id)
+        if memory is None or memory.updated_at == memory.created_at:  # nothing was merged into it
+            return []
+        return other_wordings(self._store.reader.history(memory.id), memory.id)
 
     def stats(self) -> MemoryStats:
         """Return the counts of the store."""

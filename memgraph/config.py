@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from memgraph.errors import ConfigError, InvalidInputError
-from memgraph.model.base import Count, Model, Name, Text, storable
+from memgraph.model.base import Address, Count, Model, Name, storable
 from memgraph.model.build import ConsolidationConfig as ConsolidationConfig  # noqa: PLC0414 - public here
 from memgraph.model.model_usage import ChatServer, ModelBudget
 from memgraph.model.relevance import ForgettingCurveConfig
@@ -183,7 +183,7 @@ class AgentMemoryConfig(Model):
     distil_orders_a_day: Count = Field(
         default=20, description="Maximum number of work orders made in a day for agents or people (`memgraph distil`)."
     )
-    ollama_host: Text = Field(
+    ollama_host: Address = Field(
         default="", description="Address of the Ollama server. Empty: OLLAMA_HOST, else http://127.0.0.1:11434."
     )
     ollama_model: Name = Field(default="llama3.2", description="The Ollama model that extracts memories.")

@@ -25,7 +25,7 @@ MODULES = {
 MAX_LINES = 400
 
 LAYERS = (
-    ("errors", "model", "text", "ports", "privacy", "config", "assets", "logs", "ollama"),
+    ("errors", "model", "text", "ports", "privacy", "config", "assets", "logs", "model_server", "ollama"),
     ("disk",),
     ("journal",),
     ("fold",),
@@ -44,7 +44,7 @@ SIBLINGS = {
     "ports": {"model"},
     "privacy": {"model", "errors"},
     "config": {"model", "errors", "privacy"},
-    "ollama": {"errors", "ports"},
+    "ollama": {"errors", "model", "model_server", "ports"},
     "assets": {"errors"},
     "facade": {"commands"},
     "interfaces": {"viz"},
@@ -74,7 +74,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "edges",
         "records memories learning distillation",
         "fold",
-        "last_state projection",
+        "last_state projection wordings",
         "event_time",
         "history",
     ),
@@ -114,7 +114,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "results",
         "events",
     ),
-    "retrieval": ("scope", "stages", "context", "pipeline", "likeness", "retrieval"),
+    "retrieval": ("stages", "context", "pipeline", "likeness", "retrieval"),
     "store": (
         "projection",
         "commit",
@@ -481,7 +481,10 @@ def test_the_engines_are_imported_by_their_names_alone(vendor):
     assert every_module(vendor_imports, vendor=vendor, home="memgraph.graph.connection") == []
 
 
-CLIENTS = {"ollama": {"memgraph.ollama"}, "httpx": {"memgraph.ollama", "memgraph.extraction.llm.chat_completions"}}
+CLIENTS = {
+    "ollama": {"memgraph.ollama"},
+    "httpx": {"memgraph.model_server", "memgraph.ollama", "memgraph.extraction.llm.chat_completions"},
+}
 """Clients of models' servers, and the modules that import them: one for each protocol."""
 
 

@@ -45,6 +45,10 @@ class BuildTask(Model):
         The earlier task whose decision this one reverses by another change: it goes back to what was left, or restores what was removed.
     mends, mends_subject : str or None, str
         The earlier task whose mistake this one corrects, and what it was called.
+    repeats : str or None
+        The earlier task that said the same, and that this one only brings in, such as the merge of a commit.
+    release : str or None
+        The first release that contains it.
     attempt, attempts : int or None
         The number of the attempt at a task, as the source counts them, and how many there were.
     """
@@ -68,6 +72,8 @@ class BuildTask(Model):
     takes_back: Name | None = None
     mends: Name | None = None
     mends_subject: LogText = ""
+    repeats: Name | None = None
+    release: Name | None = None
     attempt: Count | None = None
     attempts: Count | None = None
 
@@ -151,6 +157,8 @@ class ConsolidationConfig(Model):
 
     Attributes
     ----------
+    deduplication_threshold : float
+        Minimum cosine of two findings that are compared as duplicates; the other thresholds are in `memgraph.lifecycle.dedup.thresholds`.
     max_duration_ms : float
         Time limit for extracting and embedding one batch, and for comparing and storing the candidates of each build. What
         does not fit is left to the next call with the same logs.

@@ -37,8 +37,10 @@ from memgraph.model.timestamps import days_between
 MemoryType = Literal["episodic", "semantic", "procedural"]
 Outcome = Literal["positive", "negative", "neutral", "unknown"]
 PrivacyTier = Literal["public", "sensitive", "private"]
+SESSION_SOURCES = frozenset({"turn", "chat memory", "chat context", "working memory"})
+"""Sources of what is only told in its own session. What was extracted from a session is knowledge of its project."""
 TrustClass = Literal["user", "agent", "tool", "imported", "web"]
-EntityKind = Literal["file", "symbol", "package", "person", "error", "issue", "commit", "url", "concept", "user"]
+EntityKind = Literal["file", "symbol", "package", "person", "error", "issue", "release", "commit", "url", "concept", "user"]  # fmt: skip
 
 MEMORY_TYPES: tuple[MemoryType, ...] = ("episodic", "semantic", "procedural")
 

@@ -35,10 +35,10 @@ from memgraph.privacy.access import Access
 from memgraph.retrieval.context.budget import count_tokens, within_tokens
 from memgraph.retrieval.context.prefix import format_prefix
 from memgraph.retrieval.pipeline import ranked
-from memgraph.retrieval.scope import Scope
 from memgraph.retrieval.stages.certainty import certainty_word
 from memgraph.retrieval.stages.walk import opposed_among
 from memgraph.store import AgentMemoryStore
+from memgraph.store.access.scope import Scope, scope_of
 
 logger = logger_of(__name__)
 
@@ -115,14 +115,7 @@ class MemoryRetrieval:
             notice = f"{said}; {notice}" if notice else said
         most = self._most(query)
         access = self._access(query.agent_name, query.justification, query.privacy_tiers)
-        scope = Scope(
-            access=access,
-            project_id=query.project_id,
-            task_id=query.task_id,
-            agents=query.agents,
-            privacy_tiers=query.privacy_tiers,
-            trust_classes=query.trust_classes,
-        )
+        scope = scope_of(query, access)
         with self._store.reader.frozen(), timed(logger, logging.DEBUG, "ranked for a recall") as counts:
             ranking = ranked(self._store, text, vector, scope, self._config, wanted=max(most.values()))
             slots = ranking.best_of_types(most)
@@ -184,7 +177,9 @@ class MemoryRetrieval:
         domain: str | None = None,
         include_archived: bool = False,
         project_id: str | None = None,
+        session: str | None = None,
         task_id: str | None = None,
+        all_tasks: bool = False,
         agents: Sequence[str] | None = None,
         privacy_tiers: Sequence[PrivacyTier] | None = None,
         trust_classes: Sequence[TrustClass] | None = None,
@@ -201,6 +196,8 @@ class MemoryRetrieval:
             Who asks, and why it needs sensitive memories; see `RetrievalQuery`.
         domain : str, optional
             Only memories of this domain, of ``general``, and without a domain.
+        project_id, session, task_id, all_tasks, agents, privacy_tiers, trust_classes : optional
+            As in `RetrievalQuery`.
         include_archived : bool
             Include archived memories; deleted, suppressed and invalid ones are never found.
 
@@ -220,7 +217,9 @@ class MemoryRetrieval:
         scope = Scope(
             access=access,
             project_id=checked(Name | None, project_id, "project_id"),
+            session=checked(Name | None, session, "session"),
             task_id=checked(Name | None, task_id, "task_id"),
+            all_tasks=checked(bool, all_tasks, "all_tasks"),
             agents=checked(list[Name] | None, agents, "agents"),
             privacy_tiers=privacy_tiers,
             trust_classes=checked(list[TrustClass] | None, trust_classes, "trust_classes"),

@@ -123,14 +123,30 @@ class Transitions:
             The newer one is itself superseded by the older one, directly or through others.
         """
         with self._writer.exclusive():
-            older, newer = self._reader.known(older_id).id, self._reader.known(by).id
-            if older != newer and older in self._newer_than(newer):
-                raise InvalidInputError("is itself superseded by that memory; undo that first", field="by", value=by)
-            known = self._reader.record("SUPERSEDES", (newer, older)) or {}
-            said = {**known, **_given(reason=reason, score=score)}
-            if known == said and known:
-                return Link.parse({"source_id": newer, "relation": "SUPERSEDES", "target_id": older, **known})
-            return self.link(newer, "SUPERSEDES", older, **said)
+            event = self.supersession(older_id, by=by, reason=reason, score=score)
+            known = self._reader.record("SUPERSEDES", (event.source_id, event.target_id))
+            if known is None or known != {**known, **_given(reason=reason, score=score)}:
+                self._writer.append_about(event.source_id, lambda _row, _now: event)
+        return Link.parse(event.model_dump())
+
+    def supersession(
+        self, older_id: str, *, by: str, reason: str | None = None, score: float | None = None
+    ) -> MemoryLinked:
+        """Return the event that `supersede` would commit, for a commit with other events.
+
+        Raises
+        ------
+        NotFoundError, InvalidInputError
+            As for `supersede`.
+        """
+        older, newer = self._reader.known(older_id).id, self._reader.known(by).id
+        if older == newer:
+            raise InvalidInputError("is the memory itself", field="target_id", value=older_id)
+        if older in self._newer_than(newer):
+            raise InvalidInputError("is itself superseded by that memory; undo that first", field="by", value=by)
+        known = self._reader.record("SUPERSEDES", (newer, older)) or {"created_at": self._now()}
+        said = {**known, **_given(reason=reason, score=score)}
+        return MemoryLinked.parse({**said, "source_id": newer, "relation": "SUPERSEDES", "target_id": older})
 
     def unsupersede(self, older_id: str, *, by: str | None = None) -> list[str]:
         """Undo `supersede` by one memory or (None) by all; return the ids of those that no longer replace it.

@@ -314,6 +314,7 @@ class AgentMemoryStore:
     invalidate = _by("_transitions", Transitions.invalidate)
     revalidate = _by("_transitions", Transitions.revalidate)
     supersede = _by("_transitions", Transitions.supersede)
+    supersession = _by("_transitions", Transitions.supersession)
     unsupersede = _by("_transitions", Transitions.unsupersede)
     link = _by("_transitions", Transitions.link)
     unlink = _by("_transitions", Transitions.unlink)

@@ -87,7 +87,7 @@ def _from_tasks(log: BuildEventLog) -> Iterator[Finding]:
     is_history = log.source == "git"
     said: set[str] = set()
     for given in log.tasks[:_MAX_TASKS]:
-        if is_by_bot(given.agent_name):
+        if is_by_bot(given.agent_name) or given.repeats:
             continue
         request = _MERGED_REQUEST.match(given.description) if is_history else None
         task = _opened(given, request) if is_history else given

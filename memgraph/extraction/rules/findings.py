@@ -133,7 +133,7 @@ def composed(finding: Finding, setting: Setting) -> AgentMemory:
         "evidence_build_ids": [log.build_id],
         "agents_involved": agents,
         "tags": _tags(finding),
-        "entities": _issues(task) if task and setting.is_git else [],
+        "entities": _known_to_the_source(task) if task and setting.is_git else [],
         "title": _title(finding),
         "session_id": log.session_id,
         "source": log.source,
@@ -173,12 +173,13 @@ def composed(finding: Finding, setting: Setting) -> AgentMemory:
     )
 
 
-def _issues(task: BuildTask) -> list[Entity]:
-    """Return the issues and pull requests that a commit names as what it concerns."""
+def _known_to_the_source(task: BuildTask) -> list[Entity]:
+    """Return the issues and pull requests that a commit names as what it concerns, and the first release that contains it."""
     named = [match[1] for match in _ISSUE.finditer(task.description[:MAX_SUBJECT_CHARS])]
     for match in _ISSUES.finditer(task.output[:_MAX_BODY_CHARS]):
         named += [issue[1] for issue in _ISSUE.finditer(match.group())]
-    return [Entity(name=name, kind="issue") for name in list(dict.fromkeys(named))[:_MAX_ISSUES]]
+    issues = [Entity(name=name, kind="issue") for name in list(dict.fromkeys(named))[:_MAX_ISSUES]]
+    return [*issues, Entity(name=task.release, kind="release")] if task.release else issues
 
 
 def _resolution(finding: Finding) -> str | None:

@@ -10,6 +10,7 @@ from memgraph.lifecycle.contradictions.search import described, find_contradicti
 from memgraph.lifecycle.dedup.copies import merge_copies_of
 from memgraph.lifecycle.dedup.duplicates import duplicate_of, of_scope, possible_duplicates
 from memgraph.lifecycle.dedup.merge import merge_event, merged
+from memgraph.lifecycle.dedup.thresholds import OBSERVATION_COSINE
 from memgraph.lifecycle.intake.episodes import episode_of, redacted
 from memgraph.lifecycle.intake.forgotten import is_forgotten
 from memgraph.lifecycle.run.embedding import vectors_of
@@ -23,8 +24,6 @@ from memgraph.store import AgentMemoryStore
 from memgraph.store.commit.append import Write, with_vector
 from memgraph.text.cutting import split_text
 
-THRESHOLD = 0.85
-"""Minimum cosine of two observations with the same meaning (design §5, seed 2)."""
 _FORGOTTEN = "says again what was forgotten; `memgraph unforget` takes that back"
 
 
@@ -119,8 +118,8 @@ def _memory(
 def _settled(store: AgentMemoryStore, part: SemanticMemory) -> tuple[SemanticMemory, StoredMemory | None] | None:
     """Return a part and the matching memory in force, if any; None if the part was forgotten."""
     mask = possible_duplicates(store, part) & of_scope(store, "domain", part.domain)
-    alike, known = duplicate_of(store, part, mask, threshold=THRESHOLD)
-    return None if is_forgotten(store, part, threshold=THRESHOLD, alike=alike) else (part, known)
+    alike, known = duplicate_of(store, part, mask, threshold=OBSERVATION_COSINE)
+    return None if is_forgotten(store, part, threshold=OBSERVATION_COSINE, alike=alike) else (part, known)
 
 
 def _merge(

@@ -115,7 +115,12 @@ class RetrievalQuery(Model):
     max_episodic, max_semantic, max_procedural, max_tokens : int or None
         Budget; None: the configured budget.
     session_id, task_id, build_id : str or None
-        Recorded with the retrieval; `task_id` also admits that task's memories.
+        Where it is asked; recorded with the retrieval. `session_id` also admits what is only told in that session, `task_id` that task's own
+        memories.
+    session : str or None
+        Admits only this session's memories and those without a session.
+    all_tasks : bool
+        Admit every task's own memories.
     agents : list of str or None
         Admit only memories in which one of these agents was involved.
     privacy_tiers, trust_classes : list or None
@@ -134,6 +139,8 @@ class RetrievalQuery(Model):
     session_id: Name | None = None
     task_id: Name | None = None
     build_id: Name | None = None
+    session: Name | None = None
+    all_tasks: bool = False
     agents: list[Name] | None = None
     privacy_tiers: list[PrivacyTier] | None = None
     trust_classes: list[TrustClass] | None = None

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from memgraph.retrieval.scope import admitted
 from memgraph.retrieval.stages.state import Search
+from memgraph.store.access.scope import admitted
 
 
 def admit(search: Search) -> Mapping[str, int]:

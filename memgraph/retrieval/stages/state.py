@@ -13,7 +13,7 @@ from memgraph.index.analyser import analyse
 from memgraph.index.index import Index
 from memgraph.model.memory import Vector
 from memgraph.model.results.retrieval import RetrievalConfig
-from memgraph.retrieval.scope import Mask, Scope
+from memgraph.store.access.scope import Mask, Scope
 
 Scores = NDArray[np.float64]
 Slots = NDArray[Any]

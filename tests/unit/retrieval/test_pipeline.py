@@ -16,8 +16,8 @@ from memgraph.model.results.retrieval import StageReport
 from memgraph.privacy.access import Access
 from memgraph.retrieval.pipeline import STAGES, ranked
 from memgraph.retrieval.retrieval import STAGES_VERSION, settings_version
-from memgraph.retrieval.scope import Scope
 from memgraph.retrieval.stages.certainty import certainty_word
+from memgraph.store.access.scope import Scope
 
 FROZEN = Path(__file__).with_name("frozen_rankings.json")
 TEXTS = [

@@ -8,7 +8,8 @@ where it lives. A sentence that points elsewhere ("it", "that one") is kept only
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from functools import lru_cache
+from typing import Literal, NamedTuple
 
 from memgraph.extraction.rules.causes import NAMES
 from memgraph.extraction.rules.subjects import content_words
@@ -27,6 +28,7 @@ _LEAST_WORDS = 2
 _TELLING_WORDS = 3
 _LEAST_ASSERTED_WORDS = 5
 _RETRACTED_OVERLAP = 0.5
+_MOST_COMPARED = 1 << 13
 _MAX_BEFORE_CHARS = 300
 """Of what a sentence points to."""
 _PROPOSALS = (patterns.REASONED, patterns.DECIDED, patterns.SETTLES)
@@ -87,14 +89,27 @@ def statements_in(message: str) -> list[UserStatement]:
 
 def takes_back(message: str, earlier: UserStatement, *, is_latest: bool) -> bool:
     """Return whether a message withdraws an earlier statement: the latest one, or one about the same thing, or by stating its opposite."""
-    words, its = set(content_words(message[:_MAX_CHARS])), set(content_words(earlier.text))
-    shared = len(words & its)
-    if patterns.TAKES_BACK.search(message[:_MAX_CHARS]):
+    now, then = _gist_of(message[:_MAX_CHARS]), _gist_of(earlier.text)
+    its = then.words
+    shared = len(now.words & its)
+    if now.takes_back:
         return (shared > 0 and shared >= _RETRACTED_OVERLAP * min(len(its), 2)) or (
             is_latest and patterns.ONLY_TAKES_BACK.match(message) is not None
         )
-    other = (bool(patterns.NEGATION.search(said)) for said in (message[:_MAX_CHARS], earlier.text))
-    return shared >= max(2, 0.8 * len(its)) and len(set(other)) == 2 and bool(statements_in(message))
+    return shared >= max(2, 0.8 * len(its)) and now.denies != then.denies and bool(statements_in(message))
+
+
+class _Gist(NamedTuple):
+    words: frozenset[str]
+    denies: bool
+    takes_back: bool
+
+
+@lru_cache(maxsize=_MOST_COMPARED)
+def _gist_of(text: str) -> _Gist:
+    """Return what comparing a text needs. Cached, because each message is compared with all statements before it."""
+    denies, takes_back = (pattern.search(text) is not None for pattern in (patterns.NEGATION, patterns.TAKES_BACK))
+    return _Gist(frozenset(content_words(text)), denies, takes_back)
 
 
 def _kind(sentence: str) -> StatementKind | None:

@@ -22,8 +22,8 @@ def is_known(memory: MemGraph, project: str | None, *, agent: str | None = None)
     if project is None:
         return True
     from memgraph.privacy.access import OWNER
-    from memgraph.retrieval.scope import projects_of
     from memgraph.store.access.permitted import permitted
+    from memgraph.store.access.scope import projects_of
 
     reader = memory.store.reader
     access = OWNER if agent is None else memory.store.access_of(agent)

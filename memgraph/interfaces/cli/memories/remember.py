@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from memgraph.interfaces.cli.base.commands import Refused
@@ -9,6 +11,7 @@ from memgraph.interfaces.cli.base.input import standard_input
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, ReadingCommand, Settings, pass_settings
 from memgraph.interfaces.cli.base.output import emit, emit_json, plain
+from memgraph.interfaces.cli.base.scoping import all_tasks, scope_given, scoped
 from memgraph.model.agent_input import UNNAMED
 
 
@@ -46,9 +49,19 @@ def forget(settings: Settings, query: str) -> None:
 
 @click.command(cls=ReadingCommand)
 @click.argument("query")
+@click.option("--project", metavar="NAME", help="Only memories of this project and of no project.")
+@scoped
+@all_tasks
 @pass_settings
-def ask(settings: Settings, query: str) -> None:
+def ask(settings: Settings, /, query: str, project: str | None, all_tasks: bool, **scope: Any) -> None:
     """Print up to five episodes, the most similar first."""
     with opened(settings, asks=True) as memory:
-        result = memory.commands.ask(query, agent=settings.agent or UNNAMED, justification=settings.justification)
+        result = memory.commands.ask(
+            query,
+            agent=settings.agent or UNNAMED,
+            justification=settings.justification,
+            project_id=project,
+            all_tasks=all_tasks,
+            **scope_given(**scope),
+        )
     emit(settings, result, [plain(line) for line in result.message.split("\n")])

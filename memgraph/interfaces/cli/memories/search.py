@@ -11,6 +11,7 @@ from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import ReadingCommand, Settings, pass_settings
 from memgraph.interfaces.cli.base.output import emit_json, listing, notice, without_vectors
 from memgraph.interfaces.cli.base.projects import hint_at_projects
+from memgraph.interfaces.cli.base.scoping import all_tasks, scope_given, scoped
 from memgraph.model.agent_input import UNNAMED
 
 if TYPE_CHECKING:
@@ -23,9 +24,19 @@ if TYPE_CHECKING:
 @click.option("--project", metavar="NAME", help="Only memories of this project and of no project.")
 @click.option("--domain", metavar="NAME", help="Only memories of this domain, general ones and those of no domain.")
 @click.option("--include-archived", is_flag=True, help="Include archived memories.")
+@scoped
+@all_tasks
 @pass_settings
 def search(
-    settings: Settings, text: str, limit: int, project: str | None, domain: str | None, include_archived: bool
+    settings: Settings,
+    /,
+    text: str,
+    limit: int,
+    project: str | None,
+    domain: str | None,
+    include_archived: bool,
+    all_tasks: bool,
+    **scope: Any,
 ) -> None:
     """Print the memories found, best first."""
     if text == "-":
@@ -40,6 +51,8 @@ def search(
             project_id=project,
             domain=domain,
             include_archived=include_archived,
+            all_tasks=all_tasks,
+            **scope_given(**scope),
         )
         hint_at_projects(memory, project, agent=agent)
     if settings.as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 from typing import Any
 
 import pytest
@@ -574,3 +575,16 @@ def test_hostile_text_costs_linear_time_and_stays_data() -> None:
     log = session(run(command, "Error: " + "x" * 100_000, ok=False, reasoning="because " * 20_000), run(command, "ok"))
     for candidate in found(log):
         assert len(candidate.memory.content) <= 800
+
+
+def test_a_message_is_compared_cheaply_with_the_statements_before_it() -> None:
+    def calls(messages: int) -> int:
+        said = [
+            told(f"Always use tool{number} for module {number}, never other{number}. Keep port {number} for it.")
+            for number in range(messages)
+        ]
+        with cProfile.Profile() as profile:
+            found(session(said=said))
+        return sum(entry.callcount for entry in profile.getstats())
+
+    assert calls(200) < 7 * calls(50)  # 14 times as many, if every comparison read both texts
