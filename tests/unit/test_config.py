@@ -99,11 +99,6 @@ def test_a_relative_home_needs_a_directory_to_start_from(tmp_path: Path, monkeyp
         load_config({"home": "store"})
 
 
-def test_seed_0s_limit_of_a_consolidation_is_accepted() -> None:
-    seed_0 = {"maxDurationMs": 60_000, "maxMemoryMb": 128}
-    assert ConsolidationConfig.parse(seed_0) == ConsolidationConfig()
-
-
 ADDRESS = "https://anna:s3cr3t@models.example.org/v1"
 
 
@@ -127,3 +122,8 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(
     assert setting in str(refused.value)
     assert "s3cr3t" not in str(refused.value)
     assert "anna" not in str(refused.value)
+
+
+def test_seed_0s_limit_of_a_consolidation_is_accepted() -> None:
+    seed_0 = {"maxDurationMs": 60_000, "maxMemoryMb": 128}
+    assert ConsolidationConfig.parse(seed_0) == ConsolidationConfig()
