@@ -24,7 +24,7 @@ GROUPS: dict[Group, str] = {
 }
 """The headings of the help, in order."""
 OTHER_WORDS = {
-    **dict.fromkeys(("add", "save", "note", "store", "pin"), "remember"),
+    **dict.fromkeys(("add", "save", "note", "store"), "remember"),
     **dict.fromkeys(("find", "grep", "lookup"), "search"),
     **dict.fromkeys(("context", "retrieve", "prompt"), "recall"),
     **dict.fromkeys(("ls", "all", "memories"), "list"),
