@@ -10,6 +10,8 @@ from memgraph.model.memory import TrustClass
 
 TIERS = ("public", "sensitive", "private")
 TRUST: tuple[TrustClass, ...] = ("user", "agent", "tool", "imported", "web")
+SESSION_SOURCES = frozenset({"turn", "chat memory", "chat context", "working memory"})
+"""Sources of what is only told in its own session. What was extracted from a session is knowledge of its project."""
 OUTCOMES = ("positive", "negative", "neutral", "unknown")
 NEVER = np.inf
 

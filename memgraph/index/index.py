@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from memgraph.index.aliases import Aliases
 from memgraph.index.analyser import analyse
 from memgraph.index.arrays import GrowingArray, Multimap, Names
-from memgraph.index.columns import COLUMN_TYPES, EMPTY, NEVER, OUTCOMES, QUESTION_MARKS, TIERS, TRUST
+from memgraph.index.columns import COLUMN_TYPES, EMPTY, NEVER, OUTCOMES, QUESTION_MARKS, SESSION_SOURCES, TIERS, TRUST
 from memgraph.index.entity_names import Naming, phrases_of
 from memgraph.index.indexed_text import indexed_text
 from memgraph.index.sequences import Sequences
 from memgraph.model.ids import canonical_name
 from memgraph.model.link import EXPLICIT_RELATIONS
-from memgraph.model.memory import MEMORY_TYPES, SESSION_SOURCES
+from memgraph.model.memory import MEMORY_TYPES
 from memgraph.model.timestamps import epoch_days
 from memgraph.ports import Change, Key, Row
 from memgraph.text.cutting import SUMMARY_CHARS

@@ -37,9 +37,6 @@ from memgraph.model.timestamps import days_between
 MemoryType = Literal["episodic", "semantic", "procedural"]
 Outcome = Literal["positive", "negative", "neutral", "unknown"]
 PrivacyTier = Literal["public", "sensitive", "private"]
-SESSION_SOURCES = frozenset(
-    {"turn", "chat memory", "chat context", "working memory"}
-)  # told in their own session alone
 TrustClass = Literal["user", "agent", "tool", "imported", "web"]
 EntityKind = Literal["file", "symbol", "package", "person", "error", "issue", "release", "commit", "url", "concept", "user"]  # fmt: skip
 

@@ -30,7 +30,7 @@ class Scope:
     project_id : str or None
         Admits that project's memories and those without a project; None: every project.
     asking_session : str or None
-        The session in which it is asked: admits what is only told in it (`memgraph.model.memory.SESSION_SOURCES`).
+        The session in which it is asked: admits what is only told in it (`memgraph.index.columns.SESSION_SOURCES`).
     session : str or None
         Admits that session's memories and those without a session; None: every session's, but for what is only told in one.
     task_id : str or None
