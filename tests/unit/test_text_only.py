@@ -160,7 +160,7 @@ def consolidated(store: Any, *texts: str, first_build: int = 0, outcome: str = "
 
 class TestDeduplication:
     TEXT = "getUserById failed: the Token  had expired"
-    SAME = "getuserbyid failed:\tthe token had expired"
+    SAME = "getUserById FAILED:\tthe token had expired"
 
     @pytest.mark.parametrize("calls", [1, 2])
     def test_equal_texts_merge(self, open_store: Open, calls: int) -> None:
