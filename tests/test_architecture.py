@@ -120,6 +120,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "query",
         "hidden_sources usage_outcomes",
         "outcomes visibility listing states analysis",
+        "editing",
         "opening",
         "maintenance",
         "past",

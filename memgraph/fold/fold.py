@@ -46,6 +46,7 @@ _WITHOUT_ROWS = frozenset(
         "collection.applied",
         "journal.repaired",
         "vectors.lost",
+        "commit.undone",
     }
 )
 """Events that change no row: they are history, or the journal itself tracks them (which model makes the vectors)."""

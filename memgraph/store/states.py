@@ -20,7 +20,7 @@ write scope, and a transition to the current state records nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from memgraph.errors import InvalidInputError, NotFoundError
@@ -28,11 +28,13 @@ from memgraph.journal.journal import Journal
 from memgraph.model.base import checked
 from memgraph.model.events.links import MemoryLinked, MemoryUnlinked
 from memgraph.model.events.memories import MemoryDeleted
+from memgraph.model.events.payload import Actor
 from memgraph.model.ids import stored_form
 from memgraph.model.link import REPLACED, Link, oriented
 from memgraph.model.memory import StoredMemory
 from memgraph.model.timestamps import to_iso
 from memgraph.ports import Row
+from memgraph.store.commit.append import Write
 from memgraph.store.commit.records import scope_of
 from memgraph.store.commit.writer import Writer
 from memgraph.store.query import Reader
@@ -45,13 +47,22 @@ _BOTH_HOLD = "neither replaces the other"
 
 
 class Transitions:
-    """Changes the states of memories, and links them."""
+    """Changes the states of memories, and links them.
 
-    def __init__(self, journal: Journal, writer: Writer, reader: Reader, now: Callable[[], str]) -> None:
+    Parameters
+    ----------
+    actor : {"agent", "user", "system"}
+        Who makes the changes: recorded with each event.
+    """
+
+    def __init__(
+        self, journal: Journal, writer: Writer, reader: Reader, now: Callable[[], str], *, actor: Actor = "agent"
+    ) -> None:
         self._journal = journal
         self._writer = writer
         self._reader = reader
         self._now = now
+        self._actor: Actor = actor
 
     def suppress(self, id: str) -> StoredMemory:
         """Forget a memory: it is kept, but neither listed nor recalled.
@@ -109,8 +120,7 @@ class Transitions:
         """
         with self._writer.exclusive():
             older, newer = self._reader.known(older_id).id, self._reader.known(by).id
-            if older != newer and older in self._newer_than(newer):
-                raise InvalidInputError("is itself superseded by that memory; undo that first", field="by", value=by)
+            self.check_order(newer, [older], field="by")
             known = self._reader.record("SUPERSEDES", (newer, older)) or {}
             said = {**known, **_given(reason=reason, score=score)}
             if known == said and known:
@@ -129,12 +139,27 @@ class Transitions:
             if by is not None:
                 wanted = self._reader.known(by).id
                 newer = [one for one in newer if one == wanted]
-            gone = [one for one in newer if self.unlink(one, "SUPERSEDES", older_id)]
-            if gone and older.invalidation_reason == REPLACED and not self._superseding(older.id):
-                self.revalidate(older.id)
-                for one in gone:
-                    self.link(one, "RELATED_TO", older.id, reason=_BOTH_HOLD)
-            return gone
+            if newer:
+                self._writer.commit(
+                    scope_of(older), self._unsuperseding(older, newer), task_id=older.task_id, actor=self._actor
+                )
+            return newer
+
+    def _unsuperseding(self, older: StoredMemory, newer: Sequence[str]) -> list[Write]:
+        """Return the events of `unsupersede`."""
+        writes: list[Write] = [
+            MemoryUnlinked(source_id=one, relation="SUPERSEDES", target_id=older.id) for one in newer
+        ]
+        if older.invalidation_reason == REPLACED and set(newer) == set(self._superseding(older.id)):
+            writes.append(self._writer.revision(older.id, {"invalid_at": None}))
+            now = self._now()
+            writes += [
+                MemoryLinked(
+                    source_id=one, relation="RELATED_TO", target_id=older.id, reason=_BOTH_HOLD, created_at=now
+                )
+                for one in newer
+            ]
+        return writes
 
     def link(self, /, source_id: str, relation: str, target_id: str, **properties: Any) -> Link:
         """Link two memories, or change an existing link's properties (`score`, `reason`).
@@ -153,7 +178,7 @@ class Transitions:
         if link.source_id == link.target_id:
             raise InvalidInputError("is the memory itself", field="target_id", value=target_id)
         fields = link.model_dump()
-        self._writer.append_about(link.source_id, lambda _row, _now: MemoryLinked(**fields))
+        self._writer.append_about(link.source_id, lambda _row, _now: MemoryLinked(**fields), actor=self._actor)
         return link
 
     def unlink(self, source_id: str, relation: str, target_id: str) -> bool:
@@ -172,14 +197,16 @@ class Transitions:
             if self._reader.record(name, (source, target)) is None:
                 return False
             gone = MemoryUnlinked.parse({"source_id": source, "relation": name, "target_id": target})
-            self._writer.append_about(source, lambda _row, _now: gone)
+            self._writer.append_about(source, lambda _row, _now: gone, actor=self._actor)
         return True
 
     def delete_memory(self, id: str, *, reason: str | None = None) -> bool:
         """Remove a memory and its links from every view, and return whether it existed. Its history stays: see `undelete`."""
         checked(str, id, "id")
         try:
-            self._writer.append_about(id, lambda row, _now: MemoryDeleted(id=row["id"], reason=reason))
+            self._writer.append_about(
+                id, lambda row, _now: MemoryDeleted(id=row["id"], reason=reason), actor=self._actor
+            )
         except NotFoundError:
             return False
         return True
@@ -198,7 +225,9 @@ class Transitions:
         with self._writer.exclusive():
             if not self._is_there(memory_id):
                 back, links = undeletion(self._journal, memory_id, self._is_there, model=self._writer.model)
-                self._writer.commit(scope_of(back.memory), [back, *links], task_id=back.memory.task_id)
+                self._writer.commit(
+                    scope_of(back.memory), [back, *links], task_id=back.memory.task_id, actor=self._actor
+                )
         return self._reader.known(memory_id)
 
     def find_id(self, beginning: str, *, deleted: bool = False) -> str:
@@ -244,8 +273,19 @@ class Transitions:
             wanted = changes(row, self._now())
             updates = {name: value for name, value in wanted.items() if getattr(known, name) != value}
             if updates:
-                self._writer.update(known.id, updates)
+                self._writer.update(known.id, updates, actor=self._actor)
         return self._reader.known(id)
+
+    def check_order(self, newer_id: str, older_ids: Sequence[str], *, field: str = "keep") -> None:
+        """Refuse to let a memory supersede others if one of them supersedes it, directly or through others.
+
+        Raises
+        ------
+        InvalidInputError
+        """
+        if found := sorted(self._newer_than(newer_id) & set(older_ids) - {newer_id}):
+            problem = f"is itself superseded by {found[0]}; undo that first"
+            raise InvalidInputError(problem, field=field, value=newer_id)
 
     def _superseding(self, memory_id: str) -> list[str]:
         links = self._reader.links(memory_id)

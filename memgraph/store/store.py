@@ -25,6 +25,7 @@ from memgraph.store.commit.records import check_commit
 from memgraph.store.commit.vectors import VectorModel, check_model
 from memgraph.store.commit.writer import Writer
 from memgraph.store.disclosure import disclosures
+from memgraph.store.editing.curation import Curation
 from memgraph.store.listing import Listings
 from memgraph.store.maintenance.awaiting_vectors import AwaitingVectors
 from memgraph.store.maintenance.reembedding import Reembedding
@@ -155,6 +156,7 @@ class AgentMemoryStore:
         self._verifying = Verifying(projector, reader)
         self._queries = Queries(projector, reader, now, check_graph=view.lease.check if view else lambda: None)
         self._transitions = Transitions(journal, writer, reader, now)
+        self._curation = Curation(journal, writer, reader, now)
         self._awaiting = AwaitingVectors(projector, writer, now)
         self._damaged = DamagedVectors(self._awaiting, projector, writer, reader, now, notice)
         self._reembedding = Reembedding(self._awaiting, projector, writer, self._batches, now)
@@ -241,6 +243,12 @@ class AgentMemoryStore:
         """Bulk access to all memories: index, masks, cosines and relevance."""
         self._check_open()
         return self._reader
+
+    @property
+    def curation(self) -> Curation:
+        """Corrections by a person; `MemGraph.curation` documents them."""
+        self._check_open()
+        return self._curation
 
     def hmac_of(self, text: str) -> str:
         """Return the HMAC of a text under the store's key: it identifies the text without revealing it."""

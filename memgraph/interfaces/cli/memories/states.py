@@ -5,6 +5,7 @@ Each prints the command that undoes it. An id may be shortened to its first eigh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +15,8 @@ from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
 from memgraph.interfaces.cli.base.output import emit, emit_json, plain
+from memgraph.interfaces.cli.memories.changes import report
+from memgraph.interfaces.cli.memories.selection import Selection, check_named, selecting
 
 if TYPE_CHECKING:
     from memgraph.facade import MemGraph
@@ -40,15 +43,24 @@ def unforget(settings: Settings, query: str) -> None:
 
 
 @click.command(cls=Command)
-@_id
+@click.argument("ids", nargs=-1, metavar="[ID]...")
 @_reason
 @click.option("--summary", metavar="TEXT", help="A summary to keep in its place.")
+@selecting
 @pass_settings
-def archive(settings: Settings, id_: str, reason: str | None, summary: str | None) -> None:
-    """Archive a memory."""
+def archive(
+    settings: Settings, ids: Sequence[str], selection: Selection, reason: str | None, summary: str | None
+) -> None:
+    """Archive memories."""
+    check_named(ids, selection)
     with opened(settings) as memory:
-        found = memory.store.archive(memory.store.find_id(id_), reason=reason, summary=summary)
-    _report(settings, "archive", found, "Archived", f"unarchive {found.id}")
+        chosen = selection.ids(memory, ids, what="to archive them")
+        result = memory.curation.archive(chosen, reason=reason, summary=summary)
+        known = memory.store.read_memories(chosen)
+    if len(known) > 1:
+        report(settings, "archive", "Archived", result)
+        return
+    _report(settings, "archive", known[0], "Archived", f"unarchive {known[0].id}", event=result.event)
 
 
 @click.command(cls=Command)
@@ -57,7 +69,7 @@ def archive(settings: Settings, id_: str, reason: str | None, summary: str | Non
 def unarchive(settings: Settings, id_: str) -> None:
     """Undo ``archive``."""
     with opened(settings) as memory:
-        found = memory.store.unarchive(memory.store.find_id(id_))
+        found = memory.store.curation.states.unarchive(memory.store.find_id(id_))
         still = _still(memory, found.id)
     _report(settings, "unarchive", found, "No longer archived", f"archive {found.id}", still)
 
@@ -70,7 +82,7 @@ def unarchive(settings: Settings, id_: str) -> None:
 def invalidate(settings: Settings, id_: str, reason: str | None, at: str | None) -> None:
     """Mark a memory as no longer true."""
     with opened(settings) as memory:
-        found = memory.store.invalidate(memory.store.find_id(id_), reason=reason, at=at)
+        found = memory.store.curation.states.invalidate(memory.store.find_id(id_), reason=reason, at=at)
     _report(settings, "invalidate", found, f"Invalid from {found.invalid_at}", f"revalidate {found.id}")
 
 
@@ -80,7 +92,7 @@ def invalidate(settings: Settings, id_: str, reason: str | None, at: str | None)
 def revalidate(settings: Settings, id_: str) -> None:
     """Undo ``invalidate``."""
     with opened(settings) as memory:
-        found = memory.store.revalidate(memory.store.find_id(id_))
+        found = memory.store.curation.states.revalidate(memory.store.find_id(id_))
         still = _still(memory, found.id)
     _report(settings, "revalidate", found, "Valid again", f"invalidate {found.id}", still)
 
@@ -93,7 +105,9 @@ def revalidate(settings: Settings, id_: str) -> None:
 def supersede(settings: Settings, older: str, by: str, reason: str | None) -> None:
     """Mark a memory as replaced by a newer one."""
     with opened(settings) as memory:
-        link = memory.store.supersede(memory.store.find_id(older), by=memory.store.find_id(by), reason=reason)
+        link = memory.store.curation.states.supersede(
+            memory.store.find_id(older), by=memory.store.find_id(by), reason=reason
+        )
         (found,) = memory.store.read_memories([link.target_id])
     undo = f"unsupersede {link.target_id} --by {link.source_id}"
     _report(settings, "supersede", found, f"Superseded by {link.source_id}", undo, by=link.source_id)
@@ -107,7 +121,9 @@ def unsupersede(settings: Settings, older: str, by: str | None) -> None:
     """Undo ``supersede``."""
     with opened(settings) as memory:
         older_id = memory.store.find_id(older)
-        newer = memory.store.unsupersede(older_id, by=memory.store.find_id(by) if by is not None else None)
+        newer = memory.store.curation.states.unsupersede(
+            older_id, by=memory.store.find_id(by) if by is not None else None
+        )
         (found,) = memory.store.read_memories([older_id])
         still = _still(memory, found.id)
     if not newer:
@@ -125,7 +141,7 @@ def delete(settings: Settings, id_: str, reason: str | None) -> None:
     with opened(settings) as memory:
         memory_id = memory.store.find_id(id_)
         found = memory.store.get_memory(memory_id)
-        if found is None or not memory.store.delete_memory(memory_id, reason=reason):
+        if found is None or not memory.store.curation.states.delete_memory(memory_id, reason=reason):
             raise NotFoundError("memory", id_)
     _report(settings, "delete", found, "Deleted", f"undelete {found.id}")
 
@@ -136,7 +152,7 @@ def delete(settings: Settings, id_: str, reason: str | None) -> None:
 def undelete(settings: Settings, id_: str) -> None:
     """Restore a deleted memory, and its links to memories that still exist."""
     with opened(settings) as memory:
-        found = memory.store.undelete(memory.store.find_id(id_, deleted=True))
+        found = memory.store.curation.states.undelete(memory.store.find_id(id_, deleted=True))
         still = _still(memory, found.id)
     _report(settings, "undelete", found, "Restored", f"delete {found.id}", still)
 
@@ -151,7 +167,9 @@ def link(settings: Settings, source: str, relation: str, target: str, reason: st
     """Link two memories."""
     with opened(settings) as memory:
         given = {} if reason is None else {"reason": reason}
-        made = memory.store.link(memory.store.find_id(source), relation, memory.store.find_id(target), **given)
+        made = memory.store.curation.states.link(
+            memory.store.find_id(source), relation, memory.store.find_id(target), **given
+        )
     ends = f"{made.source_id} {made.relation} {made.target_id}"
     _answer(settings, "link", f"Linked: {ends}; undo: memgraph unlink {ends}", made.model_dump(mode="json"))
 
@@ -165,7 +183,7 @@ def unlink(settings: Settings, source: str, relation: str, target: str) -> None:
     """Remove a link."""
     with opened(settings) as memory:
         ids = [memory.store.find_id(source), memory.store.find_id(target)]
-        if not memory.store.unlink(ids[0], relation, ids[1]):
+        if not memory.store.curation.states.unlink(ids[0], relation, ids[1]):
             raise Refused(
                 f"there is no link {ids[0]} {relation.upper()} {ids[1]}; `memgraph show` lists a memory's links"
             )
