@@ -153,6 +153,7 @@ SIGNATURES = {
     "facade.Curation.edit": "ids, values=None, *, add_tags=(), remove_tags=(), as_new=False",
     "facade.Curation.forget": "ids",
     "facade.Curation.history": "id",
+    "facade.Curation.matching": "text, *, limit=10",
     "facade.Curation.merge": "ids, *, keep=None",
     "facade.Curation.pin": "ids",
     "facade.Curation.split": "id, parts",

@@ -8,12 +8,18 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from memgraph.embedding import embed_query
+from memgraph.index.analyser import analyse
 from memgraph.model.base import checked
+from memgraph.model.memory import StoredMemory, Vector
 from memgraph.model.results.curation import EditResult, HistoryEntry, Origin, UndoResult
+from memgraph.model.similarity import cosine_similarity
+from memgraph.retrieval import MemoryRetrieval
 from memgraph.store import AgentMemoryStore
 from memgraph.store.editing.edit import Edit
 
 _Depth = Annotated[int, Field(ge=0, le=20, strict=True)]
+_SIMILAR = 0.5
 _Most = Annotated[int, Field(ge=1, le=1_000, strict=True)]
 
 
@@ -27,9 +33,21 @@ class Curation:
     Attributes
     ----------
     store : AgentMemoryStore
+    retrieval : MemoryRetrieval
     """
 
     store: AgentMemoryStore
+    retrieval: MemoryRetrieval
+
+    def matching(self, text: str, *, limit: int = 10) -> list[StoredMemory]:
+        """Return the memories that `search_memories` finds for a text and that match it closely.
+
+        These contain every word of it, in any inflection, or their cosine similarity is above 0.5.
+        """
+        wanted, embedder = set(analyse(checked(str, text, "text"))), self.store.embedder
+        vector = embed_query(embedder, text) if embedder.dimension else None
+        found = self.retrieval.search_memories(text, limit=limit, embedding=vector)
+        return [one.memory for one in found if _matches(one.memory, wanted, vector)]
 
     def edit(
         self,
@@ -141,6 +159,14 @@ class Curation:
 
     def _set(self, ids: str | Sequence[str], **values: bool) -> EditResult:
         return self.store.curation.change(_several(ids), lambda *_: values)
+
+
+def _matches(memory: StoredMemory, words: set[str], vector: Vector | None) -> bool:
+    if words and words <= set(analyse(" ".join([memory.content, memory.title or "", *memory.tags]))):
+        return True
+    if vector is None or memory.embedding is None:
+        return False
+    return cosine_similarity(vector, memory.embedding) > _SIMILAR
 
 
 def _several(ids: str | Sequence[str]) -> Sequence[str]:

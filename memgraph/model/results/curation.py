@@ -148,8 +148,9 @@ class Origin(Model):
         Its source, session, task, speaker and so on, as far as they are stored.
     places : list of SourcePlace
     relations : list of Relation
-        Memories that it was derived from, that support or contradict it, or that it supersedes. Memories that are shown
-        elsewhere in the tree have no relations of their own there.
+        Memories that it was derived from, that support or contradict it, that it supersedes, or that supersede it.
+    is_repeated : bool
+        Whether the memory is described elsewhere in the tree; then it has no relations here.
     more : int
         Related memories left out because of the limits of depth and number.
     """
@@ -163,4 +164,5 @@ class Origin(Model):
     places: list[SourcePlace] = Field(default_factory=list)
     more_places: Count = 0
     relations: list[Relation] = Field(default_factory=list)
+    is_repeated: bool = False
     more: Count = 0

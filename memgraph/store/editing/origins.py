@@ -39,6 +39,8 @@ class _Node:
     """A memory in the tree, before the journal has been searched for the events that added it."""
 
     memory: StoredMemory
+    parent: str | None = None
+    is_repeated: bool = False
     below: list[tuple[str, str | None, _Node]] = field(default_factory=list)
     more: int = 0
 
@@ -73,7 +75,7 @@ def origin(journal: Journal, reader: Reader, memory_id: str, *, depth: int, most
 
 def _grow(reader: Reader, node: _Node, nodes: dict[str, _Node], most: int) -> list[_Node]:
     """Add the related memories of a memory to the tree, and return those that the tree continues from."""
-    related = _related(reader, node.memory.id)
+    related = [relation for relation in _related(reader, node.memory.id) if relation[2] != node.parent]
     node.more = max(0, len(related) - most)
     shown = related[:most]
     memories = {memory.id: memory for memory in reader.read([other for _, _, other in shown])}
@@ -81,7 +83,7 @@ def _grow(reader: Reader, node: _Node, nodes: dict[str, _Node], most: int) -> li
     for relation, reason, other in shown:
         if other not in memories:
             continue
-        below = _Node(memories[other])
+        below = _Node(memories[other], parent=node.memory.id, is_repeated=other in nodes)
         node.below.append((relation, reason, below))
         if other not in nodes:
             nodes[other] = below
@@ -158,6 +160,7 @@ def _origin(node: _Node, made: Mapping[str, HistoryEntry], sources: Mapping[str,
             Relation(relation=relation, reason=reason, memory=_origin(below, made, sources))
             for relation, reason, below in node.below
         ],
+        is_repeated=node.is_repeated,
         more=node.more,
     )
 

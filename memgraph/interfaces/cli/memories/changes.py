@@ -39,12 +39,15 @@ def changed_lines(memories: Sequence[ChangedMemory]) -> list[str]:
     """Return the differences of memories as lines; several memories have a heading each."""
     lines = []
     for memory in memories:
-        is_new = memory.change == "added"
         if len(memories) > 1:
-            lines.append(plain(f"{memory.id}  {memory.change}: {preview(memory.content)}"))
-        for change in memory.fields if not is_new or memory.fields else ():
-            lines += [f"  {line}" for line in difference(change)]
+            lines.append(heading(memory))
+        lines += [f"  {line}" for change in memory.fields for line in difference(change)]
     return lines
+
+
+def heading(memory: ChangedMemory) -> str:
+    """Return one line about a changed memory."""
+    return f"{memory.id}  {memory.change}: {plain(preview(memory.content))}"
 
 
 def difference(change: FieldChange) -> list[str]:
@@ -60,7 +63,7 @@ def difference(change: FieldChange) -> list[str]:
 
 
 def _message(done: str, result: EditResult, undo: str | None) -> str:
-    changed = [memory for memory in result.memories if memory.change == "changed"] or result.memories
+    changed = [memory for memory in result.memories if memory.change == "changed"] or result.memories[-1:]
     already = f" ({count(len(result.unchanged), 'memory', 'memories')} unchanged)" if result.unchanged else ""
     if result.event is None:
         return f"Nothing to change: {count(len(result.unchanged), 'memory is', 'memories are')} as wanted already."
@@ -73,6 +76,8 @@ def _shown(value: Any) -> str:
         return _UNSET
     if isinstance(value, list):
         return ", ".join(map(_shown, value))
+    if isinstance(value, dict) and isinstance(value.get("name"), str):  # an entity
+        return str(value["name"])
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

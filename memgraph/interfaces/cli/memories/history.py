@@ -11,7 +11,7 @@ from memgraph.errors import NotFoundError
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
 from memgraph.interfaces.cli.base.output import emit, emit_json, plain
-from memgraph.interfaces.cli.memories.changes import changed_lines, difference
+from memgraph.interfaces.cli.memories.changes import changed_lines, difference, heading
 from memgraph.text.cutting import preview
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from memgraph.model.results.curation import HistoryEntry, Origin
 
 _MINUTE_CHARS = len("2026-02-19T08:30")
+_INDENT = " " * len("   123  2026-02-19 08:30  system  ")
 
 
 @click.command(cls=Command)
@@ -65,13 +66,13 @@ def undo(settings: Settings, event: int | None) -> None:
         result = memory.curation.undo(event)
     through = f" to {result.undone_through}" if result.undone_through != result.undone else ""
     events = f"event{'s' if through else ''} {result.undone}{through}"
+    back = "undo" if result.is_redo else "redo"
     message = (
-        f"{'Redid what was undone by' if result.is_redo else 'Undid'} {events}; undo: memgraph undo {result.event}"
+        f"{'Redid what was undone by' if result.is_redo else 'Undid'} {events}; {back}: memgraph undo {result.event}"
     )
     document = MemoryCommandResult(command="undo", success=True, message=message, data=result.model_dump(mode="json"))
-    heading = [plain(f"{one.id}  {one.change}: {preview(one.content)}") for one in result.memories[:1]]
-    lines = changed_lines(result.memories)
-    emit(settings, document, [*(heading if len(result.memories) == 1 else []), *lines, *result.links, message])
+    first = [heading(one) for one in result.memories] if len(result.memories) == 1 else []
+    emit(settings, document, [*first, *changed_lines(result.memories), *result.links, message])
 
 
 def _known_or_deleted(memory: MemGraph, beginning: str) -> str:
@@ -85,20 +86,21 @@ def _event_lines(entry: HistoryEntry) -> Iterator[str]:
     when = entry.at[:_MINUTE_CHARS].replace("T", " ")
     undone = f"  (undone by event {entry.undone_by})" if entry.undone_by else ""
     undoes = f"  (undoes event {entry.undoes})" if entry.undoes else ""
-    yield plain(f"{entry.event:>6}  {when}  {entry.by:<6}  {entry.what}{undoes}{undone}")
+    yield f"{entry.event:>6}  {when}  {entry.by:<6}  {plain(entry.what)}{undoes}{undone}"
     if entry.reason:
-        yield plain(f"{'':>34}why: {entry.reason}").rjust(0)
+        yield f"{_INDENT}why: {plain(entry.reason)}"
     for change in entry.changes:
-        for line in difference(change):
-            yield f"{'':>34}{line}"
+        yield from (f"{_INDENT}{line}" for line in difference(change))
 
 
 def _heading(found: Origin) -> str:
-    return plain(f"{found.id[:8]}  {found.type}  “{preview(found.content)}”")
+    return f"{found.id[:8]}  {found.type}  “{plain(preview(found.content))}”{'  (shown above)' if found.is_repeated else ''}"
 
 
 def _branches(found: Origin, indent: str) -> Iterator[str]:
     """Yield the lines below a memory."""
+    if found.is_repeated:
+        return
     leaves = list(_leaves(found))
     total = len(leaves) + len(found.relations) + bool(found.more)
     for place, leaf in enumerate(leaves, start=1):
@@ -106,7 +108,7 @@ def _branches(found: Origin, indent: str) -> Iterator[str]:
     for place, relation in enumerate(found.relations, start=len(leaves) + 1):
         is_last = place == total
         why_linked = f" ({relation.reason})" if relation.reason else ""
-        yield f"{indent}{'└─' if is_last else '├─'} {plain(relation.relation + why_linked)}: {_heading(relation.memory)}"
+        yield f"{indent}{'└─' if is_last else '├─'} {plain(relation.relation + why_linked)}:  {_heading(relation.memory)}"
         yield from _branches(relation.memory, indent + ("   " if is_last else "│  "))
     if found.more:
         yield f"{indent}└─ {found.more:,} more; see --depth and --limit"

@@ -70,7 +70,7 @@ class Selection:
         return found
 
     def _matching(self, memory: MemGraph) -> list[str]:
-        return [found.memory.id for found in memory.search_memories(self.match or "", limit=self.limit)]
+        return [found.id for found in memory.curation.matching(self.match or "", limit=self.limit)]
 
     def _queried(self, memory: MemGraph) -> list[str]:
         text = self.query or ""
@@ -102,7 +102,7 @@ def selecting(command: F) -> F:
     wrapped.__doc__, wrapped.__name__ = command.__doc__, command.__name__
     wrapped.__click_params__ = list(getattr(command, "__click_params__", []))  # type: ignore[attr-defined]
     options = (
-        click.option("--match", metavar="TEXT", help="Instead of ids: the memories that `search` finds for TEXT."),
+        click.option("--match", metavar="TEXT", help="Instead of ids: the memories that match TEXT closely."),
         click.option(
             "--query",
             metavar="NAME|CYPHER",
