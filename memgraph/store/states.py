@@ -38,7 +38,7 @@ from memgraph.store.commit.append import Write
 from memgraph.store.commit.records import scope_of
 from memgraph.store.commit.writer import Writer
 from memgraph.store.query import Reader
-from memgraph.store.undeletion import deleted_ids, undeletion
+from memgraph.store.undeletion import deleted_ids, undeletions
 
 MIN_ID_CHARS = 8
 """Minimum length of an abbreviated id."""
@@ -224,7 +224,7 @@ class Transitions:
         memory_id = stored_form(id)
         with self._writer.exclusive():
             if not self._is_there(memory_id):
-                back, links = undeletion(self._journal, memory_id, self._is_there, model=self._writer.model)
+                ((back, links),) = undeletions(self._journal, [memory_id], self._is_there, model=self._writer.model)
                 self._writer.commit(
                     scope_of(back.memory), [back, *links], task_id=back.memory.task_id, actor=self._actor
                 )

@@ -111,6 +111,7 @@ class Curation:
         if several:
             problem = "can be set for one memory at a time only"
             raise InvalidInputError(problem, field=several[0], value=edit.values[several[0]])
+        edit = edit.redacted(self._writer.without_secrets)
 
         def updates_of(memory: StoredMemory, _row: Row, _now: str) -> Updates:
             check_move(memory, edit.values)
@@ -120,14 +121,15 @@ class Curation:
 
     def new_version(self, id: str, edit: Edit) -> EditResult:
         """Add a changed copy of a memory, which supersedes it, in one commit."""
+        edit = edit.redacted(self._writer.without_secrets)
         ready = self._embedded(edit.values.get("content"))
         with self._writer.exclusive():
             (old,) = self._known([id])
             row, now = self._reader.record("Memory", old.id) or {}, self._now()
             wanted = edit.of_memory(old)
-            if all(getattr(old, name) == value for name, value in wanted.items()):
-                return EditResult(unchanged=[old.id])
             new = self._writer.updated(row, wanted, now)
+            if all(getattr(old, name) == getattr(new, name) for name in wanted):
+                return EditResult(unchanged=[old.id])
             new = new.model_copy(update=_fresh(old, new, ready if new.content != old.content else old.embedding))
             changed = {name: (getattr(old, name), getattr(new, name)) for name in wanted}
             fields = field_changes({name: pair for name, pair in changed.items() if pair[0] != pair[1]})
@@ -167,11 +169,14 @@ class Curation:
         texts = checked(list[str], list(parts), "parts")
         if len(texts) < 2:
             raise InvalidInputError("must be at least two texts", field="parts", value=texts)
+        texts = self._writer.without_secrets(texts)
         vectors = [self._embedded(text) for text in texts]
         with self._writer.exclusive():
             (old,) = self._known([id])
             row, now = self._reader.record("Memory", old.id) or {}, self._now()
             taken = {name: row[name] for name in _OF_A_PART if name in row}
+            if old.type != "episodic":
+                taken.pop("occurred_at", None)  # it is stated now
             made = [
                 parse_memory({**taken, "id": new_id(), "type": old.type, "content": text, "reason": _SPLIT})
                 for text in texts
@@ -220,7 +225,7 @@ class Curation:
 
     def _embedded(self, text: object) -> Vector | None:
         """Return the vector of a new content, made before the lock is taken, so that nobody waits for the model."""
-        return self._writer.embedded(self._writer.without_secrets(text))
+        return self._writer.embedded(text)
 
     def _taken_links(self, kept: StoredMemory, others: Sequence[StoredMemory], now: str) -> list[Write]:
         """Return the links that a merged memory takes over from the others: all kinds but SUPERSEDES, which is transitive."""
@@ -266,6 +271,8 @@ def _fresh(old: StoredMemory, new: AgentMemory, vector: Vector | None) -> dict[s
         "relevance_score": 1.0,
         "floor": 0.0,
     }
+    if old.type != "episodic":
+        fresh["occurred_at"] = None  # it is stated now
     if hasattr(old, "supporting_memory_ids"):
         fresh["supporting_memory_ids"] = old.supporting_memory_ids
     if new.project_id != old.project_id:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from memgraph.errors import InvalidInputError
@@ -44,6 +44,10 @@ class Edit:
         if "tags" in given:
             given["tags"] = _tags(given["tags"], "tags")
         return cls(given, _tags(add_tags, "add_tags"), _tags(remove_tags, "remove_tags"))
+
+    def redacted(self, redact: Callable[[Any], Any]) -> Edit:
+        """Return the edit with its texts passed through a function that removes secrets."""
+        return replace(self, values=redact(dict(self.values)), add_tags=redact(list(self.add_tags)))
 
     def of_memory(self, memory: StoredMemory) -> dict[str, Any]:
         """Return the new values of a memory's fields."""

@@ -22,7 +22,7 @@ from memgraph.store.commit.vectors import has_vector
 from memgraph.store.commit.writer import Writer
 from memgraph.store.editing.lives import LinkKey, Lives, differences, in_order, link_keys
 from memgraph.store.query import Reader
-from memgraph.store.undeletion import histories, undeletion
+from memgraph.store.undeletion import histories, undeletions
 
 UNDONE = "undone"
 """The stated reason of a deletion that undoes an addition."""
@@ -52,7 +52,7 @@ class Inverse:
 
 
 def inverse(journal: Journal, writer: Writer, reader: Reader, events: Sequence[Event], now: str) -> Inverse:
-    """Return the inverse of a commit; requires the writer lock. Two passes over the journal, and one for each deleted memory.
+    """Return the inverse of a commit; requires the writer lock. Two passes over the journal.
 
     Raises
     ------
@@ -123,15 +123,10 @@ class _Inversion:
         return any(end in self._found.removed for end in ends)
 
     def _restoring(self) -> Iterator[Payload]:
-        back: set[str] = set()
-        for memory_id in self._found.restored:
-            undeleted, links = undeletion(
-                self._journal,
-                memory_id,
-                lambda one: one in back or self._reader.record("Memory", one) is not None,
-                model=self._writer.model,
-            )
-            back.add(memory_id)
+        def is_live(memory_id: str) -> bool:
+            return self._reader.record("Memory", memory_id) is not None
+
+        for undeleted, links in undeletions(self._journal, self._found.restored, is_live, model=self._writer.model):
             yield undeleted
             yield from links
 

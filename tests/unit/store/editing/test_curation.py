@@ -300,3 +300,29 @@ def test_a_view_of_the_past_is_not_corrected(memory: MemGraph, fact: str, clock:
     memory.curation.pin(fact)
     with memory.at("2026-02-01") as past, pytest.raises(memgraph.errors.ReadOnlyError):
         past.curation.pin(fact)
+
+
+def test_secrets_are_neither_stored_nor_shown(memory: MemGraph, fact: str) -> None:
+    key = "sk-proj-0123456789abcdefghijABCDEFGHIJ"
+    results = [
+        memory.curation.edit(fact, {"content": f"The key is {key}"}),
+        memory.curation.edit(fact, {"content": f"Again, the key is {key}"}, as_new=True),
+        memory.curation.split(fact, [f"The key is {key}", "It is secret"]),
+    ]
+    assert key not in "".join(result.model_dump_json() for result in results)
+    journal = memory.store.config.home / "journal"
+    assert not any(key.encode() in path.read_bytes() for path in journal.glob("*.jsonl"))
+
+
+def test_many_additions_are_undone_and_redone_at_once(memory: MemGraph) -> None:
+    store = memory.store
+    given = {"type": "episodic", "project_id": "P", "session_id": "s", "tags": ["many"]}
+    before = store.digest()
+    ids = [one.id for one in store.insert_memories([{**given, "content": f"Event {n}"} for n in range(60)])]
+    after, last = store.digest(), offset(store)
+    undone = memory.curation.undo(last)
+    assert len(undone.memories) == 60
+    assert store.digest() == before
+    memory.curation.undo(undone.event)
+    assert store.digest() == after
+    assert [one.id for one in store.every_memory()] == ids
