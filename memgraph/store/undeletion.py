@@ -54,7 +54,7 @@ def undeletions(
     order = _Order()
     events: dict[str, list[Event]] = {memory_id: [] for memory_id in memory_ids}
     needles = {memory_id.encode(): memory_id for memory_id in memory_ids}
-    for line in journal.lines():
+    for line in journal.lines() if needles else ():
         if _ADDED in line.data:
             memory = _payload(journal, line)["memory"]
             order.previous[memory["id"]] = memory.get("previous_id")

@@ -84,7 +84,6 @@ class _Inversion:
                 lives.fold(event)
         self._after = lives.rows()
         self._links_after = {key: lives.link(key) for key in self._keys}
-        self._added_links = {one: lives.links(one) for one in ids if self._before[one] is None}
         self._lives = lives
         self._later = [event for event in everything if event.seq > last]
         self._current = {one: reader.record("Memory", one) for one in ids}
@@ -175,9 +174,7 @@ class _Inversion:
         """
         fields = {one: self._fields_in_the_way(one) for one in self._before}
         links = {key for key, row in self._links_after.items() if self._is_other(key, row)}
-        links |= {
-            key for one, known in self._added_links.items() if self._after[one] for key in self._links_of(one) - known
-        }
+        links |= self._links_since()
         watched = {one for one, names in fields.items() if names} | {end for _, ends in links for end in ends}
         if not watched:
             return
@@ -197,6 +194,12 @@ class _Inversion:
         said = f"changed since by {more}{', '.join(shown)}; undo that first" if shown else "no longer as it left it"
         raise UndoError(f"what it changed was {said}", seq=self._events[0].seq, blocked_by=list(blocking))
 
+    def _links_since(self) -> set[LinkKey]:
+        """Return the existing links that later events made at memories that the commit added: they would be lost."""
+        added = {one for one, old in self._before.items() if old is None and self._after[one] is not None}
+        since = {key for event in self._later for key in link_keys(event) if added & set(key[1])}
+        return {key for key in since if key not in self._links_after and self._reader.record(*key) is not None}
+
     def _fields_in_the_way(self, memory_id: str) -> set[str]:
         """Return the fields that the commit changed and that no longer have its values."""
         old, new, current = self._before[memory_id], self._after[memory_id], self._current[memory_id]
@@ -208,9 +211,3 @@ class _Inversion:
         if any((self._current[end] is None) != (self._after[end] is None) for end in key[1]):
             return True
         return self._reader.record(*key) != row
-
-    def _links_of(self, memory_id: str) -> set[LinkKey]:
-        if self._current[memory_id] is None:
-            return set()
-        found = self._reader.links(memory_id)
-        return {(link.relation, (link.source_id, link.target_id)) for link in found if link.relation != "NEXT"}

@@ -10,7 +10,6 @@ from memgraph.fold.last_state import OtherMemories
 from memgraph.fold.workspace import Workspace
 from memgraph.journal.envelope import Event
 from memgraph.model.events.links import MemoryDerived, MemoryLinked, MemoryUnlinked
-from memgraph.model.link import EXPLICIT_RELATIONS
 from memgraph.ports import Row
 
 LinkKey = tuple[str, tuple[str, str]]
@@ -47,11 +46,6 @@ class Lives:
     def link(self, key: LinkKey) -> Row | None:
         """Return the properties of a link, or None."""
         return self._workspace.get(*key)
-
-    def links(self, memory_id: str) -> set[LinkKey]:
-        """Return the links of a memory that have events of their own."""
-        found = ((table, key) for table, key, _ in self._workspace.edges_at(memory_id) if table in EXPLICIT_RELATIONS)
-        return {(table, (str(key[0]), str(key[1]))) for table, key in found}
 
 
 def differences(old: Row | None, new: Row | None) -> dict[str, tuple[Any, Any]]:
