@@ -17,6 +17,7 @@ from memgraph.model.similarity import cosine_similarity
 from memgraph.retrieval import MemoryRetrieval
 from memgraph.store import AgentMemoryStore
 from memgraph.store.editing.edit import Edit
+from memgraph.store.states import archiving, invalidating
 
 _Depth = Annotated[int, Field(ge=0, le=20, strict=True)]
 _SIMILAR = 0.5
@@ -97,11 +98,23 @@ class Curation:
 
     def archive(self, ids: str | Sequence[str], *, reason: str | None = None, summary: str | None = None) -> EditResult:
         """Archive memories: they are kept, but neither listed nor recalled. A given reason or summary replaces the old one."""
-        said = {"archive_reason": reason, "archive_summary": summary}
-        given = {name: value for name, value in said.items() if value is not None}
-        return self.store.curation.change(
-            _several(ids), lambda _memory, row, now: {"archived_at": row.get("archived_at", now), **given}
-        )
+        changes = archiving(reason=reason, summary=summary)
+        return self.store.curation.change(_several(ids), lambda _memory, row, now: changes(row, now))
+
+    def invalidate(self, ids: str | Sequence[str], *, reason: str | None = None, at: str | None = None) -> EditResult:
+        """Mark memories as no longer true.
+
+        Parameters
+        ----------
+        at : str, optional
+            The time from which they are invalid, ISO 8601. Default: now, or the time at which they already became invalid.
+        """
+        changes = invalidating(reason=reason, at=at)
+        return self.store.curation.change(_several(ids), lambda _memory, row, now: changes(row, now))
+
+    def delete(self, ids: str | Sequence[str], *, reason: str | None = None) -> EditResult:
+        """Remove memories and their links from every view. Their history stays."""
+        return self.store.curation.delete(_several(ids), reason=reason)
 
     def merge(self, ids: Sequence[str], *, keep: str | None = None) -> EditResult:
         """Merge memories into one, which supersedes the others. Their texts stay readable.

@@ -46,6 +46,10 @@ _SHOWN_IDS = 5
 _BOTH_HOLD = "neither replaces the other"
 
 
+Changes = Callable[[Row, str], Mapping[str, Any]]
+"""Returns the new values of a memory's fields, given its row and the time."""
+
+
 class Transitions:
     """Changes the states of memories, and links them.
 
@@ -80,8 +84,7 @@ class Transitions:
 
     def archive(self, id: str, *, reason: str | None = None, summary: str | None = None) -> StoredMemory:
         """Archive a memory. If it is archived already, a given reason or summary replaces the old one."""
-        said = _given(archive_reason=reason, archive_summary=summary)
-        return self._set(id, lambda row, now: {"archived_at": row.get("archived_at", now), **said})
+        return self._set(id, archiving(reason=reason, summary=summary))
 
     def unarchive(self, id: str) -> StoredMemory:
         """Undo `archive`, and clear its reason and summary."""
@@ -96,13 +99,7 @@ class Transitions:
             The time from which it is invalid, ISO 8601; it stays valid until a time in the future. Default: now, or the
             time at which it already became invalid.
         """
-        said = _given(invalidation_reason=reason)
-
-        def changes(row: Row, now: str) -> dict[str, Any]:
-            since = _time(at, "at") if at is not None else min(now, row.get("invalid_at", now))
-            return {"invalid_at": since, **said}
-
-        return self._set(id, changes)
+        return self._set(id, invalidating(reason=reason, at=at))
 
     def revalidate(self, id: str) -> StoredMemory:
         """Undo `invalidate`, and clear its reason."""
@@ -265,7 +262,7 @@ class Transitions:
             )
         return found[0]
 
-    def _set(self, id: str, changes: Callable[[Row, str], Mapping[str, Any]]) -> StoredMemory:
+    def _set(self, id: str, changes: Changes) -> StoredMemory:
         """Change the fields that differ, if any."""
         with self._writer.exclusive():
             known = self._reader.known(id)
@@ -303,6 +300,18 @@ class Transitions:
 
     def _is_there(self, memory_id: str) -> bool:
         return self._reader.record("Memory", memory_id) is not None
+
+
+def archiving(*, reason: str | None = None, summary: str | None = None) -> Changes:
+    """Return the change that archives a memory."""
+    said = _given(archive_reason=reason, archive_summary=summary)
+    return lambda row, now: {"archived_at": row.get("archived_at", now), **said}
+
+
+def invalidating(*, reason: str | None = None, at: str | None = None) -> Changes:
+    """Return the change that marks a memory as no longer true from a time: by default now, or since it became invalid."""
+    said, since = _given(invalidation_reason=reason), None if at is None else _time(at, "at")
+    return lambda row, now: {"invalid_at": since or min(now, row.get("invalid_at", now)), **said}
 
 
 def _given(**fields: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from memgraph.errors import InvalidInputError, ScopeError
 from memgraph.journal.journal import Journal
 from memgraph.model.base import MAX_ITEMS, checked
 from memgraph.model.events.links import MemoryDerived, MemoryLinked
-from memgraph.model.events.memories import MemoryRevised
+from memgraph.model.events.memories import MemoryDeleted, MemoryRevised
 from memgraph.model.ids import new_id, stored_form
 from memgraph.model.memory import AgentMemory, StoredMemory, Vector, id_of, parse_memory
 from memgraph.model.results.curation import ChangedMemory, EditResult, FieldChange, HistoryEntry, Origin, UndoResult
@@ -118,6 +118,14 @@ class Curation:
             return edit.of_memory(memory)
 
         return self.change(ids, updates_of, ready=self._embedded(edit.values.get("content")))
+
+    def delete(self, ids: Sequence[str], *, reason: str | None = None) -> EditResult:
+        """Delete memories in one commit; see `memgraph.facade.Curation.delete`."""
+        with self._writer.exclusive():
+            known = self._known(ids)
+            writes = [self._writer.without_secrets(MemoryDeleted(id=memory.id, reason=reason)) for memory in known]
+            memories = [ChangedMemory(id=one.id, content=one.content, change="removed") for one in known]
+            return self._committed(known[0], writes, memories)
 
     def new_version(self, id: str, edit: Edit) -> EditResult:
         """Add a changed copy of a memory, which supersedes it, in one commit."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -90,17 +91,12 @@ class Selection:
 def selecting(command: F) -> F:
     """Add the options to a command, which receives them as one argument, ``selection``."""
 
-    def callback(ctx: click.Context, match: str | None, query: str | None, limit: int, yes: bool) -> Selection:
-        if match is not None and query is not None:
-            raise click.UsageError("--match and --query cannot be combined", ctx=ctx)
-        return Selection(match, query, limit, yes)
-
+    @wraps(command)
     def wrapped(*args: Any, match: str | None, query: str | None, limit: int, yes: bool, **kwargs: Any) -> Any:
-        ctx = click.get_current_context()
-        return command(*args, selection=callback(ctx, match, query, limit, yes), **kwargs)
+        if match is not None and query is not None:
+            raise click.UsageError("--match and --query cannot be combined")
+        return command(*args, selection=Selection(match, query, limit, yes), **kwargs)
 
-    wrapped.__doc__, wrapped.__name__ = command.__doc__, command.__name__
-    wrapped.__click_params__ = list(getattr(command, "__click_params__", []))  # type: ignore[attr-defined]
     options = (
         click.option("--match", metavar="TEXT", help="Instead of ids: the memories that match TEXT closely."),
         click.option(

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memgraph.errors import NotFoundError
 from memgraph.interfaces.cli.base.commands import Refused
 from memgraph.interfaces.cli.base.opening import opened
 from memgraph.interfaces.cli.base.options import Command, Settings, pass_settings
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from memgraph.model.memory import StoredMemory
 
 _id = click.argument("id_", metavar="ID")
+_ids = click.argument("ids", nargs=-1, metavar="[ID]...")
 _reason = click.option("--reason", metavar="TEXT", help="Why; stored with the change.")
 
 
@@ -43,7 +43,7 @@ def unforget(settings: Settings, query: str) -> None:
 
 
 @click.command(cls=Command)
-@click.argument("ids", nargs=-1, metavar="[ID]...")
+@_ids
 @_reason
 @click.option("--summary", metavar="TEXT", help="A summary to keep in its place.")
 @selecting
@@ -75,15 +75,26 @@ def unarchive(settings: Settings, id_: str) -> None:
 
 
 @click.command(cls=Command)
-@_id
+@_ids
 @_reason
-@click.option("--at", metavar="TIME", help="Since when it is no longer true, ISO 8601.  [default: now]")
+@click.option("--at", metavar="TIME", help="Since when they are no longer true, ISO 8601.  [default: now]")
+@selecting
 @pass_settings
-def invalidate(settings: Settings, id_: str, reason: str | None, at: str | None) -> None:
-    """Mark a memory as no longer true."""
+def invalidate(
+    settings: Settings, ids: Sequence[str], selection: Selection, reason: str | None, at: str | None
+) -> None:
+    """Mark memories as no longer true."""
+    check_named(ids, selection)
     with opened(settings) as memory:
-        found = memory.store.curation.states.invalidate(memory.store.find_id(id_), reason=reason, at=at)
-    _report(settings, "invalidate", found, f"Invalid from {found.invalid_at}", f"revalidate {found.id}")
+        chosen = selection.ids(memory, ids, what="to mark them as invalid")
+        result = memory.curation.invalidate(chosen, reason=reason, at=at)
+        known = memory.store.read_memories(chosen)
+    if len(known) > 1:
+        report(settings, "invalidate", "Marked as invalid", result)
+        return
+    (found,) = known
+    done = f"Invalid from {found.invalid_at}"
+    _report(settings, "invalidate", found, done, f"revalidate {found.id}", event=result.event)
 
 
 @click.command(cls=Command)
@@ -133,17 +144,21 @@ def unsupersede(settings: Settings, older: str, by: str | None) -> None:
 
 
 @click.command(cls=Command)
-@_id
+@_ids
 @_reason
+@selecting
 @pass_settings
-def delete(settings: Settings, id_: str, reason: str | None) -> None:
-    """Remove a memory and its links from every view; the journal keeps them."""
+def delete(settings: Settings, ids: Sequence[str], selection: Selection, reason: str | None) -> None:
+    """Remove memories and their links from every view; the journal keeps them."""
+    check_named(ids, selection)
     with opened(settings) as memory:
-        memory_id = memory.store.find_id(id_)
-        found = memory.store.get_memory(memory_id)
-        if found is None or not memory.store.curation.states.delete_memory(memory_id, reason=reason):
-            raise NotFoundError("memory", id_)
-    _report(settings, "delete", found, "Deleted", f"undelete {found.id}")
+        chosen = selection.ids(memory, ids, what="to delete them")
+        known = memory.store.read_memories(chosen)
+        result = memory.curation.delete(chosen, reason=reason)
+    if len(known) > 1:
+        report(settings, "delete", "Deleted", result)
+        return
+    _report(settings, "delete", known[0], "Deleted", f"undelete {known[0].id}", event=result.event)
 
 
 @click.command(cls=Command)

@@ -283,6 +283,24 @@ def test_remembering_forgetting_and_deleting_are_undone(memory: MemGraph, fact: 
     assert memory.store.digest() == empty
 
 
+def test_several_are_invalidated_archived_forgotten_and_deleted_at_once(
+    memory: MemGraph, fact: str, other: str
+) -> None:
+    store, ids = memory.store, [fact, other]
+    store.link(fact, "RELATED_TO", other)
+    digest = store.digest()
+    memory.curation.invalidate(ids, reason="moved", at="2026-01-01")
+    assert [one.invalid_at for one in store.list_memories(state="invalidated")] == ["2026-01-01T00:00:00.000Z"] * 2
+    memory.curation.archive(ids, reason="old")
+    memory.curation.forget(ids)
+    assert sorted(one.id for one in store.list_memories(state="suppressed")) == sorted(ids)
+    memory.curation.delete(ids, reason="wrong")
+    assert list(store.every_memory()) == []
+    for _ in range(4):
+        memory.curation.undo()
+    assert store.digest() == digest
+
+
 def test_taking_back_a_replacement_is_one_commit(memory: MemGraph, fact: str, other: str) -> None:
     from memgraph.model.link import REPLACED
 
