@@ -60,9 +60,16 @@ def opened() -> Iterator[tuple[Any, Any, list[str]]]:
         config = memgraph.AgentMemoryConfig(home=Path(folder) / "store", keys_home=Path(folder) / "keys")
         clock = FakeClock(start="2026-02-01T09:00:00.000Z")
         with memgraph.AgentMemoryStore(config, embedder=FakeEmbedder(16), clock=clock, engine=in_memory()) as store:
-            fields = {"project_id": "P", "session_id": "s", "tags": ["night"]}
+            fields = {"project_id": "P", "session_id": "s", "tags": ["night"], "confidence": 0.3}
+            trace = {
+                "action_log": [{"t": 0.1, "action": "look"}, {"t": 2.0, "action": "run", "error": "none"}],
+                "errors_encountered": [{"type": "E", "message": "it failed", "resolution": "again"}],
+                "files_involved": ["a.py"], "duration_seconds": 2.0,
+            }  # fmt: skip
             ids = [
-                store.insert_memory({"type": TYPES[n % 3], "content": f"Event {n} of the night", **fields}).id
+                store.insert_memory(
+                    {"type": TYPES[n % 3], "content": f"Event {n} of the night", **fields, **(trace if n == 0 else {})}
+                ).id
                 for n in range(COUNT)
             ]
             yield store, clock, [str(one) for one in ids]
@@ -83,8 +90,10 @@ def take(store: Any, ids: list[str], step: tuple[Any, ...]) -> None:
         hand.merge([ids[place] for place in step[1]])
     elif name == "split":
         hand.split(ids[step[1]], ["One part of it", "Another part of it"])
-    elif name in {"link", "unlink"}:
-        getattr(hand.states, name)(ids[step[1]], step[2], ids[step[3]])
+    elif name == "link":
+        hand.states.link(ids[step[1]], step[2], ids[step[3]], score=0.1, reason="alike")
+    elif name == "unlink":
+        hand.states.unlink(ids[step[1]], step[2], ids[step[3]])
     elif name == "supersede":
         hand.states.supersede(ids[step[1]], by=ids[step[2]], reason="newer")
     elif name == "access":

@@ -13,7 +13,7 @@ from memgraph.model.events.memories import MemoryDeleted, MemoryRevised
 from memgraph.model.ids import new_id, stored_form
 from memgraph.model.memory import AgentMemory, StoredMemory, Vector, id_of, parse_memory
 from memgraph.model.results.curation import ChangedMemory, EditResult, FieldChange, HistoryEntry, Origin, UndoResult
-from memgraph.ports import Row
+from memgraph.ports import Embedder, Row
 from memgraph.store.commit.append import Write, payload_of
 from memgraph.store.commit.records import scope_of
 from memgraph.store.commit.writer import Writer
@@ -71,13 +71,22 @@ class Curation:
         """Return where a memory comes from; see `memgraph.facade.Curation.why`."""
         return origin(self._journal, self._reader, stored_form(id), depth=depth, most=most)
 
-    def change(self, ids: Sequence[str], updates_of: UpdatesOf, *, ready: Vector | None = None) -> EditResult:
+    def change(
+        self,
+        ids: Sequence[str],
+        updates_of: UpdatesOf,
+        *,
+        ready: Vector | None = None,
+        made_by: Embedder | None = None,
+    ) -> EditResult:
         """Change fields of memories in one commit; a memory whose fields have the new values already is not changed.
 
         Parameters
         ----------
         ready : ndarray, shape (d,), float32, optional
             The vector of a new content, if it is known already.
+        made_by : Embedder, optional
+            The embedder that made it. Default: the store's.
 
         Raises
         ------
@@ -103,7 +112,7 @@ class Curation:
                 writes.append(write)
                 content = next((str(one.new) for one in changes if one.field == "content"), memory.content)
                 changed.append(ChangedMemory(id=memory.id, content=content, fields=changes))
-            return self._committed(known[0], writes, changed, unchanged)
+            return self._committed(known[0], writes, changed, unchanged, made_by=made_by)
 
     def edit(self, ids: Sequence[str], edit: Edit) -> EditResult:
         """Change fields of memories; see `memgraph.facade.Curation.edit`."""
@@ -117,7 +126,9 @@ class Curation:
             check_move(memory, edit.values)
             return edit.of_memory(memory)
 
-        return self.change(ids, updates_of, ready=self._embedded(edit.values.get("content")))
+        made_by = self._writer.embedder
+        ready = self._writer.embedded(edit.values.get("content"))
+        return self.change(ids, updates_of, ready=ready, made_by=made_by)
 
     def delete(self, ids: Sequence[str], *, reason: str | None = None) -> EditResult:
         """Delete memories in one commit; see `memgraph.facade.Curation.delete`."""
@@ -130,7 +141,8 @@ class Curation:
     def new_version(self, id: str, edit: Edit) -> EditResult:
         """Add a changed copy of a memory, which supersedes it, in one commit."""
         edit = edit.redacted(self._writer.without_secrets)
-        ready = self._embedded(edit.values.get("content"))
+        made_by = self._writer.embedder
+        ready = self._writer.embedded(edit.values.get("content"))  # before the lock: nobody waits for the model
         with self._writer.exclusive():
             (old,) = self._known([id])
             row, now = self._reader.record("Memory", old.id) or {}, self._now()
@@ -146,7 +158,7 @@ class Curation:
                 ChangedMemory(id=old.id, content=old.content, change="superseded"),
             ]
             writes: list[Write] = [new, _superseding(str(new.id), old.id, _NEW_VERSION, now)]
-            return self._committed(old, writes, memories)
+            return self._committed(old, writes, memories, made_by=made_by)
 
     def merge(self, ids: Sequence[str], *, keep: str | None = None) -> EditResult:
         """Merge memories into one; see `memgraph.facade.Curation.merge`."""
@@ -178,7 +190,8 @@ class Curation:
         if len(texts) < 2:
             raise InvalidInputError("must be at least two texts", field="parts", value=texts)
         texts = self._writer.without_secrets(texts)
-        vectors = [self._embedded(text) for text in texts]
+        made_by = self._writer.embedder
+        vectors = [self._writer.embedded(text) for text in texts]
         with self._writer.exclusive():
             (old,) = self._known([id])
             row, now = self._reader.record("Memory", old.id) or {}, self._now()
@@ -199,7 +212,7 @@ class Curation:
                 *(ChangedMemory(id=id_of(part), content=part.content, change="added") for part in made),
                 ChangedMemory(id=old.id, content=old.content, change="superseded"),
             ]
-            return self._committed(old, writes, memories)
+            return self._committed(old, writes, memories, made_by=made_by)
 
     def _known(self, ids: Sequence[str]) -> list[StoredMemory]:
         """Return memories, each once; refuse too many, unknown ones, and memories of different write scopes."""
@@ -226,14 +239,12 @@ class Curation:
         writes: Sequence[Write],
         changed: list[ChangedMemory],
         unchanged: Sequence[str] = (),
+        *,
+        made_by: Embedder | None = None,
     ) -> EditResult:
         """Commit the events in the write scope of a memory."""
-        events = self._writer.commit(scope_of(memory), writes, task_id=memory.task_id, actor="user")
+        events = self._writer.commit(scope_of(memory), writes, task_id=memory.task_id, actor="user", made_by=made_by)
         return EditResult(event=events[0].seq if events else None, memories=changed, unchanged=list(unchanged))
-
-    def _embedded(self, text: object) -> Vector | None:
-        """Return the vector of a new content, made before the lock is taken, so that nobody waits for the model."""
-        return self._writer.embedded(text)
 
     def _taken_links(self, kept: StoredMemory, others: Sequence[StoredMemory], now: str) -> list[Write]:
         """Return the links that a merged memory takes over from the others: all kinds but SUPERSEDES, which is transitive."""
