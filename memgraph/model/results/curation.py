@@ -142,6 +142,8 @@ class Origin(Model):
 
     Attributes
     ----------
+    why : str or None
+        Why the memory was made, as it says now.
     made : HistoryEntry or None
         The event that added it; None if the journal does not name it.
     facts : dict of str to str

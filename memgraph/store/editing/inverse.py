@@ -158,12 +158,11 @@ class _Inversion:
     def _vector(self, row: Row) -> Vector | None:
         """Return the vector of a memory's former text: the stored one, if it is of the store's model and sound, else a new one."""
         model = self._writer.model
-        if not has_vector(row, model.name):
-            return self._writer.vectors_for([parse_memory({"type": row["type"], "content": row["content"]})])[0]
-        file = self._journal.vectors(*model)
-        if not holds(file, row["vector_row"], row["vector_sha256"]):
-            return self._writer.vectors_for([parse_memory({"type": row["type"], "content": row["content"]})])[0]
-        return np.frombuffer(file.stored(row["vector_row"]), dtype="<f4").astype(np.float32)
+        if has_vector(row, model.name):
+            file = self._journal.vectors(*model)
+            if holds(file, row["vector_row"], row["vector_sha256"]):
+                return np.frombuffer(file.stored(row["vector_row"]), dtype="<f4").astype(np.float32)
+        return self._writer.vectors_for([parse_memory({"type": row["type"], "content": row["content"]})])[0]
 
     def _refuse_if_blocked(self) -> None:
         """Refuse if what the commit left is no longer so, and name the events that changed it.

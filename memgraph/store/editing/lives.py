@@ -31,16 +31,16 @@ class Lives:
     """
 
     def __init__(self, memory_ids: Iterable[str]) -> None:
-        self._ids = frozenset(memory_ids)
+        self._ids = dict.fromkeys(memory_ids)
         self._workspace = Workspace(OtherMemories(self._ids))
 
     def fold(self, event: Event) -> None:
         """Fold an event, if it changes one of the memories. Events must be given in order."""
-        if not self._ids.isdisjoint(event.payload.memory_ids()):
+        if not self._ids.keys().isdisjoint(event.payload.memory_ids()):
             fold(self._workspace, event)
 
     def rows(self) -> dict[str, Row | None]:
-        """Return the memories' rows; None for one that does not exist."""
+        """Return the memories' rows in the given order; None for one that does not exist."""
         return {memory_id: self._workspace.get("Memory", memory_id) for memory_id in self._ids}
 
     def link(self, key: LinkKey) -> Row | None:

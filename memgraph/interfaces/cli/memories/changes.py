@@ -58,7 +58,11 @@ def difference(change: FieldChange) -> list[str]:
     before, after = _pieces(change.old), _pieces(change.new)
     return [
         f"{plain(change.field)}:",
-        *(f"  {plain(line)}" for line in list(unified_diff(before, after, n=1, lineterm=""))[2:] if line[:2] != "@@"),
+        *(
+            f"  {line[0]}{plain(line[1:])}"
+            for line in list(unified_diff(before, after, n=1, lineterm=""))[2:]
+            if line[:2] != "@@"
+        ),
     ]
 
 

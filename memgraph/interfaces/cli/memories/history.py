@@ -117,8 +117,10 @@ def _branches(found: Origin, indent: str) -> Iterator[str]:
 def _leaves(found: Origin) -> Iterator[str]:
     if found.made is not None:
         when = found.made.at[:_MINUTE_CHARS].replace("T", " ")
-        reason = f": {found.why}" if found.why else ""
+        reason = f": {found.made.reason}" if found.made.reason else ""
         yield f"added by {found.made.by}, event {found.made.event}, {when}{reason}"
+    if found.why and (found.made is None or found.why != found.made.reason):
+        yield f"kept because: {found.why}"
     for place in found.places:
         yield f"from {place.source}: {place.place}" if place.source else f"from {place.place}"
     if found.more_places:
